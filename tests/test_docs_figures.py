@@ -267,8 +267,8 @@ def test_the_usual_intervals_are_those_of_the_code():
 def crawl_costs():
     """CPU ms a page of each set by each side, from the table that `bench.crawl` writes."""
     text = (DOCS / "performance.md").read_text()
-    (sides,) = re.findall(r"^\| pages \| \| (.+) \|$", text, re.MULTILINE)
-    rows = re.findall(r"^\| (.+) \| CPU a page \(ms\) \| (.+) \|$", text, re.MULTILINE)
+    (sides,) = re.findall(r"^\| set \| \| (.+) \|$", text, re.MULTILINE)
+    rows = re.findall(r"^\| (.+) \| CPU per page \(ms\) \| (.+) \|$", text, re.MULTILINE)
     return {
         pages: dict(zip(sides.split(" | "), map(float, figures.split(" | ")), strict=True))
         for pages, figures in rows
@@ -310,7 +310,7 @@ def test_the_plan_of_a_billion_urls_is_what_the_command_prints():
 )
 def test_a_cost_of_the_plan_is_the_one_measured(row, cost):
     """Within 15 %, by which measurements differ, in units of the reference work."""
-    table = (DOCS / "performance.md").read_text().partition("| CPU ms a page by role |")[2]
+    table = (DOCS / "performance.md").read_text().partition("| CPU ms per page, by process |")[2]
     (measured,) = re.findall(rf"^\| {row} \| ([\d.]+) \|", table, re.MULTILINE)[:1]
     expected = float(measured) * COSTS["reference"].value / reference_ms()
 

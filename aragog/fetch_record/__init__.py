@@ -4,6 +4,6 @@ The record of a fetch and its outcomes, from the socket to the store and the cra
 Public:
 
     outcome       `FetchRecord`, and one class for each outcome
-    causes        what a request waits for that was not sent, or what forbids it
-    known_fields  how records of other versions are read
+    causes        why a request was postponed or refused
+    known_fields  reading records of other versions
 """

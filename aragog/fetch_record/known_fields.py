@@ -1,7 +1,7 @@
 """
-Read records of another version of aragog: a field that this code does not know is no error.
+Read records that another version of aragog wrote, which may have unknown fields.
 
-Old and new processes share Redis, the broker and the store while an upgrade is under way.
+During an upgrade, old and new processes share Redis, the broker and the store.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 
 
 def known(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of the fields that a dataclass has, for its constructor."""
+    """The values for fields that the dataclass has, to pass to its constructor."""
     names = _names(kind)
     return {name: value for name, value in values.items() if name in names}
 
 
 def unknown(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The other values, for whoever hands the record on."""
+    """All other values, to pass on with the record."""
     names = _names(kind)
     return {name: value for name, value in values.items() if name not in names}
 

@@ -1,24 +1,24 @@
 """
 The record of a fetch, and its outcomes. Failures of the web are values, not exceptions.
 
-`FetchRecord` is one type from the socket to the row of the crawl log. A new field is added to it,
-and where it is measured (`aragog.crawl.fetcher.attempt`). Each outcome is a record with what only
-its class has:
+`FetchRecord` is used from the socket to the row of the crawl log. A new field is added here, and
+where it is measured (`aragog.crawl.fetcher.attempt`). Each outcome is a record with the additional
+fields of its class:
 
     Fetched       a body, complete or marked as truncated
     NotModified   304 to a conditional request
     Deferred      nothing was sent: it waits for a slot, for robots.txt or for a Visit-time
-    Redirected    the origin redirected, and the request to the target waits like one of Deferred
+    Redirected    the origin redirected, and the request to the target must wait
     Refused       robots.txt disallows the URL, or the gate denies a redirect target
     Blocked       the SSRF filter or an operator's block denies the address, port or name
-    Withheld      401, 402, 403, 451: the page exists, and the origin does not give it to us
+    Withheld      401, 402, 403, 451: the page exists, but the origin does not give it to us
     Gone          404, 410 and the other 4xx that mean there is no page
     Busy          429 or 503: try again at `retry_at_ms`
     Unreachable   DNS, connect, TLS, timeout, reset, invalid HTTP, other 5xx
     TooLarge      a size limit was exceeded before any usable content was read
     Unreadable    a content type or encoding that is not supported
 
-Times are milliseconds; `…_at_ms` since the epoch.
+Times are in milliseconds; `…_at_ms` is since the epoch.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from aragog.fetch_record.known_fields import known, unknown
 
 Headers = tuple[tuple[str, str], ...]
 MOST_NAME_CHARS = 40
-"""Of an outcome."""
+"""The maximal length of an outcome's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,9 @@ class Hop:
     target: str
     """The redirect target, normalized."""
     latency_ms: float | None = None
-    """The time from sending the request to the end of the response's head."""
+    """The time from sending the request to the end of the response head."""
     headers: Headers = ()
-    """The headers of the response that redirected, in order, with the names as sent."""
+    """The headers of the redirect response, in order, with the names as sent."""
 
     @property
     def permanent(self) -> bool:
@@ -58,7 +58,7 @@ class Hop:
 
 
 class OutcomeKind(StrEnum):
-    """The outcomes by name, as messages and the store carry them."""
+    """Names of the outcomes, as in messages and in the store."""
 
     FETCHED = "Fetched"
     NOT_MODIFIED = "NotModified"
@@ -69,9 +69,9 @@ class OutcomeKind(StrEnum):
     UNAUTHORIZED = "Unauthorized"
     """401: the origin asks for credentials."""
     PAYMENT_REQUIRED = "PaymentRequired"
-    """402: the origin asks for a payment, which is never made."""
+    """402: the origin asks for a payment, which aragog never makes."""
     FORBIDDEN = "Forbidden"
-    """The origin answered 403."""
+    """403: the origin forbids access."""
     UNAVAILABLE_LEGALLY = "UnavailableLegally"
     """451: a legal demand forbids the page (RFC 7725)."""
     GONE = "Gone"
@@ -80,12 +80,12 @@ class OutcomeKind(StrEnum):
     TOO_LARGE = "TooLarge"
     UNREADABLE = "Unreadable"
     RESERVED = "Reserved"
-    """The page reserves the use for which the crawl collects pages, so it is not stored."""
+    """The page is reserved from the purposes of the crawl, so it is not stored."""
 
     @classmethod
     def read(cls, name: str) -> OutcomeKind:
         """
-        The outcome with that name; one that equals no member if a newer version knows it.
+        The outcome with this name. A name that only a newer version knows equals no member.
 
         Raises:
             ValueError: `name` is not an identifier, or is too long.
@@ -120,107 +120,108 @@ class UnreachableKind(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchRecord:
     """
-    One fetch of a URL. Times in milliseconds; None: not measured, or no response.
+    One fetch of a URL. Times are in ms. None means not measured, or no response.
 
-    Messages carry it between the stages, the store keeps it with the URL that was requested, the
-    API shows it, and the crawl log has a column for each of its single values.
+    Messages carry it between the stages, the store keeps it with the requested URL, the API shows
+    it, and the crawl log has a column for each scalar value.
     """
 
     url: str
     """The URL that was requested, normalized."""
     outcome: OutcomeKind
     final_url: str = ""
-    """The URL of the last response, normalized; `url` without redirects."""
+    """The URL of the last response, normalized. The same as `url` without redirects."""
     fetched_at_ms: int = 0
-    """When it began, by the worker's clock."""
+    """When the fetch started, by the worker's clock."""
     status: int | None = None
-    """The status of the last response; None without a usable response."""
+    """The status of the last response. None without a usable response."""
     reason: str | None = None
-    """Why the fetch brought no page."""
+    """Why the fetch returned no page."""
     attempts: int = 1
-    """Fetches that it took; all but the last failed for a passing reason."""
+    """The number of attempts. All but the last failed temporarily."""
     headers: Headers = ()
     """The headers of the last response, in order, with the names as sent."""
     hops: tuple[Hop, ...] = ()
     """The redirects, in order."""
     dns_ms: float | None = None
-    """The name look-up of the last request; like `connect_ms`, None on a reused connection."""
+    """The DNS lookup of the last request. Like `connect_ms`, None on a reused connection."""
     connect_ms: float | None = None
     first_byte_ms: float | None = None
-    """The time from sending the last request to the end of the response's head."""
+    """The time from sending the last request to the end of the response head."""
     total_ms: float = 0.0
     """
-    The time of the whole fetch, with its redirects and the waits for their slots.
+    The time of the whole fetch, including its redirects and the waits for their slots.
 
-    A redirect whose slot is more than a second away ends the measurement: the fetch continues as a
-    later job, and it begins again there. Hops that came before it keep their own latencies.
+    If a redirect's slot is more than a second away, the measurement ends there: the fetch continues
+    as a later job, and a new measurement starts. Earlier hops keep their own latencies.
     """
     address: str | None = None
     """The IP address of the last server."""
     tls: str | None = None
-    """The TLS version; None for plain HTTP."""
+    """The TLS version. None for plain HTTP."""
     http_version: str | None = None
-    """The version of HTTP of the last response: `1.1` or `2`."""
+    """The HTTP version of the last response: `1.1` or `2`."""
     content_type: str | None = None
-    """The header as sent."""
+    """The Content-Type header as sent."""
     body_bytes: int = 0
     """The size of the decoded body."""
     truncated: bool = False
-    """True when the body is incomplete: a size limit, a short body, an invalid chunk or stream."""
+    """True if the body is incomplete: a size limit, a short body, or an invalid chunk or stream."""
     crawler_price: str | None = None
-    """What a 402 asks for the page: its Crawler-Price header as sent, such as `USD 0.01`."""
+    """The price in a 402: its Crawler-Price header as sent, such as `USD 0.01`."""
     robots_preferences: str | None = None
     """
-    What robots.txt said about the uses of the page, a statement a line: `ai-train=n (robots.txt
-    line 4, Content-Usage: train-ai=n)`; "": nothing. None: nothing, and the fetch brought no page.
+    What robots.txt says about using the page, one statement per line: `ai-train=n (robots.txt line
+    4, Content-Usage: train-ai=n)`. Empty if it says nothing, None if the fetch returned no page
+    either.
     """
     page_preferences: str | None = None
-    """The same of its headers and elements; None: no page was read."""
+    """The same for the page's headers and elements. None if no page was read."""
     rendering: str | None = None
-    """What a browser made of the page: "rendered", or why it was not; None: it saw no browser."""
+    """`rendered`, or why the page could not be rendered. None if no browser was used."""
     cause: str | None = None
     """
-    What the next request waits for or who forbids it: a value of `DeferralCause` or `RefusalCause`,
-    or of a newer version. None: of other outcomes, and where an earlier version wrote the record.
+    Why the request was postponed or refused: a value of `DeferralCause` or `RefusalCause`, possibly
+    of a newer version. None for other outcomes, and in records of earlier versions.
     """
     way: str | None = None
-    """The way out of the last request, by its name in `egress.ways`; None: direct."""
+    """The proxy or address of the last request, by its name in `egress.ways`. None if direct."""
     _unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
-    """Fields that a newer version wrote. orjson leaves out a field with such a name."""
+    """Fields written by a newer version. orjson omits a field with such a name."""
 
     def header(self, name: str) -> str | None:
-        """Return the first header of that name, ignoring case, or None."""
+        """Return the first header with this name, ignoring case, or None."""
         low = name.lower()
         return next((v for k, v in self.headers if k.lower() == low), None)
 
     @classmethod
     def of(cls, outcome: FetchRecord, **changes: Any) -> FetchRecord:
         """
-        The record of an outcome, without what only its class has, such as the body.
+        The record of an outcome, without the fields of its class, such as the body.
 
         Args:
-            outcome: of a fetch.
-            changes: the fields that have other values in the record.
+            outcome: the outcome of a fetch.
+            changes: fields that get other values in the record.
         """
         values = {name: getattr(outcome, name) for name in RECORD_FIELDS}
         return FetchRecord(**(values | changes), _unknown=outcome._unknown)
 
     @property
     def unknown(self) -> Mapping[str, Any]:
-        """Fields that a newer version wrote, which are kept wherever the record goes."""
+        """Fields written by a newer version, which are kept wherever the record goes."""
         return self._unknown
 
     def plain(self) -> dict[str, Any]:
-        """The record as JSON, for `read`, with what a newer version wrote."""
+        """The record as JSON values for `read`, including fields of a newer version."""
         own = {name: getattr(self, name) for name in RECORD_FIELDS}
         return {**self._unknown, **own}
 
     @classmethod
     def read(cls, raw: Mapping[str, Any]) -> FetchRecord:
         """
-        Parse the JSON of a record; raises KeyError, TypeError or ValueError for other JSON.
+        Parse a record from JSON. Raises KeyError, TypeError or ValueError for other JSON.
 
-        Fields and an outcome that only a newer version knows are kept as they are.
+        Fields and outcomes that only a newer version knows are kept as they are.
         """
         values = {
             **known(FetchRecord, raw),
@@ -239,15 +240,15 @@ RECORD_FIELDS = tuple(part.name for part in fields(FetchRecord) if part.name != 
 
 
 class SingleValue(NamedTuple):
-    """The type of a field of `FetchRecord` that is neither headers nor hops."""
+    """The type of a scalar field of `FetchRecord`."""
 
     type: type[str | int | float | bool]
     optional: bool
-    """It may be None."""
+    """True if it may be None."""
 
 
 def _single_values() -> dict[str, SingleValue]:
-    """The facts with a single value by name, in order."""
+    """The scalar fields by name, in order."""
     result = {}
     for name, hint in get_type_hints(FetchRecord).items():
         parts = get_args(hint) or (hint,)
@@ -266,10 +267,10 @@ def _pairs(raw: Iterable[Iterable[str]] | None) -> Headers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WithoutPage(FetchRecord):
-    """An outcome that brought no page: no response came, or one that is not a page."""
+    """An outcome without a page: there was no response, or it was not a page."""
 
     error_body: bytes = b""
-    """The start of the body of a 4xx or 5xx, decoded, for a caller that asked for it."""
+    """The start of the decoded body of a 4xx or 5xx, if the caller asked for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,7 +286,7 @@ class Fetched(FetchRecord):
 
     outcome: OutcomeKind = OutcomeKind.FETCHED
     body: bytes
-    """Decoded; at most `max_body_bytes`."""
+    """The decoded body, at most `max_body_bytes` long."""
     truncated_why: str | None = None
     wire_bytes: int = 0
 
@@ -302,20 +303,20 @@ class Deferred(FetchRecord):
     """
     The next request, to `final_url`, was not sent, and may be sent later.
 
-    Nothing was sent to the origin at all, unless it is `Redirected`.
+    Unless it is a `Redirected`, nothing was sent to the origin at all.
     """
 
     outcome: OutcomeKind = OutcomeKind.DEFERRED
     cause: DeferralCause
     retry_at_ms: int | None = None
-    """SLOT: when the domain has one, VISIT_TIME: when it begins, by the limiter's clock; EGRESS:
-    when a way out is tried again, SIGN_IN: when it is signed in again, by the worker's."""
+    """When to try again. For SLOT and VISIT_TIME by the limiter's clock; for EGRESS and SIGN_IN by
+    the worker's clock."""
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redirected(Deferred):
-    """The origin redirected; the request to `target` was not sent. `hops` leads to it."""
+    """The origin redirected, but the request to `target` was not sent. `hops` leads to it."""
 
     outcome: OutcomeKind = OutcomeKind.REDIRECTED
     target: str
@@ -325,7 +326,7 @@ class Redirected(Deferred):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused(Failure):
-    """robots.txt disallows the URL; or a redirect target is disallowed, taken down or blocked."""
+    """robots.txt disallows the URL, or a redirect target is disallowed, taken down or blocked."""
 
     outcome: OutcomeKind = OutcomeKind.REFUSED
     cause: RefusalCause
@@ -350,7 +351,7 @@ WITHHELD = {
     403: OutcomeKind.FORBIDDEN,
     451: OutcomeKind.UNAVAILABLE_LEGALLY,
 }
-"""The outcome of each status with which a server refuses to send a page that exists."""
+"""The outcome for each status by which a server refuses to send an existing page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -367,7 +368,7 @@ class Busy(WithoutPage):
 
     outcome: OutcomeKind = OutcomeKind.BUSY
     retry_at_ms: int | None = None
-    """The instant that Retry-After names, in either form; None without a usable value."""
+    """The time in Retry-After, which may be a date or seconds. None without a usable value."""
     reason: str = ""
 
 

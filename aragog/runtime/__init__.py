@@ -1,16 +1,16 @@
 """
-What every process stands on.
+Basics that every process needs.
 
 Public:
 
-    allocator      what malloc keeps of freed memory
-    clock          the time, as an argument
-    extras         which extras are installed
-    hosts          names under which a local server may be asked
-    green_threads  many waits for the network in one thread
+    allocator      how much freed memory malloc keeps
+    clock          reading the time and sleeping
+    extras         which optional dependencies are installed
+    hosts          names by which a local server may be reached
+    green_threads  many network waits in one thread
     open_files     the limit of open files
-    secret         values that no log shows
-    socket_paths   names of unix sockets that are short enough
+    secret         values that are never logged
+    socket_paths   names for unix sockets that are short enough
     short_names    `tasks` and `workers` of a checkout
-    moved_names    names of modules in the release before
+    moved_names    module names of the previous release
 """

@@ -1,4 +1,4 @@
-"""Limits the freed memory that glibc's `malloc` keeps; other C libraries are left unchanged."""
+"""Limits the freed memory that glibc's `malloc` keeps. Has no effect with other C libraries."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _OWN_MAPPING_BYTES = 262_144
 
 def return_large_blocks() -> None:
     """
-    Let large blocks go back to the system as soon as they are freed, from now on.
+    Make malloc return large blocks to the system as soon as they are freed.
 
-    By itself, glibc raises the size from which a block is a mapping of its own to 32 MiB, when such
-    a one was freed. The blocks of large responses then stay in the heaps of many threads.
+    By default, when a large block is freed, glibc raises the size of blocks that get a mapping of
+    their own, up to 32 MiB. The blocks of large responses then stay in the heaps of many threads.
     """
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _OWN_MAPPING_BYTES)
@@ -22,10 +22,11 @@ def return_large_blocks() -> None:
 
 def return_freed() -> None:
     """
-    Return the whole pages that are free now, in the middle of the heap as well: malloc_trim(3).
+    Return all free pages to the system now, even in the middle of the heap: malloc_trim(3).
 
-    Starting frees much that is not used again: 1.4 MB in a worker, 4 MB in the API. Takes less than
-    a millisecond then; what is needed again later costs a page fault for each 4 KiB.
+    Startup frees much memory that is not needed again: 1.4 MB in a worker, 4 MB in the API. At that
+    point this takes less than a millisecond. Memory that is needed again costs a page fault per 4
+    KiB.
     """
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).malloc_trim(0)

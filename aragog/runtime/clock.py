@@ -40,7 +40,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that only `advance_ms` and `sleep_s` move; `sleep_s` returns immediately."""
+    """A clock that only moves by `advance_ms` and `sleep_s`. `sleep_s` returns immediately."""
 
     def __init__(self, at_ms: int = 1_700_000_000_000) -> None:
         self._ms = float(at_ms)

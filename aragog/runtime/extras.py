@@ -7,7 +7,7 @@ import importlib.util
 from aragog.errors import ConfigError
 
 DISTRIBUTION = "aragog-crawler"
-"""The name of the distribution; that of the package is another project's on PyPI."""
+"""The name of the distribution. On PyPI the package's own name belongs to another project."""
 
 MODULE_OF = {
     "s3": "boto3",
@@ -25,18 +25,18 @@ MODULE_OF = {
     "otel": "opentelemetry.sdk",
     "reppy": "reppy",
 }
-"""The module that shows whether an extra is installed; add-ons name that of theirs."""
+"""For each extra, the module that shows whether it is installed. Add-ons name their own."""
 
 
 def has(extra: str) -> bool:
-    """Whether the packages of an extra are installed; imports none of them."""
+    """Whether the packages of an extra are installed. Imports none of them."""
     return _is_found(MODULE_OF[extra])
 
 
 def _is_found(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # the package that would contain the module
+    except ModuleNotFoundError:  # the package that would contain the module is missing
         return False
 
 
@@ -44,7 +44,7 @@ def install_command(extra: str) -> str:
     """
     The command that adds an extra to the environment in which aragog is installed.
 
-    pip takes aragog itself for installed, and looks up the extra's packages alone.
+    pip finds aragog already installed, and only looks up the extra's packages.
     """
     return f"pip install '{DISTRIBUTION}[{extra}]'"
 
@@ -56,10 +56,11 @@ def require(extra: str, reason: str, *, module: str | None = None) -> None:
     Args:
         extra: its name in pyproject.toml.
         reason: what needs it.
-        module: the module that shows it, of an extra that is not in `MODULE_OF`.
+        module: a module of the extra to check for, if the extra is not in `MODULE_OF`.
 
     Raises:
-        ConfigError: names the `reason` that needs it, and the command that installs it.
+        ConfigError: it is not installed. The message has the `reason` and the command to install
+            it.
     """
     if not _is_found(needed := module or MODULE_OF[extra]):
         raise ConfigError(

@@ -1,12 +1,12 @@
 """
-Green threads: many waits for the network in one thread of the operating system.
+Green threads: many network waits in one thread of the operating system.
 
-A worker that fetches has hundreds of requests under way. With a thread for each, a fifth of its CPU
-was spent on switches between them. Here `GreenPool.batch` runs calls as greenlets of the thread
-that submits them; a call gives way wherever it waits through this module: for a socket
-(`wait_readable`, `wait_writable`), for a time (`GreenClock.sleep_s`), for another thread
-(`GreenEvent`). Code that holds a `threading.Lock` must not wait in these ways. Outside a batch,
-they block the thread as usual, so the same code serves both.
+A fetching worker has hundreds of requests in progress. With one thread for each, a fifth of its CPU
+was spent on switching. Here `GreenPool.batch` runs calls as greenlets of the thread that submits
+them. A call yields whenever it waits through this module: for a socket (`wait_readable`,
+`wait_writable`), for a time (`GreenClock.sleep_s`), or for another thread (`GreenEvent`). Code that
+holds a `threading.Lock` must not wait in these ways. Outside of a batch these functions block the
+thread as usual, so the same code works in both cases.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _clock = SystemClock()
 _numbers = count()
 _this_thread = threading.local()
 MOST_PASSED = 1_000
-"""Timers of waits that ended early; with more, they are removed."""
+"""The limit of timers left over by waits that ended early. Beyond it they are removed."""
 
 
 class _GreenWait:
-    """One wait of one green thread, which ends once: by an event, or by its timer."""
+    """One wait of one green thread. It ends once, by an event or by its timer."""
 
     __slots__ = ("green", "hub", "over")
 
@@ -47,22 +47,22 @@ class _GreenWait:
         self.over = False
 
     def end(self, *, happened: bool) -> None:
-        """Let the green thread go on; only in its own thread."""
+        """Let the green thread continue. Call it only in its own thread."""
         if not self.over:
             self.over = True
             self.hub.ready.append((self.green, happened))
 
     def for_at_most(self, seconds: float | None) -> bool:
-        """Give way until the end; False if the time was over first."""
+        """Yield until the wait ends. False if the time ran out first."""
         return self.hub.give_way(self, seconds)
 
 
 class _Hub:
-    """Runs the green threads of one thread: those that are ready, then those whose wait is over."""
+    """Runs the green threads of one thread: the ready ones, then those whose wait is over."""
 
     def __init__(self) -> None:
         self.greens = 0
-        """How many calls of batches are not over."""
+        """How many calls of batches are still running."""
         self.ready: deque[tuple[greenlet, object]] = deque()
         self._green = greenlet(self._run)
         self._poll = select.epoll()
@@ -79,11 +79,11 @@ class _Hub:
 
     @property
     def dead(self) -> bool:
-        """True after an exception that a signal raised; its green threads are lost."""
+        """True after a signal raised an exception. Its green threads are lost."""
         return bool(self._green.dead)
 
     def start(self, function: Callable[[], None]) -> None:
-        """Run `function` in a green thread of its own, as soon as this thread waits."""
+        """Run `function` in a new green thread as soon as this thread waits."""
 
         def run(_: object) -> None:
             try:
@@ -95,7 +95,7 @@ class _Hub:
         self.ready.append((greenlet(run, self._green), None))
 
     def give_way(self, wait: _GreenWait, seconds: float | None) -> bool:
-        """Run the others until `wait` has ended; False if that took more than `seconds`."""
+        """Run other green threads until `wait` has ended. False after more than `seconds`."""
         if seconds is not None:
             at_s = _clock.monotonic_s() + max(0.0, seconds)
             heapq.heappush(self._timers, (at_s, next(_numbers), wait))
@@ -107,7 +107,7 @@ class _Hub:
             wait.over = True
 
     def wait_for_socket(self, fd: int, events: int, seconds: float) -> bool:
-        """Give way until the socket is ready; False if that took more than `seconds`."""
+        """Yield until the socket is ready. False after more than `seconds`."""
         wait = _GreenWait(self)
         self._poll.register(fd, events)
         self._sockets[fd] = wait
@@ -140,7 +140,7 @@ class _Hub:
             self._ended_elsewhere.popleft().end(happened=True)
 
     def _seconds_left(self) -> float | None:
-        """How long it is until the first timer; None: there is no timer."""
+        """The time until the first timer, or None without a timer."""
         if len(self._timers) > MOST_PASSED + 2 * self._waiting:
             self._timers = [timer for timer in self._timers if not timer[2].over]
             heapq.heapify(self._timers)
@@ -155,18 +155,18 @@ class _Hub:
 
 
 def _busy_hub() -> _Hub | None:
-    """The hub of this thread, if others could run in it while this one waits."""
+    """The hub of this thread, if other green threads could run while this one waits."""
     hub: _Hub | None = getattr(_this_thread, "hub", None)
     return hub if hub is not None and hub.greens else None
 
 
 def wait_readable(sock: socket.socket, seconds: float) -> None:
-    """Return when the socket has data or is closed; raise TimeoutError after `seconds`."""
+    """Return when the socket has data or is closed. Raises TimeoutError after `seconds`."""
     _wait_for_socket(sock, select.EPOLLIN, seconds)
 
 
 def wait_writable(sock: socket.socket, seconds: float) -> None:
-    """Return when the socket takes data or is closed; raise TimeoutError after `seconds`."""
+    """Return when the socket accepts data or is closed. Raises TimeoutError after `seconds`."""
     _wait_for_socket(sock, select.EPOLLOUT, seconds)
 
 
@@ -185,7 +185,7 @@ def _wait_for_socket(sock: socket.socket, events: int, seconds: float) -> None:
 
 
 class GreenClock(SystemClock):
-    """The clocks of this machine; while one green thread sleeps, the others go on."""
+    """The clocks of this machine. While one green thread sleeps, the others continue."""
 
     def sleep_s(self, seconds: float) -> None:
         hub = _busy_hub()
@@ -196,7 +196,7 @@ class GreenClock(SystemClock):
 
 
 class GreenEvent:
-    """An event like that of `threading`, for one waiter, which may be a green thread."""
+    """An event like that of `threading`, for a single waiter, which may be a green thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -204,7 +204,7 @@ class GreenEvent:
         self._wait: _GreenWait | threading.Event | None = None
 
     def set(self) -> None:
-        """Let the waiter go on."""
+        """Let the waiter continue."""
         with self._lock:
             self._is_set, wait = True, self._wait
         if isinstance(wait, threading.Event):
@@ -213,7 +213,7 @@ class GreenEvent:
             wait.hub.end_from_elsewhere(wait)
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Whether the event was set within `seconds`; None: wait for as long as it takes."""
+        """Whether the event was set within `seconds`. With None, waits without a limit."""
         hub = _busy_hub()
         with self._lock:
             if self._is_set:
@@ -247,13 +247,13 @@ class GreenCall(Generic[T]):
             self._waiter.end(happened=True)
 
     def finish(self) -> None:
-        """Return when the call is over; only in the thread of its batch."""
+        """Return when the call is over. Call it only in the thread of its batch."""
         if not self.over:
             self._waiter = _GreenWait(_this_thread.hub)
             self._waiter.for_at_most(None)
 
     def result(self) -> T:
-        """Wait for the call; return its result, or raise its exception."""
+        """Wait for the call, and return its result or raise its exception."""
         self.finish()
         if self._error is not None:
             raise self._error
@@ -262,11 +262,11 @@ class GreenCall(Generic[T]):
 
 class GreenPool:
     """
-    Limits how many calls of all batches of a process run at once.
+    Limits how many calls of all batches run at once in a process.
 
     Args:
-        size: further calls wait, the first of them first.
-        for_urgent: how many urgent calls may run beside them.
+        size: the limit. Further calls wait, first come, first served.
+        for_urgent: how many urgent calls may run in addition.
     """
 
     def __init__(self, size: int, for_urgent: int = 0) -> None:
@@ -277,7 +277,7 @@ class GreenPool:
         self._urgent_waiters: deque[GreenEvent] = deque()
 
     def batch(self) -> GreenBatch:
-        """A batch of calls; use it in a `with` statement, whose end waits for all of them."""
+        """Create a batch of calls. Use it in a `with` statement, which waits for all of them."""
         return GreenBatch(self)
 
     def acquire(self, *, urgent: bool = False) -> None:
@@ -291,7 +291,7 @@ class GreenPool:
         turn.wait()
 
     def release(self) -> None:
-        """Give the place to the first who waits, urgent ones first."""
+        """Give the place to the first waiting call, urgent ones first."""
         with self._lock:
             self._free += 1
             if self._urgent_waiters:
@@ -305,20 +305,20 @@ class GreenPool:
 
 
 class GreenBatch:
-    """Calls that run side by side in the thread that submits them, whenever it waits."""
+    """Calls that run concurrently in the thread that submits them, whenever it waits."""
 
     def __init__(self, pool: GreenPool) -> None:
         self._pool = pool
         self._calls: list[GreenCall[Any]] = []
 
     def submit(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> GreenCall[T]:
-        """Begin a call as soon as this thread waits; see `GreenCall.result`."""
+        """Start a call as soon as this thread waits; see `GreenCall.result`."""
         return self._begin(lambda: function(*args, **kwargs), urgent=False)
 
     def submit_urgent(
         self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     ) -> GreenCall[T]:
-        """Begin an urgent call, which waits for no other."""
+        """Start an urgent call, which does not wait for others."""
         return self._begin(lambda: function(*args, **kwargs), urgent=True)
 
     def _begin(self, function: Callable[[], T], *, urgent: bool) -> GreenCall[T]:

@@ -1,8 +1,8 @@
 """
-Lets programs import modules of aragog by the names that the documentation of version 0.1 gave them.
+Lets programs import modules of aragog by the names in the documentation of version 0.1.
 
-For one release: each such import warns and names the new module. Both names lead to one module, so
-its classes are the same, and a setting that names a class by its old path finds it.
+For one release, each such import warns and names the new module. Both names refer to the same
+module, so its classes are identical, and a setting that names a class by its old path works.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ MOVED = {
     "zen.node_ids": "aragog.urlstore.node_ids",
     "zen": "zengraph",
 }
-"""Names of modules and packages below `aragog`, and the new ones; the first that fits counts."""
+"""Old and new names of modules and packages below `aragog`. The first match counts."""
 
 
 def new_name(name: str) -> str | None:
-    """The new name of a module; None if it has not moved."""
+    """The new name of a module, or None if it has not moved."""
     if not name.startswith(_OLD):
         return None
     old = name.removeprefix(_OLD)
@@ -58,7 +58,7 @@ def new_name(name: str) -> str | None:
 
 
 class _MovedNames(MetaPathFinder, Loader):
-    """Imports a module by its old name as the one that has the new name."""
+    """Imports a module under its old name as the module with the new name."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -69,7 +69,7 @@ class _MovedNames(MetaPathFinder, Loader):
     def exec_module(self, module: ModuleType) -> None:
         old = module.__name__
         new = new_name(old) or old
-        # The import system returns what it finds here, not the empty module that it has made.
+        # The import system returns what is in sys.modules, not the empty module that it created.
         sys.modules[old] = import_module(new)
         warnings.warn(
             f"{old} is {new} now; the old name ends with the next release",

@@ -1,8 +1,8 @@
 """
-The circuit breaker: leaves a server out after errors, and asks it again after a while. Pure.
+A circuit breaker: takes a server out of rotation after errors, and probes it after a while. Pure.
 
-Each shard of PinLater has one, and one for when it is full; so has each HBase gateway, and each
-server whose memory is watched. The caller passes the time, in seconds of a monotonic clock.
+Each PinLater shard has two, one for errors and one for a full server. Each HBase gateway and each
+server with watched memory has one. The caller passes the time in seconds of a monotonic clock.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ import math
 from dataclasses import dataclass
 
 ERRORS_IN_A_ROW = 3
-"""Failures in a row after which a server is left out."""
+"""How many consecutive failures take a server out of rotation."""
 SLOW_S = 1.0
-"""A single response that took longer is enough."""
+"""A single response slower than this is enough."""
 PROBE_EVERY_S = 5.0
-"""The time between two probes of a server that is left out."""
+"""The time between two probes of a server that is out of rotation."""
 
 
 @dataclass(slots=True)
 class Breaker:
     """
-    Leaves one server out of rotation after errors or slow responses, and brings it back.
+    Takes one server out of rotation after errors or slow responses, and brings it back.
 
     Args:
-        errors: how many in a row take it out.
-        first_wait_s: until it is first tried again; doubles with each further error.
+        errors: how many consecutive errors take it out.
+        first_wait_s: the wait before the first probe. It doubles with each further error.
         most_wait_s: the longest such wait.
-        slow_s: a response that took longer takes it out; `math.inf`: none does.
+        slow_s: a slower response takes the server out. `math.inf` turns this off.
     """
 
     errors: int = ERRORS_IN_A_ROW
@@ -36,9 +36,9 @@ class Breaker:
     slow_s: float = SLOW_S
     in_a_row: int = 0
     out_since_s: float | None = None
-    """When it left the rotation; None: it is in rotation."""
+    """When it left the rotation. None while it is in rotation."""
     probe_at_s: float = 0.0
-    """When to ask it again; 0 while it is in rotation."""
+    """When to probe it. 0 while it is in rotation."""
 
     @property
     def healthy(self) -> bool:
@@ -46,7 +46,7 @@ class Breaker:
         return self.out_since_s is None
 
     def worth_asking(self, now_s: float) -> bool:
-        """Return whether the server is in rotation, or has been out long enough for a probe."""
+        """Return whether the server is in rotation, or is due for a probe."""
         return now_s >= self.probe_at_s
 
     def answered(self, took_s: float, now_s: float) -> None:
@@ -57,7 +57,7 @@ class Breaker:
         self.in_a_row, self.out_since_s, self.probe_at_s = 0, None, 0.0
 
     def failed(self, now_s: float, *, at_once: bool = False) -> None:
-        """Record a failed call; `at_once` after a timeout or a refused connection."""
+        """Record a failed call. Pass `at_once` after a timeout or a refused connection."""
         self.in_a_row += self.errors if at_once else 1
         doublings = self.in_a_row - self.errors
         if doublings >= 0:

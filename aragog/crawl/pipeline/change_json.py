@@ -8,11 +8,11 @@ from typing import Any
 from aragog.urlstore.feed import Change
 
 Reader = Callable[[str, bytes], Any]
-"""`FieldFormats.to_json` for `orjson.dumps`, `FieldFormats.to_value` for any other use."""
+"""`FieldFormats.to_json` for `orjson.dumps`, or `FieldFormats.to_value` for any other use."""
 
 
 def plain(change: Change, read: Reader) -> dict[str, Any]:
-    """A change as readers get it (docs/refresh.md); field values by their declared formats."""
+    """A change as readers receive it (docs/refresh.md), with field values in their formats."""
     more: dict[str, Any] = {}
     if change.content_hash:
         before, now = change.content_hash

@@ -1,10 +1,10 @@
 """
 Wait until URLs are done: stored, or given up.
 
-`InFlightSet.clear` publishes the keys of URLs that are done on one Redis channel. A process that
-has waiting callers listens to it in one thread, and notifies those who wait for one of the keys. A
-message is lost when the connection breaks, so all waiting callers are notified after each new
-connection, and read the store again.
+`InFlightSet.clear` publishes the keys of finished URLs on one Redis channel. A process with waiting
+callers listens to the channel in one thread, and notifies the callers that wait for one of the
+keys. A broken connection loses messages, so after each new connection all waiting callers are
+notified, and read the store again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from urlspelling import KEY_BYTES, url_key
 WHERE = "redis, URLs that are done"
 CONNECT_S = 5.0
 LOOK_S = 0.2
-"""How often the thread looks whether it was closed; messages are delivered at once."""
+"""How often the thread checks whether it was closed. Messages are delivered immediately."""
 PAUSE_S = 0.2
 
 
@@ -35,25 +35,28 @@ class Subscription:
 
     def __init__(self) -> None:
         self.notified: Future[bool] = Future()
-        """True: the URL is done. False: it may be, because a message may have been lost."""
+        """
+        True if the URL is done. False if it may be done, because a message may have
+        been lost.
+        """
 
     def renew(self) -> None:
         """Wait for the next notification."""
         self.notified = Future()
 
     def notify(self, *, done: bool) -> None:
-        """Complete `notified`; harmless if it is complete or cancelled."""
+        """Complete `notified`. Does nothing if it is already complete or cancelled."""
         with suppress(InvalidStateError):
             self.notified.set_result(done)
 
 
 class Completions:
     """
-    The subscriptions of waiting callers, and the thread that listens; the first caller starts it.
+    The subscriptions of waiting callers, and the thread that listens. The first caller starts it.
 
     Args:
-        client: the shared Redis. The thread keeps one of its connections.
-        prefix: of the keys of this system.
+        client: the shared Redis. The thread uses one of its connections.
+        prefix: the start of this system's keys.
     """
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
@@ -68,10 +71,10 @@ class Completions:
     @contextmanager
     def subscribe(self, url: str) -> Iterator[Subscription]:
         """
-        A subscription to a normalized URL, which is notified of everything from now on.
+        Subscribe to the completion of a normalized URL. Nothing is missed from now on.
 
         Raises:
-            BrokerUnavailable: Redis does not answer.
+            BrokerUnavailable: Redis did not answer.
         """
         self._listen()
         key, subscription = url_key(url), Subscription()
@@ -87,7 +90,7 @@ class Completions:
 
     @property
     def count(self) -> int:
-        """How many callers wait."""
+        """How many callers are waiting."""
         with self._lock:
             return sum(map(len, self._subscriptions.values()))
 

@@ -2,7 +2,7 @@
 Counters of URL outcomes for progress and metrics, in one Redis hash.
 
 They count events, not URLs: a batch that runs twice counts twice. `InFlightSet.count` returns the
-number of URLs that are still to be done, and does not drift.
+exact number of URLs that are still to be done.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ REFUSED = "refused"
 FAILED = "failed"
 STORED = "stored"
 OLDER = "older"
-"""Pages that were not stored, because what is stored is of a later fetch."""
+"""Pages that were not stored, because a later fetch is already stored."""
 SAME_BODY = "same_body"
-"""Pages whose body another page of the host had already: it is not stored once more."""
+"""Pages whose body was not stored again, because another page of the host has the same one."""
 ALREADY_STORED = "already_stored"
 ROBOTS = "robots"
 ROBOTS_COMPARED = "robots_compared"
-"""Files that reppy read as well (`politeness.compare_with_reppy`)."""
+"""Files that reppy parsed as well (`politeness.compare_with_reppy`)."""
 ROBOTS_DIFFERENT = "robots_different"
-"""Those of them that it reads in another way."""
+"""Those files about which reppy disagreed."""
 BYTES = "bytes"
 DEGRADED = "degraded"
-"""Pages with a part that could not be analyzed and was left out."""
+"""Pages of which a part could not be analyzed and was left out."""
 UNREADABLE = "unreadable"
 """Pages whose analysis failed, exceeded its limits or killed its process."""
 RUNS_LOST = "runs_lost"
 """Runs of a page batch during which the process died."""
 RENDERED = "rendered"
 NOT_RENDERED = "not_rendered"
-"""Pages that were to be rendered and were stored as they were fetched."""
+"""Pages that could not be rendered and were stored as fetched."""
 TEMPLATES_CLOSED = "templates_closed"
-"""Templates of URLs whose links are not followed anymore."""
+"""URL templates whose links are no longer followed."""
 LINKS_LEFT_OUT = "links_left_out"
 """Links that were not followed because their template is closed."""
 EVENTS = (
@@ -56,11 +56,11 @@ EVENTS = (
 
 
 def failed_as(outcome: OutcomeKind) -> str:
-    """The counter of the failures of one outcome; all of them together are `FAILED`."""
+    """The counter for failures with this outcome. `FAILED` counts all failures."""
     return f"{FAILED}_{outcome.value}"
 
 
-# A periodic task runs every five seconds; after a minute without one, beat or its worker is down.
+# A periodic task runs every five seconds. After a minute without one, beat or its worker is down.
 TICK_KEPT_S = 60
 
 
@@ -81,7 +81,7 @@ class Counters:
             pipe.execute()
 
     def read(self) -> dict[str, int]:
-        """All counters; empty when Redis does not answer."""
+        """All counters. Empty if Redis does not answer."""
         try:
             cells = cast("dict[bytes, bytes]", self._redis.hgetall(self._key))
         except redis.RedisError:
@@ -89,16 +89,16 @@ class Counters:
         return {name.decode(): int(number) for name, number in cells.items()}
 
     def note_tick(self) -> None:
-        """Record that a periodic task ran now, which shows that beat and its worker are up."""
+        """Record that a periodic task has just run, which shows that beat and its worker are up."""
         with contextlib.suppress(redis.RedisError):
             self._redis.set(self._tick_key, b"1", ex=TICK_KEPT_S)
 
     def tick_age_s(self) -> float | None:
         """
-        Seconds since a periodic task last ran, by the server's clock; None: over a minute ago.
+        Seconds since a periodic task last ran, by the server's clock. None if over a minute ago.
 
         Raises:
-            redis.RedisError: the server does not answer.
+            redis.RedisError: the server did not answer.
         """
         left_ms = self._redis.pttl(self._tick_key)
         return None if left_ms < 0 else TICK_KEPT_S - left_ms / 1000

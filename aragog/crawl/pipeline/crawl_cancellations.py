@@ -1,4 +1,4 @@
-"""Cancellations of URLs, hosts, domains and patterns, whatever crawl wants them. Pure."""
+"""Cancellations of URLs, hosts, domains and patterns, for all crawls. Pure."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ KINDS = ("url", "host", "domain", "pattern")
 
 
 class Cancellation(NamedTuple):
-    """URLs that were cancelled whatever crawl wants them, if they were enqueued before."""
+    """Cancels matching URLs that were enqueued before it, for every crawl."""
 
     kind: str
     """One of `KINDS`."""
     value: str
     at_s: int
-    """When, by the clock of `redis.url`."""
+    """The time of the cancellation, by the clock of `redis.url`."""
 
     def matches(self, url: str) -> bool:
-        """Whether a normalized URL is among them."""
+        """Whether a normalized URL matches."""
         match self.kind:
             case "url":
                 return url == self.value

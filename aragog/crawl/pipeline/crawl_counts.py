@@ -1,13 +1,13 @@
 """
-The counts of crawls: how many URLs were enqueued for each, and what became of them.
+The counts of crawls: how many URLs were enqueued for each, and their outcomes.
 
-Each server of the in-flight set has the counts of the URLs that it holds; the sum is the crawl's.
-They change only in the scripts that add a URL to a crawl's set and remove it (`in_flight`), so
+Each server of the in-flight set counts the URLs that it holds; a crawl's counts are the sum. They
+only change in the scripts that add a URL to a crawl's set and remove it (`in_flight`), so
 
     enqueued = repeated + each outcome + waiting
 
-at any moment on each server. What waits for a crawl that ended is cancelled, although it is still
-in memory.
+holds at any moment on each server. URLs that wait for an ended crawl count as cancelled, although
+they are still in memory.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ REPEATED = "repeated"
 WAITING = "waiting"
 UNCHANGED, DUPLICATE, TRAP, HELD = "unchanged", "duplicate", "trap", "held"
 """
-Notes: pages that had not changed since they were stored, those of another canonical URL, links that
-were left out as parts of traps, and those that wait for a verdict (`aragog.crawl.traps.held_links`
-counts these two).
+Notes: pages that have not changed since they were stored, duplicates of another canonical URL,
+links dropped as parts of traps, and held links (`aragog.crawl.traps.held_links` counts the last
+two).
 """
 CANCELLED = "cancelled"
 _IS, _OF = "is ", "of "
@@ -43,45 +43,48 @@ _CHOICES = ("refused", "reserved", "out of scope")
 
 
 def is_failure(outcome: str) -> bool:
-    """Whether an outcome is a fault of the web: what a rule leaves out is none. Pure."""
+    """
+    Whether an outcome is a failure on the web. URLs that a rule leaves out are not
+    failures. Pure.
+    """
     return outcome not in _NO_FAILURES and not outcome.startswith(_CHOICES)
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlCounts:
-    """What became of a crawl's URLs."""
+    """The outcomes of a crawl's URLs."""
 
     enqueued: int = 0
     waiting: int = 0
     outcomes: Mapping[str, int] = field(default_factory=dict)
-    """By outcome, among them `stored` and `cancelled`; most frequent first."""
+    """URLs by outcome, including `stored` and `cancelled`. The most frequent comes first."""
     repeated: int = 0
-    """URLs that were enqueued for it again after they were stored for it."""
+    """URLs that were enqueued again after they had been stored for this crawl."""
     bytes: int = 0
     notes: Mapping[str, int] = field(default_factory=dict)
     """
-    Counted beside the outcome: `unchanged` and `duplicate` of what was stored; `trap` and `held` of
-    links that were not enqueued.
+    Additional counts: `unchanged` and `duplicate` for stored URLs, `trap` and `held` for links that
+    were not enqueued.
     """
 
     @property
     def stored(self) -> int:
-        """Pages that were stored for it, or were stored already."""
+        """Pages that were stored for it, or were already stored."""
         return self.outcomes.get(STORED, 0)
 
     @property
     def held(self) -> int:
-        """Links that wait for a verdict, and are followed or left out then."""
+        """Links that are held until it is decided whether to follow them."""
         return self.notes.get(HELD, 0)
 
     @property
     def traps(self) -> int:
-        """Links that were left out as parts of traps: each once."""
+        """Links that were dropped as parts of traps. Each counts once."""
         return self.notes.get(TRAP, 0)
 
     @property
     def open(self) -> int:
-        """What there is still to do: URLs that wait, and links that may still be followed."""
+        """What is left to do: waiting URLs, and held links that may still be followed."""
         return self.waiting + self.held
 
     @property
@@ -91,14 +94,14 @@ class CrawlCounts:
 
 
 class CrawlCounters:
-    """Reads the counts; a call is a round trip a server and may raise `BrokerUnavailable`."""
+    """Reads the counts. A call takes a round trip per server and may raise `BrokerUnavailable`."""
 
     def __init__(self, nodes: redis.Redis | RedisNodes, *, prefix: str) -> None:
         self._nodes = RedisNodes.of(nodes)
         self._prefix = f"{prefix}crawl:"
 
     def of(self, numbers: Sequence[int], *, ended: Iterable[int] = ()) -> CrawlCounts:
-        """The sum over these numbers; what waits for one of `ended` counts as cancelled."""
+        """The sum over these numbers. URLs waiting for one of `ended` count as cancelled."""
         total: Counter[str] = Counter()
         over = set(ended)
         with _our_errors():
@@ -111,7 +114,7 @@ class CrawlCounters:
         return _counts(total)
 
     def use(self, numbers: Sequence[int], day: int) -> list[dict[int, CrawlUse]]:
-        """By server: what each of these numbers uses on a day since the epoch."""
+        """What each of these numbers has used on a day since the epoch, by server."""
         found = []
         with _our_errors():
             for client in self._nodes.clients:
@@ -130,7 +133,7 @@ class CrawlCounters:
         return found
 
     def domains(self, numbers: Sequence[int]) -> dict[str, Counter[str]]:
-        """By registered domain: what became of its URLs. `*`: of those after the 50,000 first."""
+        """Outcomes by registered domain. `*` stands for all domains after the first 50,000."""
         found: dict[str, Counter[str]] = {}
         for place, outcome, count in self._table(numbers, "domains"):
             if outcome != WAITING:
@@ -141,14 +144,17 @@ class CrawlCounters:
         """
         Whether no URL of a registered domain waits for a crawl.
 
-        Servers are read one after the other, and meanwhile a page on one may enqueue links on
-        another. So they are read twice, and the sums differ if anything was enqueued between.
+        Servers are read one after the other, and in between a page on one server may enqueue links
+        on another. So they are read twice, and the sums differ if anything was enqueued in between.
         """
         waiting, enqueued = self._waiting(number, domain)
         return not waiting and self._waiting(number, domain) == (0, enqueued)
 
     def _waiting(self, number: int, domain: str) -> tuple[int, int]:
-        """About how many URLs of a domain wait (none if the crawl has none), and all enqueued."""
+        """
+        The approximate number of a domain's waiting URLs, and the number of all
+        enqueued URLs.
+        """
         key, found = f"{self._prefix}{number}", Counter[str]()
         with _our_errors():
             for client in self._nodes.clients:
@@ -162,7 +168,7 @@ class CrawlCounters:
         return 0 if is_none else max(1, found["domain"]), found["enqueued"]
 
     def open_domains(self, number: int) -> Counter[str]:
-        """By registered domain: about how many URLs wait. `*`: of those after the 50,000 first."""
+        """Approximate waiting URLs by registered domain. `*` is all after the first 50,000."""
         found = Counter[str]()
         for place, outcome, count in self._table([number], "domains"):
             if outcome == WAITING:
@@ -170,7 +176,7 @@ class CrawlCounters:
         return +found
 
     def days(self, numbers: Sequence[int]) -> dict[int, Counter[tuple[str, str]]]:
-        """By day since the epoch: URLs by domain and outcome, but for what was stored."""
+        """URLs by domain and outcome for each day since the epoch, without stored ones."""
         found: dict[int, Counter[tuple[str, str]]] = {}
         for day, rest, count in self._table(numbers, "days"):
             domain, _, outcome = rest.partition(" ")
@@ -178,7 +184,7 @@ class CrawlCounters:
         return found
 
     def hours(self, numbers: Sequence[int]) -> dict[int, Counter[str]]:
-        """By hour since the epoch: what became of URLs in it."""
+        """Outcomes for each hour since the epoch."""
         found: dict[int, Counter[str]] = {}
         for place, outcome, count in self._table(numbers, "hours"):
             found.setdefault(int(place), Counter())[outcome] += count
@@ -195,7 +201,7 @@ class CrawlCounters:
                         yield place, outcome, int(count)
 
     def forget_before(self, numbers: Sequence[int], table: str, first: int) -> None:
-        """Forget the counts of `hours` or `days` before this one; the totals stay."""
+        """Delete the counts of `hours` or `days` before this one. The totals stay."""
         with _our_errors():
             for client in self._nodes.clients:
                 for number in numbers:
@@ -205,7 +211,7 @@ class CrawlCounters:
                         client.hdel(key, *names)
 
     def forget_hosts(self, numbers: Sequence[int]) -> None:
-        """Forget how many URLs each host has: its bound is that of a round."""
+        """Reset the number of URLs of each host, because its limit applies to each round."""
         with _our_errors():
             for client in self._nodes.clients:
                 client.unlink(*(f"{self._prefix}{number}:hosts" for number in numbers))

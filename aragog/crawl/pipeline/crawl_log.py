@@ -1,17 +1,16 @@
 """
 The crawl log: a row for each fetch, in dated Parquet files in a folder or S3.
 
-*Rows* are made of what the store stage writes; `COLUMNS` has their names and types. *The stream* in
-Redis keeps the rows that are in no file yet, about 600 bytes each. The ids of a stream never go
-back, even if the server's clock does. So once a span of time has passed, the rows of that span are
-final: everyone who reads them reads the same.
+The store stage creates the rows; `COLUMNS` lists their names and types. A Redis stream keeps the
+rows that are not in a file yet, about 600 bytes each. The ids of a stream never go back, even if
+the server's clock does. So once a span of time has passed, its rows are final, and every reader
+sees the same rows.
 
-*The writer* makes a file for each span: `dt=2026-01-31/crawl-20260131T080500Z-300s`. As in Secor,
-the file comes before the note that it is written, and its name and its rows follow from the span
-alone: the rows leave Redis once the file is durable. A writer that is killed before that leads to
-the same file again. Two writers at once would write the same file, so a lease lets one write at a
-time. A row is in exactly one file, and a fetch whose batch ran twice has two rows, with the same
-`url` and `fetched_at`.
+The writer creates a file for each span: `dt=2026-01-31/crawl-20260131T080500Z-300s`. As in Secor, a
+file's name and rows follow from its span alone. Rows are removed from Redis only after the file is
+durable, so if a writer is killed earlier, the next one writes the same file again. A lease prevents
+two writers from doing the same work at once. Each row is in exactly one file. A fetch whose batch
+ran twice has two rows with the same `url` and `fetched_at`.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ _TYPES = {str: "string", int: "int64", float: "float", bool: "bool"}
 
 
 def _columns_of_the_fetch() -> dict[str, str]:
-    """A column for each single value of the fetch record."""
+    """A column for each scalar value of the fetch record."""
     columns = {
         _OTHER_NAMES.get(name, name): "int32" if name in _SMALL else _TYPES[value.type]
         for name, value in SINGLE_VALUES.items()
@@ -67,8 +66,9 @@ COLUMNS = {
     "same_as": "string",
 }
 """
-Column to type. `fetched_at` has the worker's clock, `logged_at` that of Redis; both ms, UTC.
-`same_as`: the URL whose page had the same body already, so that it was not stored once more.
+Types by column. `fetched_at` is by the worker's clock, `logged_at` by that of Redis; both in ms,
+UTC. `same_as` is the URL of another page with the same body, which is why the body was not stored
+again.
 """
 
 
@@ -76,9 +76,9 @@ def rows_of(
     writes: Sequence[PageWrite], jobs: Sequence[UrlJob], done: Mapping[str, Written]
 ) -> list[bytes]:
     """
-    A row for each fetch of a batch that was stored, as JSON, without `logged_at`.
+    A row for each fetch of a stored batch, as JSON, without `logged_at`.
 
-    `done` has what the store did with each, by the URLs of the fetches.
+    `done` has the result of each write, by the URL of the fetch.
     """
     by_url = {job.url: job for job in jobs}
     return [
@@ -107,10 +107,10 @@ def _row(write: PageWrite, fetch: FetchRecord, job: UrlJob, done: Written | None
 
 def table_of(rows: Sequence[tuple[int, bytes]], arrow: Any) -> Any:
     """
-    The pyarrow table of (logged at, row as JSON) each.
+    A pyarrow table of rows, each given as its time of logging and its JSON.
 
-    Arrow reads the JSON. Through Python's dicts, `Table.from_pylist` imported pandas (40 MB), and
-    each thread that wrote a file kept 15 MB of its own.
+    Arrow parses the JSON. `Table.from_pylist` would import pandas (40 MB), and each writing thread
+    would keep 15 MB.
     """
     from pyarrow import json  # noqa: PLC0415 - an extra
 
@@ -141,18 +141,18 @@ def schema(arrow: Any) -> Any:
 
 
 PAGE_ROWS = 500
-"""Rows read at once. Each thread that reads keeps a page's memory: 13 MB with 5,000 rows."""
+"""How many rows are read at once. Each reading thread keeps 13 MB with 5,000 rows."""
 GROUP_PAGES = 10
-"""Pages of a row group, which readers of the file read as a whole."""
+"""How many pages form a row group, which readers of the file read as a whole."""
 
 
 class CrawlLogStream:
     """
-    The stream. Every method raises `BrokerUnavailable` if Redis does not answer.
+    The stream of rows. Every method raises `BrokerUnavailable` if Redis does not answer.
 
     Args:
-        client: of the server of `redis.url`.
-        prefix: put before every key.
+        client: a client of `redis.url`.
+        prefix: the start of every key.
     """
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
@@ -160,7 +160,7 @@ class CrawlLogStream:
         self._key = f"{prefix}crawl_log"
 
     def add(self, rows: Sequence[bytes]) -> None:
-        """Append rows, in one round trip, also while the server's memory is full."""
+        """Append rows in one round trip. Works even if the server's memory is full."""
         if rows:
             with redis_errors("crawl log"):
                 load_script("aragog.crawl.pipeline", "crawl_log_add").run(
@@ -168,13 +168,13 @@ class CrawlLogStream:
                 )
 
     def now_ms(self) -> int:
-        """The time by the clock that makes the ids."""
+        """The time by the clock that generates the ids."""
         with redis_errors("crawl log"):
             seconds, micros = self._redis.time()
         return seconds * 1000 + micros // 1000
 
     def first(self) -> bytes | None:
-        """The id of the oldest row; None: there are none."""
+        """The id of the oldest row, or None if there are no rows."""
         with redis_errors("crawl log"):
             entries = cast("list[Any]", self._redis.xrange(self._key, count=1))
         return entries[0][0] if entries else None
@@ -185,7 +185,7 @@ class CrawlLogStream:
             return bool(self._redis.xrange(self._key, row_id, row_id))
 
     def pages(self, from_id: bytes, until_ms: int) -> Iterator[list[tuple[int, bytes]]]:
-        """Pages of (time in ms, row), from an id to an instant (exclusive), in order."""
+        """Yield pages of (time in ms, row) in order, from an id up to a time (exclusive)."""
         start = from_id.decode()
         while True:
             with redis_errors("crawl log"):
@@ -199,18 +199,18 @@ class CrawlLogStream:
             start = f"({entries[-1][0].decode()}"
 
     def forget(self, until_ms: int) -> None:
-        """Remove the rows before an instant, all at once. Safe to repeat."""
+        """Remove all rows before a time at once. Safe to repeat."""
         with redis_errors("crawl log"):
             self._redis.xtrim(self._key, minid=f"{until_ms}-0", approximate=False)
 
     def waiting(self) -> int:
-        """How many rows are in no file yet."""
+        """How many rows are not in a file yet."""
         with redis_errors("crawl log"):
             return self._redis.xlen(self._key)
 
 
 def at_ms(row_id: bytes) -> int:
-    """When the row of that id was added, in ms since the epoch."""
+    """When the row with this id was added, in ms since the epoch."""
     return int(row_id.partition(b"-")[0])
 
 
@@ -219,18 +219,18 @@ class LogFiles(Protocol):
 
     def put(self, name: str, source: Path) -> None:
         """
-        Put a finished local file there, replacing one of the same name; it is durable afterward.
+        Store a finished local file, replacing one with the same name. It is durable afterwards.
 
         Raises:
-            ContentUnavailable: it is not there; the old one is, if there was one.
+            ContentUnavailable: it was not stored. An old file of that name is still there.
         """
 
     def check(self) -> None:
-        """Write and remove a small file. Raises as `put`."""
+        """Write and remove a small file. Raises the same as `put`."""
 
 
 class FolderFiles:
-    """Files in a folder, whose subfolders are created."""
+    """Files in a folder. Creates subfolders."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -246,7 +246,7 @@ class FolderFiles:
                 os.fsync(file.fileno())
             part.replace(target)
             _sync(target.parent)
-            for left_behind in target.parent.glob(f".{target.name}.*"):  # by killed writers
+            for left_behind in target.parent.glob(f".{target.name}.*"):  # from killed writers
                 left_behind.unlink(missing_ok=True)
         except OSError as error:
             part.unlink(missing_ok=True)
@@ -263,7 +263,7 @@ class FolderFiles:
 
 
 def _sync(folder: Path) -> None:
-    """A rename is in the folder's data (fsync(2))."""
+    """Make a rename durable, since it is part of the folder's data (fsync(2))."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -273,7 +273,7 @@ def _sync(folder: Path) -> None:
 
 class S3Files:
     """
-    Objects of a bucket; the endpoint, region and time limits are those of `[content]`.
+    Objects of a bucket, with the endpoint, region and time limits of `[content]`.
 
     Raises:
         ConfigError: boto3 is not installed, or the endpoint cannot be used.
@@ -301,10 +301,10 @@ class S3Files:
 
 def log_files(settings: CrawlLogSettings, content: ContentSettings, data_dir: Path) -> LogFiles:
     """
-    Where the settings place the files of the crawl log.
+    The place for crawl log files, from the settings.
 
     Raises:
-        ConfigError: a package that it needs is not installed.
+        ConfigError: a required package is not installed.
     """
     require("parquet", f'crawl_log.engine = "{settings.engine}"')
     if settings.engine == "s3":
@@ -312,16 +312,19 @@ def log_files(settings: CrawlLogSettings, content: ContentSettings, data_dir: Pa
     return FolderFiles(settings.folder or data_dir / "crawl-log")
 
 
-# Redis syncs its append-only file every second. What is lost with a server that is killed must not
-# be the removal of rows whose file is there, together with other rows of the same file.
+# Redis syncs its append-only file every second. If the server is killed, it may lose the removal of
+# rows whose file exists. Then all rows of the file must come back, not just some.
 SETTLED_MS = 5_000
 LEASE_S = 150.0
-"""Longer than an upload to a server that hangs takes; after a writer that was killed, rows wait."""
+"""
+Longer than an upload to a hanging server takes. After a writer was killed, rows wait
+this long.
+"""
 _LEASE = "writer"
 
 
 def writer_lease(client: redis.Redis, *, prefix: str) -> Leases:
-    """The lease that one writer of all processes has at a time."""
+    """The lease that only one writer in all processes holds at a time."""
     return Leases(client, f"{prefix}crawl_log.writer", LEASE_S)
 
 
@@ -334,8 +337,8 @@ class CrawlLogWriter:
         stream: the rows.
         files: where the files go.
         span_s: the time that one file covers.
-        lease: keeps the writers of other processes out, which would only write the same files;
-            None: nothing does.
+        lease: keeps out writers of other processes, which would only write the same files. With
+            None there is no such protection.
     """
 
     stream: CrawlLogStream
@@ -345,13 +348,13 @@ class CrawlLogWriter:
 
     def write_due(self) -> list[str]:
         """
-        Write the spans that are due, the oldest first, and return the names of the files.
+        Write the spans that are due, oldest first. Returns the names of the files.
 
         Does nothing while another process writes.
 
         Raises:
-            BrokerUnavailable: Redis does not answer; call again.
-            ContentUnavailable: a file could not be put into place; call again.
+            BrokerUnavailable: Redis did not answer; call again.
+            ContentUnavailable: a file could not be stored; call again.
             ConfigError: pyarrow is not installed.
         """
         if self.lease is None:
@@ -386,14 +389,14 @@ class CrawlLogWriter:
         return self.span_s * 1000
 
     def _write(self, name: str, first: bytes, end_ms: int) -> bool:
-        """Write one span; False if another writer finished it in the meantime."""
+        """Write one span. False if another writer finished it in the meantime."""
         with tempfile.TemporaryDirectory(prefix="aragog-crawl-log-") as folder:
             path = Path(folder) / "crawl.parquet"
-            # In a thread that ends: each thread that lives on keeps 10 MB of what this takes.
+            # In a thread that ends, because each living thread would keep 10 MB of the memory used.
             with ThreadPoolExecutor(1, "crawl-log") as thread:
                 thread.submit(self._make, path, first, end_ms).result()
-            # All rows of a span leave the stream at once: while its first one is there, none of
-            # them was missing.
+            # All rows of a span leave the stream at once. If its first row is still there, none was
+            # missing.
             if not self.stream.has(first):
                 return False
             self.files.put(name, path)
@@ -412,6 +415,6 @@ class CrawlLogWriter:
 
 
 def file_name(start_ms: int, span_s: int) -> str:
-    """The name of the file of a span. Another length of spans gives another name. Pure."""
+    """The file name of a span. It includes the length of the span. Pure."""
     start = datetime.fromtimestamp(start_ms / 1000, tz=UTC)
     return f"dt={start:%Y-%m-%d}/crawl-{start:%Y%m%dT%H%M%SZ}-{span_s}s.parquet"

@@ -1,8 +1,8 @@
 """
-A crawl's record: its name, what it may fetch, its bounds and its state.
+A crawl's record: its name, what it may fetch, its limits and its state.
 
-A crawl has a number, which its URLs carry. Starting it again after it was cancelled gives it a new
-one: what waits under the old number stays cancelled. Numbers are never used twice.
+A crawl has a number, which its URLs carry. When it is started again after a cancellation, it gets a
+new number, so URLs with the old number stay cancelled. Numbers are never reused.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from urlspelling import normalize
 
 VERSION = 1
 ENQUEUED, REFRESHED = 0, 1
-"""The crawls that always exist: URLs that were enqueued without a name, and refreshes."""
+"""The built-in crawls, for URLs that were enqueued without a name and for refreshes."""
 FIRST_NUMBER = 2
 OWN_NAMES = {ENQUEUED: "enqueued", REFRESHED: "refresh"}
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
@@ -37,9 +37,9 @@ class CrawlPhase(StrEnum):
     PAUSED = "paused"
     """Nothing new is requested; its URLs wait until it is resumed."""
     CANCELLED = "cancelled"
-    """Somebody ended it: what waited is not fetched."""
+    """Someone ended it. Its waiting URLs are not fetched."""
     ENDED = "ended"
-    """A bound ended it: `until` or `max_bytes`."""
+    """A limit ended it: `until` or `max_bytes`."""
 
 
 ENDS = (CrawlPhase.CANCELLED, CrawlPhase.ENDED)
@@ -47,33 +47,33 @@ ENDS = (CrawlPhase.CANCELLED, CrawlPhase.ENDED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlTerms:
-    """The options of a crawl that its creator chooses, besides its scope."""
+    """The options of a crawl that its creator chooses, apart from its scope."""
 
     depth: int = 0
-    """Link hops that are followed from its seeds."""
+    """How many levels of links are followed from its seeds."""
     nofollow: bool = False
-    """Follow links that are marked `nofollow` too."""
+    """True to follow links marked `nofollow` too."""
     priority: int = PRIORITY_DEFAULT
     purposes: str | None = None
-    """Its purposes, separated by spaces; None: those of the settings."""
+    """Its purposes, separated by spaces. None means those in the settings."""
     max_urls: int | None = None
     max_urls_per_host: int | None = None
     max_bytes: int | None = None
-    """Bytes of pages, as they came over the wire; then it ends."""
+    """The limit of bytes of pages, counted as received. The crawl ends when it is reached."""
     until_ms: int | None = None
     """When it ends, by the clock of `redis.url`."""
     rate: float | None = None
-    """Requests a second to one domain, if that is fewer than the domain allows."""
+    """The limit of requests per second to one domain, if lower than what the domain allows."""
     weight: float = 1.0
-    """Its share of a domain's slots beside other crawls of its token that wait for them."""
+    """Its share of a domain's slots, relative to other waiting crawls of its token."""
     max_open_hosts: int | None = None
-    """Hosts of which URLs are fetched at once; the others wait for their turn."""
+    """How many hosts are fetched at a time. The others wait for their turn."""
     every_s: int | None = None
-    """The time between two rounds (`crawl_rounds`); 0 or None: it runs once."""
+    """The time between two rounds (`crawl_rounds`). With 0 or None it runs once."""
     notify: str = ""
-    """The address that is told when it is done, has ended, or fails too often; "": none."""
+    """The address for a notice when it is done, has ended, or fails too often. Empty for none."""
     notify_error_rate: float | None = None
-    """It fails too often when this share of its URLs has failed; None: nobody is told."""
+    """The share of failed URLs that triggers a notice, or None for no notice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,33 +87,33 @@ class CrawlRecord(CrawlTerms):
     """The numbers that it had before it was started again, oldest first."""
     state: CrawlPhase = CrawlPhase.RUNNING
     reason: str = ""
-    """Why it is in that state."""
+    """Why it is in this state."""
     scope: Scope = field(default_factory=Scope)
     token: str = ""
-    """The name of the token that started it; "": a command on this machine."""
+    """The name of the token that started it. Empty for a command on this machine."""
     created_at_ms: int = 0
     changed_at_ms: int = 0
     round: int = 0
-    """How often it has begun again by its schedule."""
+    """How many rounds its schedule has started."""
     next_round_ms: int = 0
-    """When it begins again, by the clock of `redis.url`; 0: by no schedule."""
+    """When the next round is due, by the clock of `redis.url`. 0 without a schedule."""
     is_seeding: bool = False
-    """A round has begun, and not all of its seeds are enqueued yet."""
+    """True if a round has started and some of its seeds are not enqueued yet."""
     round_urls: int = 0
-    """URLs that its number had counted when the round began; `max_urls` is about those since."""
+    """How many URLs its number had counted when the round started. `max_urls` limits later ones."""
     round_bytes: int = 0
     """The same for `max_bytes`."""
     told_ms: int = 0
     """
-    Up to when a run has said what became of its pages, by the clock of `redis.url`; the next one
-    says what changed since. 0: no run has begun.
+    Until when changes of its pages have been reported by a run, by the clock of `redis.url`. The
+    next run reports what has changed since. 0 if no run has started.
     """
     notify_secret: str = ""
-    """The key that signs what is sent to `notify`."""
+    """The key for signing notices sent to `notify`."""
     notified: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """By event, the last of the kind that was reported (`crawl_notices`)."""
+    """The last reported event of each kind (`crawl_notices`)."""
     unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
-    """Fields that a newer version wrote, which are kept."""
+    """Fields written by a newer version, which are kept."""
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -137,10 +137,10 @@ class CrawlRecord(CrawlTerms):
     @classmethod
     def read(cls, wire: bytes) -> Self:
         """
-        The record of its JSON.
+        Parse a record from JSON.
 
         Raises:
-            InvalidMessage: it is not a crawl's record.
+            InvalidMessage: it is not the record of a crawl.
         """
         try:
             values = dict(orjson.loads(wire))
@@ -158,16 +158,16 @@ _TERMS = tuple(f.name for f in fields(CrawlTerms))
 _OWN = tuple(f.name for f in fields(CrawlRecord) if f.name not in {*_TERMS, "unknown", "scope"})
 _NAMES = (*_OWN, *_TERMS)
 OPTIONS = ("scope", *_TERMS, "notify_secret")
-"""The fields that who starts a crawl chooses."""
+"""The fields that the creator of a crawl may choose."""
 MOST_NOTIFY_CHARS = 2_000
 
 
 def checked(record: CrawlRecord) -> CrawlRecord:
     """
-    The record, if its name and bounds can be used.
+    The record, if its name and limits are valid.
 
     Raises:
-        BadInput: one of them cannot; the text names it.
+        BadInput: a value is invalid. The message names it.
     """
     check_name(record.name)
     least = {
@@ -203,7 +203,7 @@ def _check_address(url: str) -> None:
 
 def check_name(name: str) -> None:
     """
-    Return if a crawl can have this name.
+    Check that a crawl can have this name.
 
     Raises:
         BadInput: it cannot.
@@ -217,17 +217,17 @@ def check_name(name: str) -> None:
 
 
 def own_record(number: int) -> CrawlRecord:
-    """The record of a crawl that always exists."""
+    """The record of a built-in crawl."""
     return CrawlRecord(name=OWN_NAMES[number], number=number)
 
 
 def changed(record: CrawlRecord, now_ms: int, **values: Any) -> CrawlRecord:
-    """The record with other values, as of `now_ms`."""
+    """A copy of the record with other values, changed at `now_ms`."""
     return dataclasses.replace(record, changed_at_ms=now_ms, **values)
 
 
 def numbered(record: CrawlRecord, now_ms: int, number: int) -> CrawlRecord:
-    """The record with another number; what waits under the one before is cancelled. Pure."""
+    """A copy with a new number. URLs with the old number are cancelled. Pure."""
     return changed(
         record, now_ms, past=record.numbers, number=number,
         is_seeding=False, round_urls=0, round_bytes=0,
@@ -235,6 +235,6 @@ def numbered(record: CrawlRecord, now_ms: int, number: int) -> CrawlRecord:
 
 
 def scheduled(record: CrawlRecord, now_ms: int) -> CrawlRecord:
-    """The record with its next round a whole interval from now. Pure."""
+    """A copy whose next round is a whole interval from now. Pure."""
     next_ms = now_ms + record.every_s * 1000 if record.every_s else 0
     return dataclasses.replace(record, next_round_ms=next_ms)

@@ -1,21 +1,21 @@
 """
-The registry of crawls, in the Redis of `redis.url`: their records, which numbers ended, and
+The registry of crawls, in the Redis of `redis.url`: their records, ended numbers, and
 cancellations.
 
     crawls            hash    name -> its record, as JSON
-    crawls.ended      hash    number -> when what waits under it was cancelled (ms)
+    crawls.ended      hash    number -> when its waiting URLs were cancelled (ms)
     crawls.cancelled  list    cancellations of hosts, domains, patterns and URLs, as JSON
     crawls.version    string  counts changes of the three
-    crawls.number     string  the last number that was given
-    crawls.seeds:<name>  hash  URL -> options of a seed, as JSON; of crawls that begin again
+    crawls.number     string  the last number that was assigned
+    crawls.seeds:<name>  hash  URL -> options of a seed, as JSON; for crawls with a schedule
 
-Redis holds the URLs that wait, so it holds what decides about them: neither can be lost without the
-other, and both survive kill -9 of every process in its append-only file. A change is one
-transaction. Every process reads the version once a second and the rest when it has changed, so that
-a change applies everywhere within about a second.
+The registry is in Redis because the waiting URLs are too. Neither can be lost without the other,
+and both survive kill -9 of every process in the append-only file. A change is one transaction.
+Every process reads the version once a second, and the rest if it has changed, so a change applies
+everywhere within about a second.
 
-A URL is cancelled by its number being listed in `crawls.ended`, or by a cancellation that is later
-than its enqueuing. Nothing is searched for that; `crawl_checks` asks before each step.
+A URL is cancelled if its number is in `crawls.ended`, or by a cancellation later than its
+enqueuing. Neither searches the waiting URLs; `crawl_checks` checks each URL before each step.
 """
 
 from __future__ import annotations
@@ -56,19 +56,19 @@ FRESH_S = 1.0
 MOST_CRAWLS = 10_000
 MOST_CANCELLATIONS = 1_000
 KEPT_S = NAMED_COUNTS_FOR_S + 5 * 86_400
-"""As long as an entry of the in-flight set may count, and a little longer."""
+"""A little longer than an entry of the in-flight set may last."""
 
 
 @dataclass(frozen=True, slots=True)
 class Crawls:
-    """All crawls as they were at one moment."""
+    """All crawls at one point in time."""
 
     records: Mapping[str, CrawlRecord] = field(default_factory=dict)
     ended: frozenset[int] = frozenset()
     """Numbers whose URLs are not fetched anymore."""
     cancellations: tuple[Cancellation, ...] = ()
     now_ms: int = 0
-    """When that was, by the clock of `redis.url`."""
+    """That point in time, by the clock of `redis.url`."""
     by_number: Mapping[int, CrawlRecord] = field(default_factory=dict)
     paused: frozenset[int] = frozenset()
 
@@ -80,7 +80,7 @@ class Crawls:
         cancellations: tuple[Cancellation, ...],
         now_ms: int,
     ) -> Self:
-        """The crawls of these records."""
+        """Create the value from these records."""
         by_number = {number: record for record in records.values() for number in record.numbers}
         over = {record.number for record in records.values() if is_over(record, now_ms)}
         paused = {r.number for r in records.values() if r.state is CrawlPhase.PAUSED}
@@ -90,21 +90,21 @@ class Crawls:
 
     @property
     def are_undisturbed(self) -> bool:
-        """True if every URL that waits may be fetched."""
+        """True if every waiting URL may be fetched."""
         return not (self.ended or self.paused or self.cancellations)
 
     def knows(self, number: int) -> bool:
-        """Whether this is the number of a crawl, or was that of one that was deleted."""
+        """Whether a crawl has this number, or had it before it was deleted."""
         return number in OWN_NAMES or number in self.by_number or number in self.ended
 
     def of_number(self, number: int) -> CrawlRecord:
-        """The crawl with this number; one without bounds if it was deleted."""
+        """The crawl with this number, or a crawl without limits if it was deleted."""
         if number in OWN_NAMES:
             return own_record(number)
         return self.by_number.get(number) or CrawlRecord(name="", number=number)
 
     def cut_s(self, url: str) -> int:
-        """Up to when a normalized URL must have been enqueued to be cancelled; 0: it is not."""
+        """A normalized URL enqueued up to this time is cancelled. 0 if there is no cancellation."""
         return max((c.at_s for c in self.cancellations if c.matches(url)), default=0)
 
 
@@ -122,9 +122,9 @@ class CrawlRegistry:
     The registry of one system. Thread-safe; every call may raise `BrokerUnavailable`.
 
     Args:
-        client: of `redis.url`.
-        prefix: put before every key.
-        clock: its stopwatch decides how long a copy is used.
+        client: a client of `redis.url`.
+        prefix: the start of every key.
+        clock: its monotonic time decides how long a copy is used.
     """
 
     def __init__(self, client: redis.Redis, *, prefix: str, clock: Clock | None = None) -> None:
@@ -137,7 +137,7 @@ class CrawlRegistry:
         self._seen: tuple[float, bytes | None, Crawls] | None = None
 
     def crawls(self) -> Crawls:
-        """All crawls, as of at most a second ago."""
+        """All crawls, at most a second old."""
         now_s = self._clock.monotonic_s()
         seen = self._seen
         if seen is not None and now_s - seen[0] < FRESH_S:
@@ -145,7 +145,7 @@ class CrawlRegistry:
         return self.read()
 
     def read(self) -> Crawls:
-        """All crawls as they are now; one round trip, two if something changed."""
+        """All crawls, read now. One round trip, or two if something has changed."""
         with self._lock, _our_errors():
             now_s, seen = self._clock.monotonic_s(), self._seen
             with self._redis.pipeline(transaction=False) as pipe:
@@ -188,7 +188,7 @@ class CrawlRegistry:
 
     def get(self, name: str) -> CrawlRecord:
         """
-        A crawl's record as it is now.
+        A crawl's record, read now.
 
         Raises:
             BadInput: no crawl has this name.
@@ -203,18 +203,18 @@ class CrawlRegistry:
 
     def start(self, name: str, options: Mapping[str, Any], *, token: str = "") -> CrawlRecord:
         """
-        Start a crawl, or change and continue the one of this name; it runs then.
+        Start a crawl, or change an existing one and resume it.
 
-        One that has ended gets a new number: what waited for it stays cancelled.
+        A crawl that has ended gets a new number, so its cancelled URLs stay cancelled.
 
         Args:
-            name: of the crawl.
-            options: some of `OPTIONS`; what is left out stays as it was.
-            token: the name of the token of who starts it.
+            name: the name of the crawl.
+            options: some of `OPTIONS`. Options that are left out keep their values.
+            token: the name of the caller's token.
 
         Raises:
-            BadInput: the name or an option is invalid, its deadline is over, or there are
-                `MOST_CRAWLS`.
+            BadInput: the name or an option is invalid, the deadline has passed, or there are
+                already `MOST_CRAWLS` crawls.
         """
         if unknown := options.keys() - set(OPTIONS):
             raise BadInput(f"crawl: {min(unknown)} is no option of a crawl")
@@ -253,7 +253,7 @@ class CrawlRegistry:
 
     def set_state(self, name: str, state: CrawlPhase, reason: str = "") -> CrawlRecord:
         """
-        Pause, resume, cancel or end a crawl; the record after it. Repeating it changes nothing.
+        Pause, resume, cancel or end a crawl. Returns its new record. Safe to repeat.
 
         Raises:
             BadInput: there is no such crawl, or it has ended and cannot be paused or resumed.
@@ -274,8 +274,8 @@ class CrawlRegistry:
 
     def note(self, record: CrawlRecord, **values: Any) -> CrawlRecord:
         """
-        Change what upkeep writes of a crawl; the record after it. It stays as it is if it has got
-        another number or round in the meantime. Raises `BadInput` if it was deleted.
+        Change the fields that upkeep maintains. Returns the new record. Changes nothing if the
+        crawl has got another number or round in the meantime. Raises `BadInput` if it was deleted.
         """
 
         def noted(now: CrawlRecord | None, _now_ms: int, _pipe: Pipeline) -> CrawlRecord | None:
@@ -285,7 +285,7 @@ class CrawlRegistry:
         return self._change(record.name, noted)
 
     def end_round(self, record: CrawlRecord) -> CrawlRecord:
-        """Cancel what waits for a crawl that begins again; its schedule stays."""
+        """Cancel the waiting URLs of a crawl before its next round. Its schedule stays."""
 
         def ended(now: CrawlRecord | None, now_ms: int, _pipe: Pipeline) -> CrawlRecord | None:
             if now is None or now.number != record.number:
@@ -295,15 +295,15 @@ class CrawlRegistry:
         return self._change(record.name, ended)
 
     def delete(self, name: str) -> CrawlRecord:
-        """Forget a crawl, and cancel what waits for it. Its counts are deleted by the caller."""
+        """Delete a crawl's record and cancel its waiting URLs. The caller deletes its counts."""
         return self._change(name, lambda *_: None)
 
     def cancel(self, kind: str, values: Sequence[str]) -> list[Cancellation]:
         """
-        Cancel what was enqueued until now of these URLs, hosts, domains or patterns.
+        Cancel the URLs of these hosts, domains or patterns, or these URLs, enqueued until now.
 
         Raises:
-            BadInput: there are too many cancellations; those of the last 35 days count.
+            BadInput: there were too many cancellations in the last 35 days.
         """
         self.forget_old()
         with _our_errors():
@@ -323,7 +323,10 @@ class CrawlRegistry:
         return made
 
     def forget_old(self) -> None:
-        """Forget ended numbers and cancellations of 35 days ago: no URL waits that long."""
+        """
+        Delete ended numbers and cancellations older than 35 days, since no URL waits
+        that long.
+        """
         with _our_errors():
             now_ms = int(self._redis.time()[0]) * 1000
             ended: Any = self._redis.hgetall(self._ended)
@@ -346,10 +349,10 @@ class CrawlRegistry:
         change: Callable[[CrawlRecord | None, int, Pipeline], CrawlRecord | None],
     ) -> CrawlRecord:
         """
-        Replace a record by what `change` makes of it; None deletes it. Its numbers end with it.
+        Replace a record with the result of `change`. None deletes it and ends its numbers.
 
         Raises:
-            BadInput: it always exists, or `change` refuses.
+            BadInput: it is a built-in crawl, or `change` refuses.
         """
         check_name(name)
         done: list[CrawlRecord] = []
@@ -381,7 +384,7 @@ class CrawlRegistry:
         return done[0]
 
     def _wait_for_disk(self) -> None:
-        """Where the server can tell, wait until the change is on its disk; at most 2 s."""
+        """Wait up to 2 s until the change is on the server's disk, if the server supports that."""
         try:
             self._redis.waitaof(1, 0, 2000)
         except redis.ResponseError:  # an older server, or one without an append-only file

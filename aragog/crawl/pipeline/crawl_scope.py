@@ -1,22 +1,22 @@
 """
-Scopes of crawls: rules that say which URLs belong to a crawl, and which of them decided. Pure.
+Scopes of crawls: rules that decide which URLs belong to a crawl. Pure.
 
-A rule is a line of text that people can read:
+A rule is a line of readable text:
 
     domain:example.org          the URLs of a domain and the hosts below it
     host:docs.example.org       one host's URLs
-    prefix:https://a.example/b/ URLs that begin with this text
-    pattern:*/archive/*         whole URLs, in which `*` matches any characters
-    type:text/html              pages of a content type; `type:image/*` those of all its subtypes
-    language:en                 pages that say that they are in a language: `en`, `en-US`
-    -pattern:*?print=*          with `-` in front: leave such URLs or pages out
+    prefix:https://a.example/b/ URLs that start with this text
+    pattern:*/archive/*         whole URLs, where `*` matches any characters
+    type:text/html              pages with a content type; `type:image/*` includes all subtypes
+    language:en                 pages that declare a language: `en`, `en-US`
+    -pattern:*?print=*          with `-` in front: exclude such URLs or pages
 
-A URL that matches a rule with `-` is out. With rules for domains, hosts or prefixes it must match
-one of these; without them, a link stays within the registered domain of its page. With patterns it
-must match one of these as well.
+A URL that matches a rule with `-` is excluded. If there are rules for domains, hosts or prefixes,
+it must match one of them; if not, a link must stay within the registered domain of its page. If
+there are patterns, it must match one of them as well.
 
-Rules for content types and languages are about what a URL brought (`decide_page`). A page that says
-neither is in: a rule leaves out what it can name.
+Rules for content types and languages apply to the response (`decide_page`). A page that declares
+neither is included, because a rule can only exclude what it can identify.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ScopeVerdict(NamedTuple):
 
     accepted: bool
     rule: str
-    """The text of the rule; `SAME_DOMAIN` or `NO_RULE` where none of the scope's rules decided."""
+    """The text of the rule. `SAME_DOMAIN` or `NO_RULE` if none of the scope's rules decided."""
 
 
 class _Rule(NamedTuple):
@@ -95,7 +95,7 @@ class Scope:
     A crawl's rules, in their order.
 
     Raises:
-        BadInput: a text is no rule, or there are more than `MOST_RULES`.
+        BadInput: a text is not a rule, or there are more than `MOST_RULES`.
     """
 
     rules: tuple[str, ...] = ()
@@ -107,7 +107,10 @@ class Scope:
 
     @classmethod
     def of(cls, rules: Sequence[str]) -> Self:
-        """The scope of rules as people write them: hosts and prefixes in any spelling."""
+        """
+        Create a scope from rules as people write them, with hosts and prefixes in any
+        spelling.
+        """
         return cls(tuple(_spelled(rule) for rule in rules))
 
     def decide(self, url: str, *, page_url: str | None = None) -> ScopeVerdict:
@@ -116,7 +119,7 @@ class Scope:
 
         Args:
             url: the URL.
-            page_url: the page that links to it, normalized; None: it is a seed.
+            page_url: the normalized URL of the page that links to it. None for a seed.
         """
         out, places, patterns, _ = _read(self.rules)
         for rule in out:
@@ -148,8 +151,8 @@ class Scope:
         Decide about the response of a URL.
 
         Args:
-            content_type: of the response, with or without parameters; None: it says none.
-            language: a tag of BCP 47 as the page declares it; None: it declares none.
+            content_type: its content type, with or without parameters. None if it has none.
+            language: the page's declared language, a BCP 47 tag. None if it declares none.
         """
         given = {
             "type": (content_type or "").partition(";")[0].strip().lower(),
@@ -171,11 +174,11 @@ class Scope:
 
 class _Rules(NamedTuple):
     out: tuple[_Rule, ...]
-    """Those that leave URLs out."""
+    """Rules that exclude URLs."""
     places: tuple[_Rule, ...]
     patterns: tuple[_Rule, ...]
     pages: tuple[_Rule, ...]
-    """Those about what a URL brought."""
+    """Rules about the response."""
 
 
 @lru_cache(maxsize=256)
@@ -209,7 +212,7 @@ def _rule(text: str) -> _Rule:
 
 
 def _spelled(text: str) -> str:
-    """The rule with its host or prefix as normalized URLs have it."""
+    """The rule, with its host or prefix spelled as in normalized URLs."""
     sign = "-" if text.startswith("-") else ""
     _, kind, value = _rule(text.strip())
     try:

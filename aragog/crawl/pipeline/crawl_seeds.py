@@ -1,10 +1,10 @@
 """
-The seeds of crawls that begin again by a schedule, in the Redis of `redis.url`.
+The seeds of scheduled crawls, in the Redis of `redis.url`.
 
-    crawls.seeds:<name>  hash  normalized URL -> how it is enqueued, as JSON
+    crawls.seeds:<name>  hash  normalized URL -> its enqueue options, as JSON
 
-What is enqueued for such a crawl by its name is a seed: links of pages carry its number alone.
-Adding a seed twice is harmless.
+Every URL that is enqueued under the name of such a crawl is a seed. Links of pages only carry the
+crawl's number. Adding a seed twice is harmless.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class CrawlSeeds:
 
     def add(self, name: str, urls: Sequence[str], options: Mapping[str, Any]) -> None:
         """
-        Add normalized URLs, to be enqueued with these options in each round.
+        Add normalized URLs that each round enqueues with these options.
 
         Raises:
-            BadInput: the crawl has `MOST_SEEDS`; none was added.
+            BadInput: the crawl would have more than `MOST_SEEDS`; none was added.
         """
         if not urls:
             return
@@ -56,7 +56,7 @@ class CrawlSeeds:
             return int(self._redis.hlen(self._prefix + name))
 
     def walk(self, name: str) -> Iterator[tuple[dict[str, Any], list[str]]]:
-        """A crawl's seeds, some at a time: their options, and the URLs with these."""
+        """Yield a crawl's seeds in parts: the options, and the URLs that have them."""
         groups: dict[bytes, list[str]] = {}
         with _our_errors():
             for url, wire in self._redis.hscan_iter(self._prefix + name, count=_PAGE):
@@ -68,7 +68,7 @@ class CrawlSeeds:
             yield orjson.loads(wire), urls
 
     def delete(self, name: str) -> None:
-        """Forget a crawl's seeds."""
+        """Delete a crawl's seeds."""
         with _our_errors():
             self._redis.unlink(self._prefix + name)
 

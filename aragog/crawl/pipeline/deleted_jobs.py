@@ -1,9 +1,9 @@
 """
-Removal of deleted jobs' URLs from the in-flight set, so that producers can enqueue them again.
+Remove the URLs of deleted jobs from the in-flight set, so that producers can enqueue them again.
 
-pinlater calls it before it deletes jobs: for `aragog queue purge` and `delete`, for `celery purge`,
-and for `app.control.purge()`. Safe to run twice. If a job still starts to run, its URLs may be
-fetched twice.
+pinlater calls it before it deletes jobs, in `aragog queue purge` and `delete`, `celery purge`, and
+`app.control.purge()`. Safe to run twice. If a job still starts to run, its URLs may be fetched
+twice.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pinlater.redis.connect import connect
 
 
 def urls_named(jobs: Sequence[JobInfo]) -> list[str]:
-    """The URLs that these jobs name; an unreadable message names none. Pure."""
+    """The URLs in these jobs. A message that cannot be read has none. Pure."""
     urls: list[str] = []
     for job in jobs:
         with suppress(InvalidMessage):
@@ -32,10 +32,10 @@ def urls_named(jobs: Sequence[JobInfo]) -> list[str]:
 
 def clear_in_flight(_queue: str, jobs: Sequence[JobInfo]) -> None:
     """
-    Remove the URLs that these jobs name from the in-flight set of the configured Redis.
+    Remove the URLs in these jobs from the in-flight set of the configured Redis.
 
     Raises:
-        BrokerUnavailable: Redis does not answer.
+        BrokerUnavailable: Redis did not answer.
     """
     settings = process_settings().resolved()
     shared = settings.redis

@@ -13,20 +13,20 @@ class EnqueueStatus(StrEnum):
     WAITING = "already waiting"
     INVALID = "invalid"
     TAKEN_DOWN = "taken down"
-    """It was taken down, or its host or domain, so it is not fetched."""
+    """The URL, or its host or domain, was taken down, so it is not fetched."""
     OUT_OF_SCOPE = "out of scope"
-    """The scope of its crawl leaves it out."""
+    """It is outside the scope of its crawl."""
     OVER_BUDGET = "over budget"
-    """Its crawl has as many URLs as it may."""
+    """Its crawl has reached its limit of URLs."""
 
 
 @dataclass(frozen=True, slots=True)
 class EnqueueResult:
-    """The result for one URL; results have the order of the input."""
+    """The result for one URL. Results are in the order of the input."""
 
     input: str
     status: EnqueueStatus
     url: str | None = None
-    """The normalized URL; None when the input is invalid."""
+    """The normalized URL. None if the input is invalid."""
     reason: str | None = None
     """Why the URL is invalid or was refused."""

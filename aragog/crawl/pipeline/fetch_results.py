@@ -1,11 +1,11 @@
 """
 Convert the fetcher's outcomes to the results that messages carry.
 
-All response headers are kept, in their order, up to a bound of bytes: a response has 1 to 2 KB of
-headers, and some sites send 60 KB. Headers that later stages read are kept in any case. The value
-of a cookie is dropped, because it may be a session that the origin gave to this crawler: a reader
-of the store, of a WARC export or of the API should not be able to use it. Its name and attributes
-stay.
+All response headers are kept in their order, up to a limit of bytes. Most responses have 1 to 2 KB
+of headers, but some sites send 60 KB. Headers that later stages read are always kept. The values of
+cookies are removed, because a value may be a session that the origin gave to this crawler, and
+readers of the store, of a WARC export or of the API must not be able to use it. Names and
+attributes stay.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LATENCIES = [name for name in RECORD_FIELDS if name.endswith("_ms") and name != 
 def result_of(
     job: UrlJob, outcome: Outcome, token: str | None = None, body: PackedBody | None = None
 ) -> FetchResult:
-    """The result of an outcome; `token` names its body in the spool."""
+    """The result for an outcome. `token` names its body in the spool."""
     kept = body if isinstance(outcome, Fetched) else None
     tenths: dict[str, Any] = {name: _tenths(getattr(outcome, name)) for name in LATENCIES}
     return FetchResult(
@@ -62,7 +62,7 @@ def _tenths(ms: float | None) -> float | None:
 def without_fetch(
     job: UrlJob, outcome: OutcomeKind, reason: str, now_ms: int, *, cause: str | None = None
 ) -> FetchResult:
-    """The result of a URL that was not requested at all."""
+    """The result for a URL that was not requested."""
     return FetchResult(
         job=job,
         fetch=FetchRecord(
@@ -83,16 +83,16 @@ NEEDED = frozenset({
     "content-language", "retry-after", "location", "date", "age", "crawler-price",
     "content-usage", "content-signal", "tdm-reservation", "tdm-policy",
 })  # fmt: skip
-"""The fields that later stages read."""
+"""The headers that later stages read."""
 COOKIES = frozenset({"set-cookie", "set-cookie2"})
 MOST_BYTES = 16_384
-"""Limit of names and values of the final response, in characters; they are Latin-1."""
+"""The limit for names and values of the final response, in characters (Latin-1)."""
 MOST_HOP_BYTES = 4_096
-"""The same of a redirect; there may be ten of them."""
+"""The limit for each redirect, of which there may be ten."""
 
 
 def kept_headers(headers: Headers, most_bytes: int = MOST_BYTES) -> Headers:
-    """The headers to keep; those that exceed the bound are left out, one by one."""
+    """The headers to keep. Headers that exceed the limit are dropped one by one."""
     left = most_bytes - sum(
         len(name) + len(value) for name, value in headers if name.lower() in NEEDED
     )
@@ -111,7 +111,7 @@ def kept_headers(headers: Headers, most_bytes: int = MOST_BYTES) -> Headers:
 
 
 def kept_hops(hops: Sequence[Hop]) -> tuple[Hop, ...]:
-    """The redirects with the headers to keep and rounded latencies; safe to repeat."""
+    """The redirects, with the headers to keep and rounded latencies. Safe to repeat."""
     return tuple(
         replace(
             hop,

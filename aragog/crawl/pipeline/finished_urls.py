@@ -1,12 +1,12 @@
 """
-URLs that are done and that a Celery caller waits for: `chain(fetch.s(url), mine.s())`.
+Results for Celery callers that wait for a URL: `chain(fetch.s(url), mine.s())`.
 
-A job carries in `then` what is to run when its URL is done, whatever becomes of it and however
-often it waits in between. The stage that ends it sends a message to the task `aragog.finished`:
+A job's `then` says which task to run when its URL is done, with any outcome and however often the
+job has to wait. The stage that ends the job sends a message to the task `aragog.finished`:
 
     {"v": 1, "then": "…", "answer": {"url": …, "canonical_url": …, "outcome": …, "status": …}}
 
-`answer` is what the caller's own task gets. `reason` is in it if there is one.
+`answer` is the argument for the caller's task. It includes `reason` if there is one.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from aragog.urlstore.records import PageWrite, Record, Written
 from pinlater.redis.errors import redis_errors
 
 KEPT_S = 172_800
-"""As long as the in-flight set: longer than a message can come twice."""
+"""As long as the in-flight set; a message cannot come twice after that."""
 WHERE = "redis, finished URLs"
 TAKEN_DOWN = "taken down"
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The message: what is to run, and the answer that it gets."""
+    """The message: the task to run, and its argument."""
 
     then: str
     answer: Mapping[str, Any]
@@ -43,7 +43,7 @@ class Finished:
 
     @classmethod
     def read(cls, wire: Any) -> Self:
-        """The message of its JSON; raises InvalidMessage for anything else."""
+        """Parse a message from JSON. Raises InvalidMessage if it cannot be read."""
         check_version(wire, "finished")
         then, answer = wire.get("then"), wire.get("answer")
         if not isinstance(then, str) or not isinstance(answer, Mapping) or "url" not in answer:
@@ -54,7 +54,7 @@ class Finished:
 def finished(
     jobs: Iterable[UrlJob], answers: Mapping[str, Mapping[str, Any]]
 ) -> list[OutgoingMessage]:
-    """The messages for those of `jobs` that a caller waits for; `answers` are by URL. Pure."""
+    """The messages for those of `jobs` that a caller waits for. `answers` are by URL. Pure."""
     return [
         OutgoingMessage(
             Destination.FINISHED,
@@ -68,19 +68,19 @@ def finished(
 
 
 def answer_of_write(write: PageWrite, written: Written | None) -> dict[str, Any]:
-    """The answer about a URL whose fetch has just been written. Pure."""
+    """The answer for a URL whose fetch has just been written. Pure."""
     canonical = written.canonical_url if written else write.canonical_url
     return _answer(write.url, canonical, write.facts)
 
 
 def answer_of_record(url: str, record: Record | None) -> dict[str, Any]:
-    """The answer about a URL that was stored before. Pure."""
+    """The answer for a URL that was already stored. Pure."""
     canonical, facts = (record.canonical_url, record.facts) if record else (url, {})
     return _answer(url, canonical, facts)
 
 
 def answers_of_taken_down(urls: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """The answers about URLs that were taken down, and are therefore not asked. Pure."""
+    """The answers for URLs that were taken down and are therefore not requested. Pure."""
     facts = {"outcome": OutcomeKind.REFUSED.value, "reason": TAKEN_DOWN}
     return {url: _answer(url, url, facts) for url in urls}
 
@@ -93,10 +93,10 @@ def _answer(url: str, canonical: str, facts: Mapping[str, Any]) -> dict[str, Any
 
 class FinishedUrls:
     """
-    The answers of each message of a caller that were passed on, in a hash of Redis.
+    The answers that were already passed on for each message of a caller, in a Redis hash.
 
-    They hold back a second pass of the same answer, and are the result of a message of many URLs.
-    Every call is one round trip and may raise `BrokerUnavailable`.
+    They prevent an answer from being passed on twice, and form the result of a message with many
+    URLs. Every call is one round trip and may raise `BrokerUnavailable`.
     """
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
@@ -104,12 +104,12 @@ class FinishedUrls:
         self._prefix = f"{prefix}finished:"
 
     def has(self, task_id: str, url: str) -> bool:
-        """Whether the answer about a URL of this message was passed on."""
+        """Whether the answer for a URL of this message was passed on."""
         with redis_errors(WHERE):
             return bool(self._redis.hexists(self._prefix + task_id, url))
 
     def note(self, task_id: str, url: str, answer: bytes) -> list[bytes]:
-        """Note that it was passed on; returns all answers of the message so far."""
+        """Record that an answer was passed on. Returns all answers of the message so far."""
         key = self._prefix + task_id
         with redis_errors(WHERE), self._redis.pipeline() as pipe:
             pipe.hset(key, url, answer)

@@ -1,13 +1,13 @@
 """
-Pages whose links a call has followed, and how deep.
+Which pages' links a call has followed, and to what depth.
 
-A call that follows links reaches a page by many links. Without this record, a page's links
-that is stored already would be followed from the store again for each of them, and a call that
-refreshes would fetch a page once for each link to it.
+A call that follows links may reach a page by many links. Without this record, the links of a stored
+page would be followed again for each of them, and a call that refreshes would fetch a page once for
+each link to it.
 
-A hash a call and server in Redis, about 65 bytes per page, which expires two days after its last
-page. Only calls that follow links have one. The record is written after the links were enqueued: a
-task that is killed between the two enqueues them again, which is harmless.
+The records are a Redis hash for each call and server, about 65 bytes per page. It expires two days
+after its last page. Only calls that follow links have one. A record is written after its links were
+enqueued. If the task is killed in between, they are enqueued again, which is harmless.
 """
 
 from __future__ import annotations
@@ -22,15 +22,18 @@ from pinlater.redis.errors import redis_errors
 from urlspelling import url_key
 
 KEPT_S = 172_800
-"""As long as an entry of the in-flight set: a URL of the call may wait that long."""
+"""As long as an entry of the in-flight set, because a URL of the call may wait that long."""
 MOST_PAGES = 5_000_000
-"""Pages of one call that a server records (330 MB)."""
+"""How many pages of one call a server records (330 MB)."""
 FULL = -1
 WHERE = "redis, followed pages"
 
 
 class FollowedPages:
-    """One system's records. A call is a round trip a server; raises `BrokerUnavailable`."""
+    """
+    The records of one system. A call takes one round trip per server; raises
+    `BrokerUnavailable`.
+    """
 
     def __init__(
         self, nodes: redis.Redis | RedisNodes, *, prefix: str, most_pages: int = MOST_PAGES
@@ -41,10 +44,10 @@ class FollowedPages:
 
     def depths(self, request_id: str, urls: Sequence[str]) -> list[int | None]:
         """
-        The depth with which the links of each normalized URL were followed.
+        The depth to which the links of each normalized URL were followed.
 
-        None: not yet. `FULL`: not yet either, and the call has so many pages that it cannot be
-        recorded anymore.
+        None if they were not followed yet. `FULL` if they were not followed yet and the call has
+        too many pages to record it.
         """
         found: list[int | None] = [None] * len(urls)
         with redis_errors(WHERE):
@@ -69,7 +72,7 @@ class FollowedPages:
         with redis_errors(WHERE):
             for client, urls in self._nodes.group((url, url) for url in depths):
                 mapping: dict[Any, Any] = {_field(url): depths[url] for url in urls}
-                # In one transaction: what a killed worker has written expires.
+                # In one transaction, so that the hash expires even if the worker is killed.
                 with client.pipeline() as pipe:
                     pipe.hset(self._prefix + request_id, mapping=mapping)
                     pipe.expire(self._prefix + request_id, KEPT_S)
@@ -77,5 +80,5 @@ class FollowedPages:
 
 
 def _field(url: str) -> bytes:
-    """Half of the key is enough: of 5 million pages of one site, one in a million calls errs."""
+    """Half of the key is enough. With 5 million pages, one in a million calls has a collision."""
     return url_key(url)[8:]

@@ -1,13 +1,13 @@
 """
 URLs that workers enqueue for a run: followed links and entries of sitemaps.
 
-A producer knows the URLs that it enqueues itself. One that waits until everything that came of them
-is done, as `aragog run` does, begins a list in Redis, and takes from it the URLs that workers
-enqueued. It expires soon after the producer has ended.
+A producer knows the URLs that it enqueues itself. If it waits for everything that results from
+them, as `aragog run` does, it creates a list in Redis and takes from it the URLs that workers
+enqueued. The list expires soon after the producer has ended.
 
-An element is `=`, a depth, a space and a URL that was enqueued for the run. Without the `=` the URL
-was in flight already: its links are then followed for another call, or less deep, and the run must
-ask for it once more when it is done. Version 0.1 wrote the URL alone.
+An element consists of `=`, a depth, a space and a URL that was enqueued for the run. Without `=`,
+the URL was already in flight. Its links are then followed for another call, or less deep, so the
+run must enqueue it again when it is done. Version 0.1 wrote only the URL.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ import redis
 from pinlater.redis.errors import redis_errors
 
 RUN = "run-"
-"""The beginning of the request ids whose URLs are listed."""
+"""The prefix of request ids whose URLs are listed."""
 KEPT_S = 600
 WHERE = "redis, followed URLs"
 _FIRST = b"-"
-"""The first element, which is never taken, because Redis deletes an empty list."""
+"""The first element. It is never taken, because Redis deletes an empty list."""
 
 
 MOST_REMEMBERED = 65_536
@@ -37,7 +37,7 @@ class FollowedUrl(NamedTuple):
 
     url: str
     depth: int = 0
-    """How deep the run follows its links."""
+    """The depth to which the run follows its links."""
     was_in_flight: bool = False
 
 
@@ -48,12 +48,15 @@ class FollowedUrls:
         self._redis = client
         self._prefix = f"{prefix}followed:"
         self._noted: OrderedDict[int, None] = OrderedDict()
-        """Hashes of what `note_in_flight` has added lately: pages of a site have the same links."""
+        """
+        Hashes of URLs that `note_in_flight` added recently, since pages of a site share
+        links.
+        """
 
     def begin(self) -> str:
-        """Begin a list; returns the request id whose URLs it gets."""
+        """Create a list. Returns the request id for its URLs."""
         request_id = RUN + secrets.token_urlsafe(9)
-        # In one transaction: a list of a caller that is killed in between would grow for ever.
+        # In one transaction: if the caller were killed in between, the list would grow forever.
         with redis_errors(WHERE), self._redis.pipeline() as pipe:
             pipe.rpush(self._prefix + request_id, _FIRST)
             pipe.expire(self._prefix + request_id, KEPT_S)
@@ -61,11 +64,11 @@ class FollowedUrls:
         return request_id
 
     def note(self, request_id: str, urls: Sequence[str], depth: int) -> None:
-        """Add normalized URLs that are enqueued, if a caller waits for those of this request id."""
+        """Add normalized URLs that are enqueued, if a caller waits for this request id."""
         self._push(request_id, [f"={depth} {url}" for url in urls])
 
     def note_in_flight(self, request_id: str, urls: Sequence[str], depth: int) -> None:
-        """Add normalized URLs that were in flight already, if a caller waits for them."""
+        """Add normalized URLs that were already in flight, if a caller waits for them."""
         if request_id.startswith(RUN):
             new = [url for url in urls if self._is_new(hash((request_id, url, depth)))]
             self._push(request_id, [f"{depth} {url}" for url in new])
@@ -84,7 +87,7 @@ class FollowedUrls:
         return True
 
     def take(self, request_id: str) -> list[FollowedUrl]:
-        """Remove and return the URLs that were added since the last call; some may be repeated."""
+        """Remove and return the URLs added since the last call. Some may be repeated."""
         key = self._prefix + request_id
         with redis_errors(WHERE), self._redis.pipeline() as pipe:
             pipe.lrange(key, 1, -1)

@@ -285,11 +285,11 @@ class InFlightSet:
         self, questions: Sequence[Question], *, ended: Iterable[int], paused: Iterable[int]
     ) -> list[Held | Heir]:
         """
-        Remove URLs from the sets of crawls that ended; returns the next step of each job, in order.
+        Remove URLs from the sets of ended crawls. Returns the next step of each job, in order.
 
         Args:
             questions: the URLs.
-            ended: the numbers of crawls that ended.
+            ended: the numbers of crawls that have ended.
             paused: the numbers of crawls that are paused.
         """
         replies: list[Held | Heir] = [Held.GOES_ON] * len(questions)
@@ -315,14 +315,14 @@ class InFlightSet:
         self, questions: Sequence[Question], *, ended: Iterable[int], now_s: int
     ) -> list[bool]:
         """
-        Whether each URL is wanted by a crawl that has not ended, in order; changes nothing.
+        Whether a crawl that has not ended wants each URL, in order. Changes nothing.
 
-        A URL without an entry is wanted by the crawl of its job, as `stop` has it.
+        A URL without an entry counts as wanted by the crawl of its job, as in `stop`.
 
         Args:
             questions: the URLs.
-            ended: the numbers of crawls that ended.
-            now_s: the time of the server (s since the epoch).
+            ended: the numbers of crawls that have ended.
+            now_s: the server's time (s since the epoch).
         """
         found, over = [False] * len(questions), frozenset(ended)
         with _our_errors():
@@ -334,7 +334,7 @@ class InFlightSet:
         return found
 
     def _portions(self, urls: Iterable[str]) -> Iterator[tuple[redis.Redis, list[int]]]:
-        """The places of each server's URLs, `MOST_AT_ONCE` at a time."""
+        """Yield the positions of each server's URLs, up to `MOST_AT_ONCE` at a time."""
         for client, places in self._nodes.group((url, at) for at, url in enumerate(urls)):
             for start in range(0, len(places), MOST_AT_ONCE):
                 yield client, places[start : start + MOST_AT_ONCE]
@@ -347,7 +347,7 @@ class InFlightSet:
         return bool(self.among([url]))
 
     def among(self, urls: Sequence[str]) -> set[str]:
-        """The normalized URLs among these that are in flight. Costs one round trip a server."""
+        """The normalized URLs among these that are in flight. One round trip per server."""
         found: set[str] = set()
         with _our_errors():
             for client, mine in self._by_server(urls):
@@ -361,7 +361,7 @@ class InFlightSet:
             return sum(int(client.hlen(self._key)) for client in self._nodes.clients)
 
     def sweep(self, ended: Iterable[int] = ()) -> Swept:
-        """Remove entries that have expired, and those of crawls that ended, about 500 a step."""
+        """Remove expired entries and those of ended crawls, about 500 in each step."""
         swept, numbers = Swept(0, 0), _numbers(ended)
         with _our_errors():
             for client in self._nodes.clients:

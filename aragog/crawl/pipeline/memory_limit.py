@@ -1,7 +1,8 @@
 """
-Admission: new URLs are refused before Redis is full, so that what is under way has room to end.
+Admission control: refuse new URLs before Redis is full, so that work in progress can finish.
 
-It applies to producers only, because the messages of later stages lead to memory being freed.
+It only applies to producers. Messages of later stages are accepted, because they free memory in the
+end.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from aragog.errors import BrokerUnavailable, SlowDown
 from aragog.runtime.clock import Clock, SystemClock
 from pinlater.redis.errors import redis_errors
 
-# Of `maxmemory`: the spool may come to fill a quarter of it, and is not empty by then.
+# A share of `maxmemory`. The spool may fill a quarter of it, and is not empty at that point.
 REFUSED_FROM = 0.8
-# A producer sends 1,000 URLs in some 50 ms, 300 KB: 6 MB in the time between two looks.
+# A producer sends 1,000 URLs (300 KB) in about 50 ms, which makes 6 MB between two checks.
 FRESH_S = 1.0
 RETRY_AFTER_S = 5.0
 
@@ -28,24 +29,24 @@ class Usage(NamedTuple):
 
     server: str
     share: float
-    """Used part of its `maxmemory`; 0.0 without one."""
+    """The used share of its `maxmemory`. 0.0 if it has none."""
 
 
 class Admission:
     """
-    How full the Redis servers are that new URLs are written to.
+    Measures how full the Redis servers for new URLs are.
 
-    A server of `shared` holds what no other one holds, so the fullest of them decides. The shards
-    of the broker replace each other, so the emptiest decides, and those that do not answer are
-    left out (docs/adr/0054).
+    Each server in `shared` stores data that no other server has, so the fullest one decides. The
+    shards of the broker can replace each other, so the emptiest one decides, and shards that do not
+    answer are skipped (docs/adr/0054).
 
     Args:
-        shared: by a name for people. The first one must answer; the owner of the data that is on
-            the others finds out whether it needs them.
-        shards: by a name for people; one of them must answer. Clients with a short timeout: a
-            server that hangs is waited for once every five seconds.
-        clock: only its stopwatch is used.
-        retry_after_s: after how long a refused producer should try again.
+        shared: servers by a readable name. The first one must answer. For the others, the owner of
+            their data decides whether they are needed.
+        shards: shards by a readable name; one of them must answer. Use clients with a short
+            timeout, because a hanging server is waited for once every five seconds.
+        clock: only its monotonic time is used.
+        retry_after_s: when a refused producer should try again.
     """
 
     def __init__(
@@ -65,10 +66,10 @@ class Admission:
 
     def usage(self) -> Usage:
         """
-        The server that decides whether new URLs are accepted, and how full it is; at most 1 s old.
+        The server that decides about new URLs, and how full it is. At most 1 s old.
 
         Raises:
-            BrokerUnavailable: the first shared server, or every shard, does not answer.
+            BrokerUnavailable: the first shared server, or every shard, did not answer.
         """
         now_s = self._clock.monotonic_s()
         if self._seen is None or now_s - self._seen[0] > FRESH_S:
@@ -76,9 +77,12 @@ class Admission:
         return self._seen[1]
 
     def refusal(self) -> SlowDown | None:
-        """Why no new URL may come in just now; None: they may. Raises `BrokerUnavailable`."""
+        """
+        Why new URLs are refused now, or None if they are accepted. Raises
+        `BrokerUnavailable`.
+        """
         server, share = self.usage()
-        # A full one raises `BrokerFull` itself: waiting may not help.
+        # A completely full server raises `BrokerFull` itself; waiting may not help then.
         if REFUSED_FROM < share < 1:
             return SlowDown(
                 server,

@@ -1,9 +1,9 @@
 """
-The messages: batches of URLs, as they travel between the stages, in JSON.
+The messages: batches of URLs in JSON, sent between the stages.
 
-A Celery message costs 1-3 ms of CPU whatever it carries, so one message carries up to
-`pipeline.batch_size` URLs. Within it each URL has its own outcome, retry and destination. Bodies
-stay in the spool: a message names their tokens.
+Each Celery message costs 1 to 3 ms of CPU, so one message carries up to `pipeline.batch_size` URLs.
+Within a batch each URL has its own outcome, retry and destination. Bodies stay in the spool, and
+messages carry their tokens.
 
     tasks.fetch         FetchBatch    URLs to fetch
     tasks.robots        RobotsBatch   origins whose rules are needed, and URLs that wait for them
@@ -11,11 +11,11 @@ stay in the spool: a message names their tokens.
     tasks.canonicalize  ResultBatch   the result of each fetch
     tasks.store         PageBatch     a token of the page updates to write
 
-Every batch carries its `VERSION`. One of a newer version raises `NewerMessage`, and its job returns
-to the queue for a worker that can read it; any other that cannot be read is `InvalidMessage`.
-Within a version, fields are only added: readers keep those of a job or a fetch that they do not
-know and hand them on, and ignore others, such as one of a batch. What a URL needs on its way is
-therefore a field of its job.
+Every batch carries its `VERSION`. A newer version raises `NewerMessage`, and the job returns to the
+queue for a worker that can read it. Any other unreadable message raises `InvalidMessage`. Within a
+version, fields are only added. Readers keep unknown fields of a job or a fetch and pass them on,
+but ignore unknown fields of a batch. What a URL needs on its way must therefore be a field of its
+job.
 """
 
 from __future__ import annotations
@@ -32,77 +32,80 @@ from aragog.fetch_record.outcome import RECORD_FIELDS, FetchRecord, Hop, Outcome
 
 VERSION = 1
 
-# As in kombu's Redis transport and pinlater, 0 is the most urgent.
+# 0 is the most urgent, as in kombu's Redis transport and in pinlater.
 URGENT = 2
-"""Jobs at least this urgent go ahead of others of their domain, and while the spool is closed."""
+"""Jobs with this priority or below overtake others of their domain, and pass a closed spool."""
 PRIORITY_DEFAULT = 5
 PRIORITY_REFRESH = 7
 AS_KEPT = "as-kept"
-"""Instead of the purposes of a job: those of a crawl that the stored page is kept for."""
+"""In place of a job's purposes: use those of a crawl that the stored page is kept for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UrlJob:
-    """One URL on its way through `fetch`."""
+    """One URL that is to be fetched."""
 
     url: str
     """The normalized URL."""
     depth: int = 0
-    """How many link hops may still be followed from it, within its registered domain."""
+    """How many more levels of links to follow from it, within its registered domain."""
     pages: int = 0
-    """How many pages of a listing led to it, one after the other (`listings`)."""
+    """How many pages of a listing in a row led to it (`listings`)."""
     refresh: bool = False
-    """Fetch although it is stored already, conditionally where its validators are known."""
+    """True to fetch it even if it is stored, with a conditional request if there are validators."""
     sitemap: bool = False
-    """It is a sitemap: its entries are enqueued, `depth` levels of further sitemaps with them."""
+    """True for a sitemap: its entries are enqueued, and `depth` further levels of sitemaps."""
     file: bool = False
-    """It is a file of an item, such as an image: its bytes are stored, and nothing is read."""
+    """True for a file of an item, such as an image. It is stored without being analyzed."""
     priority: int = PRIORITY_DEFAULT
     attempt: int = 0
-    """Fetches that failed for a passing reason so far."""
+    """How many fetches have failed temporarily so far."""
     slot_at_ms: int | None = None
-    """The slot that was reserved for it, by the limiter's clock."""
+    """The slot reserved for it, by the limiter's clock."""
     target: str | None = None
-    """Where to continue after a postponed redirect."""
+    """The URL to continue with after a postponed redirect."""
     hops: tuple[Hop, ...] = ()
     """The redirects up to `target`."""
     url_filter: str = ""
-    """Which links of it are followed: `UrlFilter.wire`."""
+    """Which of its links are followed: `UrlFilter.wire`."""
     given: str | None = None
-    """The spelling in which `url` came, where robots.txt could answer otherwise for it."""
+    """The original spelling of `url`, if robots.txt might decide differently about it."""
     target_given: str | None = None
-    """The spelling in which `target` came, for the same reason."""
+    """The original spelling of `target`, for the same reason."""
     request_id: str = ""
-    """Names the call that enqueued it, in the log lines of every stage."""
+    """The id of the call that enqueued it, for the logs of every stage."""
     traceparent: str = ""
-    """The context of its span `enqueue` (W3C Trace Context); "": it is not traced."""
+    """The context of its span `enqueue` (W3C Trace Context). Empty if it is not traced."""
     left_at_ms: int | None = None
     """When a traced URL left its previous stage, by that machine's clock."""
     purposes: str | None = None
     """
-    What the crawl is for that wants it, such as `ai-input search`; "": no purpose. None: what the
-    settings say. `AS_KEPT`: what the stored page is kept for.
+    The purposes of the crawl that wants it, such as `ai-input search`. Empty for no purpose, None
+    for the purposes in the settings, `AS_KEPT` for what the stored page is kept for.
     """
     then: str = ""
-    """What a Celery caller wants run when it is done (`aragog.tasks.continuation`); "": nothing."""
+    """
+    The task that a Celery caller wants to run afterwards (`aragog.tasks.continuation`),
+    or empty.
+    """
     crawl: int = 0
     """
-    The number of the crawl that it was sent for (`crawl_records`); in JSON `c`, because a million
-    URLs wait.
+    The number of its crawl (`crawl_records`). In JSON it is called `c`, to save memory for millions
+    of waiting URLs.
     """
     after_status: int = 0
-    """The status of its last attempt, where another way out is taken after it; 0: none."""
+    """The status of its last attempt, if that makes it use another proxy. Otherwise 0."""
     unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
-    """Fields that a newer version wrote, which are handed on."""
+    """Fields written by a newer version, which are passed on."""
 
     def purposes_or(self, usual: tuple[str, ...]) -> tuple[str, ...]:
-        """The purposes of its crawl; `usual` are those of the settings."""
+        """The purposes of its crawl. `usual` are those in the settings."""
         named = self.purposes is not None and self.purposes != AS_KEPT
         return tuple((self.purposes or "").split()) if named else usual
 
     @property
     def next_url(self) -> str:
-        """The URL to ask now: the redirect's target, if it stopped at one."""
+        """The URL to request next: its own, or the redirect target where it stopped."""
         return self.target or self.url
 
     @property
@@ -112,7 +115,7 @@ class UrlJob:
         return (self.next_url, other) if other else (self.next_url,)
 
     def wire(self) -> dict[str, Any]:
-        """The job as JSON; fields with their default value are omitted."""
+        """The job as JSON. Fields with their default values are omitted."""
         own = {"url": self.url, **_sparse(self, _JOB_DEFAULTS), **_wire_hops(self.hops)}
         if self.crawl:
             own[_CRAWL] = self.crawl
@@ -120,7 +123,7 @@ class UrlJob:
 
     @classmethod
     def read(cls, wire: Mapping[str, Any]) -> Self:
-        """The job of its JSON; InvalidMessage if it is not a job."""
+        """Parse a job from JSON. Raises InvalidMessage if it is not a job."""
         try:
             fields = dict(wire)
             hops = _hops(fields)
@@ -135,7 +138,7 @@ class UrlJob:
         return job
 
     def _check(self, names: Iterable[str]) -> None:
-        """A value of another type would raise in the middle of a batch, and fail the others."""
+        """Check the types now, because a wrong one would later fail the rest of its batch too."""
         for name in names:
             kinds, least, most = _JOB_TYPES.get(name, _CRAWL_TYPE)
             value: Any = getattr(self, name)
@@ -166,7 +169,7 @@ _JOB_TYPES: dict[str, tuple[type, int, int]] = {
     "then": (str, 0, 0),
     "after_status": (int, 0, 999),
 }
-"""Type and bounds of each field; a bool is an int."""
+"""Type and bounds of each field. A bool counts as an int."""
 _CRAWL = "c"
 _CRAWL_TYPE = (int, 0, 1 << 53)
 _MAY_BE_NONE = ("slot_at_ms", "target", "given", "target_given", "left_at_ms", "purposes")
@@ -192,22 +195,22 @@ class FetchBatch:
 
     @staticmethod
     def entries(wire: Any) -> list[Any]:
-        """The jobs as JSON, unread; InvalidMessage if it is not a batch of this version."""
+        """The jobs as unparsed JSON. Raises InvalidMessage if it is not a batch of this version."""
         return list(_opened(wire, "urls"))
 
 
 @dataclass(frozen=True, slots=True)
 class RobotsBatch:
-    """Origins whose rules are wanted, and the URLs that wait for them (none in a refresh)."""
+    """Origins whose rules are needed, and the URLs that wait for them (none in a refresh)."""
 
     origins: tuple[str, ...]
     jobs: tuple[UrlJob, ...] = ()
     claimed: bool = False
-    """The sender holds the claims on refreshing these origins for this message."""
+    """True if the sender has claimed the refreshes of these origins for this message."""
     refresh: bool = False
-    """Fetch the rules of these origins although those in the cache are fresh."""
+    """True to fetch the rules of these origins even if the cached ones are fresh."""
     slots: Mapping[str, int] = field(default_factory=dict)
-    """Slots reserved for origins, by the limiter's clock (ms): to be used, not reserved again."""
+    """Slots already reserved for origins, by the limiter's clock (ms)."""
 
     def wire(self) -> dict[str, Any]:
         return {
@@ -235,12 +238,12 @@ class FetchResult:
     token: str | None = None
     """The token of the compressed body in the spool."""
     body_hash: str | None = None
-    """SHA-256 of the body before compression, hex."""
+    """The SHA-256 of the body before compression, in hex."""
     taken_down: bool = False
-    """A redirect of `job.url` leads to a URL that was taken down."""
+    """True if a redirect of `job.url` leads to a URL that was taken down."""
 
     def wire(self) -> dict[str, Any]:
-        """The result as JSON; values that are the defaults, or follow from the job, are omitted."""
+        """The result as JSON. Default values, and values that follow from the job, are omitted."""
         fetch = self.fetch
         own = {
             "job": self.job.wire(),
@@ -254,7 +257,7 @@ class FetchResult:
 
     @classmethod
     def read(cls, wire: Mapping[str, Any]) -> Self:
-        """The result of its JSON; raises InvalidMessage for anything else."""
+        """Parse a result from JSON. Raises InvalidMessage if it cannot be read."""
         try:
             values = dict(wire)
             job = UrlJob.read(values.pop("job"))
@@ -299,12 +302,12 @@ class ResultBatch:
 
 @dataclass(frozen=True, slots=True)
 class PageBatch:
-    """Page updates in the spool, by token; the jobs are fetched again if it has expired."""
+    """Page updates in the spool, by token. If they have expired, the jobs are fetched again."""
 
     token: str
     jobs: tuple[UrlJob, ...]
     bodies: tuple[str, ...] = field(default=())
-    """Body tokens to free when all is written."""
+    """Body tokens to free after everything is written."""
 
     def wire(self) -> dict[str, Any]:
         return {
@@ -336,7 +339,7 @@ def check_version(wire: Any, kind: str) -> None:
 
 @contextmanager
 def reading(wire: Any, kind: str) -> Iterator[None]:
-    """Raise InvalidMessage if a message has another version, or the block cannot read it."""
+    """Raise InvalidMessage if a message has another version, or if the block cannot read it."""
     check_version(wire, kind)
     try:
         yield
@@ -350,7 +353,7 @@ def into_batches(jobs: Sequence[UrlJob], size: int) -> list[FetchBatch]:
 
 
 def _opened(wire: Any, name: str) -> Sequence[Any]:
-    """The list `name` of a message whose version this code reads."""
+    """The list `name` of a message, after checking its version."""
     check_version(wire, "batch")
     items = wire.get(name)
     if not isinstance(items, list):
@@ -361,7 +364,7 @@ def _opened(wire: Any, name: str) -> Sequence[Any]:
 def _sparse(
     value: UrlJob | FetchResult | FetchRecord, defaults: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Its fields that differ from their defaults."""
+    """The fields that differ from their defaults."""
     values = ((name, getattr(value, name)) for name in defaults)
     return {name: field_value for name, field_value in values if field_value != defaults[name]}
 
@@ -376,7 +379,7 @@ def _wire_hops(hops: Sequence[Hop]) -> dict[str, Any]:
 
 
 def _hops(fields: dict[str, Any]) -> tuple[Hop, ...]:
-    """The hops, taken out of a job's or a result's JSON."""
+    """Remove the hops from a job's or a result's JSON and return them."""
     return tuple(
         Hop(url, status, target, latency_ms, tuple((k, v) for k, v in headers))
         for url, status, target, headers, latency_ms, *_ in fields.pop("hops", ())

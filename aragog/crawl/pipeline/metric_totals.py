@@ -1,9 +1,9 @@
 """
-The measurements of all processes, added up in one Redis hash.
+The measurements of all processes, summed in one Redis hash.
 
-Each process adds every few seconds what it measured since the last time
-(`aragog.observability.instruments`), so a worker needs no port of its own, and a worker that ends
-takes nothing away. What a process measured in its last seconds is lost if it is killed.
+Every few seconds each process adds what it has measured since the last time
+(`aragog.observability.instruments`). Workers thus need no port of their own, and the numbers stay
+when a worker ends. A killed process loses the measurements of its last seconds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SHIP_EVERY_S = 5.0
 
 
 class MetricTotals:
-    """The sums in Redis; see the module. Threads may share it."""
+    """The sums in Redis. Thread-safe."""
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
         self._redis = client
@@ -33,7 +33,7 @@ class MetricTotals:
         Add to the sums, in one round trip.
 
         Raises:
-            redis.RedisError: the server does not answer; some of them may have been added.
+            redis.RedisError: the server did not answer; some values may have been added.
         """
         with self._redis.pipeline(transaction=False) as pipe:
             for cell, amount in amounts.items():
@@ -49,7 +49,7 @@ class MetricTotals:
         """
         cells = cast("dict[bytes, bytes]", self._redis.hgetall(self._key))
         named = ((orjson.loads(name), float(amount)) for name, amount in cells.items())
-        parts = len(Measurement._fields)  # a newer version may have measurements of more
+        parts = len(Measurement._fields)  # measurements of a newer version may have more
         return {Measurement(*name): amount for name, amount in named if len(name) == parts}
 
 
@@ -58,8 +58,8 @@ class MetricShipper:
     Adds the measurements of this process to the totals, in a thread. Create it after a fork.
 
     Args:
-        add: `MetricTotals.add`. What cannot be added now is added later.
-        every_s: time between two additions.
+        add: `MetricTotals.add`. Measurements that cannot be added are added later.
+        every_s: the time between two additions.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class MetricShipper:
         self._stop = threading.Event()
 
     def start(self) -> Self:
-        """Start the thread; it ends with the process."""
+        """Start the thread. It ends with the process."""
         threading.Thread(target=self._run, name="metrics", daemon=True).start()
         return self
 
@@ -81,7 +81,7 @@ class MetricShipper:
             self.ship()
 
     def ship(self) -> None:
-        """Add the measurements since the last call; errors of Redis are ignored."""
+        """Add the measurements since the last call. Errors of Redis are ignored."""
         with self._lock, contextlib.suppress(redis.RedisError):
             now = measured()
             new = {c: n - self._shipped.get(c, 0) for c, n in now.items()}
@@ -90,6 +90,6 @@ class MetricShipper:
                 self._shipped = now
 
     def close(self) -> None:
-        """Add the rest, and end the thread."""
+        """Add the remaining measurements and end the thread."""
         self._stop.set()
         self.ship()

@@ -37,17 +37,17 @@ PARTS: dict[type[Exception], str] = {
     SpoolUnavailable: "spool",
     BrokerUnavailable: "broker",
 }
-"""The part that each error concerns; these names are the labels in the metrics."""
+"""The part that each error is about. These names are labels of the metrics."""
 
 QUIET_S = 10.0
-"""An outage ends when a task that it made fail succeeds this long after the last failure."""
+"""An outage is over when a task that had failed succeeds this long after the last failure."""
 NOTE_EVERY_S = 1.0
 STALE_S = 120.0
-"""Tasks are retried at least every minute; an outage without a failure for this long is over."""
+"""Tasks are retried at least every minute, so an outage is over if nothing fails for this long."""
 
 
 def part_of(error: Exception) -> str | None:
-    """Return the part that did not respond; None for a damaged file, which is logged when found."""
+    """Return the part that did not respond. None for a damaged file, which is logged elsewhere."""
     if isinstance(error, StoreDamaged):
         return None
     return next((part for kind, part in PARTS.items() if isinstance(error, kind)), "other")
@@ -88,7 +88,7 @@ class OutageBoard:
 
 @dataclass(slots=True)
 class _Outage:
-    """One part's outage as this process sees it."""
+    """One part's outage, as seen by this process."""
 
     started_at_s: float
     failed_s: float
@@ -99,7 +99,7 @@ class _Outage:
 
 
 class Outages:
-    """The outages that one process sees. Thread-safe; a call costs 0.1 µs without an outage."""
+    """The outages seen by one process. Thread-safe. Without an outage a call costs 0.1 µs."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
@@ -131,7 +131,7 @@ class Outages:
             self._note(part, failures=noted, over=False)
 
     def succeeded(self, task: str) -> None:
-        """Record that a run of `task` succeeded: parts that made it fail before may work again."""
+        """Record that `task` succeeded, so parts that had made it fail may work again."""
         if not self._open:
             return
         now_s = self._clock.monotonic_s()

@@ -1,9 +1,10 @@
 """
 Records the last outcomes of each domain, and the domains that refuse us, for operators.
 
-One small string a domain in Redis. A domain refuses us when its last `REFUSALS` answers were all
-refusals: 401, 402, 403, 451 or 429. What is no answer of the origin, such as a timeout, a 5xx or a
-rule of robots.txt, neither continues nor ends that.
+Each domain has one small string in Redis. A domain refuses us if its last `REFUSALS` responses were
+all
+refusals: 401, 402, 403, 451 or 429. Outcomes that are not a decision of the origin, such as a
+timeout, a 5xx or a robots rule, neither continue nor end such a series.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from pinlater.redis.scripts import load_script
 KEPT = 10
 KEPT_S = 86_400
 REFUSALS = 10
-"""The number of consecutive refusals after which a domain counts as refusing us."""
+"""How many consecutive refusals make a domain count as refusing us."""
 REFUSING_KEPT_S = 30 * 86_400
 MOST_REFUSING = 10_000
-# One byte for each outcome, in stored strings: never changed.
+# One byte for each outcome. They are stored, so never change them.
 _CODES = {
     OutcomeKind.FETCHED: b"F",
     OutcomeKind.NOT_MODIFIED: b"N",
@@ -45,7 +46,7 @@ _CODES = {
     OutcomeKind.RESERVED: b"s",
 }
 _LIMITED = b"9"
-"""A Busy with status 429, which is a rule about us; a 503 is a state of the server."""
+"""A Busy with status 429 is directed at us. A 503 only describes the server."""
 _REFUSING = b"12359"
 _NO_ANSWER = b"RrbBU"
 _KINDS = {code[0]: kind for kind, code in _CODES.items()} | {_LIMITED[0]: OutcomeKind.BUSY}
@@ -57,7 +58,7 @@ class Answered(NamedTuple):
 
     kind: OutcomeKind
     status: int | None = None
-    """The response's status; None if there was none."""
+    """The status of the response, or None if there was none."""
 
     @property
     def code(self) -> bytes:
@@ -70,15 +71,15 @@ class LastOutcomes:
     """The outcomes of the last fetches from a domain."""
 
     at_ms: int
-    """When the latest was recorded, by the server's clock."""
+    """When the latest outcome was recorded, by the server's clock."""
     kinds: tuple[OutcomeKind, ...]
     """The last outcomes, at most `KEPT`, oldest first."""
     refused_since_ms: int = 0
-    """When the present series of refusals began; 0: the last answer was not a refusal."""
+    """When the current series of refusals started. 0 if the last response was not a refusal."""
     refused_at_ms: int = 0
-    """The last of these refusals, or 0."""
+    """The status of the last refusal in the series, or 0."""
     refusals: int = 0
-    """How many there are."""
+    """How many refusals the series has."""
 
     @property
     def refuses_us(self) -> bool:
@@ -90,7 +91,7 @@ class OutcomeLog:
     """
     Outcomes by limiter key.
 
-    A domain is forgotten a day after its last one, a domain that refuses us after 30 days.
+    A domain is forgotten a day after its last outcome, or after 30 days if it refuses us.
     """
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
@@ -99,7 +100,7 @@ class OutcomeLog:
         self._refusing = f"{prefix}refusing"
 
     def note(self, outcomes: Mapping[str, Sequence[Answered]]) -> None:
-        """Add the outcomes of domains, in one round trip; never fails a task."""
+        """Add the outcomes of domains in one round trip. Never fails a task."""
         if not outcomes:
             return
         codes = [b"".join(one.code for one in answers) for answers in outcomes.values()]
@@ -121,10 +122,10 @@ class OutcomeLog:
 
     def read(self, keys: Sequence[str]) -> dict[str, LastOutcomes]:
         """
-        The last outcomes of those domains that have any; one round trip.
+        The last outcomes of the domains that have any. One round trip.
 
         Raises:
-            BrokerUnavailable: Redis does not answer.
+            BrokerUnavailable: Redis did not answer.
         """
         if not keys:
             return {}
@@ -134,10 +135,10 @@ class OutcomeLog:
 
     def refusing(self, count: int) -> list[str]:
         """
-        The limiter keys of domains that refuse us, the latest refusal first.
+        The limiter keys of domains that refuse us, latest refusal first.
 
         Raises:
-            BrokerUnavailable: Redis does not answer.
+            BrokerUnavailable: Redis did not answer.
         """
         with redis_errors("domains that refuse us"):
             keys: Any = self._redis.zrevrange(self._refusing, 0, count - 1)
@@ -157,6 +158,6 @@ class OutcomeLog:
 
 def _unpacked(value: bytes) -> LastOutcomes:
     at_ms, since_ms, last_ms, refusals = _HEAD.unpack_from(value)
-    # A newer version may note outcomes that this one does not know.
+    # A newer version may record outcomes that this one does not know.
     kinds = tuple(_KINDS[code] for code in value[_HEAD.size :] if code in _KINDS)
     return LastOutcomes(int(at_ms), kinds, int(since_ms), int(last_ms), refusals)

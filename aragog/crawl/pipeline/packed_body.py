@@ -1,8 +1,8 @@
 """
-How fetched bodies are compressed for the spool, in the form in which the store keeps them as well.
+Compress fetched bodies for the spool, in the same format as the store uses.
 
-A body is compressed once, where it was fetched; its hash and size are those of the body itself.
-`aragog.urlstore.compression` chooses codec and level.
+A body is compressed once, where it was fetched. Its hash and size are those of the uncompressed
+body. `aragog.urlstore.compression` chooses codec and level.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from aragog.urlstore.compression import compress
 
 @dataclass(frozen=True, slots=True)
 class PackedBody:
-    """A fetched body in the form in which the spool stores it."""
+    """A fetched body as the spool stores it."""
 
     blob: bytes
     """The compressed body."""
@@ -26,5 +26,5 @@ class PackedBody:
 
 
 def pack(body: bytes) -> PackedBody:
-    """The body compressed, with its hash and size."""
+    """Compress a body, and compute its hash and size."""
     return PackedBody(compress(body), hashlib.sha256(body).hexdigest(), len(body))

@@ -1,4 +1,7 @@
-"""The small ports that several stages take. `tests/support/memory_ports.py` has them in memory."""
+"""
+The small ports that several stages use. `tests/support/memory_ports.py` has in-memory
+versions.
+"""
 
 from __future__ import annotations
 
@@ -15,90 +18,93 @@ class SpoolState(NamedTuple):
 
     used_bytes: int
     closed: bool
-    """It reached its high mark and has not yet fallen to its low mark: ordinary fetches wait."""
+    """True from its high mark until it has fallen to its low mark. Ordinary fetches wait."""
     full: bool
-    """Urgent fetches wait as well."""
+    """True if urgent fetches wait too."""
     share: float = 0.0
-    """Used bytes as a share of the high mark; of several servers the highest."""
+    """Used bytes as a share of the high mark. Of several servers, the highest share."""
 
 
 class BodyStore(Protocol):
     """Blobs under tokens, between two stages (`aragog.crawl.pipeline.spool.Spool`)."""
 
     def put_many(self, blobs: Sequence[bytes]) -> list[str]:
-        """Keep the blobs of a later stage, in any case; their tokens, in order."""
+        """Store the blobs of a later stage, even if the spool is full. Returns tokens in order."""
 
     def get_many(self, tokens: Sequence[str]) -> list[bytes | None]:
-        """The blobs, in order; None where a token was freed."""
+        """The blobs in order, with None for tokens that were freed."""
 
     def free(self, tokens: Sequence[str]) -> None:
-        """Drop the blobs; unknown tokens are ignored."""
+        """Delete the blobs. Unknown tokens are ignored."""
 
     def packed(self, tokens: Sequence[str]) -> None:
-        """Do not count the blobs against fetches anymore: they wait for an open pack."""
+        """Stop counting these blobs against fetches, because they only wait for an open pack."""
 
 
 class BoundedBodyStore(BodyStore, Protocol):
-    """A spool as fetches use it: it may be full."""
+    """A spool that may be full, as fetches use it."""
 
     def reserve(self, count: int, *, urgent: bool) -> str | None:
-        """A reservation for `count` bodies; None: there is no room."""
+        """Reserve room for `count` bodies. None if there is no room."""
 
     def offer_many(self, blobs: Sequence[bytes], reservation: str = "") -> list[str] | None:
-        """Keep the bodies of a fetch; None: there is no room for all, and nothing has changed."""
+        """
+        Store the bodies of a fetch. None if there is no room for all; then nothing has
+        changed.
+        """
 
     def state(self) -> SpoolState:
-        """How full it is."""
+        """How full the spool is."""
 
 
 class InFlight(Protocol):
     """URLs that have not ended in the store yet (`aragog.crawl.pipeline.in_flight.InFlightSet`)."""
 
     def clear(self, urls: Sequence[str], outcome: str = DELETED) -> None:
-        """The URLs are done for every crawl."""
+        """Remove URLs that are done for every crawl."""
 
     def end(self, endings: Sequence[UrlEnding]) -> list[Heir | None]:
-        """Count what became of URLs; the crawl that wants each next, or None."""
+        """Count the outcomes of URLs. Returns the crawl that wants each URL next, or None."""
 
     def count(self) -> int:
-        """How many URLs are in flight; some may have expired."""
+        """How many URLs are in flight, including some that may have expired."""
 
 
 class Walks(Protocol):
     """Walks of the sitemaps of sites (`aragog.crawl.pipeline.sitemap_walks.SitemapWalks`)."""
 
     def unseen(self, walk: Walk, files: Sequence[str]) -> list[str]:
-        """Those files that were not noted yet; each once, in order."""
+        """The files that were not recorded yet, each once, in order."""
 
     def note_enqueued(self, walk: Walk, files: Sequence[str]) -> None:
-        """Note files that were enqueued."""
+        """Record files that were enqueued."""
 
     def note_read(self, walk: Walk, files: Sequence[str], urls: int) -> WalkSize:
-        """Note a file that was read; returns the size of the walk without its URLs."""
+        """Record a file that was read. Returns the size of the walk without its URLs."""
 
 
 class Marks(Protocol):
     """Marks of runs (`aragog.crawl.stages.page_limits.RunMarks`)."""
 
     def begin(self, tokens: Sequence[str]) -> int:
-        """Mark a run of the batch; how many earlier ones never ended."""
+        """Mark a run of the batch. Returns how many earlier runs never ended."""
 
     def end(self, tokens: Sequence[str]) -> None:
-        """The run is over."""
+        """Remove the mark of a finished run."""
 
 
 class CounterSink(Protocol):
     """Counts of events (`aragog.crawl.pipeline.counters.Counters`)."""
 
     def add(self, counts: Mapping[str, int]) -> None:
-        """Add to the counters; never fails."""
+        """Add to the counters. Never fails."""
 
 
 class OutcomeSink(Protocol):
     """The last outcomes of domains (`aragog.crawl.pipeline.outcome_log.OutcomeLog`)."""
 
     def note(self, outcomes: Mapping[str, Sequence[Answered]]) -> None:
-        """Add outcomes by limiter key, oldest first; never fails."""
+        """Add outcomes by limiter key, oldest first. Never fails."""
 
 
 class TakedownLookup(Protocol):

@@ -2,7 +2,7 @@
 Read messages of any producer: one URL, a list, or a batch (`aragog.crawl.pipeline.messages`).
 
 Producers outside the pipeline send URLs in any spelling. An entry that is neither a URL nor a job
-is reported; the others are read.
+is reported, and the other entries are still read.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from urlspelling.domain import origin
 
 def read_fetch(message: Any) -> tuple[FetchBatch, list[str]]:
     """
-    The batch that a message requests, every URL normalized, and the problems of its other entries.
+    The batch in a message, with normalized URLs, and the problems of its other entries.
 
     Raises:
-        InvalidMessage: not a batch, a batch of another version, or one without a usable entry.
+        InvalidMessage: not a batch, a batch of another version, or a batch without a usable entry.
     """
     jobs: list[UrlJob] = []
     problems: list[str] = []
@@ -39,11 +39,11 @@ def read_fetch(message: Any) -> tuple[FetchBatch, list[str]]:
 
 def read_robots(message: Any) -> RobotsBatch:
     """
-    The batch of a message; one URL or a list asks for the rules of their origins, also fresh ones.
+    The batch in a message. A URL or a list requests the rules of its origins, even fresh ones.
 
     Raises:
-        InvalidMessage: no batch, a batch of another version, or a list with something that is no
-            URL.
+        InvalidMessage: not a batch, a batch of another version, or a list with something that is
+            not a URL.
     """
     if not isinstance(message, str | list | tuple):
         return RobotsBatch.read(message)
@@ -56,7 +56,7 @@ def read_robots(message: Any) -> RobotsBatch:
 
 
 def urls_in(message: Any) -> list[str]:
-    """The normalized URLs, as they are noted to be on their way, of a message of any stage."""
+    """The normalized URLs in a message of any stage, as the in-flight set has them."""
     entries = message if isinstance(message, list | tuple) else [message]
     if isinstance(message, Mapping):
         entries = [*_list(message, "urls"), *_list(message, "results")]

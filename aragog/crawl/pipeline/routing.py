@@ -1,8 +1,8 @@
 """
-Destinations of messages, and the senders that take them there.
+Destinations of messages, and the senders that deliver them.
 
-Stages return the messages to send; a `Sender` sends them. `CelerySender` works with any Celery
-app, so producers need nothing of the workers' code.
+Stages return messages, and a `Sender` sends them. `CelerySender` works with any Celery app, so
+producers need none of the workers' code.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Queue(StrEnum):
 
 class Destination(Enum):
     """
-    Where a message goes: a task's name, and its queue.
+    Where a message goes: the name of a task, and its queue.
 
-    Producers send by these names; `aragog/tasks/routes.py` lists all tasks, also those that beat
+    Producers use these names. `aragog/tasks/routes.py` lists all tasks, including those that beat
     runs.
     """
 
@@ -68,20 +68,20 @@ class Destination(Enum):
 
 
 FETCH_BY_MODULE = "aragog.tasks.fetch"
-"""`Destination.FETCH` by the name that Celery users expect; only other programs send it."""
+"""`Destination.FETCH` under the name that Celery users expect. Only other programs send it."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnTask:
-    """A Celery task of the user, in a queue that the user's own workers read."""
+    """A Celery task of the user, in a queue of the user's own workers."""
 
     task: str
     queue: str
 
 
-# The number of jobs in one script call of pinlater.
+# How many jobs one script call of pinlater enqueues.
 MOST_AT_ONCE = 200
-# The length of a message's description in Flower and the logs.
+# The maximal length of a message's description in Flower and the logs.
 MOST_SHOWN_URLS = 3
 MOST_SHOWN_CHARS = 500
 BROKER_ERRORS = (
@@ -106,34 +106,34 @@ class OutgoingMessage:
     destination: Destination | OwnTask
     message: Message
     delay_ms: int | None = None
-    """How long it waits for a worker; not an instant, because clocks differ. None: no wait."""
+    """The delay before a worker gets it. A duration, because clocks differ. None for no delay."""
     priority: int = PRIORITY_DEFAULT
     collect: Collection | None = None
     """
-    The delay of each URL, which pinlater takes instead of `delay_ms`.
+    The delay of each URL, which pinlater uses instead of `delay_ms`.
 
-    URLs that are due at about the same time share a message, also with URLs of other messages.
+    URLs that are due at about the same time share a message, even with URLs of other messages.
     """
     even_when_full: bool = False
-    """Accepted even if the server's memory is full, because it continues work that has begun."""
+    """True to accept it even if the server's memory is full, because it continues started work."""
 
 
 def most_urgent(jobs: Iterable[UrlJob]) -> int:
-    """The priority of a message with these jobs: that of the most urgent one. Pure."""
+    """The priority of a message: that of its most urgent job. Pure."""
     return min((job.priority for job in jobs), default=PRIORITY_DEFAULT)
 
 
 class Sender(Protocol):
-    """Where stages hand their messages."""
+    """Sends the messages of stages."""
 
     def send(self, what: OutgoingMessage) -> None:
-        """Enqueue it. Raises `BrokerUnavailable`; then it was not enqueued."""
+        """Enqueue a message. If it raises `BrokerUnavailable`, the message was not enqueued."""
 
     def send_all(self, whats: Sequence[OutgoingMessage]) -> None:
         """
-        Enqueue them, in one round trip where the broker can (pinlater and Redis: 200 at a time).
+        Enqueue messages, 200 in one round trip if the broker supports it (pinlater and Redis).
 
-        Raises `BrokerUnavailable`; then none of them, some, or all were enqueued.
+        If it raises `BrokerUnavailable`, none, some or all of them were enqueued.
         """
 
 
@@ -164,7 +164,7 @@ class CelerySender:
         self._app.send_task(
             what.destination.task,
             args=(wire,),
-            # Celery's own way costs 10 us per URL. Collected URLs end in other messages.
+            # Celery's own method costs 10 us per URL. Collected URLs end up in other messages.
             argsrepr="(collected urls)" if what.collect else f"({shown(wire)})",
             queue=str(what.destination.queue),
             countdown=None if what.delay_ms is None else what.delay_ms / 1000,
@@ -173,7 +173,7 @@ class CelerySender:
             ignore_result=True,
             headers=_headers(what),
             producer=producer,
-            retry=producer is None,  # a batch has no retry of its own
+            retry=producer is None,  # a batch is not retried by itself
         )
 
 
@@ -182,7 +182,7 @@ _registry: Any = registry
 
 
 def _to_json(data: Any) -> str:
-    """JSON as kombu would write it, in a third of its time; kombu's own where orjson refuses."""
+    """The same JSON as kombu's, in a third of the time. Uses kombu if orjson refuses the data."""
     try:
         return orjson.dumps(data).decode()
     except TypeError:
@@ -190,10 +190,10 @@ def _to_json(data: Any) -> str:
         return text
 
 
-# Only for these messages: kombu marks dates and UUIDs, of which other tasks' arguments may consist.
+# Only for these messages, because kombu marks dates and UUIDs, which other tasks may have.
 SERIALIZER = "aragog.json"
 _registry.register(SERIALIZER, _to_json, None, "application/json", "utf-8")
-_registry.register("json", None, None, "application/json", "utf-8")  # stays the name of the type
+_registry.register("json", None, None, "application/json", "utf-8")  # keeps the name of the type
 
 
 def _headers(what: OutgoingMessage) -> dict[str, Any] | None:
@@ -206,7 +206,7 @@ def _headers(what: OutgoingMessage) -> dict[str, Any] | None:
 
 
 def shown(wire: Mapping[str, Any]) -> str:
-    """A message for people: how many URLs it carries and the first of them. Pure."""
+    """A description for people: the number of URLs, and the first of them. Pure."""
     for name in ("urls", "results", "pages", "origins"):
         items = wire.get(name)
         if items:
@@ -227,7 +227,7 @@ def broker_errors() -> Iterator[None]:
     try:
         yield
     except BROKER_ERRORS as error:
-        # Celery and kombu wrap what the transport raised.
+        # Celery and kombu wrap the errors of the transport.
         if caused_by_full_memory(error):
             raise BrokerFull("broker", IS_FULL) from error
         raise BrokerUnavailable("broker", reason_of(error)) from error

@@ -26,20 +26,20 @@ from pinlater.redis.connect import connect
 @dataclass(frozen=True, slots=True)
 class SharedState:
     """
-    The shared state of one system; connected on first use.
+    The shared state of one system. Connects on first use.
 
     Args:
-        nodes: the servers that share the spool and the in-flight set; `redis.url` is the first.
-        in_flight: URLs that were accepted and are not done.
+        nodes: the servers that share the spool and the in-flight set, `redis.url` first.
+        in_flight: accepted URLs that are not done.
         counters: counts of events.
         spool: bodies between two stages.
-        blocks: the copy of what was taken down.
-        walks: of the sitemaps of sites.
-        crawls: their records.
-        crawl_counts: what became of their URLs.
-        crawl_seeds: the seeds of those that begin again.
-        traps: which kinds of links of a host are worth following.
-        held_links: links that wait for a verdict about theirs.
+        blocks: the copy of the takedowns.
+        walks: walks of sites' sitemaps.
+        crawls: the records of crawls.
+        crawl_counts: the outcomes of their URLs.
+        crawl_seeds: the seeds of scheduled crawls.
+        traps: which kinds of links of a host are followed.
+        held_links: links that are held until it is decided whether to follow them.
     """
 
     nodes: RedisNodes
@@ -58,7 +58,7 @@ class SharedState:
     def of(
         cls, settings: Settings, open_client: Callable[[str], redis.Redis] = connect
     ) -> SharedState:
-        """The shared state that the settings name; `open_client` makes the client of a server."""
+        """Create the shared state from the settings. `open_client` connects to a server."""
         settings = settings.resolved()
         shared, prefix = settings.redis, settings.redis.prefix
         nodes = RedisNodes.connect(
@@ -84,6 +84,6 @@ class SharedState:
         return self.nodes.first
 
     def servers(self) -> dict[str, redis.Redis]:
-        """The client of each server by its setting."""
+        """The client of each server, by the name of its setting."""
         others = enumerate(self.nodes.clients[1:])
         return {"redis.url": self.client} | {f"redis.nodes {n}": client for n, client in others}

@@ -1,4 +1,4 @@
-"""The operator's rules for single sites, and the spellings that robots.txt is asked about."""
+"""The operator's rules for particular sites, and spellings that robots.txt must allow too."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urlspelling import InvalidSiteRules, resolve, site_rules, use_site_rules
 
 def install_site_rules(settings: Settings) -> None:
     """
-    Normalize by the rules of `site_rules_file`, if there is one; producers and workers alike.
+    Use the rules of `site_rules_file` for normalization, if it is set. For producers and workers.
 
     Raises:
         ConfigError: the file cannot be read; every problem names file, key and value.
@@ -30,15 +30,15 @@ def install_site_rules(settings: Settings) -> None:
 
 def other_spelling(given: str, normalized: str, base: str | None = None) -> str | None:
     """
-    `given` as an absolute URL, where robots.txt could answer otherwise than for `normalized`.
+    `given` as an absolute URL, if robots.txt might decide differently about it than `normalized`.
 
-    None where the two differ at most in escapes, which rules are compared without. What is left are
-    URLs of which normalization sorted the query or dropped tracking parameters or a session.
+    None if the two differ at most in escapes, since rules are compared without them. What remains
+    are URLs whose query was sorted, or that lost tracking parameters or a session id.
 
     Args:
-        given: as it came: from a producer, or in a Location header.
-        normalized: what it is normalized to.
-        base: what `given` is relative to.
+        given: the original spelling, from a producer or a Location header.
+        normalized: its normalized form.
+        base: the URL that `given` is relative to.
     """
     if given == normalized:
         return None

@@ -1,12 +1,12 @@
 """
 Walks of a site's sitemaps: which files were requested, and how many URLs they listed.
 
-A walk begins when a user enqueues a sitemap. Indexes may list each other, so each file is
-requested once in a walk; and a site may list any number of files and URLs, so both are bounded. A
-walk is named by the request id of its call, and the registered domain of the site.
+A walk starts when a user enqueues a sitemap. Indexes may list each other, so each file is requested
+once in a walk. A site may list any number of files and URLs, so both are limited. A walk is
+identified by the request id of its call and the registered domain of the site.
 
-A task may run twice: files are noted after they were enqueued, so none is lost, and the entries of
-a file are counted when it is read first.
+Tasks may run twice: files are recorded after they were enqueued, so none is lost, and a file's
+entries are counted when it is first read.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ class SitemapWalks:
         self._prefix = f"{prefix}walk:"
 
     def begin(self, request_id: str, urls: Iterable[str]) -> None:
-        """Forget earlier walks of the sites of these sitemaps under the same request id."""
+        """Forget earlier walks of these sitemaps' sites with the same request id."""
         keys = {self._key(Walk(request_id, registered_domain(url))) for url in urls}
         if keys:
             with redis_errors(WHERE):
                 self._redis.delete(*keys)
 
     def unseen(self, walk: Walk, files: Sequence[str]) -> list[str]:
-        """Those files, by their normalized URLs, that were not noted yet; each once, in order."""
+        """The files, given by normalized URLs, that were not recorded yet; each once, in order."""
         distinct = list(dict.fromkeys(files))
         if not distinct:
             return []
@@ -66,7 +66,7 @@ class SitemapWalks:
         return [url for url, state in zip(distinct, found, strict=True) if state is None]
 
     def note_enqueued(self, walk: Walk, files: Sequence[str]) -> None:
-        """Note files that were enqueued."""
+        """Record files that were enqueued."""
         if not files:
             return
         key = self._key(walk)
@@ -78,7 +78,7 @@ class SitemapWalks:
 
     def note_read(self, walk: Walk, files: Sequence[str], urls: int) -> WalkSize:
         """
-        Note a file that was read, under all its URLs, and the number of URLs that it lists.
+        Record a file that was read, under all its URLs, and how many URLs it lists.
 
         Returns:
             The size of the walk, without this file's URLs.

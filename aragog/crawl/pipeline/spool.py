@@ -27,7 +27,7 @@ from aragog.runtime.clock import Clock, SystemClock
 from pinlater.redis.errors import redis_errors
 from pinlater.redis.scripts import LuaScript, load_script
 
-# What a body needs beyond its own bytes: its part of a message, its index entry and its key.
+# What a body uses beyond its own bytes: its part of a message, its index entry and its key.
 OVERHEAD_BYTES = 1024
 # The spool may use 1/4 of `maxmemory`, or else 1/64 of the memory of the Redis machine.
 SHARE_OF_MAXMEMORY = 4
@@ -38,7 +38,7 @@ LARGEST_DEFAULT_BYTES = 128 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class SpoolBounds:
-    """The bounds for a spool of `max_bytes`; each body counts `OVERHEAD_BYTES` more."""
+    """The bounds of a spool of `max_bytes`. Each body counts `OVERHEAD_BYTES` extra."""
 
     max_bytes: int
 
@@ -50,23 +50,23 @@ class SpoolBounds:
     @property
     def low_bytes(self) -> int:
         """
-        They resume at this fill level, a few batches below: with a large distance, fetching and the
-        stages after it would take turns instead of sharing the processors.
+        They resume at this fill level, a few batches below. With a large distance, fetching and the
+        later stages would alternate instead of sharing the processors.
         """
         return self.high_bytes - self.max_bytes // 32
 
     @property
     def claimed_bytes(self) -> int:
         """
-        Batches that were claimed before may fill it to here.
+        Batches that are already claimed may fill it up to here.
 
-        With less room, they would be divided, and their rest would wait for new slots.
+        With less room they would be split, and the rest would wait for new slots.
         """
         return self.max_bytes // 2
 
     @property
     def fetch_bytes(self) -> int:
-        """Urgent fetches may fill it to here; the rest is for later stages."""
+        """Urgent fetches may fill it up to here. The rest is for later stages."""
         return self.max_bytes * 3 // 4
 
 
@@ -75,8 +75,8 @@ def bounds_of(max_bytes: int | None, memory: Mapping[str, Any]) -> SpoolBounds:
     The bounds of a spool.
 
     Args:
-        max_bytes: `pipeline.spool_max_bytes`; None: a quarter of `maxmemory` or, if Redis has no
-            `maxmemory`, 1/64 of its machine's memory; in both cases at most 128 MiB.
+        max_bytes: `pipeline.spool_max_bytes`. With None, a quarter of `maxmemory`, or 1/64 of the
+            machine's memory if Redis has no `maxmemory`; at most 128 MiB.
         memory: the reply of Redis to `INFO memory`.
     """
     if max_bytes is None:
@@ -91,7 +91,7 @@ def bounds_of(max_bytes: int | None, memory: Mapping[str, Any]) -> SpoolBounds:
 BOUNDS_FRESH_S = 60.0
 # Assumed size of a compressed body until the first one is measured.
 FIRST_GUESS_BYTES = 16_384.0
-# A token is its batch (random), the body's number in it, and the bytes that it counts for.
+# A token consists of its batch (random), the body's number in it, and the bytes it counts for.
 BATCH_BYTES, BATCH_CHARS = 12, 16
 RESERVED = "r"
 
@@ -102,9 +102,9 @@ class Spool:
     may raise `SpoolUnavailable`.
 
     Args:
-        nodes: the servers that share the bodies, or a client of the only one; clients return bytes.
-        prefix: put before every key.
-        max_bytes: `pipeline.spool_max_bytes`, for each server; None: a share of its memory.
+        nodes: the servers that share the bodies, or a client of the only one. Clients return bytes.
+        prefix: the start of every key.
+        max_bytes: `pipeline.spool_max_bytes` for each server. With None, a share of its memory.
         clock: only its monotonic time is used.
     """
 
@@ -127,15 +127,15 @@ class Spool:
         self._mean_bytes = FIRST_GUESS_BYTES
 
     def put_many(self, blobs: Sequence[bytes]) -> list[str]:
-        """Store the blobs of a later stage, in any case; returns their tokens in order."""
+        """Store the blobs of a later stage, even if the spool is full. Returns tokens in order."""
         return self._put_within(blobs, lambda _: 0)
 
     def reserve(self, count: int, *, urgent: bool) -> str | None:
         """
-        Reserve room for `count` bodies of a fetch, by their recent mean size; None: no room.
+        Reserve room for `count` bodies of a fetch, by their recent mean size. None if it is full.
 
-        If the fetch is not urgent, the bodies may exceed `claimed_bytes` by one. The reservation
-        counts as used until it is passed to `offer_many` or `free`.
+        Without `urgent`, the bodies may exceed `claimed_bytes` by one. The reservation counts as
+        used until it is passed to `offer_many` or `free`.
         """
         size = int(self._mean_bytes)
 
@@ -148,9 +148,10 @@ class Spool:
 
     def offer_many(self, blobs: Sequence[bytes], reservation: str = "") -> list[str] | None:
         """
-        Store the bodies of a fetch, in place of a reservation if there is one.
+        Store the bodies of a fetch, using a reservation if there is one.
 
-        Returns their tokens in order, or None if there is no room for all; then nothing changes.
+        Returns their tokens in order, or None if there is no room for all. Then nothing has
+        changed.
         """
         for blob in blobs:
             self._mean_bytes += (len(blob) + OVERHEAD_BYTES - self._mean_bytes) / 100
@@ -168,7 +169,7 @@ class Spool:
         if not blobs:
             return []
         sizes = sizes or [len(blob) + OVERHEAD_BYTES for blob in blobs]
-        # A reservation and the bodies that take its place are on one server.
+        # A reservation and its bodies are on the same server.
         batch = _batch(reservation) or secrets.token_urlsafe(BATCH_BYTES)
         client = self._nodes.client(batch)
         marks = [RESERVED if not blob else f"{n:x}" for n, blob in enumerate(blobs)]
@@ -186,7 +187,7 @@ class Spool:
             if not limit_bytes:
                 taken = _script("put").run(client, **values, blobs=blobs)
             else:
-                # Saves Redis two copies of each body, but is refused while its memory is full.
+                # Saves Redis two copies of each body, but fails while its memory is full.
                 with client.pipeline(transaction=True) as pipe:
                     if any(blobs):
                         pipe.mset(dict(zip(keys, blobs, strict=True)))
@@ -195,7 +196,7 @@ class Spool:
         return tokens if taken else []
 
     def get_many(self, tokens: Sequence[str]) -> list[bytes | None]:
-        """The blobs, in order; None for a freed token. Reading a blob resets its idle time."""
+        """The blobs in order, with None for freed tokens. Reading a blob resets its idle time."""
         result: list[bytes | None] = [None] * len(tokens)
         placed = ((_batch(token), (at, token)) for at, token in enumerate(tokens))
         with _our_errors():
@@ -212,14 +213,14 @@ class Spool:
         return result
 
     def free(self, tokens: Sequence[str]) -> None:
-        """Delete the blobs; unknown tokens are ignored."""
+        """Delete the blobs. Unknown tokens are ignored."""
         self._forget(tokens, 0)
 
     def state(self) -> SpoolState:
         """
-        How full the spool is; also closes or opens it for all processes, by its marks.
+        How full the spool is. Also closes or opens it for all processes, by its marks.
 
-        With several servers it is closed or full if it is so on one of them.
+        With several servers, it is closed or full if one of them is.
         """
         states = [self._state(client) for client in self._nodes.clients]
         return SpoolState(
@@ -242,7 +243,10 @@ class Spool:
         return SpoolState(used, bool(closed), used >= bounds.fetch_bytes, share)
 
     def idle(self, for_s: float, limit: int) -> list[str]:
-        """Tokens not written or read for `for_s`; of each server, those idle longest."""
+        """
+        Tokens that were not written or read for `for_s`; on each server, the longest
+        idle ones.
+        """
         result: list[bytes] = []
         with _our_errors():
             for client in self._nodes.clients:
@@ -265,7 +269,7 @@ class Spool:
                 )
 
     def free_idle(self, tokens: Sequence[str], for_s: float) -> int:
-        """Delete the tokens that were not written or read for `for_s`; return how many."""
+        """Delete the tokens that were not written or read for `for_s`. Returns how many."""
         return self._forget(tokens, int(for_s * 1000))
 
     def _forget(self, tokens: Sequence[str], idle_ms: int) -> int:
@@ -285,8 +289,8 @@ class Spool:
 
     def packed(self, tokens: Sequence[str]) -> None:
         """
-        Do not count these bodies anymore: a process has them for an open pack. They stay until
-        they are freed.
+        Stop counting these bodies, because a process has them in memory for an open pack. They stay
+        until they are freed.
         """
         with _our_errors():
             for client, placed_tokens in self._placed(tokens):
@@ -323,7 +327,7 @@ class Spool:
 
 
 def _batch(token: str) -> str:
-    """The part of a token that all bodies of one put share, and that chooses their server."""
+    """The part of a token shared by all bodies stored together. It selects their server."""
     return token[:BATCH_CHARS]
 
 

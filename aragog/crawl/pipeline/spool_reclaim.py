@@ -1,8 +1,8 @@
 """
 Free orphaned bodies in the spool, left behind by killed fetches, purged queues and failed jobs.
 
-An orphaned body has not been written or read for a while, and no pending or running message names
-it. Only pinlater can list its messages; on other brokers the age of a body decides. This is safe to
+An orphaned body has not been written or read for a while, and no pending or running message refers
+to it. Only pinlater can list its messages; on other brokers only the age of a body counts. Safe to
 run twice and at any time: a body that is read in the meantime is no longer idle, and stays.
 """
 
@@ -19,10 +19,10 @@ from aragog.crawl.pipeline.spool import Spool
 from pinlater.admin import Admin
 from pinlater.models import JobInfo, JobState
 
-# A body is written before its message is sent, and each stage reads it when it begins.
+# A body is written before its message is sent, and each stage reads it first.
 IDLE_S = 300.0
 STEP = 1000
-# In this order, a message that moves from one state to the other is seen in at least one.
+# In this order, a message that changes from one state to the other is seen at least once.
 _WHERE = tuple(
     (destination.queue, state)
     for destination in (Destination.RENDER, Destination.CANONICALIZE, Destination.STORE)
@@ -34,7 +34,7 @@ class Waiting(Protocol):
     """The messages on a broker."""
 
     def tokens(self) -> set[str] | None:
-        """Tokens that messages name; None when the broker cannot list them all."""
+        """The tokens in messages, or None if the broker cannot list them all."""
 
 
 class WaitingJobs:
@@ -50,14 +50,14 @@ class WaitingJobs:
             if status.missing_shards:
                 return None
             most = status.sizes.pending if state is JobState.PENDING else status.sizes.running
-            # More than were counted, because others may arrive in the meantime.
+            # Allows for more messages than were counted, because some may arrive in the meantime.
             for job in self._admin.jobs(queue, state, limit=most + STEP):
                 result.update(tokens_of(job))
         return result
 
 
 def tokens_of(job: JobInfo) -> Iterator[str]:
-    """The tokens that a job's message names; none for a foreign message. Pure."""
+    """Yield the tokens in a job's message. A foreign message has none. Pure."""
     try:
         message = orjson.loads(b64decode(orjson.loads(job.body)["body"]))[0][0]
     except (ValueError, LookupError, TypeError):
@@ -66,7 +66,7 @@ def tokens_of(job: JobInfo) -> Iterator[str]:
 
 
 def tokens_in(message: Any) -> Iterator[str]:
-    """The tokens that a message names, in its JSON form. Pure."""
+    """Yield the tokens in a message, given as JSON values. Pure."""
     if not isinstance(message, dict):
         return
     named: Iterable[Any] = [
@@ -79,11 +79,11 @@ def tokens_in(message: Any) -> Iterator[str]:
 
 def sweep(spool: Spool, waiting: Waiting | None, *, idle_s: float) -> int:
     """
-    Free idle bodies that no message names; returns how many were freed.
+    Free idle bodies that no message refers to. Returns how many were freed.
 
     Args:
         spool: the spool to sweep.
-        waiting: the messages on the broker; None for a broker that cannot list them.
+        waiting: the messages on the broker, or None if the broker cannot list them.
         idle_s: `pipeline.spool_ttl_s`.
 
     Raises:

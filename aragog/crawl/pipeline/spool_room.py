@@ -1,7 +1,7 @@
 """
-Back-pressure from the spool: which fetches may begin, and how they wait for room.
+Back-pressure from the spool: which fetches may start, and how they wait for room.
 
-On `pinlater://` workers claim no fetches while the spool is closed (`claim_limit`). On other
+On `pinlater://`, workers claim no fetches while the spool is closed (`claim_limit`). On other
 brokers a task waits instead (`SpoolRoom.reopened`), which delays the messages behind it.
 """
 
@@ -25,16 +25,16 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 EVERY, NONE = 9, -1
-# Share of `maxmemory` above which Redis might refuse bodies, so that fetching them is useless.
+# Above this share of `maxmemory`, Redis might refuse bodies, so fetching them would be useless.
 NEARLY_FULL = 0.95
 # How long a task waits for room, and how often it checks.
 PATIENCE_S = 20.0
 LOOK_EVERY_S = 0.5
-# How long a worker uses the last state it read.
+# How long a worker uses the state that it read last.
 FRESH_S = 0.1
-# On the way to the high mark, from this share of it on, a worker claims ever fewer batches at once:
-# `MOST_BATCHES` at first, finally one. Otherwise it would fill the spool in a burst, and then leave
-# its processor unused while the others store.
+# From this share of the high mark on, a worker claims fewer and fewer batches at once:
+# `MOST_BATCHES` at first, one in the end. Otherwise it would fill the spool in a burst and then
+# leave its processor idle while the bodies are stored.
 NEARLY_CLOSED = 2 / 3
 MOST_BATCHES = 8
 
@@ -45,7 +45,7 @@ def claim_limit(
     """
     A gate for `pinlater.gates`: which fetches to claim now, and how many batches.
 
-    It asks Redis at most ten times per second. While Redis does not answer, no fetch is claimed.
+    It queries Redis at most ten times per second. If Redis does not answer, no fetch is claimed.
 
     Args:
         spool: receives the fetched bodies.
@@ -87,7 +87,7 @@ class Reservation(NamedTuple):
 
     token: str
     bodies: int
-    """How many it is for: fewer than were requested where the spool is nearly full."""
+    """How many bodies it is for. May be fewer than requested if the spool is nearly full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class SpoolRoom:
     Args:
         spool: receives the bodies.
         clock: for waiting.
-        gated: workers claim no fetches while the spool is closed, so no task has to wait.
+        gated: True if workers claim no fetches while the spool is closed, so no task has to wait.
     """
 
     spool: BoundedBodyStore
@@ -106,7 +106,7 @@ class SpoolRoom:
     gated: bool = True
 
     def reopened(self, priority: int) -> bool:
-        """Wait until a fetch of this priority may begin; False after `PATIENCE_S`."""
+        """Wait until a fetch with this priority may start. False after `PATIENCE_S`."""
         if self.gated:
             return True
         return bool(self._wait_for(lambda: priority <= _limit(self.spool).lowest or None))
@@ -114,11 +114,11 @@ class SpoolRoom:
     @contextmanager
     def reserved(self, count: int, *, urgent: bool) -> Iterator[Reservation | None]:
         """
-        A reservation for up to `count` bodies, released on exit; None: no room for a single one
-        within `PATIENCE_S`. Only urgent fetches fill a spool that is closed.
+        A reservation for up to `count` bodies, released on exit. None if there is no room for even
+        one within `PATIENCE_S`. Only urgent fetches may fill a closed spool.
 
         Raises:
-            SpoolUnavailable: Redis does not answer, or its memory is full.
+            SpoolUnavailable: Redis did not answer, or its memory is full.
         """
         room: Reservation | None = Reservation("", 0)
         if count:
@@ -127,12 +127,12 @@ class SpoolRoom:
             yield room
         finally:
             if room and room.token:
-                with suppress(SpoolUnavailable):  # the sweep finds it
+                with suppress(SpoolUnavailable):  # if this fails, the sweep frees it
                     self.spool.free([room.token])
 
     def _reserve(self, count: int, *, urgent: bool) -> Reservation | None:
-        # Batches that only fit an empty spool would all be refused while the spool is neither
-        # empty nor closed: nothing would be fetched until the store stage frees some bodies.
+        # Batches that only fit into an empty spool would all be refused while it is neither empty
+        # nor closed. Then nothing would be fetched until the store stage frees some bodies.
         while count:
             if token := self.spool.reserve(count, urgent=urgent):
                 return Reservation(token, count)
@@ -141,15 +141,15 @@ class SpoolRoom:
 
     def put(self, blobs: Sequence[bytes], reservation: str) -> list[str | None]:
         """
-        Tokens of bodies, in order; None for one that found no room within `PATIENCE_S`.
+        Store bodies. Returns tokens in order, with None for bodies without room in `PATIENCE_S`.
 
         Raises:
-            SpoolUnavailable: Redis does not answer, or its memory is full.
+            SpoolUnavailable: Redis did not answer, or its memory is full.
         """
         together = self.spool.offer_many(blobs, reservation)
         if together is not None:
             return list(together)
-        # The bodies are larger than the reservation, which was made from the recent mean size.
+        # The bodies are larger than the reservation, which is based on the recent mean size.
         self.spool.free([reservation] if reservation else [])
         tokens: list[str | None] = []
         for blob in blobs:
@@ -162,7 +162,7 @@ class SpoolRoom:
         return lambda: self.spool.offer_many([blob])
 
     def _wait_for(self, ask: Callable[[], T | None]) -> T | None:
-        """The first result that is not None; None after `PATIENCE_S`."""
+        """The first result that is not None, or None after `PATIENCE_S`."""
         until_s = self.clock.monotonic_s() + PATIENCE_S
         while (result := ask()) is None and self.clock.monotonic_s() < until_s:
             self.clock.sleep_s(LOOK_EVERY_S)

@@ -1,9 +1,9 @@
 """
-Record in Redis which store it belongs to, so that workers with another store are detected.
+Record in Redis which store it belongs to, to detect workers that use another store.
 
 The first process that uses both writes the record, and all others compare it. Workers that share a
-Redis share its jobs, so they must also share one store. Two machines with an embedded store each
-would split the pages between them, and neither would notice.
+Redis share its jobs, so they must also share a store. Two machines with an embedded store each
+would split the pages between them without noticing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class StoreIdentity:
     id: str
     engine: str
     where: str
-    """Host and folder, or gateways, as a text for people."""
+    """Host and folder, or gateways, as readable text."""
 
     def __str__(self) -> str:
         return f"{self.engine} {self.where} (store id {self.id})"
@@ -38,12 +38,12 @@ class StoreClaim:
         self._key = f"{prefix}store"
 
     def owner(self) -> StoreIdentity | None:
-        """The store that this Redis belongs to; None when no store has used it."""
+        """The store that this Redis belongs to, or None if no store has used it."""
         with redis_errors("store id"):
             return _read(self._redis.get(self._key))  # type: ignore[arg-type]
 
     def claim(self, mine: StoreIdentity) -> StoreIdentity:
-        """The store that this Redis belongs to; it becomes `mine` if there was none."""
+        """The store that this Redis belongs to. If there is none, it becomes `mine`."""
         with redis_errors("store id"):
             self._redis.set(self._key, orjson.dumps(asdict(mine)), nx=True)
         return self.owner() or mine
@@ -62,7 +62,7 @@ def _read(value: bytes | None) -> StoreIdentity | None:
 
 
 def conflict(mine: StoreIdentity, owner: StoreIdentity | None, redis_url: str) -> str | None:
-    """An error message if the Redis belongs to another store, else None. Pure."""
+    """An error message if the Redis belongs to another store, or None. Pure."""
     if owner is None or owner.id == mine.id:
         return None
     return (

@@ -1,15 +1,15 @@
 """
-What a takedown means outside the store: producers are told, and Redis and the broker are purged.
+Apply a takedown outside the store: inform producers, and purge Redis and the broker.
 
-`SiteBlocks` is a copy in Redis of what the store lists. It saves messages and informs callers
+`SiteBlocks` is a copy in Redis of the store's list. It saves messages and informs callers
 immediately. If Redis lost the copy, or does not have a new takedown yet, the fetch and store stages
-refuse the URLs: they ask the store itself.
+still refuse the URLs, because they check the store itself.
 
-Stages refuse such URLs when their messages come up; `Purge` is for what would stay until then:
-messages that wait or FAILED, bodies in the spool, deliveries that webhooks have not accepted yet,
-and the robots.txt rules of taken-down sites. A message that names other URLs, too, is replaced by
-one about those. Run it after the takedown; safe to repeat, and while workers run: a message that is
-claimed in the meantime is refused by its stage.
+Stages refuse such URLs when they process their messages. `Purge` removes what would stay until
+then: pending and FAILED messages, bodies in the spool, webhook deliveries that are not accepted
+yet, and the robots.txt rules of taken-down sites. A message that also has other URLs is replaced by
+one with only those. Run it after the takedown. It is safe to repeat, also while workers run: a
+message that is claimed in the meantime is refused by its stage.
 """
 
 from __future__ import annotations
@@ -52,7 +52,10 @@ class SiteBlocks:
         self._key = f"{prefix}taken_down"
 
     def refused(self, urls: Iterable[str]) -> set[str]:
-        """The normalized URLs that were taken down, or their site; usually one round trip."""
+        """
+        The normalized URLs that were taken down, alone or with their site. Usually one
+        round trip.
+        """
         urls = list(urls)
         with redis_errors("taken down hosts"):
             if not urls or not self._redis.scard(self._key):
@@ -68,7 +71,7 @@ class SiteBlocks:
         }
 
     def replace(self, listed: Iterable[tuple[str, str]]) -> None:
-        """Replace the copy by what the store lists: (kind, name) each (`Takedowns.listed`)."""
+        """Replace the copy with the store's list of (kind, name) pairs (`Takedowns.listed`)."""
         entries = [f"{kind}:{name}" for kind, name in listed]
         with redis_errors("taken down hosts"), self._redis.pipeline() as pipe:
             pipe.delete(self._key)
@@ -82,22 +85,22 @@ def _entries(name: str) -> set[str]:
 
 
 Refused = Callable[[Iterable[str]], set[str]]
-"""Returns which of the normalized URLs were taken down (`UrlStore.takedowns.refused`)."""
+"""Returns which of these normalized URLs were taken down (`UrlStore.takedowns.refused`)."""
 
 PAGE = 200
 PASSES = 3
-"""Messages that move while they are listed can be missed, so the queues are listed again."""
+"""Messages that move during the listing can be missed, so the queues are listed again."""
 _DESTINATIONS = {destination.task: destination for destination in Destination} | {
     FETCH_BY_MODULE: Destination.FETCH
 }
-# They hold nothing of a page, and a caller waits for them.
+# These contain no page data, and a caller waits for them.
 _DESTINATIONS.pop(Destination.FINISHED.task)
 _STAGES = (
     Destination.FETCH, Destination.ROBOTS, Destination.RENDER, Destination.CANONICALIZE,
     Destination.STORE,
 )  # fmt: skip
 _ENTRIES = ("urls", "results", "changes", "origins")
-"""The lists of a message, of any stage, whose entries are independent of each other."""
+"""The lists in messages of all stages whose entries are independent of each other."""
 
 
 @dataclass(slots=True)
@@ -106,15 +109,15 @@ class Purged:
 
     messages: int = 0
     """
-    How many messages that waited or FAILED it removed, except deliveries; on other brokers, how
-    many dead letters.
+    How many pending or FAILED messages it removed, without deliveries. On other brokers, how many
+    dead letters.
     """
     bodies: int = 0
     """How many bodies it removed from the spool."""
     deliveries: int = 0
-    """Webhook deliveries, sent again without the changes of these URLs."""
+    """Webhook deliveries that were sent again without the changes of these URLs."""
     origins: int = 0
-    """Origins whose robots.txt rules were kept."""
+    """Origins whose robots.txt rules were removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +136,14 @@ class Purge:
     Purges one Redis and one broker.
 
     Args:
-        refused: asked for many URLs at once.
+        refused: checks many URLs at once.
         robots: the cache of rules.
-        spool: where bodies wait.
-        in_flight: URLs of deleted messages can be enqueued again once the takedown is lifted.
-        admin: the queues; None on a broker that cannot be asked.
-        sender: for messages about other URLs.
-        drop_dead_letters: removes dead letters of another broker, by their arguments, and counts.
+        spool: the bodies between stages.
+        in_flight: lets URLs of deleted messages be enqueued again once the takedown is lifted.
+        admin: the queues, or None if the broker cannot list its messages.
+        sender: sends the messages for other URLs.
+        drop_dead_letters: removes dead letters of another broker, by their arguments, and counts
+            them.
     """
 
     refused: Refused
@@ -152,7 +156,7 @@ class Purge:
 
     def run(self) -> Purged:
         """
-        Purge; a walk over all keys of Redis, and all PENDING and FAILED messages.
+        Purge everything. Walks all keys of Redis, and all PENDING and FAILED messages.
 
         Raises:
             BrokerUnavailable, SpoolUnavailable, RobotsUnavailable: run it again.
@@ -176,7 +180,7 @@ class Purge:
             rest = _without(message, refused)
             if rest == message:
                 continue
-            # Sent before it is deleted: killed in between, it is sent once more.
+            # Sent before the old one is deleted. After a kill in between, it is sent again.
             if (outgoing := _message_of_rest(job, rest)) is not None:
                 self.sender.send(outgoing)
             self.sender.send_all(_to_waiting(message, refused))
@@ -191,7 +195,7 @@ class Purge:
                 done.messages += deleted
 
     def _naming(self, queue: str, state: JobState) -> Iterator[tuple[Shard, JobInfo, Any]]:
-        """Messages of aragog in a queue that name a taken-down URL."""
+        """Yield aragog's messages in a queue that contain a taken-down URL."""
         for shard in self.admin.cluster.shards if self.admin else ():
             offset = 0
             while jobs := shard.jobs(queue, state, limit=PAGE, offset=offset):
@@ -205,7 +209,7 @@ class Purge:
 
 
 def _message(job: JobInfo) -> Any:
-    """The message of a job; None of one that cannot be read."""
+    """The message of a job, or None if it cannot be read."""
     try:
         return arguments(job.body)[0]
     except (InvalidMessage, LookupError):
@@ -213,7 +217,7 @@ def _message(job: JobInfo) -> Any:
 
 
 def _without(message: Any, refused: set[str]) -> Any:
-    """The message without the entries that name a refused URL; None if no entry is left. Pure."""
+    """The message without entries that contain a refused URL. None if no entry is left. Pure."""
 
     def kept(entries: list[Any]) -> list[Any]:
         return [entry for entry in entries if refused.isdisjoint(_urls(entry))]

@@ -4,21 +4,21 @@ Politeness: rate limits per domain, and robots.txt rules per origin.
 Public:
 
     limiter         slots, permits and pauses (Retry-After) of all domains, on their Redis servers
-    limiter_ring    which server decides for which domain, and changes of that
+    limiter_ring    which server decides for which domain, and how that changes
     slots           inputs and results of the limiter
     permits         send permits
     lines           requests that wait for a slot of their domain
     open_hosts      the hosts that a crawl has open at once
-    overrides       rates and stops of single domains that an operator sets
-    live_overrides  those that are set while the system runs
+    overrides       rates and stops of single domains, set by an operator
+    live_overrides  the overrides set while the system runs
     quiet_hours     hours without requests
     blocked_hosts   hosts without requests
     host_names      names of hosts in settings
     robots_rules    which URLs robots.txt allows
     robots_cache    rules by origin, in Redis and in memory
-    robots_records  what the cache holds of an origin
+    robots_records  the cached record of an origin
     robots_engines  the parsers of robots.txt
-    second_opinion  a sample of files that reppy reads too
+    second_opinion  a sample of files that reppy parses as well
     tdm_file        /.well-known/tdmrep.json
     shared_clock    the time of a server
 """

@@ -1,4 +1,4 @@
-"""The state of domains on the limiter's servers: backlogs, errors in a row, and latency."""
+"""The state of domains on the limiter's servers: backlogs, consecutive errors, and latency."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Backlogs:
 
     def busiest(self, count: int = 20) -> list[DomainReport]:
         """
-        Return the domains with the longest lines, by how long these take.
+        Return the domains with the longest lines, ordered by how long these take.
 
         One round trip per server with lines, and one per node.
         """
@@ -63,9 +63,10 @@ class Backlogs:
 
     def failing(self, count: int = 20) -> list[DomainReport]:
         """
-        Return domains with errors in a row or a backoff, most errors first.
+        Return domains with consecutive errors or a backoff, most errors first.
 
-        Two round trips per node, which keeps the 1,000 with the latest errors, for an hour.
+        Two round trips per node. A node keeps the 1,000 domains with the latest errors, for an
+        hour.
         """
         reports = [
             report

@@ -19,9 +19,9 @@ class BlockedHosts:
 
     Args:
         names: host names in any case, Unicode or Punycode.
-        file: the settings file; None: `names` never change.
-        read: the setting as it is now, asked after a change of the file. While it raises
-            `ConfigError`, and while there is no file, the last names stay blocked.
+        file: the settings file. With None, `names` never change.
+        read: reads the current setting; called after a change of the file. While it raises
+            `ConfigError`, and while the file is missing, the last names stay blocked.
 
     Raises:
         ConfigError: a name is not a host name.
@@ -44,7 +44,7 @@ class BlockedHosts:
         return self._file is not None
 
     def find(self, host: str) -> str | None:
-        """Return the name that blocks `host`; None if none does."""
+        """Return the name that blocks `host`, or None."""
         return self._names.find(host)
 
     def refresh(self) -> None:
@@ -64,7 +64,7 @@ class BlockedHosts:
 
 
 class WatchedFile:
-    """A file and the state in which it was last seen; a check costs one stat(2)."""
+    """Detects changes of a file. A check costs one stat(2)."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -77,7 +77,7 @@ class WatchedFile:
 
 
 def _signature(path: Path) -> tuple[int, int, int] | None:
-    """Return mtime, size and inode (for a file renamed over it); None without a file."""
+    """Return mtime, size and inode (for a file renamed over it), or None without a file."""
     try:
         status = path.stat()
     except OSError:

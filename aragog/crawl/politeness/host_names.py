@@ -1,4 +1,4 @@
-"""Names of hosts and domains in a setting, which stand for all hosts below them as well. Pure."""
+"""Names of hosts and domains in a setting. A name includes all hosts below it. Pure."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from urlspelling.hosts import longest_match
 
 class HostNames:
     """
-    Names that stand for themselves and all hosts below them. Immutable.
+    A set of names, each of which includes all hosts below it. Immutable.
 
     Args:
         names: host names in any case, Unicode or Punycode.
-        setting: named in errors.
+        setting: the name of the setting, for error messages.
 
     Raises:
         ConfigError: a name is not a host name.
@@ -34,12 +34,12 @@ class HostNames:
         self.names = frozenset(host for host in hosts.values() if host is not None)
 
     def find(self, host: str) -> str | None:
-        """Return the name that stands for `host`; None if none does."""
+        """Return the name that includes `host`, or None."""
         return longest_match(host, self.names) if self.names else None
 
 
 def host_name(name: str) -> str | None:
-    """Return the name in lower case and punycode; None if it is not a host name."""
+    """Return the name in lower case and Punycode, or None if it is not a host name."""
     bare = name.strip().rstrip(".").lower()
     if bare.isascii():
         allowed = bare.replace("-", "").replace(".", "").replace("_", "").isalnum()

@@ -1,8 +1,8 @@
 """
-The latencies of responses that this process has not reported to the limiter yet.
+Response latencies that this process has not reported to the limiter yet.
 
-They travel with the next report of the same domain, so they cost no round trip. The limiter slows
-a domain down whose responses take longer than usual (`lua/release_permit.lua`).
+They are sent with the next report for the same domain, so they cost no round trip. The limiter
+slows down a domain whose responses take longer than usual (`lua/release_permit.lua`).
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 from aragog.crawl.politeness.slots import SHORTEST_MS
 
-# Domains with unreported latencies; the one that has waited longest is dropped first.
+# How many domains may have unreported latencies. Beyond it, the oldest domain is dropped.
 MAX_DOMAINS = 10_000
 _LONGEST = 7.99
-# Bits by which servers are told apart. Two share one now and then, which costs nothing but that the
-# second is not noticed as new.
+# Bits that distinguish servers. Sometimes two servers share a bit; then the second one is not
+# noticed as new, which does no harm.
 SERVER_BITS = 12
 
 
@@ -28,14 +28,14 @@ class Latency(NamedTuple):
     log_ms: float
     """The mean of ln(latency in ms / `SHORTEST_MS`), from 0 to 8."""
     servers: int
-    """A bit for each address that sent one; 0: there were no responses."""
+    """A bit for each address that responded; 0 if there were no responses."""
 
 
 NOTHING = Latency(0.0, 0)
 
 
 class PendingLatencies:
-    """Unreported latencies by limiter key. Thread-safe; about 1 µs a response."""
+    """Unreported latencies by limiter key. Thread-safe. Costs about 1 µs per response."""
 
     def __init__(self, max_domains: int = MAX_DOMAINS) -> None:
         self._max = max_domains
@@ -44,12 +44,12 @@ class PendingLatencies:
 
     def note(self, key: str, ms: float, address: str | None) -> None:
         """
-        Note how long a response took.
+        Record how long a response took.
 
         Args:
             key: the limiter key of the domain.
-            ms: from sending the request to the response's head.
-            address: of the server; another one may be slower or faster.
+            ms: the time from sending the request to the head of the response.
+            address: the server's address, because servers of a domain differ in speed.
         """
         bit = 1 << zlib.crc32((address or "").encode()) % SERVER_BITS
         log_ms = min(_LONGEST, math.log(max(ms / SHORTEST_MS, 1.0)))
@@ -60,7 +60,7 @@ class PendingLatencies:
                 del self._sums[next(iter(self._sums))]
 
     def take(self, key: str) -> Latency:
-        """Return what was noted for `key` since the last call, which forgets it."""
+        """Return the latencies recorded for `key` since the last call, and forget them."""
         with self._lock:
             total, count, servers = self._sums.pop(key, (0.0, 0, 0))
         return Latency(total / count, servers) if count else NOTHING

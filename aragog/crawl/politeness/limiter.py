@@ -48,9 +48,9 @@ from aragog.settings import PolitenessSettings
 PATIENCE = 3
 SLOWEST = 3_200
 MOST_DOMAINS = 100_000
-# No slot is handed to another process so far ahead: one that seems to be is by another clock.
+# No process hands out slots this far ahead, so such a slot must come from a wrong clock.
 MOST_AHEAD_S = 10.0
-# A URL of a domain that an operator stopped is tried again after about this long.
+# How long a URL of a stopped domain waits, roughly, before it is tried again.
 STOPPED_AGAIN_S = 300.0
 _RESERVED = SLOTS.of("reserved")
 
@@ -65,13 +65,13 @@ class Limiter:
         settings: rates, horizon and windows.
         overrides: the operator's overrides for single domains.
         prefix: prefix of every key.
-        clock: its `sleep_s` waits for slots and permits; its wall clock is the caller's.
-        lines: what waits for slots, for reports; None: nothing does.
-        shared: `redis.url`, which has the record of the ring; None: the first of `nodes`.
-        lease_s: how long a process uses the first record of the ring after it read it.
+        clock: its `sleep_s` waits for slots and permits. Its wall clock is the caller's.
+        lines: the lines of waiting requests, for reports. None if there are no lines.
+        shared: `redis.url`, where the ring's record is stored. With None, the first of `nodes`.
+        lease_s: how long a process trusts the first record of the ring that it reads.
 
     Raises:
-        ConfigError: a node is not a Redis URL. Nothing is connected before the first call.
+        ConfigError: a node is not a Redis URL. The constructor connects to nothing.
 
     Every method that calls a server raises `LimiterUnavailable` when the server does not respond.
     The call may have taken effect, which costs at most one slot.
@@ -137,7 +137,10 @@ class Limiter:
         return self.rates.closed(key, self._nodes.of(key).now_us)
 
     def _not_now(self, key: str) -> RateExceeded:
-        """No slot while the domain is closed; spread, so that not all ask at once."""
+        """
+        No slot while the domain is closed. Waits are spread, so that not all callers return at
+        once.
+        """
         wait_s = STOPPED_AGAIN_S * random.uniform(0.8, 1.2)
         return RateExceeded(key, ceil_ms(self._nodes.of(key).now_us() + wait_s * 1e6))
 
@@ -216,11 +219,11 @@ class Limiter:
 
     def ahead(self, ask: SlotRequest) -> Slot:
         """
-        Return a slot an interval from now, ahead of the slots that are reserved; only its permit
-        decides when it may be used.
+        Return a slot an interval from now, ahead of all reserved slots. Its permit decides when it
+        may be used.
 
-        For a caller that cannot wait for the slot that it reserved, and leaves that one unused: the
-        domain is asked as often as planned. Only the first call needs a round trip.
+        For a caller that cannot wait for the slot it has reserved, and leaves that one unused. The
+        domain still gets no more requests than planned. Only the first call needs a round trip.
         """
         interval = self.interval_us(ask.key, ask.crawl_delay_s)
         node = self._nodes.of(ask.key)
@@ -229,13 +232,13 @@ class Limiter:
 
     def is_usable(self, slot_at_ms: int, key: str | None = None) -> bool:
         """
-        Report whether the window of a slot is still open; if not, reserve again.
+        Report whether the window of a slot is still open. If not, reserve again.
 
-        The slots of a domain that is closed are not; see `closed`. Nor is one that is more than
-        `MOST_AHEAD_S` ahead: its domain has moved to a node with another clock.
+        Slots of a closed domain are not usable; see `closed`. Neither is a slot more than
+        `MOST_AHEAD_S` ahead, because its domain has moved to a node with another clock.
 
-        Uses the clock of the node of `key`; None: of the first node. Only the first call needs a
-        round trip.
+        Uses the clock of the node of `key`, or of the first node if `key` is None. Only the first
+        call needs a round trip.
         """
         if key and self.closed(key):
             return False
@@ -253,9 +256,9 @@ class Limiter:
 
     def note_latency(self, key: str, ms: float, address: str | None) -> None:
         """
-        Note how long a response of `key` took; see `PendingLatencies.note`.
+        Record how long a response of `key` took; see `PendingLatencies.note`.
 
-        No round trip: the next request of this process to the domain reports it.
+        No round trip: this process reports it with its next request to the domain.
         """
         if self.rates.max_latency_slowdown(key) > 1:
             self.permits.latencies.note(key, ms, address)
@@ -323,7 +326,7 @@ class Limiter:
         return self._backlogs.busiest(count)
 
     def failing(self, count: int = 20) -> list[DomainReport]:
-        """Return domains with errors in a row or a backoff; see `Backlogs.failing`."""
+        """Return domains with consecutive errors or a backoff; see `Backlogs.failing`."""
         return self._backlogs.failing(count)
 
     def close(self) -> None:
@@ -334,9 +337,9 @@ class Limiter:
 
 def pre_granted_hold_us(settings: PolitenessSettings) -> int:
     """
-    Return for how long a node holds a pre-granted permit, which is longer than any other.
+    Return how long a node holds a pre-granted permit. That is longer than for any other permit.
 
-    Both kinds of permits expire as long after the last instant at which they may be used.
+    Both kinds expire the same time after the last moment at which they may be used.
     """
     return settings.slot_window_ms * 1000 + scripts.PERMIT_TTL_US - 2 * ALLOWANCE_US
 
@@ -352,9 +355,9 @@ class Backoff:
         """
         Report whether requests succeeded, which adjusts the backoff factor of their domains.
 
-        Three consecutive errors halve the rate, and each further one again, down to 1/32; each
-        success reduces the factor by a quarter. Successes of domains without errors need no round
-        trip. Safe to repeat.
+        Three consecutive errors halve the rate, and each further error halves it again, down to
+        1/32. Each success reduces the factor by a quarter. Successes of domains without errors need
+        no round trip. Safe to repeat.
         """
         reported = [(key, (key, ok)) for key, ok in reports if not ok or key in self._failing]
         for group, factors in self._nodes.call_each(
@@ -367,12 +370,12 @@ class Backoff:
                     self._failing.discard(key)
 
     def remember(self, key: str) -> None:
-        """A domain has recent errors: its successes must also be reported."""
+        """Remember that a domain has recent errors, so that its successes are reported too."""
         if len(self._failing) > MOST_DOMAINS:
-            self._failing.clear()  # learned again with the next slot
+            self._failing.clear()  # the next slot of each domain tells us again
         self._failing.add(key)
 
 
 def _tokens(count: int) -> list[int]:
-    """Return random tokens, never 0; a collision matters only within one domain and second."""
+    """Return random tokens, never 0. A collision only matters within one domain and second."""
     return [token or 1 for token in struct.unpack(f"<{count}I", secrets.token_bytes(4 * count))]

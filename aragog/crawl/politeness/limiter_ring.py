@@ -1,12 +1,12 @@
 """
-Changes of the limiter's ring while it is in use: nodes join, are drained, leave or are given up.
+Change the limiter's ring while it is in use: add, drain, remove or give up nodes.
 
-A change publishes a record with a higher version, which names the active nodes before. Every node
-of both rings gets it, and from then refuses callers with the earlier one. Each domain's state
-that has another node now is taken over there, by the first worker that needs it or by this module,
-which walks the keys of the former nodes. Then a last record says that all have moved. A walk that
-was interrupted is done again by the next command; two at once do the same work twice
-(docs/adr/0085).
+A change publishes a record with a higher version, which also names the previously active nodes.
+Every node of both rings receives it, and then refuses callers that use the earlier record. If
+another node now decides for a domain, it takes over the domain's state. The first worker that needs
+the domain does this, or this module, which walks the keys of the former nodes. A final record says
+that all domains have moved. The next command repeats an interrupted walk, and two walks at once
+only do the same work twice (docs/adr/0085).
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from aragog.runtime.secret import reveal
 from aragog.settings import PolitenessSettings
 
 NodeState = Literal["active", "drained", "leaving"]
-# An instant of restart that is older delays no domain.
+# A node that restarted longer ago than this does not delay any domain.
 DAY_US = 86_400e6
-# Added to the time after which no worker can use a permit of a lost node.
+# Margin added to the time after which no worker can use a permit of a lost node.
 MARGIN_S = 1.0
 _EPOCH = struct.Struct("<dd")
 
@@ -42,12 +42,15 @@ class NodeReport:
     node: str
     """Its URL without user and password, or `redis.url`."""
     state: NodeState
-    """active: decides for domains; drained: for none; leaving: domains still move away from it."""
+    """
+    `active`: decides for domains. `drained`: decides for none. `leaving`: domains still
+    move away.
+    """
     answers: bool
     ring: bool
-    """It has the newest record. If not, the next caller brings it."""
+    """True if the node has the newest record. If not, the next caller brings it."""
     share: float
-    """The share of the domains for which it decides, 0 to 1."""
+    """The share of all domains for which it decides, from 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +58,11 @@ class RingReport:
     """The ring, for operators."""
 
     epoch: int
-    """How many records there were."""
+    """The version of the record."""
     moving: bool
-    """Domains move to other nodes."""
+    """True while domains move to other nodes."""
     lost: tuple[str, ...]
-    """Nodes that were given up while domains move."""
+    """Nodes that were given up, while domains move."""
     nodes: tuple[NodeReport, ...]
 
 
@@ -80,13 +83,13 @@ class LimiterRing:
     Every method raises `LimiterUnavailable` if a server does not answer.
 
     Args:
-        urls: the nodes of the settings.
-        settings: those of the workers.
+        urls: the nodes in the settings.
+        settings: the settings of the workers.
         prefix: the start of every key.
-        shared: `redis.url`; None: the first of `urls`.
-        lease_s: of the first record.
-        sleep_s: waits for the number of seconds that it is given.
-        note: is told what is done.
+        shared: `redis.url`. With None, the first of `urls`.
+        lease_s: how long a process trusts the first record.
+        sleep_s: waits for a number of seconds.
+        note: called with a line of text for each step.
     """
 
     def __init__(
@@ -107,7 +110,7 @@ class LimiterRing:
         self._sleep_s, self._note = sleep_s, note
 
     def report(self) -> RingReport:
-        """Return the ring and its nodes; a few round trips a node."""
+        """Return the ring and its nodes. Takes a few round trips per node."""
         record = self._ring.refresh().record
         names = dict.fromkeys((*record.members, *record.exporters))
         nodes = tuple(self._reported(record, name) for name in names)
@@ -134,7 +137,10 @@ class LimiterRing:
         return DomainPlace(owner.name, leased.record.owners_before(key), state)
 
     def urls(self) -> tuple[str, ...]:
-        """Return the URLs of the nodes, with passwords; none if there is no record. One trip."""
+        """
+        Return the URLs of the nodes, with passwords. Empty if there is no record. One
+        round trip.
+        """
         record = self._ring.authority.read()
         return tuple(map(self._ring.addresses.url, record.members)) if record else ()
 
@@ -143,7 +149,7 @@ class LimiterRing:
         return set(self._ring.addresses.first)
 
     def add(self, url: str) -> None:
-        """Have a node decide for its share of the domains, which it takes over."""
+        """Make a node decide for its share of the domains. It takes over their state."""
         name = self._ring.addresses.name(url)
         self._ring.server(name).ask_time()
         self.finish()
@@ -152,10 +158,10 @@ class LimiterRing:
 
     def drain(self, url: str) -> None:
         """
-        Have a node decide for no domain anymore; the others take its domains over.
+        Stop a node from deciding for any domain. The others take over its domains.
 
         Raises:
-            BadInput: it is no member, or the only one.
+            BadInput: it is not a member, or the only one.
         """
         name = self._ring.addresses.name(url)
         self.finish()
@@ -170,9 +176,9 @@ class LimiterRing:
 
         Args:
             url: its URL or name.
-            lost: give it up without its state: no request goes to its domains as long as a worker
-                that still reaches it could use its permits, and then each one waits an interval.
-                Pauses, backoffs and latencies of its domains are lost.
+            lost: give the node up without its state. Its domains get no requests while a worker
+                that still reaches the node could use its permits; then each domain waits an
+                interval. Pauses, backoffs and latencies of these domains are lost.
         """
         if not lost:
             self.drain(url)
@@ -194,7 +200,7 @@ class LimiterRing:
                 return
 
     def _fence(self, name: str) -> None:
-        """A lost node that answers after all grants nothing to workers with the earlier ring."""
+        """Stop a lost node that comes back from granting permits to workers with the old ring."""
         try:
             self._ring.install(name)
         except LimiterUnavailable as error:
@@ -202,7 +208,7 @@ class LimiterRing:
 
     def finish(self) -> None:
         """
-        Move all domains that still have to move; returns at once if there are none.
+        Move all domains that still have to move. Returns immediately if there are none.
 
         Raises:
             LimiterUnavailable: a node that takes part does not answer; call it again when it does.
@@ -230,7 +236,7 @@ class LimiterRing:
             self._ring.install(name)
 
     def _spread(self) -> None:
-        """Give the ring to all nodes that answer; callers bring it to the others."""
+        """Send the ring to all nodes that answer. Callers bring it to the others."""
         for name in self._ring.refresh().record.members:
             try:
                 self._ring.install(name)
@@ -243,7 +249,7 @@ class LimiterRing:
         self._sleep_s(seconds)
 
     def _walk(self, leased: LeasedRing) -> None:
-        """Take over every domain that a former node has state of."""
+        """Take over every domain whose state is on a former node."""
         record, moved = leased.record, 0
         for name in record.exporters:
             domains = _domains(leased.nodes[name])
@@ -255,7 +261,10 @@ class LimiterRing:
         self._note(f"{moved} domains with state have moved")
 
     def _restarted(self, leased: LeasedRing) -> bool:
-        """Whether a former node lost sends lately: its domains without a state may have some."""
+        """
+        Whether a former node has recently lost data, so domains without state may have
+        had some.
+        """
         for name in leased.record.exporters:
             node = leased.nodes[name]
             packed = node.get_many([node.key("slots", "epoch")])[0]
@@ -269,7 +278,7 @@ class LimiterRing:
 
 
 def _domains(node: LimiterNode) -> Iterator[str]:
-    """The domains of which a node has state."""
+    """The domains whose state is on a node."""
     for key in chain(node.keys("slot"), node.keys("concurrent")):
         yield key.decode()
 

@@ -332,7 +332,7 @@ class LineServer:
         return [entry.partition(b"|")[2] for entry in found[:most]]
 
     def walk(self, key: str) -> Iterator[bytes]:
-        """Yield a line's payloads; those that move meanwhile may be missed or repeated."""
+        """Yield a line's payloads. Requests that move during the walk may be missed or repeated."""
         for name in self._lists_of(key):
             start = 0
             while True:
@@ -377,7 +377,10 @@ def _values(entry: LineEntry) -> tuple[int, int, bytes]:
 
 
 def _shares(text: bytes) -> frozenset[int]:
-    """The shares that have entries; the others are only remembered as ahead of their turn."""
+    """
+    The shares that have entries. The others are only kept because they are ahead of
+    their turn.
+    """
     ones = (one.split(b":") for one in text.split())
     return frozenset(int(share) for share, _, _, priorities in ones if priorities)
 

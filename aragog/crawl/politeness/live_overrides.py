@@ -1,8 +1,8 @@
 """
 Overrides that operators set while the system runs, shared by all processes, with their history.
 
-They are kept in Redis: a hash with one value for each domain and key, and a stream with one entry
-for each change. By the id of the last entry a process knows whether its copy is current.
+They are stored in Redis: a hash with one value for each domain and key, and a stream with one entry
+for each change. The id of the last entry tells a process whether its copy is current.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class OverrideChange:
     """One entry of the history."""
 
     at_ms: int
-    """The instant by the server's clock."""
+    """The time by the server's clock."""
     who: str
     """The operator: a login of Flower, or a user of the machine."""
     domain: str
@@ -47,10 +47,10 @@ class LiveOverrides:
     Every method raises `BrokerUnavailable` when Redis does not answer.
 
     Args:
-        redis_url: of the shared Redis.
+        redis_url: the URL of the shared Redis.
         prefix: the start of every key.
-        max_entries: of the history; older ones are dropped.
-        max_chars: of each text of an entry.
+        max_entries: how many entries of the history are kept.
+        max_chars: the limit for each text of an entry.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class LiveOverrides:
             pipe.execute()
 
     def history(self, count: int = 20, domain: str | None = None) -> list[OverrideChange]:
-        """The last changes, of one domain or of all, latest first; reads `max_entries` at most."""
+        """The last changes of one domain or of all, latest first. Reads at most `max_entries`."""
         most = self._max_entries if domain else count
         with redis_errors("live overrides", BrokerUnavailable):
             entries: Any = self._redis.xrevrange(self._history, count=most)
@@ -149,7 +149,7 @@ class LiveOverrides:
 
 
 def _value(key: str, text: str) -> float | bool | QuietHours | None:
-    """A stored value; quiet hours in a zone that this machine does not know are none."""
+    """A stored value. Quiet hours in a time zone unknown to this machine are ignored."""
     if key == "stopped":
         return True
     if key != "quiet_hours":

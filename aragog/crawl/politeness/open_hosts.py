@@ -1,14 +1,14 @@
 """
 Limits how many hosts a crawl has open at once (`max_open_hosts`).
 
-Only URLs of open hosts leave their lines for such a crawl. A host is open for a turn of `TURN_URLS`
-URLs; then, if others wait, it goes to the end of the hosts that wait for a place. So every host has
-one turn before any has two: the crawl goes into breadth. A host that is empty gives its place up
-when its last requests are over.
+Such a crawl only sends URLs of its open hosts. A host stays open for a turn of `TURN_URLS` URLs.
+Then, if other hosts wait, it goes to the end of the queue, so every host gets one turn before any
+host gets two, and the crawl proceeds breadth first. A host without URLs gives up its place when its
+last requests are over.
 
-A host is what has a line: a registered domain, or a host where an override says so. Nothing depends
-on these records: a lost one opens or closes a host early, and a process that dies leaves a place
-that is free after `LEASE_MS`.
+A host here is whatever has a line of its own: a registered domain, or a host if an override says
+so. Losing these records does no harm: a host opens or closes early. If a process dies, its places
+become free after `LEASE_MS`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class AskedHosts(NamedTuple):
     """The result of requesting places."""
 
     open: frozenset[str]
-    """The asked hosts that are open."""
+    """The requested hosts that are open."""
     others: list[str]
     """Other hosts that were opened now, whose lines must be checked."""
 
@@ -47,7 +47,7 @@ class SentOfHost(NamedTuple):
     host: str
     urls: int
     is_empty: bool
-    """None of its URLs waits for the crawl anymore."""
+    """True if none of its URLs is waiting for the crawl anymore."""
 
 
 class OpenHosts:
@@ -55,9 +55,9 @@ class OpenHosts:
     The open hosts of all crawls. A call is one round trip and may raise `BrokerUnavailable`.
 
     Args:
-        nodes: the servers of the lines; the first of them has these records.
+        nodes: the servers of the lines. The first one stores these records.
         prefix: the start of every key.
-        tail_ms: how long a host that is empty, or has had its turn, still holds its place.
+        tail_ms: how long a host keeps its place after its turn, or after its last URL.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class OpenHosts:
         return AskedHosts(frozenset(names[:count]), names[count:])
 
     def served(self, crawl: int, sent: Sequence[SentOfHost]) -> None:
-        """Report what was sent of open hosts."""
+        """Report how many URLs of open hosts were sent."""
         with redis_errors("redis, open hosts"):
             load_script("aragog.crawl.politeness", "hosts_served").run(
                 self._redis,

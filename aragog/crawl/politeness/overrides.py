@@ -53,9 +53,9 @@ class Override:
     crawl_delay_cap_s: float | None = None
     """The longest Crawl-delay that is applied, in seconds; 0 ignores Crawl-delay."""
     max_latency_slowdown: float | None = None
-    """The most by which its rate is divided because it is slower than usual; 1 turns this off."""
+    """The limit for dividing its rate when it is slower than usual. 1 turns this off."""
     quiet_hours: QuietHours | None = None
-    """The hours in which it gets no requests; with None, it has no such hours."""
+    """The hours in which it gets no requests, or None."""
     blocked: bool = False
     """Whether its URLs are never fetched."""
     stopped: bool = False
@@ -102,7 +102,7 @@ class Overrides:
         return _of(self.table(), host)
 
     def blocked(self, host: str) -> str | None:
-        """Return which setting blocks `host`, for messages; None if none does."""
+        """Return the setting that blocks `host`, for messages, or None."""
         override = self.find(host)
         if override is not None and override.blocked:
             return f"{self.path} blocks {override.name}"
@@ -171,7 +171,7 @@ def _of(table: Mapping[str, Override], host: str) -> Override | None:
 def with_live(
     table: Mapping[str, Override], values: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Override]:
-    """Return a table with live values on top: all else that applied to a name stays."""
+    """Return a table with live values on top. Everything else that applied to a name stays."""
     merged = dict(table)
     for name, changes in values.items():
         base = _of(table, name) or Override(name)

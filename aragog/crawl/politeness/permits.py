@@ -1,11 +1,12 @@
 """
-Send permits: at most one sender a domain writes at a time, an interval after the previous one.
+Send permits: one sender per domain writes at a time, an interval after the previous one.
 
-A pre-granted permit came with its slot and needs no round trip. Others are requested from the
+A pre-granted permit comes with its slot and needs no round trip. Others are requested from the
 domain's node, which waits until the holder has reported or its permit has expired.
 
-Slots with a pre-granted permit and domains with very short intervals send without a round trip. A
-pause that this process reported, or read from the limiter's state, makes them request a permit.
+Slots with a pre-granted permit, and domains with very short intervals, send without a round trip.
+If the process has reported a pause itself, or has read about one in the limiter's state, it
+requests a permit in these cases too.
 """
 
 from __future__ import annotations
@@ -27,25 +28,25 @@ from aragog.errors import LimiterUnavailable
 from aragog.observability.instruments import SLOT_LATENESS_SECONDS, SLOTS
 from aragog.runtime.clock import Clock
 
-# Domains in the cache; above it the cache is cleared and filled again within `LOOK_US`.
+# The cache's limit of domains. Beyond it the cache is cleared, and filled again within `LOOK_US`.
 MAX_DOMAINS = 10_000
 # How often a process reads whether another process reported a pause.
 LOOK_US = 100_000.0
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-# A sender that could not write within this long after the grant requests the permit again. It is
-# far below PERMIT_TTL_US: only a pause as long as the difference, between the last clock check and
-# the write, breaks the promise.
+# A sender that could not write within this time after the grant requests the permit again. It is
+# far below PERMIT_TTL_US. Only a pause of the process as long as the difference, between the last
+# clock check and the write, could break the promise.
 ALLOWANCE_US = 250_000
-# Intervals this short are within the tolerance: they are planned but not enforced.
+# Intervals this short are within the tolerance, so they are planned but not enforced.
 NO_PERMIT_US = 2_000
 # By how much acquire_permit.lua shortens the interval of a domain that is behind its plan.
 CATCH_UP_US = 500
-# How often a report is sent again after its domain moved to another node.
+# How many times a report is sent again after its domain moved to another node.
 ATTEMPTS = 3
-# Reports that nobody waits for are sent in batches, delayed by at most this time.
+# Reports that no sender waits for are sent in batches, delayed by at most this time.
 TELL_AFTER_S = 0.01
-# Where intervals are at least this long, the next sender asks only after the report of the last.
+# With intervals of at least this length, the next sender only asks after the last one has reported.
 SLOW_INTERVAL_US = 40_000
 _USED, _MISSED = (SLOTS.of(event) for event in ("used", "missed"))
 _LATENESS = SLOT_LATENESS_SECONDS.of()
@@ -57,9 +58,9 @@ class Permits:
 
     Args:
         nodes: the limiter's nodes by domain.
-        rates: which domains are stopped, or bounded in their concurrency.
+        rates: knows which domains are stopped, or limited in concurrency.
         clock: its `sleep_s` waits for slots and permits.
-        window_us: a permit is granted this long past its slot at most.
+        window_us: a permit is granted at most this long after its slot.
     """
 
     def __init__(
@@ -83,24 +84,27 @@ class Permits:
         """The latencies that `report` adds to the next report of each domain."""
 
     def hold(self, token: int) -> None:
-        """Note that this process has the permit of the slot with this token."""
+        """Remember that this process has the permit of the slot with this token."""
         if len(self._held) > 100_000:
             self._held.pop(next(iter(self._held)), None)  # abandoned; its permit expires
         self._held[token] = None
 
     def note_pause(self, key: str, until_us: float) -> None:
-        """Note that a domain is paused until that instant, by its node's clock."""
+        """Remember that a domain is paused until then, by its node's clock."""
         self._pauses.remember(key, until_us)
 
     def acquire(self, slot: Slot) -> bool:
         """
-        Wait for the permit to send; call it with the connection open.
+        Wait for the permit to send. Call it with the connection open.
 
-        True: send now and call `release` right after. False: too late, or an operator stopped
-        the domain: reserve again; no permit is held. Sleeps until the slot, and then while
-        another sender has the permit, at most `slot_window_ms` past the slot. A pre-granted permit
-        needs no round trip, others one or a few. A slot serves one request: a repeated request
-        (after a closed connection) requests a new permit and waits an interval.
+        Returns True to send now and call `release` right after. Returns False if it is too late or
+        an operator stopped the domain; then no permit is held, and the caller reserves again.
+
+        Sleeps until the slot, and then while another sender has the permit, at most
+        `slot_window_ms` past the slot. A pre-granted permit needs no round trip, others one or a
+        few. A slot serves one
+        request: a request that is repeated after a closed connection requests a new permit and
+        waits an interval.
         """
         node = self._nodes.of(slot.key)
         if self._rates.closed(slot.key, node.now_us):
@@ -128,7 +132,7 @@ class Permits:
                 continue
             self._sleep_until(node, decision.at_us)
             in_time = node.clock.latest_us(stopwatch_us()) < decision.at_us + ALLOWANCE_US
-            # Without a lease, a node that this process does not know of may have granted one, too.
+            # Without a lease, a node that this process does not know may have granted a permit too.
             if in_time and self._nodes.is_current(node):
                 self.hold(slot.token)
                 return True
@@ -137,9 +141,9 @@ class Permits:
 
     def _at(self, node: LimiterNode, slot: Slot) -> Slot:
         """
-        Return the slot by a node's clock, which may not be the one that gave it.
+        Return the slot by the clock of `node`, which may not be the node that gave the slot.
 
-        A pre-granted permit then has to be requested: the new node of the domain knows of it.
+        If it is not, a pre-granted permit must be requested: the domain's new node knows about it.
         """
         if slot.node in ("", node.name):
             return slot
@@ -152,7 +156,8 @@ class Permits:
         Return when to request the permit of a slot: not before the node can grant it.
 
         The node grants it an interval after the last request, which may have been late for its own
-        slot. That of another process is unknown here; then the node says when to ask again.
+        slot. If another process sent it, that time is unknown here, and the node says when to ask
+        again.
         """
         if slot.urgent:
             return slot.ask_at_us
@@ -181,9 +186,9 @@ class Permits:
         """
         Report that the request was written, and release the permit.
 
-        A pre-granted permit, and one of a domain with long intervals, is reported within 10 ms, in
-        a batch; others immediately, because the next sender waits for it. `written=False`: nothing
-        was sent (the connection broke).
+        A pre-granted permit, or the permit of a domain with long intervals, is reported in a batch
+        within 10 ms. Others are reported immediately, because the next sender waits for them.
+        `written=False` means that nothing was sent because the connection broke.
         """
         written_us = stopwatch_us() if written else None
         if written_us is not None:
@@ -208,10 +213,10 @@ class Permits:
 
     def report(self, departures: Sequence[tuple[Slot, float | None]]) -> None:
         """
-        Report when the requests of slots were written; ends their permits.
+        Report when the requests of slots were written, which ends their permits.
 
-        Each comes with the stopwatch after its request; None: nothing was sent. The latencies of
-        their domains that were noted since the last report go along.
+        Each slot comes with the monotonic time after its request, or None if nothing was sent. The
+        latencies recorded since the last report of their domains are sent along.
         """
         latencies = {slot.key: self.latencies.take(slot.key) for slot, _ in departures}
 
@@ -253,7 +258,10 @@ class Permits:
 
     @staticmethod
     def _is_early(node: LimiterNode, at_us: float) -> bool:
-        """An urgent sender has its permit long before: it confirms it, as the domain may pause."""
+        """
+        Whether a sender has its permit far ahead and must confirm it, as the domain may
+        pause.
+        """
         return node.clock.latest_us(stopwatch_us()) < at_us - scripts.BOOK_AHEAD_US
 
     def _is_planned_only(self, slot: Slot) -> bool:
@@ -263,8 +271,8 @@ class Permits:
         """
         Report whether the domain is paused, so that every sender must request a permit.
 
-        `look`: also read every 100 ms whether another process paused it, in one round trip, and
-        have latencies reported, which go with permits otherwise.
+        With `look`, also reads every 100 ms whether another process paused it, in one round trip.
+        The same call reports latencies, which otherwise go with permits.
         """
         key, now_us = slot.key, node.now_us()
         if look and self._pauses.look_due(key, now_us):
@@ -280,7 +288,7 @@ class Permits:
         self._feedback.close()
 
     def flush(self) -> None:
-        """Send the reports that wait for others to join them."""
+        """Send the reports that are being collected."""
         self._feedback.flush()
 
     def _sleep_until(self, node: LimiterNode, at_us: float) -> None:
@@ -318,7 +326,7 @@ class Pauses:
         return False
 
     def look_due(self, key: str, now_us: float) -> bool:
-        """Return True to one caller every `LOOK_US`, who must read the state of `key`."""
+        """Return True to one caller in each `LOOK_US`, who must then read the state of `key`."""
         with self._lock:
             if now_us - self._looked_us.get(key, float("-inf")) < LOOK_US:
                 return False
@@ -388,7 +396,7 @@ class FeedbackQueue(Generic[T]):
             except LimiterUnavailable as error:
                 log.warning("dropped limiter feedback for %d requests: %s", len(items), error)
             except Exception:
-                # Without this thread every later permit would have to expire.
+                # The thread must not die: then every later permit would have to expire.
                 log.exception("dropped limiter feedback for %d requests", len(items))
 
     def close(self) -> None:

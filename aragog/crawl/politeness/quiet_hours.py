@@ -30,9 +30,9 @@ class QuietHours(NamedTuple):
 
     def left_s(self, at_s: float) -> float:
         """
-        Return how many seconds they still last; 0.0 outside of them.
+        Return for how many more seconds they last; 0.0 outside of them.
 
-        On the day of a change to or from summer time, up to an hour more or less.
+        On the day of a change to or from summer time this may be off by an hour.
         """
         now = datetime.fromtimestamp(at_s, _zone(self.zone))
         minute = now.hour * 60 + now.minute + now.second / 60
@@ -45,10 +45,10 @@ class QuietHours(NamedTuple):
 
 def quiet_hours(text: str) -> QuietHours:
     """
-    Read quiet hours from `FORM`.
+    Parse quiet hours in the form `FORM`.
 
     Raises:
-        BadInput: they have another form, are empty, or this machine does not know the zone.
+        BadInput: the form is wrong, the span is empty, or this machine does not know the time zone.
     """
     match = _FORM.fullmatch(text.strip())
     if match is None:

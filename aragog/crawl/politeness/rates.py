@@ -1,4 +1,4 @@
-"""Each domain's rate, by the settings and the operator's overrides. No I/O."""
+"""The rate of each domain, from the settings and the operator's overrides. No I/O."""
 
 from __future__ import annotations
 
@@ -34,12 +34,15 @@ class Rates:
         return max(1e6 / qps, min(crawl_delay_s or 0.0, cap_s) * 1e6)
 
     def max_concurrent(self, key: str) -> int | None:
-        """Return the maximum of concurrent requests to `key`; None: unlimited."""
+        """Return the limit of concurrent requests to `key`, or None if there is no limit."""
         override = self._overrides.find(key)
         return override.max_concurrent if override else None
 
     def max_latency_slowdown(self, key: str) -> float:
-        """Return how many times longer latency makes the interval of `key` at most; 1: not."""
+        """
+        Return how much latency may lengthen the interval of `key`, as a factor. 1 means
+        never.
+        """
         override = self._overrides.find(key)
         most = override.max_latency_slowdown if override else None
         return self._settings.max_latency_slowdown if most is None else most
@@ -50,16 +53,16 @@ class Rates:
 
     def quiet_s(self, key: str, now_us: Callable[[], float]) -> float:
         """
-        How many seconds the quiet hours of `key` still last; 0.0: it may be asked.
+        How many more seconds the quiet hours of `key` last; 0.0 if requests are allowed.
 
         Args:
             key: the limiter key.
-            now_us: reads a clock; called only for a key with quiet hours.
+            now_us: reads a clock. Only called for a key with quiet hours.
         """
         override = self._overrides.find(key)
         hours = override.quiet_hours if override else None
         return hours.left_s(now_us() / 1e6) if hours else 0.0
 
     def closed(self, key: str, now_us: Callable[[], float]) -> bool:
-        """Whether `key` gets no request now: it is stopped, or has its quiet hours."""
+        """Whether `key` gets no requests now, because it is stopped or has quiet hours."""
         return self.stopped(key) or self.quiet_s(key, now_us) > 0

@@ -1,8 +1,8 @@
 """
 The engines of the robots port: the built-in matcher, and reppy as a second opinion.
 
-The crawl uses `BuiltinEngine` only (docs/adr/0004). `ReppyEngine` receives the same rules without
-those that reppy interprets differently or that could cause excessive backtracking, and reports how
+The crawl only uses `BuiltinEngine` (docs/adr/0004). `ReppyEngine` receives the same rules, except
+those that reppy interprets differently or that could cause excessive backtracking. It reports how
 many were left out.
 """
 
@@ -29,12 +29,12 @@ class Opinion:
     """The result of one engine."""
 
     allowed: bool | None
-    """Whether the URL is allowed; None when the engine cannot decide this safely."""
+    """Whether the URL is allowed. None if the engine cannot decide this safely."""
     reason: str
 
 
 class RobotsEngine(Protocol):
-    """Decides by rules that were parsed already. Never raises because of a file or URL."""
+    """Decides by parsed rules. Never raises because of a file or URL."""
 
     name: str
 
@@ -81,7 +81,7 @@ class ReppyEngine:
 
 
 def _line(rule: Rule) -> str | None:
-    """Return a rule as a line for reppy; None for a rule that is left out."""
+    """Return a rule as a line for reppy, or None if the rule is left out."""
     pattern = _STARS.sub("*", rule.pattern)
     if pattern.count("*") > 1 or _READ_DIFFERENTLY.search(pattern):
         return None

@@ -1,14 +1,14 @@
 """
-What the robots cache holds of an origin: the state of its rules, and their record in Redis. Pure.
+What the robots cache stores for an origin: the state of its rules, and their record in Redis. Pure.
 
-The validity is that of RFC 9309, sections 2.3.1 and 2.4:
+How long rules are valid follows RFC 9309, sections 2.3.1 and 2.4:
 
     2xx, 4xx            good: fresh for `robots_fresh_s`, usable for `robots_usable_s`
     429, 5xx, no answer nothing may be fetched; requested again after `robots_error_s`; older good
                         rules stay in use while they are usable
 
-A record is a head of 37 bytes, what a conditional request needs, and the packed, compressed rules.
-The scripts robots_get.lua and robots_put.lua read and update the head.
+A record is a head of 37 bytes, the validators for a conditional request, and the packed, compressed
+rules. The scripts robots_get.lua and robots_put.lua read and update the head.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from aragog.crawl.politeness.tdm_file import TdmRule
 from aragog.settings import PolitenessSettings
 
 HEAD = struct.Struct("<B8shdhdd")
-# The packed rules of a body of 500 KiB are smaller.
+# An upper limit for the packed rules of a 500 KiB body.
 MAX_PACKED_BYTES = 4 * 1024 * 1024
-# There was no usable response. Below it: the reason, by its place in `FAILURES`.
+# Statuses up to this one mean that there was no usable response; they index into `FAILURES`.
 NO_STATUS = -1
 FAILURES = ("dns", "connect", "tls", "timeout", "reset", "protocol")
 """
-Why there may be no response, as in `aragog.fetch_record.outcome.UnreachableKind`; only append.
+Reasons for a missing response, as in `aragog.fetch_record.outcome.UnreachableKind`. Only append.
 """
-# Validators that are longer are not kept.
+# Longer validators are not stored.
 MAX_VALIDATOR_CHARS = 200
-# What a record has of validators besides its rules, at most.
+# The limit of bytes for validators in a record.
 MAX_VALIDATORS_BYTES = 1_000
-# Rules that an older parser read are fetched in full: it may have skipped lines.
+# Rules read by an older parser are fetched in full, since it may have skipped lines.
 PARSER_VERSION = 3
 _LENGTH = struct.Struct("<H")
 UNREADABLE_RECORD = (struct.error, zlib.error, ValueError, TypeError, LookupError)
-"""The errors of reading a record whose rules another version stored in another form."""
+"""Errors raised when a record was stored by another version in another format."""
 
 
 class RulesState(Enum):
@@ -62,17 +62,17 @@ class CachedRules:
 
     state: RulesState
     rules: RobotsRules | None = None
-    """The parsed rules; None in the state MISSING."""
+    """The parsed rules, or None in the state MISSING."""
     fetched_at_ms: int | None = None
-    """When the response arrived that contained these rules."""
+    """When the response with these rules arrived."""
     status: int | None = None
-    """HTTP status of that response; None: MISSING, or no response."""
+    """The HTTP status of that response. None if MISSING or if there was no response."""
     unreachable: bool = False
-    """Fetching is forbidden only because robots.txt was unreachable: retry at `retry_at_ms`."""
+    """True if nothing may be fetched because robots.txt was unreachable. Retry at `retry_at_ms`."""
     retry_at_ms: int | None = None
-    """When robots.txt is requested again after an error; None: the last response was good."""
+    """When robots.txt is requested again after an error. None if the last response was good."""
     failure: str | None = None
-    """Why there was no response, one of `FAILURES`; None: not known, or there was one."""
+    """Why there was no response, one of `FAILURES`. None if unknown or if there was a response."""
 
 
 MISSING = CachedRules(RulesState.MISSING)
@@ -93,15 +93,15 @@ class RobotsResult(NamedTuple):
 
     origin: str
     status: int | None
-    """304: the rules that are kept already have not changed."""
+    """The HTTP status. 304 means that the stored rules have not changed."""
     body: bytes
     fetched_at_ms: int
     validators: Validators = NO_VALIDATORS
-    """Of a 2xx."""
+    """The body of a 2xx."""
     tdm: tuple[TdmRule, ...] | None = None
-    """The rules of the origin's tdmrep.json; None: it was not requested."""
+    """The rules of the origin's tdmrep.json, or None if it was not requested."""
     failure: str | None = None
-    """Why there is no status, one of `FAILURES`; None: another reason, or there is one."""
+    """Why there is no status, one of `FAILURES`. None if there is one, or for another reason."""
 
 
 def judged(
@@ -113,14 +113,14 @@ def judged(
     ahead_ms: int,
 ) -> CachedRules:
     """
-    Return what a record and its rules are worth now.
+    Return the current state of a record and its rules.
 
     Args:
-        record: its times are those of the server's clock.
-        rules: those of the record.
+        record: its times are by the server's clock.
+        rules: the rules in the record.
         settings: how long rules are valid.
-        now_ms: the caller's clock, which the times of the result follow.
-        ahead_ms: how far the server's clock is ahead of it.
+        now_ms: the caller's clock, which the times in the result use.
+        ahead_ms: how far the server's clock is ahead of the caller's.
     """
     age_s = (now_ms + ahead_ms - record.fetched_at_ms) / 1000
     tried_ago_s = (now_ms + ahead_ms - record.tried_at_ms) / 1000
@@ -146,22 +146,22 @@ def judged(
 
 
 class RobotsRecord(NamedTuple):
-    """The head of a record. Instants are ms since the epoch."""
+    """The head of a record. Times are ms since the epoch."""
 
     used: int
     """1 if the rules were used since they were fetched."""
     version: bytes
-    """8-byte hash of status and rules: equal versions mean equal rules."""
+    """An 8-byte hash of status and rules. Equal versions mean equal rules."""
     status: int
-    """The status of the response that the rules come from; negative: there was none, and why."""
+    """The status of the response with the rules. Negative if there was none, with the reason."""
     fetched_at_ms: float
     """When that response arrived."""
     tried_status: int
-    """The status of the last response, which may be an error that kept the older rules."""
+    """The status of the last response, which may be an error after which older rules were kept."""
     tried_at_ms: float
     """When the last response arrived."""
     failing_since_ms: float
-    """When the current series of errors started; 0: the last response was good."""
+    """When the current series of errors started. 0 if the last response was good."""
 
     @property
     def failure(self) -> str | None:
@@ -191,11 +191,11 @@ def pack_record(
     Build the record of a response that arrived at `at_ms`.
 
     Args:
-        status: of the response; None: there was none.
-        packed: the rules of a 2xx, or of a tdmrep.json, from `RobotsRules.packed`; else empty.
+        status: the status, or None if there was no response.
+        packed: the rules of a 2xx or of a tdmrep.json, from `RobotsRules.packed`; otherwise empty.
         at_ms: milliseconds since the epoch.
-        validators: of the response.
-        failure: why there was no response, one of `FAILURES`; any other is not kept.
+        validators: the validators of the response.
+        failure: why there was no response, one of `FAILURES`. Other values are not stored.
     """
     code = _no_status(failure) if status is None else status
     version = hashlib.blake2b(b"%d " % code + packed, digest_size=8).digest()
@@ -216,11 +216,11 @@ def _packed_validators(validators: Validators, at_ms: int) -> bytes:
 
 def unpack_validators(record: bytes, *, since_ms: float) -> Validators:
     """
-    Return what a conditional request may send; nothing where the rules must come in full.
+    Return the validators for a conditional request. Empty if the rules must be fetched in full.
 
     Args:
-        record: at least its head and `MAX_VALIDATORS_BYTES` after it.
-        since_ms: rules whose text came before this come in full, whatever the origin says.
+        record: at least its head and the next `MAX_VALIDATORS_BYTES` bytes.
+        since_ms: rules fetched before this time are fetched in full, even if the origin sent 304s.
     """
     start = HEAD.size + _LENGTH.size
     if len(record) < start or not 200 <= unpack_head(record).status < 300:
@@ -241,7 +241,7 @@ def unpack_head(record: bytes) -> RobotsRecord:
 
 
 def unpack_rules(record: bytes) -> bytes:
-    """Return the packed rules in a record; empty if it has none."""
+    """Return the packed rules in a record. Empty if there are none."""
     if len(record) < HEAD.size + _LENGTH.size:
         return b""
     (length,) = _LENGTH.unpack_from(record, HEAD.size)

@@ -1,8 +1,8 @@
 """
 The refreshes of robots.txt files: claims on them, and the index of rules that expire.
 
-A claim keeps other workers from fetching the same robots.txt. The rules that a claim is about stay
-in use in the meantime.
+A claim prevents other workers from fetching the same robots.txt. In the meantime the old rules stay
+in use.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from aragog.crawl.shared_redis.leases import Leases
 from aragog.errors import RobotsUnavailable
 from pinlater.redis.errors import redis_errors
 
-# A refresh that has not ended by then may be claimed again.
+# A refresh that takes longer than this may be claimed again.
 CLAIM_S = 60.0
-# A claim that waits for its slot is kept no longer than this.
+# The longest time for which a claim that waits for its slot is kept.
 MAX_HOLD_MS = 600_000
 
 
@@ -41,7 +41,7 @@ class RobotsRefreshes:
         """The leases of origins; `RobotsCache.put` releases them."""
         self._record_prefix = f"{prefix}robots:"
         self.due_key = f"{prefix}robots.due"
-        """The key of the sorted set of origins, by the time at which to refresh their rules."""
+        """The key of the sorted set of origins, ordered by when their rules must be refreshed."""
 
     def claim(self, origins: Iterable[str]) -> list[str]:
         """
@@ -64,8 +64,8 @@ class RobotsRefreshes:
         """
         Extend claims until 60 s after their reserved fetch slots, which are given in ms from now.
 
-        A process that meets such a claim waits as long (`remaining_ms`) instead of reserving
-        another slot. Claims end after 10 minutes in any case, in case their message is lost.
+        A process that finds such a claim waits for it (`remaining_ms`) instead of reserving another
+        slot. Claims end after 10 minutes in any case, because their message may be lost.
         """
         with robots_errors():
             for wait_ms in set(waits_ms.values()):
@@ -73,7 +73,7 @@ class RobotsRefreshes:
                 self.claims.renew(held, min(wait_ms, MAX_HOLD_MS) / 1000 + CLAIM_S)
 
     def remaining_ms(self, origins: Sequence[str]) -> dict[str, int]:
-        """How long until each claimed origin is fetched, in ms; 0: now, or there is no claim."""
+        """How long until each origin is fetched, in ms. 0 if it is fetched now or not claimed."""
         with robots_errors():
             left_s = self.claims.left_s(origins)
         waits_ms = [max(0, int((left - CLAIM_S) * 1000)) for left in left_s]
@@ -83,9 +83,9 @@ class RobotsRefreshes:
         """
         Up to `limit` origins in use whose rules need a refresh before `before_ms`, soonest first.
 
-        It does not return the same origins again for 60 s. Rules that were not used since they were
-        fetched are left to expire. Three round trips for each `limit` origins examined. At the end,
-        claims of workers that were killed are removed.
+        The same origins are not returned again for 60 s. Rules that were not used since they were
+        fetched are left to expire. Takes three round trips for each `limit` origins examined. At
+        the end, claims of workers that were killed are removed.
         """
         expiring = list[str]()
         before_ms += self._shared.ahead_ms()
@@ -105,7 +105,10 @@ class RobotsRefreshes:
         return expiring
 
     def _used(self, origins: Sequence[str]) -> list[str]:
-        """Origins whose rules were used since their fetch, by the first byte of their record."""
+        """
+        Origins whose rules were used since they were fetched (the first byte of their
+        record).
+        """
         with self._redis.pipeline(transaction=False) as pipe:
             for origin in origins:
                 pipe.getrange(self._record_prefix + origin, 0, 0)
@@ -113,7 +116,10 @@ class RobotsRefreshes:
         return [origin for origin, flag in zip(origins, flags, strict=True) if flag == b"\x01"]
 
     def _postpone(self, in_use: Sequence[str], before_ms: int, *, idle: Iterable[str]) -> None:
-        """List those in use again in 60 s, in case their refresh fails; remove the idle ones."""
+        """
+        List the used origins again in 60 s, in case their refresh fails, and remove
+        idle ones.
+        """
         again_ms = max(before_ms, self._shared.server_now_ms()) + int(CLAIM_S * 1000)
         with self._redis.pipeline(transaction=False) as pipe:
             if names := sorted(idle):
@@ -124,5 +130,5 @@ class RobotsRefreshes:
 
 
 def robots_errors() -> AbstractContextManager[None]:
-    """Raise `RobotsUnavailable` where Redis fails."""
+    """Turn errors of Redis into `RobotsUnavailable`."""
     return redis_errors("robots cache", RobotsUnavailable)

@@ -2,7 +2,7 @@
 The rules of a robots.txt file: which URLs a user agent may fetch. Pure.
 
 They follow RFC 9309, and Google's parser where the RFC is silent or real files deviate from it.
-`aragog.crawl.politeness.robots_cache` stores them. No input raises. Delays are seconds.
+`aragog.crawl.politeness.robots_cache` stores them. No input raises an error. Delays are in seconds.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from aragog.pages.preferences import (
     refused_purpose,
 )
 
-# Bytes of a file that count (RFC 9309, 2.5).
+# How many bytes of a file are read (RFC 9309, 2.5).
 MAX_BYTES = parser.MAX_BYTES
-# Sitemap lines kept per file.
+# How many Sitemap lines are kept per file.
 MAX_SITEMAPS = 100
 _COMPATIBLE = re.compile(r"compatible;\s*([A-Za-z_-][^\s;/()]*)")
 _PRODUCT_END = re.compile(r"[/(]")
@@ -64,9 +64,9 @@ class RobotsRules:
         self._lines = lines or RobotsLines()
         self._whole = whole
         self.agent = agent
-        """The product token whose groups were kept, besides those of `*`; None: all groups."""
+        """The product token whose groups were kept in addition to `*`. None if all were kept."""
         self.tdm = tdm
-        """The rules of the site's tdmrep.json; None: it was not requested."""
+        """The rules of the site's tdmrep.json, or None if it was not requested."""
         self._tdm_rules = TdmRules(tdm) if tdm else None
         self._matchers: dict[str, Matcher | None] = {}
         self._usage: dict[tuple[str, str], UsageRules] = {}
@@ -74,13 +74,13 @@ class RobotsRules:
     @classmethod
     def parse(cls, body: bytes, user_agent: str | None = None) -> RobotsRules:
         """
-        Parse `body`; only the first 500 KiB count, up to the end of a line.
+        Parse `body`. Only the first 500 KiB are read, up to the end of a line.
 
-        Takes about 1 ms for 800 rules. The matcher of an agent is built on its first use.
+        Takes about 1 ms for 800 rules. An agent's matcher is built on first use.
 
         Args:
             body: the file.
-            user_agent: keep only its groups and those of `*`; None: keep all groups.
+            user_agent: keep only its groups and those of `*`. With None, keep all groups.
         """
         if user_agent is None:
             return cls(read_lines(bytes(body)))
@@ -88,7 +88,7 @@ class RobotsRules:
         return cls(read_lines(bytes(body), (agent, ALL_AGENTS)), agent=agent)
 
     def with_tdm(self, tdm: tuple[TdmRule, ...] | None) -> RobotsRules:
-        """Return the same rules with those of the site's tdmrep.json."""
+        """Return the same rules, with the rules of the site's tdmrep.json added."""
         return RobotsRules(self._lines, self._whole, self.agent, tdm)
 
     def packed(self) -> bytes:
@@ -150,12 +150,12 @@ class RobotsRules:
 
     @classmethod
     def allow_all(cls, reason: str) -> RobotsRules:
-        """Return rules that allow everything; `reason` is the reason to show."""
+        """Return rules that allow everything, with the reason to show."""
         return cls(whole=(True, reason))
 
     @classmethod
     def disallow_all(cls, reason: str) -> RobotsRules:
-        """Return rules that allow only robots.txt itself; `reason` is the reason to show."""
+        """Return rules that allow only robots.txt itself, with the reason to show."""
         return cls(whole=(False, reason))
 
     @property
@@ -186,14 +186,14 @@ class RobotsRules:
         return rule is None or rule.allow
 
     def refusal(self, user_agent: str, *spellings: str) -> str | None:
-        """Return why `user_agent` may not fetch one of these spellings; None if allowed."""
+        """Return why `user_agent` may not fetch one of these spellings, or None if it may."""
         for url in spellings:
             if not self.allows(user_agent, url):
                 return self.explain(user_agent, url)
         return None
 
     def explain(self, user_agent: str, url: str) -> str:
-        """Return one line that names the rule, with its line number, that decides about `url`."""
+        """Return one line that names the rule that decides about `url`, with its line number."""
         path = path_of(url)
         if path == "/robots.txt":
             return "allowed: robots.txt itself is always allowed"
@@ -215,17 +215,18 @@ class RobotsRules:
 
     def statements(self, user_agent: str, url: str, drafts: Collection[str]) -> list[UseStatement]:
         """
-        Return what the file says about the uses of `url`, with the line of each statement.
+        Return what the file says about uses of `url`, with the line of each statement.
 
-        With a note (`TDM_FILE_READ`) if the site's tdmrep.json was read, and what that says.
+        If the site's tdmrep.json was read, its statements and a note (`TDM_FILE_READ`) are
+        included.
 
-        The longest path of each syntax that matches decides, as for Allow and Disallow; lines with
+        In each syntax the longest matching path decides, as for Allow and Disallow. Lines with
         equal paths apply together.
 
         Args:
-            user_agent: whose group counts.
+            user_agent: the agent whose group applies.
             url: in any spelling.
-            drafts: the drafts that are read (`aragog.pages.preferences.DRAFTS`).
+            drafts: the draft standards to read (`aragog.pages.preferences.DRAFTS`).
         """
         lines = self._lines
         said = [
@@ -259,7 +260,7 @@ class RobotsRules:
         drafts: Collection[str],
         *spellings: str,
     ) -> str | None:
-        """Return which line does not allow one of the purposes for a spelling; None: none does."""
+        """Return the line that refuses one of the purposes for a spelling, or None."""
         if not purposes:
             return None
         for url in spellings:
@@ -269,14 +270,14 @@ class RobotsRules:
 
     def crawl_delay_s(self, user_agent: str, at_s: float | None = None) -> float | None:
         """
-        Return the seconds between two requests by Crawl-delay and Request-rate.
+        Return the seconds between two requests, from Crawl-delay and Request-rate.
 
-        Those of the agent's own group, or else of `*`; None without any. The longest of several;
-        the caller applies the cap.
+        Uses the agent's own group, or else `*`. Returns the longest of several values, or None if
+        there are none. The caller applies the cap.
 
         Args:
-            user_agent: whose group counts.
-            at_s: seconds since the epoch, for Request-rate lines with times; None: all of them.
+            user_agent: the agent whose group applies.
+            at_s: seconds since the epoch, for Request-rate lines with times. With None, all apply.
         """
         group = self._group(user_agent)
         delay_s = self._lines.delay_s(group)
@@ -296,13 +297,13 @@ class RobotsRules:
 
     def opens_in_s(self, user_agent: str, at_s: float) -> float:
         """
-        Return after how many seconds the Visit-time of the agent's group begins; 0.0: now.
+        Return the seconds until the Visit-time of the agent's group starts; 0.0 if it has started.
 
-        A span of less than `VISIT_AT_LEAST_MIN` counts as that long from its beginning, because in
-        a minute a day no site can be fetched. Of several spans any counts.
+        A span shorter than `VISIT_AT_LEAST_MIN` is extended to that length, because no site can be
+        fetched in a minute a day. If there are several spans, any of them will do.
 
         Args:
-            user_agent: whose group counts.
+            user_agent: the agent whose group applies.
             at_s: now, in seconds since the epoch.
         """
         if not self._lines.timed:
@@ -330,7 +331,7 @@ class RobotsRules:
         return name if name in self._lines.groups else ALL_AGENTS
 
     def _matcher(self, group: str) -> Matcher | None:
-        """Return the matcher of a group; None if it has too many rules."""
+        """Return the matcher of a group, or None if the group has too many rules."""
         if group not in self._matchers:
             rules = self._lines.rules(group)
             self._matchers[group] = Matcher(rules) if len(rules) <= MAX_RULES else None
@@ -353,14 +354,14 @@ _SYNTAXES = (
 
 def rules_for_status(status: int | None, body: bytes = b"") -> RobotsRules:
     """
-    Map a response for robots.txt to rules (RFC 9309 section 2.3.1).
+    Map a response for robots.txt to rules (RFC 9309, section 2.3.1).
 
     2xx: the rules in the body. 5xx, 429 or no response (DNS, connection, timeout): nothing is
     allowed. Everything else (4xx, failed redirects): everything is allowed.
 
     Args:
-        status: of the last response; None without one.
-        body: used for a 2xx only.
+        status: the status of the last response, or None if there was none.
+        body: only used for a 2xx.
     """
     if status is None:
         return RobotsRules.disallow_all("robots.txt could not be reached")
@@ -386,7 +387,10 @@ def product_token(user_agent: str) -> str:
 
 
 def comparable_url(url: str) -> str:
-    """Return what rules compare of an absolute URL: path and query, with escapes in one form."""
+    """
+    Return the part of an absolute URL that rules are compared with: normalized path and
+    query.
+    """
     return comparable_path(path_of(url))
 
 

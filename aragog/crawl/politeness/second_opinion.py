@@ -1,11 +1,11 @@
 """
-reppy as a check of our robots.txt parser, on a sample of the files that a running crawl fetches.
+Check our robots.txt parser against reppy, on a sample of the files that a running crawl fetches.
 
-Where reppy is installed, both read the same bytes and answer for the same paths: `/`, and one that
-each rule of our group speaks of. Every difference is counted, and the file is kept with what each
-said, for a person to look at; what the crawl does follows our parser alone. Files that would make
-reppy backtrack are left out: with several wildcards it takes minutes (`robots_engines`). So are
-those with anything but printable ASCII, because it is C++ that nobody maintains anymore.
+If reppy is installed, both parse the same bytes and decide about the same paths: `/`, and one path
+for each rule of our group. Every difference is counted, and the file is saved with both answers for
+a person to look at. The crawl itself only follows our parser. Two kinds of files are skipped: those
+with several wildcards in a line, for which reppy can take minutes (`robots_engines`), and those
+with anything but printable ASCII, because reppy is C++ code that is no longer maintained.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ MOST_LINE_BYTES = 2_048
 MOST_PATHS = 50
 _UNUSUAL = re.compile(rb"[^\t\n\r -~]")
 MOST_FILES = 200
-"""Kept differences; further ones are counted."""
+"""How many differences are saved. Further ones are only counted."""
 
 
 class Difference(NamedTuple):
-    """A URL about which the two disagree."""
+    """A URL about which the two parsers disagree."""
 
     url: str
     ours: bool
@@ -42,12 +42,12 @@ class Difference(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class SecondOpinion:
     """
-    Compares the parsers. Safe to use from many threads, and to repeat: a file has one name.
+    Compares the parsers. Thread-safe, and safe to repeat, because a file always has the same name.
 
     Args:
-        share: of the files that are compared, 0 to 1.
-        folder: where files with differences are kept.
-        user_agent: the crawler's own.
+        share: the share of files to compare, from 0 to 1.
+        folder: where files with differences are saved.
+        user_agent: the crawler's own User-Agent.
         rng: draws the sample.
     """
 
@@ -57,7 +57,7 @@ class SecondOpinion:
     rng: Callable[[], float] = random.random
 
     def look(self, origin: str, body: bytes) -> bool | None:
-        """Whether the parsers differ about this file; None: it was not compared."""
+        """Whether the parsers differ about this file, or None if it was not compared."""
         if not has("reppy") or self.rng() >= self.share or not is_safe(body):
             return None
         found = differences(origin, body, self.user_agent)
@@ -66,7 +66,7 @@ class SecondOpinion:
         return bool(found)
 
     def _keep(self, origin: str, body: bytes, found: Sequence[Difference]) -> None:
-        """Write the file and the differences; a full disk loses only these."""
+        """Save the file and the differences. If the disk is full, only these are lost."""
         stem = self.folder / hashlib.sha256(body).hexdigest()[:16]
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -87,7 +87,7 @@ def is_safe(body: bytes) -> bool:
 
 
 def differences(origin: str, body: bytes, user_agent: str) -> list[Difference]:
-    """The URLs of an origin about which the two parsers disagree, of those that rules speak of."""
+    """The tested URLs of an origin about which the two parsers disagree."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from reppy.robots import Robots  # noqa: PLC0415 - an extra, and slow to import
@@ -100,7 +100,7 @@ def differences(origin: str, body: bytes, user_agent: str) -> list[Difference]:
 
 
 def _paths(rules: RobotsRules, user_agent: str) -> list[str]:
-    """`/`, and a path for each rule that it matches."""
+    """`/`, and a matching path for each rule."""
     patterns = (rule.pattern for rule in rules.rules_for(user_agent)[:MOST_PATHS])
     literal = (pattern.removesuffix("$").replace("*", "x") for pattern in patterns)
     return list(dict.fromkeys(["/", *(p for p in literal if p.startswith("/"))]))

@@ -1,11 +1,11 @@
 """
-A server's time on a machine whose own clock may be wrong, or may be set while aragog runs.
+The time of a server, for machines whose own clock may be wrong or may be changed while aragog runs.
 
-Instants that one worker writes and another one compares need one clock: a page whose fetch looks
-older than the stored one is dropped. A server's time here is the reading of this machine's
-monotonic clock, which is never set, plus an offset. The offset is known within a bound, half of the
-round trip of its measurement (Cristian 1989), and is checked again each minute. So a step of this
-machine's clock changes nothing, wherever it falls between two readings.
+Times that one worker writes and another compares must come from one clock, since a page that looks
+older than the stored one is dropped. Here the server's time is this machine's monotonic clock,
+which is never changed, plus an offset. The error of the offset is at most half the round trip of
+its measurement (Cristian 1989), and the offset is checked every minute. Changes of this machine's
+clock therefore have no effect.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from aragog.runtime.clock import Clock
 
 STEP_MS = 1000
 """
-A step of the local wall clock against the monotonic one triggers a measurement at once: the
-monotonic clock stands still while a machine sleeps.
+A jump of the wall clock relative to the monotonic clock triggers a measurement, because the
+monotonic clock stops while a machine sleeps.
 """
 CHECK_EVERY_S = 60.0
 """Quartz clocks drift up to 100 ppm: 6 ms in this time."""
 CHECK_SOON_S = 1.0
-"""The time to the next measurement after one that failed, or whose bound is too wide."""
+"""How soon to measure again after a failure, or if the bound is too wide."""
 GOOD_BOUND_MS = 25.0
 TRIES = 5
-"""The most readings of a server's time until one has a good bound; the best one counts."""
+"""How often the server's time is read to get a good bound. The best reading counts."""
 
 log = logging.getLogger(__name__)
 
@@ -39,18 +39,18 @@ class Offset(NamedTuple):
 
     ms: float
     bound_ms: float
-    """How far `ms` may be off, either way."""
+    """The largest possible error of `ms`, in either direction."""
 
 
 class SharedClock:
     """
-    A server's time. Thread-safe.
+    The time of a server. Thread-safe.
 
     Args:
         clock: the local clock.
-        server_ms: queries the server's time in ms since the epoch; its exceptions propagate from
-            the first measurement, and are logged in later ones.
-        name: of the server, for the log.
+        server_ms: returns the server's time in ms since the epoch. Its exceptions propagate from
+            the first measurement and are logged in later ones.
+        name: the name of the server in the log.
     """
 
     def __init__(self, clock: Clock, server_ms: Callable[[], int], name: str = "redis.url") -> None:
@@ -66,17 +66,17 @@ class SharedClock:
         """
         The server's time, in ms since the epoch.
 
-        The first call queries the server, and then one call a minute.
+        Queries the server on the first call, and then once a minute.
         """
         offset = self._checked()
         return int(self._clock.monotonic_s() * 1000 + offset.ms)
 
     def ahead_ms(self) -> int:
-        """How far the server's time is ahead of the local clock now, in ms; negative: behind."""
+        """How many ms the server's time is ahead of the local clock. Negative if it is behind."""
         return self.server_now_ms() - self._clock.now_ms()
 
     def bound_ms(self) -> float:
-        """How far the server's time may be off, in ms, but for its drift of a minute."""
+        """The largest possible error of the time, in ms, not counting a minute's drift."""
         return self._checked().bound_ms
 
     def _checked(self) -> Offset:
@@ -121,7 +121,7 @@ class SharedClock:
         if known is not None:
             apart_ms = found.ms - known.ms
             if abs(apart_ms) <= known.bound_ms + found.bound_ms:
-                # Both may be right, so the time continues without a step.
+                # Both may be right, so keep the time continuous.
                 if known.bound_ms <= max(GOOD_BOUND_MS, found.bound_ms):
                     return
             elif abs(apart_ms) > STEP_MS:
@@ -134,13 +134,13 @@ class SharedClock:
         self._offset = found
 
     def _best(self) -> Offset:
-        """The reading with the narrowest bound of up to `TRIES`."""
+        """The best of up to `TRIES` readings: the one with the narrowest bound."""
         found: list[Offset] = []
         while len(found) < TRIES:
             sent_ms = self._clock.monotonic_s() * 1000
             server_ms = self._server_ms()
             received_ms = self._clock.monotonic_s() * 1000
-            # The server's time is cut to whole ms.
+            # The server truncates its time to whole ms.
             bound_ms = (received_ms - sent_ms) / 2 + 1
             found.append(Offset(server_ms - (sent_ms + received_ms) / 2, bound_ms))
             if bound_ms <= GOOD_BOUND_MS:
@@ -149,7 +149,10 @@ class SharedClock:
 
 
 class ServerTime:
-    """A clock that shows a server's time: the same on all machines, however wrong theirs is."""
+    """
+    A clock with the time of a server, equal on all machines even if their own clocks
+    are wrong.
+    """
 
     def __init__(self, clock: Clock, server_ms: Callable[[], int]) -> None:
         self._clock = clock

@@ -1,8 +1,8 @@
 """
-The inputs and results of the limiter, and its state of one domain. Pure.
+The inputs and results of the limiter, and its state for one domain. Pure.
 
-`…_us`: microseconds since the epoch by the clock of the limiter node; durations are microseconds as
-well. Milliseconds would accumulate errors: at 30 requests/s the interval is 33.3 ms.
+`…_us` values are microseconds: times since the epoch by the limiter node's clock, or durations.
+Milliseconds would accumulate errors, because the interval at 30 requests/s is 33.3 ms.
 """
 
 from __future__ import annotations
@@ -13,20 +13,21 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 STATE = struct.Struct("<ddiIIHBIIIB")
-# The same four values as in lua/prelude.lua. Latency does not make an interval longer than this.
+# The next four values must equal those in lua/prelude.lua. Latency never lengthens an interval
+# beyond this.
 LONGEST_FOR_LATENCY_US = 10_000_000.0
-# Responses after which the usual latency of a domain is known.
+# The usual latency of a domain is known after this many responses.
 _LEARNED = 8
 # A step of the latency factor.
 _LATENCY_STEP = math.log(100) / 255
 _FINE, _MIDDLE = 8192, 512
-# Shorter latencies count as this: a server that takes 20 ms instead of 10 is not in trouble, and
-# our own scheduling is part of what is measured.
+# Shorter latencies are rounded up to this. A server that takes 20 ms instead of 10 is not in
+# trouble, and the measurement includes our own scheduling.
 SHORTEST_MS = 50.0
-# A permit is requested this much early, so that the round trip is over at its instant.
+# A permit is requested this much early, so that the round trip ends on time.
 ASK_AHEAD_US = 3_000
 Verdict = Literal["go", "wait", "late"]
-# In the order of their numbers in acquire_permit.lua.
+# Ordered by their numbers in acquire_permit.lua.
 VERDICTS: tuple[Verdict, ...] = ("go", "wait", "late")
 
 
@@ -37,40 +38,40 @@ class SlotRequest:
     key: str
     """The key of the domain, from `Limiter.key_for`."""
     crawl_delay_s: float | None = None
-    """The Crawl-delay of robots.txt in seconds; it is applied up to the configured cap."""
+    """The Crawl-delay of robots.txt in seconds. The configured cap applies to it."""
     within_ms: int | None = None
-    """The longest wait for the slot; None: `politeness.horizon_s`."""
+    """The longest wait for the slot. With None, `politeness.horizon_s`."""
     urgent: bool = False
-    """Ahead of all requests to the domain that are not urgent."""
+    """True to go ahead of all requests to the domain that are not urgent."""
     handed_on: bool = False
-    """Another process uses the slot, so it gets no pre-granted permit."""
+    """True if another process will use the slot, which then gets no pre-granted permit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """The instant reserved for one request to a domain."""
+    """The time reserved for one request to a domain."""
 
     key: str
     at_us: float
-    """The instant of the slot, in µs since the epoch."""
+    """The time of the slot, in µs since the epoch."""
     wait_ms: int
-    """The time from the response of the limiter to the slot, rounded up; 0: now."""
+    """How long after the limiter's response the slot is, rounded up. 0 means now."""
     interval_us: float
-    """The time between two requests, without the backoff factor."""
+    """The interval between two requests, without the backoff factor."""
     token: int
     """Identifies the owner of this slot in permit requests."""
     pre_granted_until_us: float = 0.0
-    """Its pre-granted permit is valid until then; 0: it must request a permit."""
+    """Until when its pre-granted permit is valid. 0 if it must request a permit."""
     urgent: bool = False
-    """It gets its permit before slots that are not urgent."""
+    """True if it gets its permit before slots that are not urgent."""
     node: str = ""
-    """The name of the limiter node whose clock its instants follow; empty: of its domain's node."""
+    """The limiter node whose clock the times follow. Empty for the node of its domain."""
 
     @property
     def ask_at_us(self) -> float:
         """
-        When its sender requests the permit. The round trip is over at the slot; an urgent sender
-        requests it an interval earlier, before any sender whose slot is at the same time.
+        When the sender requests the permit: early enough for the round trip to end at the slot. An
+        urgent sender requests it an interval earlier, before other senders for the same time.
         """
         return self.at_us - max(ASK_AHEAD_US, self.interval_us if self.urgent else 0.0)
 
@@ -93,7 +94,10 @@ class PermitDecision(NamedTuple):
     """The response to a permit request."""
 
     verdict: Verdict
-    """go: send at `at_us`; wait: request again then; late: the slot is lost, reserve again."""
+    """
+    `go`: send at `at_us`. `wait`: request again then. `late`: the slot is lost, so
+    reserve again.
+    """
     at_us: float
 
 
@@ -105,32 +109,33 @@ class DomainReport:
     qps: float
     """The current rate in requests/s, including the backoff factor."""
     next_slot_at_ms: int | None
-    """When the next slot is; None when a request may be sent now."""
+    """The time of the next slot. None if a request may be sent now."""
     backlog_ms: int
-    """The time that its reserved slots and its waiting requests take at the current rate."""
+    """How long its reserved slots and waiting requests take at the current rate."""
     backoff_factor: float
-    """The factor of the interval; 1.0 at the full rate."""
+    """The factor by which errors lengthen the interval. 1.0 is the full rate."""
     errors_in_a_row: int
     max_concurrent: int | None
-    """The most requests at once; None when they are not limited."""
+    """The limit of concurrent requests, or None if there is none."""
     stopped: bool = False
-    """An operator stopped it: no request is sent until it is resumed."""
+    """True if an operator stopped it. No request is sent until it is resumed."""
     quiet_ms: int = 0
-    """How much longer its quiet hours last; 0: they are over."""
+    """How much longer its quiet hours last. 0 outside of them."""
     waiting: int = 0
-    """How many requests are in its line."""
+    """How many requests wait in its line."""
     paused_ms: int = 0
-    """How much longer no request is sent because of a 429 or 503."""
+    """For how much longer no request is sent because of a 429 or 503."""
     latency_factor: float = 1.0
-    """What the interval is multiplied by because responses take longer than usual; 1.0: they do
-    not. The longer of this interval and that of the backoff factor applies."""
+    """The factor by which slow responses lengthen the interval, 1.0 if they are not slow. The
+    larger of
+    this factor and the backoff factor applies."""
     latency_ms: float | None = None
-    """How long the last responses took; None until the usual latency is known."""
+    """The latency of the last responses. None until the usual latency is known."""
     usual_latency_ms: float | None = None
-    """How long responses of the domain usually take; None until it is known."""
+    """The usual latency of the domain. None until it is known."""
 
     def interval_us(self, interval_us: float) -> float:
-        """The interval in force, given that of the domain's rate or Crawl-delay."""
+        """The interval that applies, given the interval by the domain's rate or Crawl-delay."""
         return slowed_us(interval_us, self.backoff_factor, self.latency_factor)
 
 
@@ -138,36 +143,39 @@ class DomainState(NamedTuple):
     """The value of `{prefix}slot:<domain>`: 44 bytes that the scripts in lua/ write."""
 
     planned_us: float = 0.0
-    """The last reserved slot; the next one is an interval later, or now."""
+    """The last reserved slot. The next one is an interval later, or now if that has passed."""
     last_us: float = 0.0
-    """The last send; while a permit is granted: the earliest instant its holder may send."""
+    """
+    The time of the last send. While a permit is granted, the earliest time its holder
+    may send.
+    """
     lag_us: int = 0
-    """How far `last_us` was behind its slot."""
+    """How much later than its slot `last_us` was."""
     holder: int = 0
-    """Token of the slot with the send permit; 0: none."""
+    """The token of the slot that has the send permit, or 0."""
     held_us: int = 0
     """How long after `last_us` that permit expires."""
     factor: int = 100
-    """Backoff factor in percent: 200 halves the domain's rate."""
+    """The backoff factor in percent. 200 halves the domain's rate."""
     errors_in_a_row: int = 0
-    """How many errors came in a row."""
+    """The number of consecutive errors."""
     behind_us: int = 0
-    """How far the last urgent slot is behind `planned_us`, at most 4,294 s."""
+    """How far the last urgent slot is before `planned_us`, at most 4,294 s."""
     means: int = 0
-    """Usual latency (16 bits), that of the last responses (12), how many were learned (4)."""
+    """Bit fields: usual latency (16), latency of the last responses (12), number learned (4)."""
     spread: int = 0
-    """How far two responses in a row are apart (12 bits), servers (12), the last latency (8)."""
+    """Bit fields: difference of two consecutive responses (12), servers (12), last latency (8)."""
     latency_steps: int = 0
-    """Latency factor, in steps; 0: latency does not slow the domain down."""
+    """The latency factor in steps. 0 if latency does not slow the domain down."""
 
     @property
     def latency_factor(self) -> float:
-        """The factor of the interval due to latency; see `DomainReport`."""
+        """The factor by which latency lengthens the interval; see `DomainReport`."""
         return math.exp(self.latency_steps * _LATENCY_STEP)
 
     @property
     def latencies_ms(self) -> tuple[float, float] | tuple[None, None]:
-        """The latency of the last responses and the usual one; None until they are known."""
+        """The latency of the last responses and the usual one. Both None until they are known."""
         if self.means % 16 < _LEARNED:
             return None, None
         recent, usual = (self.means >> 4) % 4096 / _MIDDLE, (self.means >> 16) / _FINE
@@ -175,18 +183,18 @@ class DomainState(NamedTuple):
 
 
 def unpack_state(packed: bytes | None) -> DomainState:
-    """Decode the value in Redis; without a value, return the state of an unknown domain."""
+    """Decode the value in Redis. Without a value, return the state of an unknown domain."""
     known = packed is not None and len(packed) == STATE.size
     return DomainState(*STATE.unpack(packed)) if packed and known else DomainState()
 
 
 def latency_steps_of(factor: float) -> int:
-    """Return a latency factor, 1 to 100, in steps, rounded down."""
+    """Convert a latency factor, from 1 to 100, to steps, rounded down."""
     return int(math.log(factor) / _LATENCY_STEP + 1e-9)
 
 
 def slowed_us(interval_us: float, backoff_factor: float, latency_factor: float) -> float:
-    """Return an interval as errors and latency make it longer, as lua/prelude.lua does."""
+    """Return an interval lengthened by errors and latency, as in lua/prelude.lua."""
     by_latency_us = min(interval_us * latency_factor, max(interval_us, LONGEST_FOR_LATENCY_US))
     return max(interval_us * backoff_factor, by_latency_us)
 

@@ -2,8 +2,8 @@
 The rules of /.well-known/tdmrep.json: which paths of a site are reserved from text and data mining.
 
 They follow the TDM Reservation Protocol (W3C Community Group), section "TDM File on the Origin
-Server": patterns are those of robots.txt, and the first rule that matches decides, with those that
-have the same pattern: of statements that are given twice the strictest counts. Pure.
+Server". Patterns are written as in robots.txt, and the first matching rule decides. If several
+rules have the same pattern as that rule, the strictest one applies. Pure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _VALUES = {0: "0", 1: "1", "0": "0", "1": "1"}
 
 
 def is_about(purposes: Collection[str]) -> bool:
-    """Whether the file is about one of these purposes: it reserves the uses by models."""
+    """Whether one of these purposes is covered by the file, which reserves uses by models."""
     return AI_INPUT in purposes or AI_TRAIN in purposes
 
 
@@ -34,29 +34,29 @@ class TdmRule(NamedTuple):
     pattern: str
     """The paths, as in robots.txt."""
     reservation: str
-    """0 or 1; empty: neither, which decides nothing."""
+    """`0`, `1`, or empty if it is neither and decides nothing."""
     policy: str
-    """The URL of the conditions; empty: none."""
+    """The URL of the conditions, or empty."""
     number: int
-    """Its place in the file, from 1; 0: stands for a file that could not be read."""
+    """Its position in the file, from 1. 0 stands for a file that could not be read."""
 
     @property
     def where(self) -> str:
-        """Where the statement stands."""
+        """Where the statement was found, for messages."""
         if not self.number:
             return f"{TDM_PATH} could not be read, so"
         return f"{TDM_PATH} rule {self.number} ({self.pattern[:100]})"
 
 
 UNREADABLE = (TdmRule("/", "1", "", 0),)
-"""The rules of a site whose file exists and cannot be read: everything is reserved."""
+"""The rules for a site whose file exists but cannot be read: everything is reserved."""
 
 
 def read_tdm_file(body: bytes) -> tuple[TdmRule, ...]:
     """
-    Read a file; no rules if it is not JSON in the form of the protocol, which then is not used.
+    Parse a file. Returns no rules if it is not JSON as the protocol requires.
 
-    A file of more than `MAX_TDM_RULES` reserves everything, since the rest might.
+    A file with more than `MAX_TDM_RULES` rules reserves everything, because the rest might.
     """
     try:
         rules = json.loads(body, object_pairs_hook=_members)
@@ -71,7 +71,7 @@ def read_tdm_file(body: bytes) -> tuple[TdmRule, ...]:
 
 
 def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """The members of an object; of a reservation that is given twice the stricter one."""
+    """The members of a JSON object. If a reservation appears twice, the stricter one is used."""
     members = dict(pairs)
     values = [value for name, value in pairs if name == "tdm-reservation"]
     if len(values) > 1:
@@ -80,7 +80,7 @@ def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _value(value: object) -> str:
-    """0 or 1; empty: neither."""
+    """`0`, `1`, or empty for any other value."""
     is_number_or_text = isinstance(value, int | str) and not isinstance(value, bool)
     return _VALUES.get(value, "") if is_number_or_text else ""
 
@@ -98,7 +98,7 @@ def _rule(rule: object, number: int) -> TdmRule | None:
 
 
 class TdmRules:
-    """A file's rules, with their matchers, which are built at the first use."""
+    """The rules of a file, with matchers that are built on first use."""
 
     __slots__ = ("_matchers", "_rules")
 
@@ -108,9 +108,9 @@ class TdmRules:
 
     def statements(self, path: str) -> list[UseStatement]:
         """
-        What the first rule that matches a path says, with those of the same pattern.
+        The statements of the first rule that matches a path, and of rules with the same pattern.
 
-        What all say if that costs too much.
+        If matching costs too much, the statements of all rules.
         """
         if self._matchers is None:
             self._matchers = [(r, Matcher([Rule(False, r.pattern, r.number)])) for r in self._rules]

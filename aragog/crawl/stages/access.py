@@ -27,32 +27,32 @@ from aragog.fetch_record.outcome import OutcomeKind
 from aragog.pages.preferences import packed
 from urlspelling.domain import origin
 
-# A thread needs about this long from its wake-up to an open connection on a busy machine; the
-# limiter holds the request itself back until its slot.
+# On a busy machine a thread takes about this long from waking up to having an open connection. The
+# limiter holds the request itself until its slot.
 HEAD_START_MS = 30
 _REFUSED = (RefusalCause.ROBOTS, RefusalCause.PURPOSE, RefusalCause.TAKEN_DOWN)
-"""The site or its owner refuses; every other cause is that of this crawler and its operator."""
+"""Causes that come from the site itself. All others come from this crawler or its operator."""
 
 
 class Denial(NamedTuple):
-    """A job that sends no request now."""
+    """A job whose request is not sent now."""
 
     job: UrlJob
     verdict: Forbidden | RulesUnreachable
 
     @property
     def reason(self) -> str:
-        """Why, in words."""
+        """The reason, as text for people."""
         return self.verdict.reason
 
     @property
     def cause(self) -> RefusalCause | None:
-        """Who or what forbids it; None: its robots.txt does not answer."""
+        """What forbids the request. None if robots.txt could not be fetched."""
         return self.verdict.cause if isinstance(self.verdict, Forbidden) else None
 
     @property
     def outcome(self) -> OutcomeKind:
-        """The outcome of a fetch that ends here."""
+        """The fetch outcome to record for this job."""
         if isinstance(self.verdict, RulesUnreachable):
             return OutcomeKind.UNREACHABLE
         return OutcomeKind.REFUSED if self.verdict.cause in _REFUSED else OutcomeKind.BLOCKED
@@ -60,19 +60,19 @@ class Denial(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JobVerdicts:
-    """Jobs grouped by verdict: allowed, denied, or without rules of their origin yet."""
+    """Jobs grouped by verdict: allowed, denied, or waiting for the robots rules of their origin."""
 
     allowed: list[tuple[UrlJob, float | None]] = field(default_factory=list)
-    """The jobs that may be sent, each with its Crawl-delay (s)."""
+    """Jobs whose request may be sent, each with its Crawl-delay in seconds."""
     denied: list[Denial] = field(default_factory=list)
     robots_first: list[UrlJob] = field(default_factory=list)
-    """The rules of their origins are not known yet."""
+    """Jobs whose robots rules have not been fetched yet."""
     stale_origins: list[str] = field(default_factory=list)
     not_yet: list[tuple[UrlJob, int]] = field(default_factory=list)
-    """Jobs that wait for the Visit-time of robots.txt, and for how many ms."""
+    """Jobs outside the Visit-time of robots.txt, each with the wait in ms."""
 
     def add(self, job: UrlJob, verdict: Verdict) -> None:
-        """Put a job where its verdict belongs."""
+        """Add a job to the group of its verdict."""
         match verdict:
             case Allowed(crawl_delay_s=delay_s, stale=stale):
                 self.allowed.append((job, delay_s))
@@ -90,7 +90,10 @@ class JobVerdicts:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Decides about the first request of each job; its gates decide about redirects."""
+    """
+    Decides about the first request of each job. The gates that it creates decide about
+    redirects.
+    """
 
     rules: AccessRules
     line: WaitingLine
@@ -101,14 +104,14 @@ class Access:
         return self.rules.limiter
 
     def gate(self, slot: Slot, job: UrlJob) -> PoliteGate:
-        """The gate of one fetch of a job, to be closed after it."""
+        """The gate for one fetch of a job. Close it when the fetch is over."""
         return PoliteGate(self.rules, slot, _kind(job), self._purposes(job))
 
     def _purposes(self, job: UrlJob) -> tuple[str, ...]:
         return job.purposes_or(self.rules.settings.preferences.purposes)
 
     def claim_refresh(self, origins: Sequence[str]) -> list[str]:
-        """The stale origins whose refresh is the caller's to send."""
+        """The stale origins that this caller must refresh. Other callers get the rest."""
         return self.rules.robots.refreshes.claim(set(origins))
 
     def vet(self, jobs: Sequence[UrlJob], *, takedowns: bool = True) -> JobVerdicts:
@@ -123,7 +126,7 @@ class Access:
         return vetted
 
     def statements(self, url: str) -> str:
-        """The statements of robots.txt about uses of a page that was just requested; "": none."""
+        """What robots.txt says about using the page just requested; empty if it says nothing."""
         settings = self.rules.settings
         rules = self.rules.robots.rules_of_admitted(origin(url))
         if rules is None:
@@ -134,7 +137,7 @@ class Access:
     def with_slots(
         self, jobs: Sequence[tuple[UrlJob, float | None]]
     ) -> tuple[list[tuple[UrlJob, Slot]], list[InLine]]:
-        """The jobs whose slot is near, soonest first, and those that wait in line."""
+        """The jobs whose slot is near, soonest first, and the jobs that must wait in line."""
         limiter = self.limiter
         near: list[tuple[UrlJob, Slot]] = []
         new: list[tuple[UrlJob, SlotRequest]] = []
@@ -167,7 +170,7 @@ class Access:
         return InLine(replace(job, slot_at_ms=None), next_.key, crawl_delay_s, wait_ms, front)
 
     def back_in_line(self, job: UrlJob, free_at_ms: int) -> InLine:
-        """A job whose next request could not be sent at once: it waits in front of its line."""
+        """Put a job whose next request cannot be sent yet at the front of its line."""
         url = job.next_url
         key = self.limiter.key_for(url)
         cached = self.rules.robots.get_many({origin(url)})[origin(url)].rules

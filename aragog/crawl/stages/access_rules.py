@@ -1,9 +1,8 @@
 """
-Decide which URLs may be asked: the one place for first URLs, redirect targets, and robots.txt.
+Decide which URLs may be requested. First URLs, redirect targets and robots.txt all go through here.
 
-It decides by takedowns, hosts that an operator blocked, the contact in the User-Agent, the SSRF
-filter, and what robots.txt says. A slot of the domain comes after that
-(`aragog.crawl.stages.access`).
+The checks are: takedowns, hosts that the operator blocked, a contact in the User-Agent, the SSRF
+filter, and robots.txt. Slots of the domain are checked later, in `aragog.crawl.stages.access`.
 """
 
 from __future__ import annotations
@@ -42,32 +41,32 @@ class RequestKind(Enum):
     """The kind of a request."""
 
     PAGE = "page"
-    """A page, or what the scripts of a page request."""
+    """A page, or a resource that a script of the page requests."""
     SITEMAP = "sitemap"
-    """A sitemap: no content to be used, so no purpose of the crawl is asked about."""
+    """A sitemap. Its content is not used, so the purposes of the crawl are not checked."""
     ROBOTS = "robots"
-    """A robots.txt or tdmrep.json, which no robots.txt forbids."""
+    """A robots.txt or tdmrep.json. No robots.txt can forbid these."""
 
 
 class Asked(NamedTuple):
-    """A request that somebody wants to send."""
+    """A request that a caller wants to send."""
 
     url: str
     """Normalized."""
     spellings: tuple[str, ...]
-    """All spellings of the URL that robots.txt must allow."""
+    """All spellings of the URL. robots.txt must allow each of them."""
     kind: RequestKind = RequestKind.PAGE
     purposes: tuple[str, ...] | None = None
-    """The purposes of its crawl; None: those of the settings."""
+    """The purposes of its crawl. None means the purposes in the settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """The request may be sent, at a slot of its domain."""
+    """The request may be sent as soon as its domain has a slot."""
 
     crawl_delay_s: float | None
     stale: bool = False
-    """The rules are old, and should be fetched again in the background."""
+    """True if the robots rules are old and should be fetched again in the background."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +79,7 @@ class Forbidden:
 
 @dataclass(frozen=True, slots=True)
 class RulesUnknown:
-    """The robots.txt of the URL's origin must be fetched first, or its tdmrep.json."""
+    """The origin's robots.txt or tdmrep.json must be fetched first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +89,12 @@ class RulesUnreachable:
     kind: UnreachableKind
     reason: str
     retry_at_ms: int | None
-    """When robots.txt is requested again, by the caller's clock."""
+    """When robots.txt will be requested again, by the caller's clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotYet:
-    """The Visit-time of the origin's robots.txt has not begun."""
+    """The Visit-time in robots.txt has not started."""
 
     wait_ms: int
 
@@ -105,10 +104,10 @@ Verdict = Allowed | Forbidden | RulesUnknown | RulesUnreachable | NotYet
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessRules:
-    """Decides who may be asked. Thread-safe."""
+    """Decides which requests may be sent. Thread-safe."""
 
     limiter: Limiter
-    """Its clock decides about the times of robots.txt: that of this machine may be wrong."""
+    """The shared clock, for the times in robots.txt. This machine's clock may be wrong."""
     robots: RobotsCache
     overrides: Overrides
     takedowns: TakedownLookup
@@ -117,11 +116,11 @@ class AccessRules:
 
     def verdicts(self, asked: Sequence[Asked], *, takedowns: bool = True) -> list[Verdict]:
         """
-        The verdict about each request, in their order; one read of takedowns and of robots rules.
+        The verdict for each request, in order. Reads takedowns and robots rules once.
 
         Args:
             asked: the requests.
-            takedowns: False where the caller has just looked up the takedowns of these URLs.
+            takedowns: False if the caller has just checked takedowns for these URLs.
 
         Raises:
             TransientError: Redis or the store did not answer.
@@ -140,17 +139,20 @@ class AccessRules:
         ]
 
     def verdict(self, asked: Asked) -> Verdict:
-        """The verdict about one request."""
+        """The verdict for one request."""
         return self.verdicts([asked])[0]
 
     def forbidden(self, urls: Sequence[str], *, takedowns: bool = True) -> dict[str, Forbidden]:
-        """The normalized URLs that must not be asked, not even for robots.txt, each with why."""
+        """
+        The normalized URLs that must not be requested, each with the reason. Ignores
+        robots.txt.
+        """
         asked = [Asked(url, (url,), RequestKind.ROBOTS) for url in urls]
         verdicts = zip(urls, self.verdicts(asked, takedowns=takedowns), strict=True)
         return {url: verdict for url, verdict in verdicts if isinstance(verdict, Forbidden)}
 
     def _forbidden(self, url: str, taken_down: set[str]) -> Forbidden | None:
-        """Why no request may be sent to the URL, whatever robots.txt says."""
+        """Why the URL must not be requested, whatever robots.txt says."""
         if url in taken_down:
             return Forbidden(RefusalCause.TAKEN_DOWN, _TAKEN_DOWN)
         if reason := self.overrides.blocked(host(url)):
@@ -173,7 +175,7 @@ class AccessRules:
         return self._at_its_time(asked.url, cached.rules, stale=cached.state is RulesState.STALE)
 
     def purposes(self, asked: Asked) -> tuple[str, ...]:
-        """The request that the rules are asked about."""
+        """The request in the form that the robots rules expect."""
         if asked.kind is RequestKind.SITEMAP:
             return ()
         return self.settings.preferences.purposes if asked.purposes is None else asked.purposes
@@ -187,7 +189,10 @@ class AccessRules:
         return Forbidden(RefusalCause.PURPOSE, reason) if reason else None
 
     def _at_its_time(self, url: str, rules: RobotsRules, *, stale: bool) -> Verdict:
-        """A URL that robots.txt allows: now, with its Crawl-delay, or in its Visit-time."""
+        """
+        The verdict for a URL that robots.txt allows: now with a Crawl-delay, or at its
+        Visit-time.
+        """
         agent, at_s = self.settings.fetch.user_agent, None
         if rules.is_timed:
             at_s = self.limiter.utc_s(url)

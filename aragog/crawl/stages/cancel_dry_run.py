@@ -1,10 +1,9 @@
 """
-Count the URLs that a cancellation would cancel; nothing is changed.
+Count the URLs that a cancellation would cancel, without changing anything.
 
-A cancellation searches nothing, so only a dry run reads what waits: the lines, and the messages of
-`fetch` and `robots`. A message or an entry of a line says that a URL has a job; whether a crawl
-still wants it is in the in-flight set. What was cancelled before, and is still in memory, does not
-count.
+Only a dry run reads the waiting URLs; a real cancellation does not. It reads the lines and the
+messages in `fetch` and `robots`, which show which URLs have a job. The in-flight set shows whether
+a crawl still wants them. URLs that were cancelled earlier but are still in memory are not counted.
 """
 
 from __future__ import annotations
@@ -35,13 +34,13 @@ CHUNK = 1_000
 @dataclass(frozen=True, slots=True)
 class CancelDryRun:
     """
-    Counts.
+    Counts waiting URLs.
 
     Args:
-        registry: which crawls have ended, and what was cancelled.
-        in_flight: who wants each URL.
-        lines: where URLs wait.
-        admin: the queues; None on a broker that cannot be asked: the lines alone are counted.
+        registry: which crawls have ended and which URLs were cancelled.
+        in_flight: which crawls want each URL.
+        lines: the lines where URLs wait for their domain.
+        admin: the queues. With None only the lines are counted; not every broker can be searched.
     """
 
     registry: CrawlRegistry
@@ -51,12 +50,12 @@ class CancelDryRun:
 
     def count(self, rules: Sequence[Cancellation]) -> int:
         """
-        How many URLs wait that match one of the rules; each once, however many rules it matches.
+        How many waiting URLs match at least one rule. Each URL counts once.
 
-        URLs that move meanwhile may be missed or counted twice.
+        URLs that move between queues during the count may be missed or counted twice.
 
         Raises:
-            BrokerUnavailable: a server does not answer, so that nobody knows what waits on it.
+            BrokerUnavailable: a server did not answer, so its waiting URLs are unknown.
         """
         jobs = (job for job in self._jobs(rules) if any(rule.matches(job.url) for rule in rules))
         crawls = self.registry.read()
@@ -70,7 +69,7 @@ class CancelDryRun:
         return total
 
     def _jobs(self, rules: Sequence[Cancellation]) -> Iterator[UrlJob]:
-        """Jobs that wait, at least those that the rules match."""
+        """The waiting jobs. Includes all that match the rules, and possibly others."""
         is_of = _line_filter(rules)
         for server in self.lines.servers:
             for key in list(server.domains()):
@@ -93,7 +92,7 @@ class CancelDryRun:
 
 
 def _line_filter(rules: Sequence[Cancellation]) -> Callable[[str], bool]:
-    """Which lines of domains can have URLs that the rules match."""
+    """A test for lines that may contain URLs matching the rules."""
     if any(rule.kind == "pattern" for rule in rules):
         return lambda _: True
     names = {host(r.value) if r.kind == "url" else r.value for r in rules}

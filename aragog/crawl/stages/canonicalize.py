@@ -1,11 +1,11 @@
 """
-Read the pages of a batch and decide what each is: canonical URL, links, fields, next refresh.
+Read the pages of a batch and determine the canonical URL, links, fields and next refresh of each.
 
-Safe to run twice: it writes nothing but a new blob in the spool, and links that are followed are
-coalesced with those of the first run.
+Safe to run twice: it only writes a new blob to the spool, and the links it enqueues are coalesced
+with those of the first run.
 
-A batch that has lost a run (`page_limits.RunMarks`) is divided into its pages. A page that has lost
-two more runs on its own is stored as Unreadable without being read.
+If a worker died while reading a batch (`page_limits.RunMarks`), the batch is split into single
+pages. A page that is lost twice more on its own is stored as Unreadable without being read.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ from urlspelling.canonical import KnownPage
 log = logging.getLogger(__name__)
 
 STANDING = (OutcomeKind.NOT_MODIFIED, OutcomeKind.BUSY, OutcomeKind.UNREACHABLE)
-"""Outcomes after which a page that is stored stands as it was."""
+"""Outcomes that leave a stored page unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class CanonicalizeStage:
-    """Takes fetch results to page updates."""
+    """Turns fetch results into page updates."""
 
     spool: BodyStore
     store: UrlStore
@@ -68,10 +68,11 @@ class CanonicalizeStage:
 
     def run(self, batch: ResultBatch) -> list[OutgoingMessage]:
         """
-        One message to `store` for the whole batch, and fetches of URLs whose body has expired; or
-        one message to `canonicalize` a page, when an earlier run of the batch was lost.
+        The messages to send: one to `store` for the whole batch, and fetches for URLs whose body
+        has expired. If an earlier run of the batch was lost, one message to `canonicalize` for each
+        page.
 
-        A page that cannot be read is stored as such and does not affect the others.
+        A page that cannot be read is stored as unreadable and does not affect the others.
 
         Raises:
             TransientError: Redis or the store did not answer; the batch runs again.
@@ -87,7 +88,7 @@ class CanonicalizeStage:
             self.returning_jobs.counters.add({counters.RUNS_LOST: 1})
             log.warning("a process was lost while it read %s", _named(batch))
             if len(tokens) > 1:
-                # The mark stays: if the messages are not sent, the next run cuts the batch again.
+                # Keep the mark: if the messages are not sent, the next run splits the batch again.
                 return ended + _apart(batch)
         try:
             hopeless = runs_lost >= MAX_RUNS_LOST
@@ -96,7 +97,7 @@ class CanonicalizeStage:
             self.marks.end(tokens)
 
     def _wanted(self, batch: ResultBatch) -> ResultBatch:
-        """The batch without URLs that no crawl wants anymore; drops their bodies."""
+        """The batch without the URLs that no crawl wants anymore, whose bodies are deleted."""
         wanted = still_wanted(batch.results, self.checks)
         kept = {result.job.url for result in wanted}
         self.spool.free([r.token for r in batch.results if r.token and r.job.url not in kept])
@@ -148,7 +149,7 @@ class CanonicalizeStage:
     def _left_out(
         self, results: Sequence[FetchResult], rules: Mapping[str, str]
     ) -> list[OutgoingMessage]:
-        """End pages that their crawls leave out; the jobs of others that want the URLs."""
+        """End the pages that their crawls exclude. Returns jobs for other crawls that want them."""
         if not results:
             return []
         jobs = [result.job for result in results]
@@ -159,7 +160,7 @@ class CanonicalizeStage:
         return ended + self.returning_jobs.delayed((job, 0) for job in heirs)
 
     def _follow_stored(self, results: Sequence[FetchResult]) -> None:
-        """Follow the links of pages whose fetch brought nothing new, as the store has them."""
+        """Follow the stored links of pages whose fetch found nothing new."""
         has_lists = bool(load_kinds(self.settings.extract))
         standing = [r.job for r in results if r.fetch.outcome in STANDING]
         jobs = [job for job in standing if job.depth > 0 or has_lists]
@@ -176,8 +177,8 @@ class CanonicalizeStage:
 
     def _without_taken_down(self, batch: ResultBatch) -> tuple[ResultBatch, list[OutgoingMessage]]:
         """
-        The batch without URLs that were taken down since their fetch, whose bodies are dropped; and
-        what is said to those who wait for them.
+        The batch without URLs taken down since their fetch, whose bodies are deleted; and the
+        replies to callers that wait for those URLs.
         """
         ways = [
             {r.job.url, r.fetch.final_url, *(hop.url for hop in r.fetch.hops)}
@@ -195,7 +196,7 @@ class CanonicalizeStage:
         return replace(batch, results=left), ended
 
     def _confirmed(self, results: Sequence[FetchResult]) -> Confirmed:
-        """The results with the stored pages that a 304 of this batch changes."""
+        """The results, and the stored pages that a 304 in this batch changes."""
         agent, drafts = named_agent(self.settings.fetch), self.settings.preferences.drafts
         return ConfirmedPages(self.store, self.spool, agent, drafts).of(results)
 
@@ -233,7 +234,7 @@ class CanonicalizeStage:
         return updates
 
     def _known(self, urls: Sequence[str]) -> dict[str, KnownPage]:
-        """The stored data of other URLs; a URL whose rows cannot be read counts as unknown."""
+        """Stored data of other URLs. A URL whose rows cannot be read counts as unknown."""
         pages: dict[str, KnownPage] = {}
         damaged.apart(urls, lambda some: pages.update(self.store.pages.known(some)))
         return pages
@@ -254,7 +255,7 @@ def _named(batch: ResultBatch) -> str:
 
 
 def _apart(batch: ResultBatch) -> list[OutgoingMessage]:
-    """Each page on its own, and the results without a body together."""
+    """One message for each page, and one for all results without a body."""
     alone = [(result,) for result in batch.results if result.token]
     others = tuple(result for result in batch.results if not result.token)
     return [
@@ -269,7 +270,7 @@ def _apart(batch: ResultBatch) -> list[OutgoingMessage]:
 
 
 def _failed(result: FetchResult, problems: Mapping[str, str]) -> FetchResult:
-    """The result of a page that has no analysis, with the reason."""
+    """The result for a page that could not be analyzed, with the reason."""
     problem = problems.get(result.job.url)
     if problem is None and (result.fetch.outcome is not OutcomeKind.FETCHED or result.job.sitemap):
         return result

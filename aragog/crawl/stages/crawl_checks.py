@@ -1,11 +1,11 @@
 """
-Ask, before each step of a URL, whether a crawl still wants it.
+Check before each step of a URL whether a crawl still wants it.
 
-The copy of the registry that each process has is at most a second old. Where no crawl has ended or
-is paused, asking costs nothing more. Otherwise the in-flight entries of the jobs in question are
-read in one round trip, and a URL that another crawl wants goes on for that one.
+Each process keeps a copy of the crawl registry that is at most a second old. As long as no crawl
+has ended or is paused, the check is free. Otherwise one round trip reads the in-flight entries of
+the jobs, and a URL that another crawl wants continues for that crawl.
 
-Safe to run twice: a URL leaves the set of a crawl once, and a job that comes again finds it gone.
+Safe to run twice: a URL leaves a crawl's set only once, and a repeated job finds it already gone.
 """
 
 from __future__ import annotations
@@ -22,67 +22,67 @@ from aragog.crawl.stages.returning_jobs import from_the_start
 from aragog.crawl.stages.waiting_line import InLine, paused_line
 
 TAKEN_DOWN = "taken down"
-"""The outcome of URLs that were taken down while they waited."""
+"""The outcome of URLs that were taken down while waiting."""
 
 
 class CrawlsNow(Protocol):
-    """The present states of all crawls (`aragog.crawl.pipeline.crawl_registry.CrawlRegistry`)."""
+    """The current states of all crawls (`aragog.crawl.pipeline.crawl_registry.CrawlRegistry`)."""
 
     def crawls(self) -> Crawls:
-        """As of at most a second ago."""
+        """The states, at most a second old."""
 
     def read(self) -> Crawls:
-        """As of now."""
+        """The states, read now."""
 
 
 class StoppableUrls(Protocol):
-    """Who wants URLs (`aragog.crawl.pipeline.in_flight.InFlightSet`)."""
+    """Which crawls want each URL (`aragog.crawl.pipeline.in_flight.InFlightSet`)."""
 
     def stop(
         self, questions: Sequence[Question], *, ended: Iterable[int], paused: Iterable[int]
     ) -> list[Held | Heir]:
-        """Take URLs out of the sets of crawls that ended; what their jobs do."""
+        """Remove URLs from the sets of ended crawls. Returns what to do with each of their jobs."""
 
 
 class NoCrawls:
-    """A registry of no crawl."""
+    """A registry without crawls."""
 
     def crawls(self) -> Crawls:
-        """None has ended or is paused."""
+        """No crawl has ended or is paused."""
         return Crawls()
 
     def read(self) -> Crawls:
-        """The same."""
+        """The same as `crawls`."""
         return Crawls()
 
 
 class RemainingJobs(NamedTuple):
-    """The jobs of a batch that a crawl still wants; the others have ended."""
+    """The jobs of a batch that a crawl still wants. All others have ended."""
 
     jobs: list[UrlJob]
     paused: list[UrlJob]
-    """Those that only paused crawls want."""
+    """Jobs that only paused crawls want."""
 
     def in_line(self) -> list[InLine]:
-        """The paused jobs, to wait in the lines of their crawls."""
+        """The paused jobs, as entries for the lines of their crawls."""
         return [InLine(_waiting(job), paused_line(job.crawl), None, 0) for job in self.paused]
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlChecks:
     """
-    Asks the registry.
+    Checks jobs against the crawl registry.
 
     Args:
-        registry: of all crawls.
-        in_flight: who wants each URL; None: nobody but who sent its job.
+        registry: the registry of all crawls.
+        in_flight: which crawls want each URL. None if a URL belongs only to the crawl of its job.
     """
 
     registry: CrawlsNow = field(default_factory=NoCrawls)
     in_flight: StoppableUrls | None = None
 
     def crawl_of(self, job: UrlJob) -> CrawlRecord:
-        """The crawl of a job, also of one that was started a moment ago."""
+        """The crawl of a job, even if the crawl has just been started."""
         crawls = self.registry.crawls()
         if not crawls.knows(job.crawl):
             crawls = self.registry.read()
@@ -90,9 +90,9 @@ class CrawlChecks:
 
     def wanted(self, jobs: Sequence[UrlJob], *, pausing: bool = True) -> RemainingJobs:
         """
-        The jobs that go on, in order, each for a crawl that wants it.
+        The jobs to continue with, in order, each assigned to a crawl that wants it.
 
-        Without `pausing`, those of paused crawls go on: nothing is requested for them anymore.
+        With `pausing=False` jobs of paused crawls continue too, for steps that send no request.
         """
         crawls = self.registry.crawls()
         if crawls.are_undisturbed or self.in_flight is None:
@@ -113,7 +113,7 @@ class CrawlChecks:
         return RemainingJobs(going, waiting)
 
     def clear(self, urls: Sequence[str]) -> None:
-        """Take those of these URLs that were cancelled out of the sets of their crawls."""
+        """Remove the cancelled ones among these URLs from the sets of their crawls."""
         crawls = self.registry.crawls()
         if self.in_flight is None or not (crawls.cancellations or crawls.ended):
             return
@@ -123,7 +123,7 @@ class CrawlChecks:
     def _held(
         self, jobs: Sequence[UrlJob], crawls: Crawls, paused: Collection[int]
     ) -> dict[int, Held | Heir]:
-        """The answers about the jobs in question, by place."""
+        """The answers for jobs that need a check, by their position."""
         questions: dict[int, Question] = {}
         for at, job in enumerate(jobs):
             cut_s = crawls.cut_s(job.url) if crawls.cancellations else 0
@@ -136,7 +136,7 @@ class CrawlChecks:
 
 
 def still_wanted(results: Sequence[FetchResult], checks: CrawlChecks) -> list[FetchResult]:
-    """The results whose URLs a crawl still wants, each for such a crawl; paused ones too."""
+    """The results that a crawl still wants, including a paused one, each assigned to that crawl."""
     jobs = checks.wanted([result.job for result in results], pausing=False).jobs
     job_of = {job.url: job for job in jobs}
     return [
@@ -149,7 +149,7 @@ def still_wanted(results: Sequence[FetchResult], checks: CrawlChecks) -> list[Fe
 
 
 def inherited(job: UrlJob, heir: Heir, crawls: Crawls) -> UrlJob:
-    """The job of another crawl that wants the same URL. Pure."""
+    """The same job for another crawl that wants the URL. Pure."""
     record = crawls.of_number(heir.crawl)
     return replace(
         job,
@@ -162,9 +162,9 @@ def inherited(job: UrlJob, heir: Heir, crawls: Crawls) -> UrlJob:
 
 
 def following(job: UrlJob, heir: Heir, crawls: Crawls) -> UrlJob:
-    """The job that a URL gets for the next crawl, once it has ended for the one before. Pure."""
+    """The job of a URL for the next crawl, after it has ended for the previous one. Pure."""
     own = from_the_start(inherited(job, heir, crawls))
-    # The page's links were followed for another call; this crawl follows them as well.
+    # The page's links were followed for another call; this crawl must follow them too.
     return replace(own, attempt=0, refresh=False, request_id=f"crawl-{heir.crawl}")
 
 

@@ -1,8 +1,8 @@
 """
-What people and programs do with crawls: start, list, pause, resume, cancel, report and delete them.
+What operators and programs do with crawls: start, list, pause, resume, cancel, report and delete.
 
-Every change is one record (`crawl_registry`); stages hold to it within about a second. Nothing here
-searches what waits, but for a dry run.
+Each change is written as one record (`crawl_registry`), and all stages obey it within about a
+second. Only a dry run searches the waiting URLs.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class Deleted:
     """The result of deleting a crawl."""
 
     deleted: int
-    """Pages that were deleted."""
+    """How many pages were deleted."""
     kept: Mapping[str, int]
-    """Pages that stay, by reason."""
+    """How many pages were kept, by reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +67,16 @@ class CrawlControl:
     Controls the crawls of one system.
 
     Args:
-        registry: their records.
-        counts: what became of their URLs.
+        registry: the records of all crawls.
+        counts: outcomes of their URLs.
         lines: where URLs wait.
-        in_flight: who wants each URL, for a dry run.
-        admin: the queues; None on a broker that cannot be asked: a dry run counts the lines alone.
-        store: opens the store, for a deletion.
-        seeds: those of the crawls that begin again.
-        paces: of domains, for reports; None: they do not estimate the time left.
-        traps: which kinds of links of a host are followed; None: reports say nothing of traps.
+        in_flight: which crawls want each URL; used by the dry run.
+        admin: the queues. With None a dry run counts only the lines.
+        store: opens the store, to delete pages.
+        seeds: seeds of crawls that start again by a schedule.
+        paces: the request rate of each domain, for reports. With None the time left is not
+            estimated.
+        traps: which link templates of a host are followed. With None reports omit traps.
     """
 
     registry: CrawlRegistry
@@ -89,20 +90,20 @@ class CrawlControl:
     traps: TrapStore | None = None
 
     def all(self) -> list[CrawlStatus]:
-        """Every crawl: those that always exist, then the others by name."""
+        """All crawls: the built-in ones first, then the others by name."""
         crawls = self.registry.read()
         records = [own_record(ENQUEUED), own_record(REFRESHED), *crawls.records.values()]
         return [self._status(record, crawls) for record in records]
 
     def status(self, name: str) -> CrawlStatus:
-        """A crawl. Raises `BadInput` if no crawl has this name."""
+        """The status of a crawl. Raises `BadInput` if no crawl has this name."""
         return self._status(self.registry.get(name), self.registry.crawls())
 
     def _status(self, record: CrawlRecord, crawls: Crawls) -> CrawlStatus:
         return CrawlStatus(record, self.counts.of(record.numbers, ended=crawls.ended))
 
     def start(self, name: str, options: Mapping[str, Any], *, token: str = "") -> CrawlStatus:
-        """Start a crawl, or change and continue it (`CrawlRegistry.start`)."""
+        """Start a crawl, or change and resume an existing one (`CrawlRegistry.start`)."""
         before = self.registry.read().records.get(name)
         record = self.registry.start(name, options, token=token)
         if before is not None and before.state is CrawlPhase.PAUSED:
@@ -110,7 +111,7 @@ class CrawlControl:
         return self.status(name)
 
     def pause(self, name: str) -> CrawlStatus:
-        """Request nothing new for a crawl until it is resumed."""
+        """Stop sending new requests for a crawl until it is resumed."""
         self.registry.set_state(name, CrawlPhase.PAUSED)
         return self.status(name)
 
@@ -123,19 +124,19 @@ class CrawlControl:
         self.lines.look([paused_line(record.number)], 0)
 
     def cancel(self, name: str, reason: str = "") -> CrawlStatus:
-        """End a crawl: its waiting URLs are not fetched. URLs that other crawls want are."""
+        """End a crawl. Its waiting URLs are not fetched, unless another crawl wants them."""
         record = self.registry.set_state(name, CrawlPhase.CANCELLED, reason)
         self._look(record)
         return self.status(name)
 
     def decide(self, name: str, url: str, page_url: str | None = None) -> ScopeVerdict:
-        """Whether a URL in any spelling belongs to a crawl, and the rule that decided."""
+        """Whether a URL, in any spelling, is in the scope of a crawl, and the rule that decided."""
         page = None if page_url is None else normalize(page_url)
         return self.registry.get(name).scope.decide(normalize(url), page_url=page)
 
     def report(self, name: str) -> CrawlReport:
         """
-        What a crawl came to, and how long it still takes.
+        The results of a crawl so far and an estimate of the time left.
 
         Raises:
             BadInput: no crawl has this name.
@@ -170,16 +171,17 @@ class CrawlControl:
         return self.paces(asked) if self.paces and asked else {}
 
     def cancel_urls(self, kind: str, values: Sequence[str]) -> list[Cancellation]:
-        """Cancel the waiting URLs of these hosts, domains or patterns, for every crawl."""
+        """Cancel the waiting URLs of these hosts, domains or patterns for every crawl."""
         return self.registry.cancel(kind, _spelled(kind, values))
 
     def waiting(self, given: Mapping[str, Sequence[str]]) -> int:
         """
-        How many URLs wait that `cancel_urls` would cancel, for values by kind. It reads what waits.
+        How many waiting URLs `cancel_urls` would cancel. Takes values by kind; reads all that
+        waits.
 
         Raises:
             BadInput: a kind or a value is invalid.
-            BrokerUnavailable: a server does not answer.
+            BrokerUnavailable: a server did not answer.
         """
         rules = [
             Cancellation(kind, value, 0)
@@ -190,10 +192,10 @@ class CrawlControl:
 
     def delete(self, name: str) -> Deleted:
         """
-        Cancel a crawl, delete its pages that nobody else has, and forget it.
+        Cancel a crawl, delete the pages that belong to no other crawl, and forget the crawl.
 
-        Safe to repeat. Pages stay that another crawl has, that are watched, and that were imported
-        or have fields of an application. Reads all nodes of the store.
+        Safe to repeat. Keeps pages that belong to another crawl, are watched, were imported, or
+        have fields written by an application. Reads all nodes of the store.
         """
         record = self.registry.get(name)
         if record.number in OWN_NAMES:
@@ -217,7 +219,7 @@ class CrawlControl:
 
 
 def _spelled(kind: str, values: Sequence[str]) -> list[str]:
-    """The values in the spelling of normalized URLs."""
+    """The values, spelled as in normalized URLs."""
     if kind not in KINDS:
         raise BadInput(f"cancel: {kind[:40]!r} is none of {', '.join(KINDS)}")
     if not values:

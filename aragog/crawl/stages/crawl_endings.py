@@ -1,10 +1,10 @@
 """
-Count what became of the URLs of crawls, and pass each on to the next crawl that wants it.
+Count the outcomes of a crawl's URLs, and pass each URL on to the next crawl that wants it.
 
-A page belongs to a crawl once its node says so, which is written before the URL leaves the crawl's
-set: killed in between, the job comes again and finds the same. A page that several crawls want is
-fetched once. The others get a job each when it is stored, which finds the page, follows its links
-as deep as that crawl does, and ends at once.
+A page joins a crawl when its node is marked, which happens before the URL leaves the crawl's set.
+After a kill in between, the job runs again and finds the same state. A page that several crawls
+want is fetched once. When it is stored, each other crawl gets a job of its own, which finds the
+stored page, follows its links to the depth of that crawl, and ends.
 """
 
 from __future__ import annotations
@@ -33,31 +33,31 @@ from aragog.urlstore.records import PageWrite, Written
 
 MAX_BYTES = "it has fetched max_bytes"
 SUPERSEDED = "superseded"
-"""The outcome of a page that a later fetch has replaced, or that was removed in the meantime."""
+"""The outcome of a page that a later fetch has replaced or that has since been removed."""
 _WITH_PAGE = (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED)
 _BY_STATUS = (OutcomeKind.GONE, OutcomeKind.BUSY, OutcomeKind.UNREACHABLE)
 
 
 class Ended(NamedTuple):
-    """A URL that is done."""
+    """A URL that is finished."""
 
     job: UrlJob
     outcome: str
     canonical_url: str | None = None
-    """The page that belongs to the crawl of the job now; None: it brought none."""
+    """The page that now belongs to the crawl. None if the URL led to no page."""
     at_ms: int = 0
     bytes: int = 0
     for_all: bool = False
-    """It ended for every crawl that wants it."""
+    """True if the URL ended for every crawl that wants it."""
     existed: bool = False
-    """The page was stored already; perhaps no crawl has it."""
+    """True if the page was already stored, perhaps without belonging to a crawl."""
     notes: tuple[str, ...] = ()
     """See `UrlEnding`."""
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlEndings:
-    """Ends URLs."""
+    """Records that URLs are finished."""
 
     in_flight: InFlight
     members: CrawlMembers
@@ -66,7 +66,7 @@ class CrawlEndings:
 
     def end(self, ended: Sequence[Ended]) -> list[UrlJob]:
         """
-        Count the URLs; the jobs of those that another crawl wants.
+        Count the URLs. Returns jobs for the URLs that another crawl wants.
 
         Raises:
             TransientError: Redis or the store did not answer; run it again.
@@ -95,25 +95,25 @@ class CrawlEndings:
             if one.canonical_url and name:
                 times = earlier if one.existed else pages
                 times[name][one.canonical_url] = one.at_ms
-        # New pages first: two URLs of one page may end together, and the second finds it stored.
+        # New pages first: if two URLs of one page end together, the second finds it stored.
         for name, new in pages.items():
             self.members.add(name, new)
         for name, had in earlier.items():
             self.members.add_stored(name, had)
 
     def name_of(self, job: UrlJob) -> str:
-        """The name of a job's crawl; "" if pages do not say that they belong to it."""
+        """The name of a job's crawl, or an empty string if its pages are not marked."""
         return "" if job.crawl == REFRESHED else self.checks.crawl_of(job).name
 
     def stored_already(
         self, jobs: Sequence[UrlJob], urls: Mapping[str, str], now_ms: int
     ) -> list[UrlJob]:
         """
-        End jobs whose pages are stored; the jobs of other crawls that want the same URLs.
+        End jobs whose pages are already stored. Returns jobs for other crawls that want the URLs.
 
         Args:
-            jobs: the jobs.
-            urls: the canonical URL of each page, by its job's URL.
+            jobs: the jobs to end.
+            urls: the canonical URL of each page, by the URL of its job.
             now_ms: the time of the store.
         """
         by_name: dict[str, list[str]] = defaultdict(list)
@@ -136,19 +136,19 @@ class CrawlEndings:
 
 @dataclass(frozen=True, slots=True)
 class CrawlLimits:
-    """Ends crawls that have fetched as many bytes as they may."""
+    """Ends crawls that have reached their limit of bytes."""
 
     registry: CrawlRegistry
     counts: CrawlCounters
 
     def check(self, numbers: Iterable[int]) -> None:
-        """Check the crawls of these numbers, of which pages were just stored."""
+        """Check the crawls with these numbers, whose pages have just been stored."""
         crawls = self.registry.crawls()
         for number in numbers:
             record = crawls.of_number(number)
             if record.max_bytes is None or record.has_ended or not record.name:
                 continue
-            # What it fetched before it was started again, or in an earlier round, does not count.
+            # Bytes fetched in an earlier round, or before a restart of the crawl, do not count.
             fetched = self.counts.of([record.number]).bytes - record.round_bytes
             if number != record.number or fetched < record.max_bytes:
                 continue
@@ -159,7 +159,7 @@ class CrawlLimits:
 
 
 def of_page(job: UrlJob, write: PageWrite, written: Written | None) -> Ended:
-    """The ending of a URL whose page or failure was written. Pure."""
+    """The ending of a URL whose page or failure has been written. Pure."""
     fetch = write.confirmation or write.report
     kind = str(write.facts.get("outcome") or "")
     body_bytes = 0 if fetch is None else fetch.body_bytes
@@ -176,7 +176,7 @@ def of_page(job: UrlJob, write: PageWrite, written: Written | None) -> Ended:
             existed=written is not None and written.existed,
             notes=_notes(job, kind, canonical_url),
         )
-    # What another crawl may do with it, or reads of it, can differ.
+    # Another crawl may have other permissions for it, or may extract other fields.
     for_all = kind != OutcomeKind.RESERVED and kind not in _WITH_PAGE
     return Ended(job, _named(kind, write), bytes=body_bytes, for_all=for_all)
 
@@ -187,7 +187,7 @@ def _notes(job: UrlJob, kind: str, canonical_url: str) -> tuple[str, ...]:
 
 
 def _named(kind: str, write: PageWrite) -> str:
-    """The outcome with its cause or status: `refused: robots`, `gone: 404`."""
+    """The outcome with its cause or status, such as `refused: robots` or `gone: 404`."""
     if kind in _WITH_PAGE:
         return "sitemap"
     detail = write.facts.get("cause")

@@ -1,8 +1,8 @@
 """
-Notify a crawl's address when it is done or has ended, and when too many of its URLs fail.
+Notify a crawl's webhook when the crawl is done or ended, and when too many of its URLs fail.
 
-A notice is a delivery of the queue of webhooks: signed, and repeated until it is accepted. It is
-sent first, and then the record says so: killed in between, it is sent once more with the same id.
+Notices go through the webhook queue: they are signed, and repeated until they are accepted. The
+notice is sent before the record says so. After a kill in between it is sent again with the same id.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from aragog.errors import BadInput
 
 END, ERRORS = "end", "errors"
 LEAST_URLS = 20
-"""A share of fewer URLs says nothing."""
+"""With fewer URLs than this the failure rate is not meaningful."""
 HOURS = 24
-"""Hours over which the share of failures is taken."""
+"""The failure rate covers this many hours."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorRate:
-    """How many of the last URLs of a crawl failed."""
+    """How many of a crawl's recent URLs failed."""
 
     failed: int
     urls: int
 
     @property
     def share(self) -> float:
-        """From 0 to 1; 0 of too few URLs."""
+        """From 0 to 1. It is 0 if there are too few URLs."""
         return self.failed / self.urls if self.urls >= LEAST_URLS else 0.0
 
 
 def error_rate(hours: Mapping[int, Counter[str]], hour: int) -> ErrorRate:
-    """The failures among the URLs of the `HOURS` before the end of `hour`. Pure."""
+    """The failures in the last `HOURS` hours up to and including `hour`. Pure."""
     last = sum((counts for at, counts in hours.items() if at > hour - HOURS), Counter[str]())
     asked = {
         outcome: n for outcome, n in last.items() if is_failure(outcome) or outcome == "stored"
@@ -53,10 +53,10 @@ def error_rate(hours: Mapping[int, Counter[str]], hour: int) -> ErrorRate:
 
 def events(status: CrawlStatus, errors: ErrorRate) -> dict[str, str]:
     """
-    What there is to tell of a crawl: for each kind of event, a text that differs for another one.
+    The events of a crawl that need a notice, by kind, each with a text that identifies it.
 
-    A crawl is done again after more of its URLs are, and fails too often again after it did not.
-    Pure.
+    The text changes when the event happens again: when the crawl is done once more with additional
+    URLs, or when failures pass the limit again after they had dropped. Pure.
     """
     record, found = status.record, {}
     if record.has_ended:
@@ -71,7 +71,7 @@ def events(status: CrawlStatus, errors: ErrorRate) -> dict[str, str]:
 
 
 def notice(kind: str, status: CrawlStatus, errors: ErrorRate) -> dict[str, Any]:
-    """The notice, as JSON values. Pure."""
+    """The notice as JSON values. Pure."""
     record, counts = status.record, status.counts
     return {
         "event": kind,
@@ -104,7 +104,7 @@ class CrawlNotices:
 
     def run(self) -> int:
         """
-        Send the notices that were not sent yet; returns how many.
+        Send the pending notices and return how many were sent.
 
         Raises:
             TransientError: Redis or the broker did not answer; run it again.
@@ -132,6 +132,6 @@ class CrawlNotices:
             self.sender.send(OutgoingMessage(Destination.WEBHOOK, delivery))
         kept = {END: told[END]} if END in told else {}
         if kept | found != told:
-            with suppress(BadInput):  # it was deleted a moment ago
+            with suppress(BadInput):  # the crawl has just been deleted
                 self.registry.note(record, notified=kept | found)
         return len(new)

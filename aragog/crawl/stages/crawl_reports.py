@@ -1,9 +1,10 @@
 """
-What a crawl came to and how long it still takes, from counts and the rates of its domains. Pure.
+A crawl's results and its time left, computed from counts and the request rates of its domains.
+Pure.
 
-The time left is that of the domains which are still open: each takes its waiting URLs by its rate,
-all of them at once. That is a lower bound where machines are the limit, and it knows nothing of
-links that are found on the way. `python -m bench.crawls estimate` compares it with a simulation.
+The time left assumes that all domains with waiting URLs are crawled in parallel, each at its own
+rate. It is a lower bound if the machines are the limit, and it does not include links that are yet
+to be found. `python -m bench.crawls estimate` compares it with a simulation.
 """
 
 from __future__ import annotations
@@ -20,101 +21,104 @@ from aragog.crawl.traps.trap_store import ClosedTemplate
 MOST_OPEN = 1_000
 MOST_FAILURES = 1_000
 OTHERS = "*"
-"""Instead of a domain: those after the first 50,000 of a server."""
+"""Stands for all domains after the first 50,000 of a server."""
 _NONE_REFUSED = ("refused", "reserved")
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast a domain gets requests now."""
+    """How fast a domain is requested now."""
 
     rate: float
-    """Requests a second, with Crawl-delay and backoff; 0: it is stopped."""
+    """Requests per second, after Crawl-delay and backoff. 0 if the domain is stopped."""
     held_by: str = ""
-    """The reason why it waits, in words."""
+    """Why the domain waits, as text for people."""
     robots_unreachable: bool = False
-    """Its robots.txt does not answer, so nothing is requested."""
+    """True if robots.txt could not be fetched, so no request is sent."""
     waiting: int = 0
-    """URLs of all crawls that wait for it."""
+    """How many URLs of all crawls wait for this domain."""
 
 
 Paces = Callable[[Sequence[str]], Mapping[str, Pace]]
-"""Returns the pace of each of these domains, by limiter key."""
+"""Returns the pace of each of the given domains, by limiter key."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenDomain:
-    """A domain of which URLs wait for the crawl."""
+    """A domain that still has waiting URLs of the crawl."""
 
     domain: str
     waiting: int
-    """About how many."""
+    """The approximate number of waiting URLs."""
     rate: float
-    """Requests a second for this crawl."""
+    """Requests per second for this crawl."""
     seconds_left: float | None
-    """Until they are asked at that rate, behind those of other crawls; None: nothing is asked."""
+    """Seconds until all are requested, with other crawls' URLs ahead. None if it is stopped."""
     held_by: str
     robots_unreachable: bool
 
 
 @dataclass(frozen=True, slots=True)
 class FailedUrls:
-    """URLs of a domain that ended otherwise than stored."""
+    """URLs of a domain that were not stored, by outcome."""
 
     domain: str
     outcome: str
     urls: int
     today: int
-    """Of them, since midnight UTC."""
+    """How many of them since midnight UTC."""
     yesterday: int
-    """The day before."""
+    """How many the day before."""
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlReport:
-    """What a crawl came to."""
+    """The results of a crawl and its open domains."""
 
     status: CrawlStatus
     domains: Mapping[str, Counter[str]]
     """Outcomes by registered domain."""
     hours: Mapping[int, Counter[str]]
-    """Outcomes by hour since the epoch, of the last 90 days."""
+    """Outcomes of the last 90 days, by hour since the epoch."""
     failures: tuple[FailedUrls, ...] = ()
-    """The most frequent first, up to `MOST_FAILURES`."""
+    """The most frequent failures first, up to `MOST_FAILURES`."""
     open: tuple[OpenDomain, ...] = ()
-    """The slowest first, up to `MOST_OPEN`."""
+    """The slowest domains first, up to `MOST_OPEN`."""
     open_domains: int = 0
-    """How many there are."""
+    """The number of open domains."""
     closed: Sequence[ClosedTemplate] = ()
-    """Templates of hosts of its domains of which no link is followed: traps that were found."""
+    """URL templates that were recognized as traps, so their links are no longer followed."""
 
     @property
     def seconds_left(self) -> float | None:
-        """Until the last open domain is done that is asked; None: none is open."""
+        """
+        Seconds until the last open domain is done, without stopped ones. None if none
+        is open.
+        """
         known = [one.seconds_left for one in self.open if one.seconds_left is not None]
         return max(known, default=None)
 
     @property
     def stuck(self) -> int:
-        """URLs that wait for domains of which nothing is asked now."""
+        """URLs that wait for domains that get no requests now."""
         return sum(one.waiting for one in self.open if one.seconds_left is None)
 
     @property
     def refused(self) -> Mapping[str, int]:
-        """URLs that robots.txt, a purpose or an operator refused, by outcome."""
+        """URLs refused by robots.txt, by a purpose or by the operator, by outcome."""
         outcomes = self.status.counts.outcomes
         return {name: n for name, n in outcomes.items() if name.startswith(_NONE_REFUSED)}
 
     @property
     def traps(self) -> int:
-        """Links that were left out as parts of traps."""
+        """Links that were not followed because they lead into traps."""
         return self.status.counts.traps
 
 
 def open_domains(
     record: CrawlRecord, waiting: Mapping[str, int], paces: Mapping[str, Pace]
 ) -> list[OpenDomain]:
-    """The open domains of a crawl: first those that are not asked, then the slowest."""
+    """The open domains of a crawl: the stopped ones first, then the slowest."""
     found = [
         _open(domain, count, paces.get(domain), record)
         for domain, count in waiting.items()
@@ -142,7 +146,7 @@ def failures(
     days: Mapping[int, Counter[tuple[str, str]]],
     day: int,
 ) -> list[FailedUrls]:
-    """The URLs that were not stored, by domain and outcome, on `day` and the day before."""
+    """The URLs that were not stored, by domain and outcome, for `day` and the day before."""
     today, yesterday = days.get(day, Counter()), days.get(day - 1, Counter())
     rows = [
         FailedUrls(domain, outcome, n, today[domain, outcome], yesterday[domain, outcome])

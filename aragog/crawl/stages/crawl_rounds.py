@@ -1,15 +1,14 @@
 """
-Begin crawls again by their schedules: enqueue their seeds, and fetch again what is stored.
+Start scheduled crawls again: enqueue their seeds and refetch their stored pages.
 
-A round begins when it is due and nothing waits for the crawl anymore, so rounds never overlap. Its
-pages and their links are fetched again, each once in a round, with conditional requests where the
-origin gave validators. The bounds `max_urls`, `max_urls_per_host` and `max_bytes` are those of a
-round.
+A round starts when it is due and none of the crawl's URLs are waiting, so rounds never overlap.
+Each page and each link is fetched once in a round, by conditional requests if the origin sent
+validators. The limits `max_urls`, `max_urls_per_host` and `max_bytes` apply to each round.
 
-Safe to run twice, and to be killed at any point: first the record says that the round has begun,
-then the seeds are enqueued, then the record says that they are. A run that finds a round without
-its end enqueues all its seeds again; those that wait are left alone, and a page's links are
-asked for once in a round, because all runs have the same `request_id`.
+Safe to run twice and to kill at any point. The record first notes that the round has started, then
+the seeds are enqueued, then the record notes that they were. A run that finds an unfinished start
+enqueues all seeds again. Seeds that still wait are not sent twice, and each link is fetched once in
+a round, because all runs of a round share one `request_id`.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ log = logging.getLogger(__name__)
 
 def following_ms(record: CrawlRecord, now_ms: int) -> int:
     """
-    When the round after the one that begins now is due. Pure.
+    When the next round is due, after the one that starts now. Pure.
 
-    Rounds keep their time of day; those that were missed, because the system did not run or a round
-    took longer than the interval, are left out.
+    Rounds keep their time of day. Rounds that were missed are skipped, whether the system was down
+    or a round took longer than the interval.
     """
     interval_ms = (record.every_s or 0) * 1000
     missed = max(0, now_ms - record.next_round_ms) // interval_ms if interval_ms else 0
@@ -44,7 +43,7 @@ def following_ms(record: CrawlRecord, now_ms: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CrawlRounds:
-    """Begins the rounds of all crawls."""
+    """Starts the rounds of all crawls."""
 
     registry: CrawlRegistry
     counts: CrawlCounters
@@ -53,16 +52,17 @@ class CrawlRounds:
 
     def run(self) -> None:
         """
-        Begin what is due.
+        Start all rounds that are due.
 
         Raises:
-            TransientError: Redis or the broker did not answer, or there is no room; run it again.
+            TransientError: Redis or the broker did not answer, or the queues are full; run it
+                again.
         """
         crawls = self.registry.read()
         for record in crawls.records.values():
             if record.state is not CrawlPhase.RUNNING or is_over(record, crawls.now_ms):
                 continue
-            # It was deleted or has ended a moment ago, or its token must wait.
+            # The crawl was just deleted or has ended, or its token has reached its quota.
             with suppress(BadInput, QuotaExceeded):
                 if record.is_seeding:
                     self._seed(record)

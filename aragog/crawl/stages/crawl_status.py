@@ -1,4 +1,4 @@
-"""A crawl together with what became of its URLs. Pure."""
+"""A crawl together with the outcomes of its URLs. Pure."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ DONE = "done"
 
 @dataclass(frozen=True, slots=True)
 class CrawlStatus:
-    """A crawl and what became of its URLs."""
+    """A crawl and the outcomes of its URLs."""
 
     record: CrawlRecord
     counts: CrawlCounts
 
     @property
     def shown_state(self) -> str:
-        """Its state in a word: `done` is a running crawl that has nothing left to do."""
+        """The state as one word. A running crawl with nothing left to do is `done`."""
         is_done = self.record.state is CrawlPhase.RUNNING and not self.counts.open
         return DONE if is_done and self.counts.enqueued else self.record.state.value

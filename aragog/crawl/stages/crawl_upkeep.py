@@ -1,5 +1,5 @@
 """
-Upkeep of crawls: deadlines are written down, and old records are forgotten.
+Upkeep of crawls: record passed deadlines, and delete old records.
 
 Each step is safe to repeat.
 """
@@ -18,9 +18,10 @@ UNTIL = "its time is over (until)"
 @dataclass(frozen=True, slots=True)
 class CrawlUpkeep:
     """
-    The upkeep of all crawls.
+    Maintains the records of all crawls.
 
-    Every process treats a crawl whose time is over as ended by itself; this writes it down.
+    Every process treats a crawl as ended once its deadline has passed; this writes it to the
+    record.
     """
 
     registry: CrawlRegistry
@@ -33,7 +34,7 @@ class CrawlUpkeep:
             if is_over(record, crawls.now_ms):
                 self.registry.set_state(record.name, CrawlPhase.ENDED, UNTIL)
         self.registry.forget_old()
-        # Late messages may have counted something for crawls that were deleted.
+        # Late messages may have counted URLs for crawls that were deleted.
         self.counts.delete(sorted(crawls.ended - crawls.by_number.keys()))
         hour = crawls.now_ms // 3_600_000 - HOURS_KEPT
         numbers = [*OWN_NAMES, *crawls.by_number]

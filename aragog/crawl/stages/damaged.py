@@ -1,8 +1,8 @@
 """
 Work around a damaged file of the embedded store: postpone its URLs and process all others.
 
-A URL whose rows are in such a file is retried every ten minutes until `aragog store repair` has
-replaced the file. These retries use up no attempts, and the URL is not fetched.
+A URL whose rows are in a damaged file is retried every ten minutes until `aragog store repair` has
+replaced the file. These retries do not count as attempts, and the URL is not fetched.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ class DamageableStore(Protocol):
     """A store that may have damaged files (`UrlStore`)."""
 
     def serves(self, url: str) -> bool:
-        """Whether the URL's rows can be used; False when they are in a damaged file."""
+        """Whether the URL's rows can be read and written. False if their file is damaged."""
 
 
 def apart(items: Sequence[T], run: Callable[[Sequence[T]], object]) -> list[T]:
     """
-    Run `run` on all items; if that meets a damaged file, run it on ever smaller parts of them.
+    Call `run` with all items. If it meets a damaged file, call it with smaller and smaller parts.
 
-    Returns the items that fail even by themselves. `run` must be safe to repeat.
+    Returns the items that fail on their own. `run` must be safe to repeat.
     """
     if not items:
         return []

@@ -1,14 +1,13 @@
 """
-URLs that pages and sitemaps name, enqueued: links of pages with depth left, entries of sitemaps.
+Enqueue the URLs that pages and sitemaps list: links of pages with depth left, and sitemap entries.
 
-A sitemap is requested once in a walk of its site (`aragog.crawl.pipeline.sitemap_walks`).
+Each sitemap is requested once in a walk of its site (`aragog.crawl.pipeline.sitemap_walks`).
 
-Links of a page that is stored, and not fetched by this call, are followed from the store, so that a
-call that is repeated reaches every page that the first one reached. A call that refreshes takes the
-links of its pages with it: each is fetched again, once a call (`FollowedPages`).
+If a page is already stored and this call does not fetch it, its links are read from the store. A
+repeated call therefore reaches every page that the first call reached. A call that refreshes pages
+also refreshes their links, each once (`FollowedPages`).
 
-Safe to run twice: URLs that wait already, or whose page was seen since their lastmod, are passed
-over.
+Safe to run twice: URLs that are waiting, or whose page was seen since their lastmod, are skipped.
 """
 
 from __future__ import annotations
@@ -44,11 +43,11 @@ from urlspelling.domain import host
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 ASKED = ":asked"
-"""Ends the name under which a call records the links that it refreshes."""
+"""Suffix of the name under which a call records the links that it refreshes."""
 
 
 class _PageLinks(NamedTuple):
-    """A page with depth left, and the links of it that may be followed."""
+    """A page with depth left, and its links that may be followed."""
 
     job: UrlJob
     links: Sequence[str]
@@ -56,7 +55,10 @@ class _PageLinks(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """Enqueues URLs of the registered domain that named them, or of the scope of their crawl."""
+    """
+    Enqueues URLs in the registered domain of the page that listed them, or in their
+    crawl's scope.
+    """
 
     enqueuer: Enqueuer
     store: UrlStore
@@ -64,19 +66,19 @@ class Discovery:
     walks: Walks
     clock: Clock
     chunk: int = 500
-    """Entries of a sitemap that are looked up in the store at a time."""
+    """How many sitemap entries are looked up in the store at a time."""
     followed_pages: FollowedPages | None = None
-    """Without it no links are followed from the store, and none are refreshed."""
+    """Without it, links are not followed from the store and not refreshed."""
     checks: CrawlChecks = field(default_factory=CrawlChecks)
     """Knows the scope of each job's crawl."""
     budgets: LinkBudgets | None = None
-    """Of the templates of URLs; None: every link is followed."""
+    """The budgets of URL templates. With None every link is followed."""
     held_links: HeldLinkSweep | None = None
-    """Decides about links that wait for pages which do not come."""
+    """Releases or drops held links when the pages that they wait for do not come."""
 
     @property
     def sitemaps(self) -> SitemapReading:
-        """Takes what sitemaps and feeds list."""
+        """Enqueues what sitemaps and feeds list."""
         return SitemapReading(
             self.enqueuer,
             self.store,
@@ -88,7 +90,7 @@ class Discovery:
         )
 
     def watched(self, results: Sequence[FetchResult]) -> set[str]:
-        """The URLs of results whose pages tell which links are worth following."""
+        """The results' URLs whose pages show which links are worth following."""
         if self.budgets is None:
             return set()
         deep = {result.job.url for result in results if result.job.depth > 0}
@@ -100,7 +102,10 @@ class Discovery:
         pages: Sequence[tuple[FetchResult, PageAnalysis]],
         others: Sequence[FetchResult] = (),
     ) -> int:
-        """How many links of pages with depth left were enqueued; `others` brought no page."""
+        """
+        How many links of pages with depth left were enqueued. `others` are results
+        without a page.
+        """
         came = [_came(result, analysis) for result, analysis in pages]
         came += [_came(result, None) for result in others]
         count = self._listings.follow(map(_list_page, pages), self._enqueue_links)
@@ -117,11 +122,11 @@ class Discovery:
         self, pages: Iterable[tuple[UrlJob, Record | None]], *, looked_at: bool = False
     ) -> int:
         """
-        How many links of stored pages with depth left were enqueued, as the store has the links.
+        How many stored links were enqueued, of stored pages with depth left.
 
-        Passed over are pages whose links this call has followed at least as deep, unless they were
-        `looked_at`: the job has just fetched the page and nothing in it was new. Two round trips,
-        and two more where there are links to follow.
+        Skips pages whose links this call has already followed to the same depth or deeper. Pages
+        that the job has just fetched and found unchanged are not skipped (`looked_at`). Takes two
+        round trips, and two more if there are links to follow.
         """
         with_page = [(job, r) for job, r in pages if r is not None and r.content_key]
         count = self._listings.follow_stored(with_page, self.store, self._enqueue_links)
@@ -166,11 +171,11 @@ class Discovery:
         return (self._refresh if options.refresh else self._enqueue)(urls, options)
 
     def sweep_held(self) -> int:
-        """Decide about links that wait for pages which do not come; how many were enqueued."""
+        """Decide about held links whose pages do not come. Returns how many were enqueued."""
         return self.held_links.run(self._enqueue_links) if self.held_links else 0
 
     def _refresh(self, urls: Sequence[str], options: EnqueueOptions) -> int:
-        """Enqueue the URLs: to be fetched again only those that the call has not reached before."""
+        """Enqueue the URLs. Only those that the call has not reached before are fetched again."""
         if self.followed_pages is None:
             return self._enqueue(urls, replace(options, refresh=False))
         asked = options.request_id + ASKED
@@ -182,7 +187,7 @@ class Discovery:
         return count + self._enqueue(deeper, replace(options, refresh=False))
 
     def _depths(self, jobs: Sequence[UrlJob]) -> Mapping[tuple[str, str], int | None]:
-        """The depth with which the call of each job has followed its page's links."""
+        """The depth to which each job's call has followed the links of its page."""
         found: dict[tuple[str, str], int | None] = {}
         if self.followed_pages is not None:
             for request_id, urls in _by_call(jobs).items():
@@ -197,10 +202,10 @@ class Discovery:
 
     def canonicals(self, named: Sequence[tuple[UrlJob, PageWrite, str]]) -> list[str]:
         """
-        Enqueue canonical URLs that pages declare and whose fetch has to decide.
+        Enqueue declared canonical URLs that must be fetched before they can be trusted.
 
-        By the rules that links follow: depth left, within the registered domain, nofollow, filter.
-        Returns those that were enqueued, or wait already.
+        The same rules apply as to links: depth left, registered domain, nofollow, URL filter.
+        Returns those that were enqueued or already wait.
         """
         asked = []
         for job, write, url in named:
@@ -223,7 +228,7 @@ class Discovery:
     def _of_record(
         self, job: UrlJob, record: Record, links: Sequence[tuple[str, str]]
     ) -> list[str]:
-        """The links of a stored page that may be followed; each comes with its rel words."""
+        """The links of a stored page that may be followed. Each link comes with its `rel` words."""
         with_nofollow = [(url, "nofollow" in rel.split()) for url, rel in links]
         page_url = str(record.facts.get("final_url") or record.canonical_url)
         nofollow = bool(record.facts.get("nofollow"))
@@ -232,7 +237,7 @@ class Discovery:
     def _chosen(
         self, job: UrlJob, page_url: str, links: Iterable[tuple[str, bool]], *, nofollow: bool
     ) -> list[str]:
-        """The links of a page that may be followed; each comes with its own `nofollow`."""
+        """The links of a page that may be followed. Each link comes with its own `nofollow`."""
         crawl, url_filter = self.checks.crawl_of(job), filter_of(job)
         obey = self.settings.politeness.obey_nofollow and not crawl.nofollow
         if obey and nofollow:
@@ -249,7 +254,7 @@ class Discovery:
 
 
 def _came(result: FetchResult, analysis: PageAnalysis | None) -> ArrivedPage:
-    """The evidence of a result about the templates of its URL."""
+    """What a result shows about the templates of its URL."""
     url = result.job.url
     if analysis is None or analysis.traits is None:
         return ArrivedPage(url, is_failure=result.fetch.outcome is OutcomeKind.GONE)
@@ -266,12 +271,12 @@ def _list_page(page: tuple[FetchResult, PageAnalysis]) -> ListingPage:
 
 
 def _options_of_links(job: UrlJob) -> EnqueueOptions:
-    """How the links of a job's page are enqueued."""
+    """The options for enqueuing the links of a job's page."""
     return inherited(job, depth=job.depth - 1)
 
 
 def _by_call(jobs: Iterable[UrlJob]) -> dict[str, dict[str, int]]:
-    """URLs with their depths, by request id; jobs without one belong to no call."""
+    """URLs with their depths, by request id. Jobs without an id are left out."""
     calls: dict[str, dict[str, int]] = defaultdict(dict)
     for job in jobs:
         if job.request_id:
@@ -280,5 +285,5 @@ def _by_call(jobs: Iterable[UrlJob]) -> dict[str, dict[str, int]]:
 
 
 def _is_followed(known: int | None, depth: int) -> bool:
-    """Whether a page's links were followed this deep; if it cannot be recorded, as if so."""
+    """Whether a page's links were followed this deep. True if it cannot be recorded."""
     return known is not None and (known == FULL or known >= depth)

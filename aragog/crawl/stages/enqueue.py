@@ -63,15 +63,15 @@ class Enqueuer:
     admission: Admission | None = None
     blocks: SiteBlocks | None = None
     followed: FollowedUrls | None = None
-    """Lists the URLs of runs; only in workers."""
+    """Lists the URLs of runs. Set only in workers."""
     walks: SitemapWalks | None = None
-    """Notes the walks of sitemaps that begin."""
+    """Records sitemap walks that start."""
     traces: UrlTraces = OFF
     crawls: CrawlsNow = field(default_factory=NoCrawls)
     seeds: CrawlSeeds | None = None
-    """Stores the seeds of crawls that have rounds."""
+    """Stores the seeds of crawls that run in rounds."""
     quotas: TokenQuotas | None = None
-    """The quotas of tokens and their use."""
+    """Tracks the quotas of tokens."""
     _first_visit_delays: FirstVisitDelays = field(init=False)
 
     @classmethod
@@ -85,7 +85,7 @@ class Enqueuer:
         followed: FollowedUrls | None = None,
         traces: UrlTraces = OFF,
     ) -> Enqueuer:
-        """The enqueuer that the settings describe; `followed` is for workers."""
+        """Create an enqueuer from the settings. Workers pass `followed`."""
         return cls(
             shared.in_flight,
             sender,
@@ -114,18 +114,18 @@ class Enqueuer:
         """
         Enqueue URLs and yield the result of each, in order and in constant memory.
 
-        URLs are sent in chunks of 1,000. A chunk is sent when the caller takes its first result,
-        so consume the iterator.
+        URLs are sent in chunks of 1,000. A chunk is sent when the caller reads its first result, so
+        the iterator must be consumed.
 
         Raises:
-            BrokerUnavailable: the current chunk was not accepted, or only in part; the earlier
-                chunks were accepted.
-            SlowDown: there is no room for new URLs, and the current chunk was not accepted. With
-                `on_wait` it is not raised: `on_wait` is called before each wait, and the chunk is
-                sent when there is room.
-            QuotaExceeded: the token of the crawl has used what it may, and no URL of the current
-                chunk fits.
-            BadInput: there is no crawl of this name, or it has ended.
+            BrokerUnavailable: the current chunk was not accepted, or only in part. Earlier chunks
+                were accepted.
+            SlowDown: the queues are full, and the current chunk was not accepted. If `on_wait` is
+                given, it is called before each wait instead, and the chunk is sent once there is
+                room.
+            QuotaExceeded: the crawl's token has reached its quota, and no URL of the current chunk
+                fits.
+            BadInput: no crawl has this name, or it has ended.
         """
         crawl = self._crawl(options)
         options = options.of_crawl(crawl)
@@ -145,7 +145,7 @@ class Enqueuer:
             return self.crawls.crawls().of_number(options.crawl_number)
         if options.crawl == OWN_NAMES[ENQUEUED]:
             return own_record(ENQUEUED)
-        # A copy of a second ago may have the number under which a crawl was cancelled since.
+        # A copy that is a second old may still have the number of a crawl that was cancelled since.
         record = self.crawls.read().records.get(options.crawl)
         if record is None:
             raise BadInput(
@@ -158,7 +158,10 @@ class Enqueuer:
         return record
 
     def _begin_walks(self, inputs: Sequence[str], request_id: str, sites: set[str]) -> None:
-        """Begin a walk of each site that is not among `sites`, those of earlier chunks."""
+        """
+        Start a sitemap walk for each site that is not in `sites`, the sites of earlier
+        chunks.
+        """
         begun: dict[str, str] = {}
         for url in inputs:
             if not isinstance(spelled := _spelled(url), InvalidUrl):
@@ -215,7 +218,7 @@ class Enqueuer:
         return [_answer(url, to, new, refused) for url, to in zip(inputs, spelled, strict=True)]
 
     def _token_state(self, crawl: CrawlRecord) -> TokenState | None:
-        """What the token that started a crawl has used; None: it has no quota."""
+        """The quota use of the token that started the crawl. None if it has no quota."""
         if self.quotas is None or crawl.token not in self.quotas.quotas:
             return None
         crawls = self.crawls.crawls()
@@ -231,13 +234,13 @@ class Enqueuer:
         options: EnqueueOptions,
         crawl: CrawlRecord,
     ) -> dict[str, _Refusal]:
-        """The URLs beyond the quota of a token; raises if a call enqueued none of its own URLs."""
+        """The URLs beyond a token's quota. Raises if none of the call's own URLs was enqueued."""
         over = [url for url, mark in zip(urls, marked, strict=True) if mark is Mark.OVER_QUOTA]
         state = self._token_state(crawl) if over else None
         if state is None:
             return {}
         error = state.refusal(len(over))
-        # Links beyond a quota are dropped one by one, like those beyond other bounds of a crawl.
+        # Links beyond a quota are dropped silently, as with the other limits of a crawl.
         if options.crawl and not any(mark <= Mark.JOINED for mark in marked):
             raise error
         return dict.fromkeys(over, _Refusal(EnqueueStatus.OVER_BUDGET, str(error)))
@@ -245,10 +248,10 @@ class Enqueuer:
     def _refused(
         self, urls: Sequence[str], options: EnqueueOptions, crawl: CrawlRecord
     ) -> dict[str, _Refusal]:
-        """URLs that were taken down, or are outside the crawl's scope."""
+        """URLs that were taken down or are outside the scope of the crawl."""
         taken_down = self.blocks.refused(urls) if self.blocks else set()
         refused = {url: _TAKEN_DOWN for url in urls if url in taken_down}
-        # The scope of links was checked when their page was read.
+        # The scope was already checked for links, when their page was read.
         if options.crawl and crawl.scope.rules:
             for url in urls:
                 accepted, rule = crawl.scope.decide(url)
@@ -276,7 +279,7 @@ class Enqueuer:
         try:
             self.sender.send_all(outgoing)
         except BrokerUnavailable:
-            with suppress(BrokerUnavailable):  # otherwise the entries are taken over in 3 s
+            with suppress(BrokerUnavailable):  # if it fails, the entries are taken over after 3 s
                 unsent = [UrlEnding(url, options.crawl_number, UNSENT) for url in urls]
                 self.in_flight.end(unsent)
             raise
@@ -291,9 +294,9 @@ class Enqueuer:
         spans: CallSpans,
     ) -> list[OutgoingMessage]:
         """
-        Messages of this priority; the jobs keep the priority that the caller requested.
+        Messages with this priority. The jobs in them keep the priority that the caller requested.
 
-        A message is delayed as long as the first of its URLs.
+        A message is delayed until the first of its URLs is due.
         """
         of_jobs = options.of_jobs()
         jobs = [
@@ -315,7 +318,7 @@ class Enqueuer:
 
 
 def _attributes(options: EnqueueOptions) -> dict[str, str | int | bool]:
-    """The attributes of the call that the spans of its URLs carry."""
+    """Attributes of the call for the tracing spans of its URLs."""
     return {
         "aragog.request_id": options.request_id,
         "aragog.priority": options.priority,
@@ -338,7 +341,7 @@ def _spelled(url: str) -> str | InvalidUrl:
 
 
 def _other_spellings(inputs: Sequence[str], spelled: Sequence[str | InvalidUrl]) -> dict[str, str]:
-    """The first other spelling of each normalized URL, to check against robots.txt as well."""
+    """Another spelling of each normalized URL, if there is one, to check against robots.txt too."""
     others: dict[str, str] = {}
     for url, to in zip(inputs, spelled, strict=True):
         if not isinstance(to, InvalidUrl) and (other := other_spelling(url, to)):
@@ -347,7 +350,7 @@ def _other_spellings(inputs: Sequence[str], spelled: Sequence[str | InvalidUrl])
 
 
 class _Refusal(NamedTuple):
-    """Why a valid URL is not fetched."""
+    """Why a valid URL is not enqueued."""
 
     status: EnqueueStatus
     reason: str
@@ -375,16 +378,17 @@ def _answer(
     if refusal := refused.get(to):
         return EnqueueResult(url, refusal.status, to, reason=refusal.reason)
     if to in new:
-        new.discard(to)  # a second spelling in the same chunk is then already in flight
+        new.discard(to)  # a second spelling in the same chunk then counts as already in flight
         return EnqueueResult(url, EnqueueStatus.ACCEPTED, to)
     return EnqueueResult(url, EnqueueStatus.WAITING, to)
 
 
 def _interleaved_by_host(urls: Sequence[str]) -> list[str]:
     """
-    The URLs with alternating hosts; the order within each host is kept.
+    The URLs with hosts interleaved. The order within each host is kept.
 
-    Lists are often sorted by host. A batch with a single host would wait for its slots one by one.
+    Lists are often sorted by host, and a batch with a single host would wait for one slot after
+    another.
     """
     by_host: dict[str, list[str]] = defaultdict(list)
     for url in urls:

@@ -1,4 +1,4 @@
-"""`EnqueueOptions`: how the URLs of one call of `Enqueuer.enqueue` are fetched."""
+"""`EnqueueOptions`: how the URLs of one call to `Enqueuer.enqueue` are fetched."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class EnqueueOptions:
     """How the URLs of one call are fetched."""
 
     depth: int = 0
-    """How many link hops to follow from each URL, within its registered domain."""
+    """How many levels of links to follow from each URL, within its registered domain."""
     pages: int = 0
-    """The number of listing pages that were followed to reach the URLs."""
+    """How many listing pages were followed to reach the URLs."""
     refresh: bool = False
     """Fetch a URL even if it is already stored."""
     priority: int = PRIORITY_DEFAULT
-    """0 (most urgent) to 9."""
+    """From 0 (most urgent) to 9."""
     run_after_ms: int | None = None
     """Earliest time of the fetch, in ms since the epoch by the producer's clock."""
     insist: bool = False
@@ -28,23 +28,26 @@ class EnqueueOptions:
     sitemap: bool = False
     """The URLs are sitemaps: enqueue the URLs they list, following `depth` levels of sitemaps."""
     in_walk: bool = False
-    """A sitemap lists these sitemaps; otherwise they begin a walk of their sites."""
+    """True if a sitemap listed these sitemaps. If False they start a walk of their sites."""
     file: bool = False
     """The URLs are files of items (`UrlJob.file`)."""
     url_filter: str = ""
     """Which links and sitemap entries are followed: `UrlFilter.wire`."""
     request_id: str = ""
-    """Names this call in the logs of all stages; "": a new id of 8 characters."""
+    """An id for this call in the logs of all stages. If empty, a new id of 8 characters is made."""
     caller: str = ""
-    """The W3C `traceparent` of the span that enqueues; "": that of the program, if it has one."""
+    """
+    The W3C `traceparent` of the enqueuing span. If empty, the current span's, if there
+    is one.
+    """
     purposes: str | None = None
-    """The purposes of the crawl (`UrlJob.purposes`); None: those of the workers' settings."""
+    """The purposes of the crawl (`UrlJob.purposes`). None means those in the workers' settings."""
     found_on: str = ""
-    """The `traceparent` of the page that names the URLs: their traces are linked to it."""
+    """The `traceparent` of the page that lists the URLs; their traces link to it."""
     crawl: str = ""
-    """The name of the crawl that wants them; "": by `crawl_number`."""
+    """The name of the crawl that wants the URLs. If empty, `crawl_number` decides."""
     crawl_number: int = ENQUEUED
-    """The number of the crawl of the page that names the URLs."""
+    """The crawl number of the page that lists the URLs."""
 
     def of_jobs(self) -> dict[str, Any]:
         """The options that are copied into the jobs of the URLs."""
@@ -55,7 +58,7 @@ class EnqueueOptions:
         return {name: getattr(self, name) for name in _OF_SEEDS}
 
     def of_crawl(self, crawl: CrawlRecord) -> EnqueueOptions:
-        """The options of seeds; those that the call did not set are taken from its crawl."""
+        """The options for seeds. Options that the call did not set are taken from its crawl."""
         if not self.crawl:
             return self
         is_usual = self.priority == PRIORITY_DEFAULT
@@ -75,7 +78,7 @@ SOURCE_OPTIONS = EnqueueOptions(
     purposes=AS_KEPT,
     crawl_number=REFRESHED,
 )
-"""The options of sitemaps and feeds that the refresh schedule reads again."""
+"""Options for sitemaps and feeds that the refresh schedule reads again."""
 
 _OF_JOBS = (
     {option.name for option in fields(EnqueueOptions)} & {job.name for job in fields(UrlJob)}

@@ -1,10 +1,10 @@
 """
-Fetch a batch: robots rules, slots, the GETs, and where each URL goes next.
+Fetch a batch: apply robots rules, wait for slots, send the GETs, and route each URL onward.
 
-Safe to run twice: a fetch that is repeated waits for a slot of its own, its body gets a new token,
-and the stages after it write the same thing again. Killed in the middle, the message comes back
-and nothing was announced; slots that were reserved pass unused. A URL that it put into the line of
-its domain may then be there twice, and is fetched once: by then it is stored.
+Safe to run twice. A repeated fetch waits for its own slot, its body gets a new token, and later
+stages write the same result again. If the worker is killed, the message is redelivered; nothing has
+been announced yet, and reserved slots expire unused. A URL may then be in its domain's line twice.
+It is still fetched once, because the second entry finds it stored.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ from urlspelling.domain import origin
 
 log = logging.getLogger(__name__)
 
-# A job that found no room in the spool comes back after this.
+# Delay for a job that found no room in the spool.
 ROOM_AGAIN_MS = 10_000
-# `after_status` of a job whose session had ended: it signs in again once.
+# `after_status` of a job whose session has expired: it signs in again once.
 SIGNED_OUT = 401
 NOTHING_RENDERED = RenderingRule(RenderingSettings())
 _COUNTED_AS = {
@@ -61,12 +61,12 @@ _COUNTED_AS = {
     OutcomeKind.BLOCKED: counters.REFUSED,
     OutcomeKind.NOT_MODIFIED: counters.NOT_MODIFIED,
 }
-"""The counters of results without a body; all other results are counted as failed."""
+"""Counters for results without a body. All other results count as failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class FetchStage:
-    """Fetches what may be fetched now."""
+    """Fetches the URLs of a batch that may be fetched now."""
 
     selection: JobSelection
     requester: Requester
@@ -77,7 +77,7 @@ class FetchStage:
     rendering: RenderingRule = NOTHING_RENDERED
     traces: UrlTraces = OFF
     checks: CrawlChecks = field(default_factory=CrawlChecks)
-    """URLs that no crawl wants any more end here, and those of paused crawls wait in line."""
+    """Ends URLs that no crawl wants anymore, and makes those of paused crawls wait in line."""
 
     @property
     def access(self) -> Access:
@@ -86,10 +86,10 @@ class FetchStage:
 
     def run(self, batch: FetchBatch) -> list[OutgoingMessage]:
         """
-        The messages to send after fetching every URL of the batch that may be fetched now.
+        Fetch every URL of the batch that may be fetched now. Returns the messages to send.
 
-        Blocks for `politeness.wait_inline_ms`, one fetch deadline, and while the spool is full for
-        `room.PATIENCE_S` more.
+        Blocks for up to `politeness.wait_inline_ms` plus one fetch deadline. If the spool is full,
+        it waits up to `room.PATIENCE_S` longer.
 
         Raises:
             TransientError: Redis or the store did not answer; the whole batch runs again.
@@ -119,7 +119,7 @@ class FetchStage:
         return run.outgoing()
 
     def _past_places(self, jobs: Sequence[UrlJob]) -> list[UrlJob]:
-        """The jobs that go on; those of crawls with a bound of open hosts wait in line first."""
+        """The jobs to continue with. In crawls that limit open hosts, the others wait in line."""
         going, waiting = [], []
         for job in jobs:
             is_bounded = job.crawl and self.checks.crawl_of(job).max_open_hosts
@@ -133,18 +133,18 @@ class FetchStage:
 
 
 class _Run:
-    """One run of the stage: collects what becomes of each URL."""
+    """One run of the stage. Collects the result of each URL."""
 
     def __init__(self, stage: FetchStage, spans: StageSpans) -> None:
         self.stage = stage
         self.spans = spans
         self.clock = stage.returning_jobs.clock
-        # Before anything is requested: the server whose time this is may not answer.
+        # Read the time before any request is sent: the server that provides it may not answer.
         self.clock.now_ms()
         self.started_s = self.clock.monotonic_s()
         self.results: list[FetchResult] = []
         self.later: list[Delayed] = []
-        """Jobs, and how long they wait from the start of this run (ms on our stopwatch)."""
+        """Jobs to send again, with their delay since the start of this run (ms, monotonic)."""
         self.in_line: list[InLine] = []
         """Jobs that wait for a slot of their domain."""
         self.for_rules: list[InLine] = []
@@ -152,7 +152,7 @@ class _Run:
         self.robots_first: list[UrlJob] = []
         self.stale_origins: list[str] = []
         self.ended: list[OutgoingMessage] = []
-        """The answers for callers who wait for URLs that are stored already, or taken down."""
+        """Replies for callers that wait for URLs that are already stored or were taken down."""
         self.counts: Counter[str] = Counter()
         self.outcomes: defaultdict[str, list[Answered]] = defaultdict(list)
         """The outcomes of this run by limiter key."""
@@ -160,11 +160,14 @@ class _Run:
     def vetted(
         self, jobs: Sequence[UrlJob]
     ) -> tuple[dict[str, StoredValidators], list[tuple[UrlJob, float | None]]]:
-        """The jobs that may be fetched, with their Crawl-delay; the others have their results."""
+        """
+        The jobs that may be fetched, with their Crawl-delay. The others get their
+        results here.
+        """
         selected = self.stage.selection.select(jobs)
         self.later += selected.postponed
         self.ended += selected.ended
-        # The selection has just looked up their takedowns.
+        # Their takedowns have just been checked.
         vetted = self.stage.access.vet(selected.jobs, takedowns=False)
         self.robots_first += vetted.robots_first
         self.stale_origins += vetted.stale_origins
@@ -177,18 +180,21 @@ class _Run:
                 self._wait_for_rules(denial.job, result, denial.verdict)
             else:
                 self._done(result)
-        # At once: rules that come before they are in line release nothing.
+        # Immediately: rules that arrive before the jobs are in line would release none of them.
         self.stage.access.line.park(self._left(self.for_rules))
         allowed = [(job, self._delay_s(job, delay_s)) for job, delay_s in vetted.allowed]
         return self.stage.rendering.usable(selected.validators), allowed
 
     def _delay_s(self, job: UrlJob, crawl_delay_s: float | None) -> float | None:
-        """The Crawl-delay of robots.txt, or that of the rate of the job's crawl if it is longer."""
+        """The larger of the Crawl-delay in robots.txt and the delay from the rate of the crawl."""
         rate = self.stage.checks.crawl_of(job).rate if job.crawl else None
         return crawl_delay_s if rate is None else max(crawl_delay_s or 0.0, 1 / rate)
 
     def _refused(self, denial: Denial, now_ms: int) -> FetchResult:
-        """The result of a URL that is not asked, with what its site says about it now."""
+        """
+        The result for a URL that may not be requested, with the current statements of
+        its site.
+        """
         result = without_fetch(
             denial.job, denial.outcome, denial.reason, now_ms, cause=denial.cause
         )
@@ -207,9 +213,9 @@ class _Run:
 
     def without_room(self, jobs: Iterable[UrlJob]) -> None:
         """
-        Reschedule jobs for whose bodies the spool has no room, without their slots.
+        Reschedule jobs whose bodies do not fit into the spool, and give back their slots.
 
-        It does not count as an attempt: it lasts only while nothing is stored at all.
+        This does not count as an attempt. It lasts only as long as the store stage is stopped.
         """
         self.wait_for((replace(job, slot_at_ms=None), ROOM_AGAIN_MS) for job in jobs)
 
@@ -219,7 +225,7 @@ class _Run:
         validators: Mapping[str, StoredValidators],
         reservation: str,
     ) -> None:
-        """Fetch every job at its slot; returns when each has its outcome."""
+        """Fetch every job at its slot. Returns when each has its outcome."""
         fetched: list[tuple[UrlJob, Fetched, PackedBody]] = []
         for job, outcome, body, out in self.stage.requester.run(jobs, validators, self.spans):
             if outcome.outcome is not OutcomeKind.DEFERRED:
@@ -245,14 +251,14 @@ class _Run:
             self._done(result_of(job, outcome))
 
     def _by_other_way(self, job: UrlJob, outcome: Outcome) -> UrlJob:
-        """The job, marked if the rules choose another way out after a 403 or 429."""
+        """The job, marked if the egress rules choose another proxy after a 403 or 429."""
         status = outcome.status if isinstance(outcome, Busy | Withheld) else None
         if status is None or not self.stage.requester.egress.changes_after(job, outcome, status):
             return job
         return replace(job, after_status=status)
 
     def _defer(self, job: UrlJob, outcome: Deferred) -> None:
-        """Have a job wait for what its next request needs."""
+        """Make a job wait for what its next request needs."""
         access, at_ms = self.stage.access, outcome.retry_at_ms or 0
         match outcome.cause:
             case DeferralCause.RULES:
@@ -276,11 +282,11 @@ class _Run:
         return int((self.clock.monotonic_s() - self.started_s) * 1000)
 
     def _until(self, at_ms: int | None) -> int | None:
-        """How far off an instant of our clock is, in ms."""
+        """The time in ms from now until `at_ms` on our clock."""
         return None if at_ms is None else max(0, at_ms - self.clock.now_ms())
 
     def _fail(self, job: UrlJob, result: FetchResult, wait_at_least_ms: int | None = None) -> None:
-        """Another attempt, or the result as it is if no attempts are left."""
+        """Schedule another attempt, or record the result if no attempts are left."""
         following = self.stage.returning_jobs.next_attempt(job, wait_at_least_ms)
         if following is None:
             self._done(result)
@@ -289,7 +295,7 @@ class _Run:
             self.wait_for([following])
 
     def _wait_for_rules(self, job: UrlJob, result: FetchResult, verdict: RulesUnreachable) -> None:
-        """Another attempt once robots.txt could be fetched, or when it is requested again."""
+        """Schedule another attempt for when robots.txt is available or is requested again."""
         until_ms = self._until(verdict.retry_at_ms)
         following = self.stage.returning_jobs.next_attempt(job, until_ms)
         if following is None:
@@ -308,7 +314,7 @@ class _Run:
     def _keep(
         self, fetched: Sequence[tuple[UrlJob, Fetched, PackedBody]], reservation: str
     ) -> None:
-        """Bodies into the spool, mostly in one round trip; their results carry the tokens."""
+        """Write bodies to the spool, usually in one round trip. Their results carry the tokens."""
         tokens = self.stage.room.put([body.blob for _, _, body in fetched], reservation)
         for (job, outcome, body), token in zip(fetched, tokens, strict=True):
             self.counts[counters.BYTES] += outcome.wire_bytes
@@ -350,7 +356,7 @@ class _Run:
             self._tell(waiting.job, "in line", wait_ms=waiting.wait_ms)
 
     def _tell(self, job: UrlJob, event: str, **facts: str | float | None) -> None:
-        """Log what became of a URL, and add it to its span."""
+        """Log the result of a URL and add it to its span."""
         self.spans.event(job, event, **facts)
         log_url(log, event, job.url, job.request_id, **facts, **self.spans.ids(job))
 
@@ -367,10 +373,10 @@ class _Run:
 
 
 def _continued(job: UrlJob, outcome: Deferred) -> UrlJob:
-    """The job at the request that was not sent, without a slot."""
+    """The job at the request that was not sent yet, without a slot."""
     if not isinstance(outcome, Redirected):
         return replace(job, slot_at_ms=None)
-    # Where robots.txt must be asked about the redirect's own spelling of its target too.
+    # If the redirect spells its target differently, robots.txt must allow that spelling too.
     given = None if outcome.given is None else other_spelling(outcome.given, outcome.target)
     return replace(
         job,

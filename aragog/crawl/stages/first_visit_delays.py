@@ -1,12 +1,12 @@
 """
 Give new URLs of a domain that already has a backlog a less urgent priority and a delay.
 
-A domain takes one request per interval. Of 200,000 URLs of one domain, all but the first few are
-therefore fetched hours later, no matter when a worker first claims them. Their messages get a
-priority that is one step less urgent, so workers first claim URLs of other domains and URLs whose
-slot has come. They are also delayed by a 25th of the time until the domain can serve them: first
-visits, which put them in line, then come at a rate that leaves workers free for others. A URL is
-behind those of the same or a more urgent priority of its crawl only: crawls share a line by weight.
+A domain gets one request per interval. Of 200,000 URLs of one domain, all but the first few are
+fetched hours later, no matter when a worker first claims them. So their messages get a priority one
+step less urgent, and workers first claim URLs of other domains and URLs whose slot is due. The
+messages are also delayed by 1/25 of the time until the domain can serve them. First visits, which
+put URLs in line, then arrive at a rate that leaves workers free. A URL only waits for URLs of its
+own crawl with the same or a more urgent priority, because crawls share a line by weight.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT
 from aragog.runtime.clock import Clock, SystemClock
 from urlspelling.domain import registered_domain
 
-# URLs that a domain cannot serve within this time are enqueued after the others.
+# URLs that the domain cannot serve within this time are enqueued after the others.
 AHEAD_S = 10.0
-# Share of the estimated wait before the first visit. It is small because a rate that is raised
-# 20-fold must find the URLs in line, URLs that are stored already need no slot, and a producer may
-# know a lower rate than the workers.
+# The delay, as a share of the estimated wait before the first visit. It is small because the rate
+# may be raised 20-fold later, because stored URLs need no slot, and because a producer may assume a
+# lower rate than the workers.
 DELAYED_BY = 0.04
 LONGEST_DELAY_S = 3600.0
 LEAST_URGENT = 9
@@ -34,21 +34,21 @@ class DelayedUrl(NamedTuple):
 
     url: str
     delay_ms: int
-    """How long its first visit is delayed."""
+    """The delay of its first visit."""
 
 
 class FirstVisitDelays:
     """
-    Estimates how far ahead this process has enqueued URLs of each domain, from the rate limit.
+    Estimates each domain's backlog from the rate limit and the URLs that this process has enqueued.
 
-    Every producer has its own estimate; a URL that is wrongly put in front costs a few
-    milliseconds. Thread-safe.
+    Every producer makes its own estimate. A URL that wrongly goes first costs a few milliseconds.
+    Thread-safe.
 
     Args:
         qps: requests per second to one domain.
         clock: only its monotonic time is used.
-        max_domains: bounds the memory (domains, priorities and crawls); above it, estimates are
-            forgotten.
+        max_domains: limits memory (domains, priorities and crawls). Beyond it, estimates are
+            discarded.
     """
 
     def __init__(
@@ -63,7 +63,10 @@ class FirstVisitDelays:
     def split(
         self, urls: Iterable[str], priority: int = PRIORITY_DEFAULT, crawl: int = 0
     ) -> tuple[list[str], list[DelayedUrl]]:
-        """Split normalized URLs into those without a delay and the delayed ones, soonest first."""
+        """
+        Split normalized URLs into those without a delay and delayed ones, shortest
+        delay first.
+        """
         front: list[str] = []
         delayed: list[DelayedUrl] = []
         with self._lock:
@@ -91,5 +94,5 @@ class FirstVisitDelays:
 
 
 def less_urgent(priority: int) -> int:
-    """The priority of messages whose URLs are enqueued after others. Pure."""
+    """The priority for messages whose URLs are enqueued after others. Pure."""
     return min(priority + 1, LEAST_URGENT)

@@ -1,15 +1,15 @@
 """
-Decide about held links of hosts from which no page comes anymore.
+Decide about held links of hosts whose pages have stopped arriving.
 
-Links are held while pages of their templates are under way, and checked again whenever one comes
-(`link_budgets`). When no URL of their domain waits for their crawl, no page will come. Then pages
-that were lost count as under way no longer, and the links are offered once more. If none of a host
-may be followed, they are left out for good: the crawl can end.
+Links are held while pages of their templates are in progress, and reconsidered when such a page
+arrives (`link_budgets`). Once no URL of their domain waits for their crawl, no page will arrive.
+Lost pages then no longer count as in progress, and the links are offered again. If no link of a
+host may be followed, its held links are dropped, so that the crawl can end.
 
-The counts say whether anything waits, so a killed worker cannot end a crawl early: its URLs wait
-until their batches were delivered again, and a page has ended only after its links were held.
+The sweep uses the counts of waiting URLs, so a killed worker cannot end a crawl too early. Its URLs
+keep waiting until their batches are redelivered, and a page ends only after its links are held.
 
-Safe to run twice and at once: a link is held or not, and counted by that.
+Safe to run twice and concurrently: the held set decides what is counted.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from aragog.crawl.traps.held_links import HeldLink, Move
 from urlspelling.domain import registered_domain
 
 MOST_HOSTS = 200
-"""Hosts of a server in one round."""
+"""How many hosts of a server one round handles."""
 LOOK_AFTER_S = 3_600
 """
-After how long links are offered again although URLs of their domain wait: those may be of a host
-that does not answer.
+Links are offered again after this time even if URLs of their domain still wait, because those URLs
+may belong to a host that does not answer.
 """
 
 Enqueue = Callable[[EnqueueOptions, list[str]], int]
@@ -38,13 +38,13 @@ Enqueue = Callable[[EnqueueOptions, list[str]], int]
 @dataclass(frozen=True, slots=True)
 class HeldLinkSweep:
     """
-    The sweep.
+    Reconsiders held links.
 
     Args:
         budgets: decides which links are followed.
-        counts: what waits for crawls.
+        counts: the waiting URLs of each crawl.
         crawls: which crawls have ended.
-        recognizes_traps: False: links that are held are all followed.
+        recognizes_traps: if False, all held links are followed.
     """
 
     budgets: LinkBudgets
@@ -54,7 +54,7 @@ class HeldLinkSweep:
 
     def run(self, enqueue: Enqueue) -> int:
         """
-        Look at hosts with held links; how many links were enqueued.
+        Reconsider the hosts that have held links. Returns how many links were enqueued.
 
         Raises:
             TransientError: Redis or the broker did not answer; run it again.
@@ -85,7 +85,7 @@ class HeldLinkSweep:
         return self.budgets.enqueue(review, before, enqueue)
 
     def _quiet(self, name: str, held: Iterable[HeldLink]) -> set[int]:
-        """The crawls for which no URL of the domain of a host waits."""
+        """The crawls that have no waiting URLs in the domain of this host."""
         ended, domain = self.crawls.crawls().ended, registered_domain(name)
         crawls = {link.crawl for link in held}
         return {n for n in crawls if n in ended or self.counts.nothing_waits(n, domain)}

@@ -1,4 +1,4 @@
-"""How the URLs that a job leads to are enqueued: by what the job itself was enqueued with."""
+"""Options for the URLs that a job leads to, inherited from the job's own options."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aragog.crawl.stages.enqueue_options import EnqueueOptions
 
 
 def inherited(job: UrlJob, **own: Any) -> EnqueueOptions:
-    """The options of a job, but for those that are given. Depth and pages are not inherited."""
+    """The options of a job, with those in `own` replaced. Depth and pages are not inherited."""
     of_job = {
         "refresh": job.refresh,
         "priority": job.priority,

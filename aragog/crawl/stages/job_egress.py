@@ -1,4 +1,4 @@
-"""Which way out the requests of a job take."""
+"""Choose the proxy or address from which a job's requests are sent."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ NO_RULES = EgressRules(EgressSettings(), has_proxy=False)
 @dataclass(frozen=True, slots=True)
 class JobEgress:
     """
-    What the rules need to know of jobs.
+    Gives the egress rules what they need to know about a job.
 
     Args:
-        rules: of this process.
-        checks: know the names of crawls; read only where a rule or a proxy asks for them.
-        by_crawl: one of them does.
+        rules: the egress rules of this process.
+        checks: knows the names of crawls. Used only if a rule or a proxy depends on the crawl.
+        by_crawl: True if a rule or a proxy depends on the crawl.
     """
 
     rules: EgressRules = NO_RULES
@@ -29,13 +29,13 @@ class JobEgress:
     by_crawl: bool = False
 
     def choice(self, job: UrlJob) -> EgressChoice:
-        """The properties that choose the way out of a job's next request."""
+        """The properties of the job that select the egress for its next request."""
         if not (self.by_crawl or job.after_status):
             return ANY
         crawl = self.checks.crawl_of(job).name if self.by_crawl and job.crawl else ""
         return EgressChoice(crawl, job.after_status)
 
     def changes_after(self, job: UrlJob, outcome: Outcome, status: int) -> bool:
-        """Whether the attempt after this status takes another way than the one before did."""
+        """Whether the attempt after this status uses another egress than the last attempt."""
         url = outcome.final_url or job.next_url
         return self.rules.changes_after(url, self.choice(job), status)

@@ -1,11 +1,12 @@
 """
-The shares of crawls in a domain's slots, by the weights of crawls and tokens.
+Divide a domain's slots among crawls, by the weights of crawls and tokens.
 
-A line's slots are shared between the tokens that have requests in it, and those of a token
-between its crawls. What was started without a token counts as one more token. A crawl that has a
-bound of open hosts has no share in the lines of others (`aragog.crawl.politeness.open_hosts`).
+A line's slots are divided among the tokens that have requests in it, and a token's part among its
+crawls. Everything that was started without a token counts as one more token. A crawl that limits
+its open hosts only gets slots in the lines that are open for it
+(`aragog.crawl.politeness.open_hosts`).
 
-Safe to be killed at any point: what was not reported as sent only keeps its host open for longer.
+Safe to kill at any point: a host stays open longer if its sent requests were not reported.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ def costs_of(
     shares: Iterable[int], crawls: Crawls, weights: Mapping[str, float], interval_s: float = 0.0
 ) -> dict[int, int]:
     """
-    What a request of priority 5 adds to the virtual time of each share.
+    How much a request of priority 5 adds to the virtual time of each share.
 
     Args:
         shares: the numbers of the crawls in a line.
         crawls: their records.
-        weights: by token; 1 if it is not there.
-        interval_s: between two requests to the domain. A request of a crawl with a lower rate takes
-            the domain for longer, and costs more by as much.
+        weights: by token. A token that is missing has the weight 1.
+        interval_s: the interval between two requests to the domain. A request of a crawl with a
+            lower rate occupies the domain for longer and costs proportionally more.
     """
     by_token: defaultdict[str, dict[int, float]] = defaultdict(dict)
     longer: dict[int, float] = {}
@@ -58,7 +59,7 @@ def _interval_s(key: str, interval_us: Callable[[str], float]) -> float:
 
 
 def bounded(crawls: Crawls) -> dict[int, int]:
-    """The most open hosts of each crawl that has such a bound and sends URLs, by its number."""
+    """The limit of open hosts, by crawl number, for crawls that have one and send URLs."""
     return {
         record.number: record.max_open_hosts
         for record in crawls.records.values()
@@ -68,14 +69,14 @@ def bounded(crawls: Crawls) -> dict[int, int]:
 
 class LineShares:
     """
-    Who has which share of the lines that are checked now.
+    The shares of crawls in the lines that are being checked.
 
     Args:
-        lines: all lines; asked for places of crawls that have a bound of open hosts.
-        crawls: as they are now.
+        lines: all lines, which also know the open hosts of crawls that limit them.
+        crawls: the current crawls.
         weights: by token, see `costs_of`.
-        due: the lines.
-        interval_us: between two requests to a domain, by the key of its line.
+        due: the lines that are checked now.
+        interval_us: the interval between two requests to a domain, by the key of its line.
     """
 
     def __init__(
@@ -88,16 +89,16 @@ class LineShares:
     ) -> None:
         self._lines = lines
         self._open: dict[int, frozenset[str]] = {}
-        """By crawl with a bound, which of these lines are open for it."""
+        """The open ones among these lines, for each crawl that limits its open hosts."""
         self.costs: dict[str, dict[int, int]] = {
             key: costs_of(line.shares, crawls, weights, _interval_s(key, interval_us))
             for key, line in due.items()
             if len(line.shares) > 1
         }
         self.closed: set[str] = set()
-        """Lines of which a share is closed."""
+        """Lines with at least one closed share."""
         self.all_closed: set[str] = set()
-        """Lines of which every share is closed."""
+        """Lines whose shares are all closed."""
         bounds = bounded(crawls)
         for crawl, most in bounds.items():
             self._ask(crawl, most, due)
@@ -118,10 +119,10 @@ class LineShares:
 
     def report(self, sent: Mapping[str, Counter[int]], left: Mapping[str, frozenset[int]]) -> None:
         """
-        Report what was sent, so that hosts which had their turn give up their places.
+        Report which requests were sent, so that hosts which had their turn make room for others.
 
         Args:
-            sent: by line and crawl, how many requests got slots.
+            sent: how many requests got slots, by line and crawl.
             left: the shares of each line that still have requests.
         """
         for crawl, hosts in self._open.items():
@@ -134,6 +135,6 @@ class LineShares:
 
 
 def open_next(lines: Lines, crawls: Crawls) -> None:
-    """Open hosts that wait for a place, as far as places are free, and look at their lines."""
+    """Open as many waiting hosts as the limits allow, and check their lines."""
     for crawl, most in bounded(crawls).items():
         lines.look(lines.open_hosts.ask(crawl, most, ()).others, 0)

@@ -1,15 +1,14 @@
 """
-Follow links as far as the templates of their URLs have budgets (`aragog.crawl.traps`).
+Follow links within the budgets of their URL templates (`aragog.crawl.traps`).
 
-The budgets of a batch's hosts are read once; what its pages brought is noted, and the verdict
-about each link follows. Then the links are enqueued, and the budgets are written. If another
-process has changed them in the meantime, they are read again, and what this batch did is noted in
-them.
+For each batch, the budgets of its hosts are read once and updated with what its pages contained.
+Then each link gets its verdict, the links are enqueued, and the budgets are written. If another
+process has changed the budgets in the meantime, they are read again and updated with this batch.
 
-Safe to run twice and to kill at any point: a page is judged once, what was enqueued is coalesced,
-links are held before the page that named them has ended, and leave their list after they were
-enqueued. A batch that is lost between leaves links counted as under way; upkeep forgets them
-(`held_link_sweep`).
+Safe to run twice and to kill at any point. A page is judged once, and enqueued URLs are coalesced.
+Links are held before the page that contains them ends, and leave the held list only after they were
+enqueued. If a batch is lost in between, its links stay counted as in progress until upkeep removes
+them (`held_link_sweep`).
 """
 
 from __future__ import annotations
@@ -43,22 +42,25 @@ LinksByOptions = Mapping[EnqueueOptions, Iterable[str]]
 
 
 class ArrivedPage(NamedTuple):
-    """A page that came, and what it brought."""
+    """A page that has arrived, and what it contained."""
 
     url: str
-    """Its job's URL."""
+    """The URL of its job."""
     traits: PageTraits | None = None
-    """None: it brought no page."""
+    """None if the fetch returned no page."""
     links: Sequence[str] = ()
     is_failure: bool = False
-    """There is no such page."""
+    """True if the page does not exist."""
     is_stored: bool = False
-    """It was stored before, so its content counts as useful."""
+    """True if it was stored before. Its content then counts as useful."""
 
 
 @dataclass(slots=True)
 class Review:
-    """The links that may be followed after some pages arrived, and the state to write then."""
+    """
+    The links that may be followed after some pages arrived, and the state to write
+    afterwards.
+    """
 
     store: TrapStore
     links: HeldLinks
@@ -66,19 +68,19 @@ class Review:
     budgets: dict[str, StoredBudget]
     follow: dict[EnqueueOptions, list[str]] = field(default_factory=dict)
     moves: dict[str, dict[tuple[int, str], MovedLink]] = field(default_factory=dict)
-    """What becomes of links, by host, and by crawl and link."""
+    """The decision about each link, by host, then by crawl and URL."""
     useless: set[str] = field(default_factory=set)
-    """Pages that repeat the content of others; their links are not followed."""
+    """Pages that repeat the content of other pages. Their links are not followed."""
 
     def judge(self) -> None:
-        """Note what the pages brought."""
+        """Update the budgets with the content of the pages."""
         for page in self.pages:
             of = host(page.url)
             if of in self.budgets and not _note(self.budgets[of].budget, page):
                 self.useless.add(page.url)
 
     def offer(self, url: str, options: EnqueueOptions, decisions: Mapping[str, Any]) -> LinkVerdict:
-        """Follow a link, hold it, or leave it out."""
+        """Decide whether to follow a link, hold it, or drop it."""
         name = host(url)
         budget = self.budgets[name].budget
         is_new = not budget.was_followed(url)
@@ -94,12 +96,12 @@ class Review:
         return verdict
 
     def pass_over(self, url: str, options: EnqueueOptions) -> None:
-        """Leave out a link of a page that said what others say, unless it was named before."""
+        """Drop a link of a page with repeated content, unless another page has the link too."""
         if not self.budgets[host(url)].budget.was_followed(url):
             self.move(Move.LEAVE_OUT_UNHELD, url, options)
 
     def move(self, move: Move, url: str, options: EnqueueOptions) -> None:
-        """Note what becomes of a link."""
+        """Record the decision about a link."""
         wire = wire_of(options) if move is Move.HOLD else b""
         moved = MovedLink(move, options.crawl_number, url, wire)
         self.moves.setdefault(host(url), {})[moved.crawl, url] = moved
@@ -110,19 +112,19 @@ class Review:
         decisions: Mapping[str, Any],
         ended: Callable[[int], bool] = lambda _: False,
     ) -> list[HeldLink]:
-        """Offer links again that wait; returns those that wait still."""
+        """Reconsider held links. Returns the links that stay held."""
         waiting = []
         for link in sorted(held, key=_simplest_first):
             options = options_of(link.options)
             if ended(link.crawl):
                 self.move(Move.FORGET, link.url, options)
             elif self.offer(link.url, options, decisions) is LinkVerdict.HOLD:
-                del self.moves[host(link.url)][link.crawl, link.url]  # as it is
+                del self.moves[host(link.url)][link.crawl, link.url]  # unchanged
                 waiting.append(link)
         return waiting
 
     def settle(self) -> dict[str, Moved]:
-        """Write what became of links and the budgets, after the links were enqueued."""
+        """Write the decisions and the budgets, after the links were enqueued."""
         moved = {name: self.links.move(name, some.values()) for name, some in self.moves.items()}
         for name, change in moved.items():
             _note_moved(self.budgets[name].budget, change)
@@ -156,7 +158,7 @@ class LinkBudgets:
     counters: CounterSink
 
     def watched(self, urls: Iterable[str]) -> set[str]:
-        """The URLs whose hosts have budgets; none if Redis does not answer."""
+        """The URLs whose hosts have budgets. Empty if Redis does not answer."""
         by_host: dict[str, list[str]] = {}
         for url in urls:
             by_host.setdefault(host(url), []).append(url)
@@ -170,15 +172,15 @@ class LinkBudgets:
         enqueue: Callable[[EnqueueOptions, list[str]], int],
     ) -> int:
         """
-        Note what pages brought, and enqueue those of the links that may be followed; how many were.
+        Update budgets with the pages, and enqueue the links that may be followed. Returns how many.
 
         Args:
-            links: by the URL of the page that has them, and by how they are enqueued.
-            pages: that came.
-            enqueue: enqueues URLs and counts them.
+            links: by the URL of the page that contains them, then by enqueue options.
+            pages: the pages that have arrived.
+            enqueue: enqueues URLs and returns how many were new.
 
         Raises:
-            BrokerUnavailable: Redis does not answer; run it again.
+            BrokerUnavailable: Redis did not answer; run it again.
         """
         named = {host(u) for found in links.values() for urls in found.values() for u in urls}
         came = {host(page.url) for page in pages}
@@ -208,7 +210,7 @@ class LinkBudgets:
         before: Mapping[str, set[str]],
         enqueue: Callable[[EnqueueOptions, list[str]], int],
     ) -> int:
-        """Enqueue what a review follows, and write the rest; how many links were enqueued."""
+        """Enqueue the links of a review and write its decisions. Returns how many were enqueued."""
         count = sum(enqueue(options, urls) for options, urls in review.follow.items())
         closed = {
             name: closed_of(one.budget) - before[name] for name, one in review.budgets.items()
@@ -235,7 +237,7 @@ class LinkBudgets:
 
 
 def closed_of(budget: HostBudget) -> set[str]:
-    """The templates that are closed."""
+    """The closed templates."""
     return set(budget.closed())
 
 
@@ -245,7 +247,7 @@ def _note_moved(budget: HostBudget, moved: Moved) -> None:
 
 
 def _note(budget: HostBudget, page: ArrivedPage) -> bool:
-    """Note a page's content; False if earlier pages had the same."""
+    """Record a page's content. Returns False if earlier pages had the same content."""
     if page.is_stored:
         judge_stored(budget, page.url)
     elif page.traits is not None or page.is_failure:
@@ -256,18 +258,18 @@ def _note(budget: HostBudget, page: ArrivedPage) -> bool:
 
 
 def _simplest_first(link: HeldLink) -> tuple[int, int]:
-    """Shorter paths and fewer names first: they are tried before their combinations."""
+    """Sort key: short paths with few parameters first, before their combinations."""
     return link.url.count("&"), link.url.count("/")
 
 
 def wire_of(options: EnqueueOptions) -> bytes:
-    """How a link is enqueued, as JSON."""
+    """The enqueue options of a link, as JSON."""
     values = {name: getattr(options, name) for name in _OPTIONS}
     return orjson.dumps({name: value for name, value in values.items() if value})
 
 
 def options_of(wire: bytes) -> EnqueueOptions:
-    """How a held link is enqueued."""
+    """The enqueue options of a held link."""
     values = orjson.loads(wire)
     return EnqueueOptions(**{name: values[name] for name in _OPTIONS if name in values})
 
@@ -275,7 +277,7 @@ def options_of(wire: bytes) -> EnqueueOptions:
 def follow_all(
     links: Mapping[str, LinksByOptions], enqueue: Callable[[EnqueueOptions, list[str]], int]
 ) -> int:
-    """Enqueue all links without budgets; returns how many."""
+    """Enqueue all links, ignoring budgets. Returns how many."""
     merged: dict[EnqueueOptions, dict[str, None]] = {}
     for by_options in links.values():
         for options, urls in by_options.items():

@@ -1,18 +1,18 @@
 """
-What the rules for items name apart from links to content: pages that continue a listing, by
-`follow`, and files of items, by `files`.
+Follow what item rules point to besides content: the next pages of a listing (`follow`) and the
+files of items (`files`).
 
-The pages have the depth of the page that names them, so that the pages that they list are reached
-from each of them, and patterns that only accept content do not hold for them. Everything else that
-a link obeys they obey as well: the crawl's scope, nofollow, `exclude`, robots.txt.
+Listing pages get the depth of the page that links to them, so the pages that they list are reached
+from each of them. Patterns that only accept content do not apply to them. Everything else that
+applies to links applies here too: the crawl's scope, nofollow, `exclude`, and robots.txt.
 
-Files are jobs of the same crawl without depth, wherever they are: images are mostly on a host of
-their own. The rules of the crawl that leave URLs out hold for them, and `exclude`, nofollow and
-robots.txt. A page has at most `most_files` of them. They are fetched again with a page whose call
-refreshes, and not by the refresh schedule of the page, which brings only new ones.
+Files become jobs of the same crawl with depth 0, on any host, since images are often on a host of
+their own. The crawl's exclusion rules, `exclude`, nofollow and robots.txt apply to them. A page has
+at most `most_files` files. They are refetched together with their page if its call refreshes. The
+refresh schedule of the page only fetches new files.
 
 A listing has at most `MOST_PAGES` pages, counted along the way (`UrlJob.pages`). Safe to run twice:
-a call follows the continuation of a page once, and URLs that wait already are passed over.
+a call follows each page's continuation once, and URLs that already wait are skipped.
 """
 
 from __future__ import annotations
@@ -39,29 +39,29 @@ from aragog.urlstore.store import UrlStore
 from urlspelling import normalize
 
 MOST_PAGES = 10_000
-"""Pages of one listing."""
+"""How many pages of one listing are followed."""
 CONTINUED = ":continued"
-"""Ends the name under which a call records the pages whose continuation it followed."""
+"""Suffix of the name under which a call records the pages whose continuation it has followed."""
 
 EnqueueLinks = Callable[[EnqueueOptions, list[str]], int]
 
 
 class ListingPage(NamedTuple):
-    """A page and the URLs that continue it."""
+    """A page and the URLs of its next pages."""
 
     job: UrlJob
     url: str
-    """Where the page is, after redirects."""
+    """The page's URL after redirects."""
     continues: tuple[str, ...]
     nofollow: bool = False
-    """The page asks that none of its links is followed."""
+    """True if the page asks that none of its links be followed."""
     nofollow_links: Collection[str] = ()
     files: Collection[str] = ()
     """The URLs of the files of its items."""
 
 
 class _Chosen(NamedTuple):
-    """The URLs that are enqueued for a page."""
+    """The URLs to enqueue for a page."""
 
     job: UrlJob
     continues: list[str]
@@ -70,22 +70,22 @@ class _Chosen(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Listings:
-    """Follows listings."""
+    """Follows listings and files."""
 
     kinds: SiteKinds
     checks: CrawlChecks
     followed_pages: FollowedPages | None
     obey_nofollow: bool
     most_files: int = 100
-    """Files of one page."""
+    """How many files of one page are fetched."""
 
     def fields(self, url: str) -> list[str]:
-        """The fields of a page that may name its continuation or files; empty: none does."""
+        """The fields that may contain next pages or files of this URL. Empty if no rule applies."""
         kinds = self.kinds.of(url).items()
         return [field_of(name) for name, each in kinds if each.kind.follow or each.kind.files]
 
     def follow(self, pages: Iterable[ListingPage], enqueue: EnqueueLinks) -> int:
-        """How many URLs were enqueued."""
+        """Enqueue next pages and files. Returns how many URLs were enqueued."""
         chosen = {page.job.url: self._chosen(page) for page in pages}
         jobs = self._unfollowed([one.job for one in chosen.values() if one.continues or one.files])
         count = 0
@@ -100,7 +100,7 @@ class Listings:
     def follow_stored(
         self, pages: Iterable[tuple[UrlJob, Record]], store: UrlStore, enqueue: EnqueueLinks
     ) -> int:
-        """The same for stored pages, as the store has them; two multi-gets if any is a listing."""
+        """The same for stored pages. Takes two multi-gets if at least one page is a listing."""
         jobs = {r.canonical_url: job for job, r in pages if self.fields(r.canonical_url)}
         if self.followed_pages is None or not jobs:
             return 0
@@ -129,7 +129,10 @@ class Listings:
         )
 
     def _allowed(self, page: ListingPage) -> Callable[[str], bool]:
-        """Whether what a page names may be requested, by the page and by `exclude`."""
+        """
+        A test whether a URL on the page may be requested, by the page's own rules and
+        `exclude`.
+        """
         obey = self.obey_nofollow and not self.checks.crawl_of(page.job).nofollow
         if obey and page.nofollow:
             return lambda _: False
@@ -138,7 +141,7 @@ class Listings:
         return lambda url: url not in links and exclude.accepts(url)
 
     def _unfollowed(self, jobs: Sequence[UrlJob]) -> list[UrlJob]:
-        """The jobs whose call has not followed their page's continuation as deep yet."""
+        """The jobs whose call has not yet followed their page's continuation to this depth."""
         if self.followed_pages is None:
             return list(jobs)
         new = [job for job in jobs if not job.request_id]
@@ -169,7 +172,7 @@ def listing_page(
     nofollow: bool,
     nofollow_links: Collection[str],
 ) -> ListingPage:
-    """A page with what its fields name."""
+    """A page with the URLs in its fields."""
     found = [PageItems.read(value) for name, value in fields.items() if kind_in(name)]
     continues = dict.fromkeys(url for items in found for url in items.follow)
     files = dict.fromkeys(
@@ -179,7 +182,7 @@ def listing_page(
 
 
 def _spelled(url: str) -> str | None:
-    """A URL that a function returned may be in any spelling, or none."""
+    """The normalized form of a URL that a user's function returned, or None if it is invalid."""
     try:
         return normalize(url)
     except InvalidUrl:

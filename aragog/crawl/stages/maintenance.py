@@ -34,12 +34,15 @@ class MaintenanceStage:
     rewrite: FileRewrite
     spool: Spool
     waiting: spool_reclaim.Waiting | None
-    """The waiting jobs on the broker, where it can report them: on `pinlater://`."""
+    """The broker's waiting jobs, if the broker can report them (`pinlater://`)."""
     settings: Settings
     compacted_pages: int = 1000
-    """Pages whose links one compaction merges, which bounds its memory to about 30 MB."""
+    """How many pages one compaction merges. This limits its memory to about 30 MB."""
     most_compactions: int = 100
-    """Compactions of one run; a busy system needs one after the other. The next run continues."""
+    """
+    How many compactions one run does. A busy system always needs more; the next run
+    continues.
+    """
     crawl_log: CrawlLogWriter | None = None
     marks: RunMarks | None = None
     crawls: CrawlUpkeep | None = None
@@ -48,7 +51,7 @@ class MaintenanceStage:
     discovery: Discovery | None = None
 
     def write_crawl_log(self) -> None:
-        """Write the files of the crawl log that are due."""
+        """Write the crawl log files that are due."""
         if self.crawl_log:
             self.crawl_log.write_due()
 
@@ -56,17 +59,20 @@ class MaintenanceStage:
         """
         Compact the link journal into the posting lists of inlinks.
 
-        It ends when nothing is left that other processes are not compacting, after
-        `most_compactions`, or at once if `store.compactions` run already.
+        Stops when everything left is being compacted by other processes, or after
+        `most_compactions`. Returns immediately if `store.compactions` compactions are already
+        running.
         """
-        with suppress(StoreDamaged):  # logged when the file was set aside; the journal keeps all
+        with suppress(
+            StoreDamaged
+        ):  # already logged when the file was set aside; no journal is lost
             for _ in range(self.most_compactions):
                 report = self.store.maintenance.compact_links(self.compacted_pages)
                 if not (report.left and report.journal_rows):
                     break
 
     def upkeep_packs(self) -> None:
-        """Rewrite packs that are half dead, and those with bytes that must go."""
+        """Rewrite packs that are more than half dead, and packs with bytes that must be deleted."""
         report = self.store.maintenance.upkeep_packs()
         for problem in report.problems:
             log.error("%s; `aragog store repair` reports what it has lost", problem)
@@ -75,9 +81,9 @@ class MaintenanceStage:
 
     def sweep_in_flight(self) -> None:
         """
-        Drop entries of URLs whose messages were lost with a server, or whose crawls ended.
+        Remove in-flight entries whose messages were lost with a server or whose crawls ended.
 
-        And the marks of lost runs.
+        Also removes the marks of lost runs.
         """
         ended = self.crawls.registry.read().ended if self.crawls else ()
         swept = self.in_flight.sweep(ended)
@@ -89,31 +95,37 @@ class MaintenanceStage:
             log.info("%d entries of crawls that ended were removed", swept.cancelled)
 
     def sweep_crawls(self) -> None:
-        """End crawls whose time is over, and forget what can be about no URL anymore."""
+        """End crawls whose deadline has passed, and delete records that no URL needs anymore."""
         if self.crawls:
             self.crawls.run()
 
     def begin_crawls(self) -> None:
-        """Send notices of crawls that have ended or fail, and start the rounds that are due."""
+        """
+        Send notices of crawls that have ended or are failing, and start the rounds that
+        are due.
+        """
         if self.notices and self.rounds:
-            self.notices.run()  # first: a round that begins is not done anymore
+            self.notices.run()  # first: a crawl that starts a round no longer counts as done
             self.rounds.run()
 
     def sweep_held_links(self) -> None:
-        """Decide about links that wait for pages of their templates which do not come."""
+        """Decide about held links whose pages do not arrive."""
         if self.discovery:
             self.discovery.sweep_held()
 
     def share_takedowns(self) -> None:
-        """Copy the hosts, domains and URLs that were taken down to where producers look."""
+        """
+        Copy the hosts, domains and URLs that were taken down to where producers can
+        read them.
+        """
         self.blocks.replace(self.store.takedowns.listed())
 
     def rewrite_file(self) -> None:
-        """Rewrite Redis' append-only file if a takedown asked for it while another rewrite ran."""
+        """Rewrite Redis' append-only file if a takedown requested it during another rewrite."""
         self.rewrite.begin_requested()
 
     def sweep_spool(self) -> None:
-        """Free bodies that no message names."""
+        """Delete spooled bodies that no message refers to."""
         idle_s = self.settings.pipeline.spool_ttl_s
         freed = spool_reclaim.sweep(self.spool, self.waiting, idle_s=idle_s)
         if freed:

@@ -1,9 +1,10 @@
 """
-Pages that a 304 confirms: its header fields replace those of the stored response (RFC 9111, 4.3.4).
+Apply a 304 to a stored page: its headers replace those of the stored response (RFC 9111, 4.3.4).
 
-A site may withdraw a page for a purpose, name another canonical URL or shorten its freshness by a
-304 alone. If it changes a field that a decision is read from, the stored page is read again with
-the new fields, as if it had just been fetched; else the stored page stays as it is.
+With a 304 alone, a site can withdraw permission for a purpose, declare another canonical URL, or
+shorten the freshness of a page. If the 304 changes a header that a decision depends on, the stored
+page is analyzed again with the new headers, as if it had just been fetched. Otherwise the stored
+page does not change.
 """
 
 from __future__ import annotations
@@ -30,25 +31,25 @@ DECIDING = frozenset({
     "cache-control", "content-language",
 })  # fmt: skip
 """
-Fields for which a stored page is read again. `Expires` is not among them: most servers send another
-one each time. It counts for the next refresh, like every field of a 304.
+Headers that cause a stored page to be analyzed again. `Expires` is not included, because most
+servers send a new value each time. Like every header of a 304 it counts for the next refresh.
 """
 _NOT_REPLACED = frozenset({
     "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization",
     "proxy-authentication-info", "te", "trailer", "transfer-encoding", "upgrade",
     "content-length", "content-encoding", "content-type", "content-range",
 })  # fmt: skip
-"""Fields that describe the bytes of the stored response or a connection (RFC 9111, 3.1 and 3.2)."""
+"""Headers that describe the stored bytes or a connection (RFC 9111, 3.1 and 3.2)."""
 _OF_ONE_RESPONSE = frozenset({"age", "date"})
-"""A 304 without them was generated now: those of the stored response are too old."""
+"""If a 304 lacks these, it was generated now, so the stored values are too old."""
 
 
 def with_fields_of(stored: Headers, confirming: Headers) -> Headers:
     """
     The headers of a stored response after a 304 (RFC 9111, 3.2). Pure.
 
-    Every field of the 304 replaces all lines of that name, except those that describe the stored
-    bytes; what it does not have stays.
+    Every header of the 304 replaces all stored lines with that name, except headers that describe
+    the stored bytes. Headers that the 304 lacks stay.
     """
     own = {
         token.strip().lower()
@@ -65,26 +66,26 @@ def with_fields_of(stored: Headers, confirming: Headers) -> Headers:
 
 
 def decide_alike(one: Headers, other: Headers) -> bool:
-    """Whether two lists of headers have the same fields that decisions are read from. Pure."""
+    """Whether two lists of headers agree in every header that decisions depend on. Pure."""
     return _deciding(one) == _deciding(other)
 
 
 def _deciding(headers: Headers) -> list[tuple[str, str]]:
-    """Sorted by name; the order of the lines of one name counts."""
+    """The headers that decisions depend on, sorted by name. Equal names keep their order."""
     lines = [(name.lower(), value.strip()) for name, value in headers if name.lower() in DECIDING]
     return sorted(lines, key=lambda line: line[0])
 
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """What the 304s of a batch mean."""
+    """The results of a batch after its 304s were applied."""
 
     results: list[FetchResult]
-    """All results of the batch; of a page that is read again, the stored response with its body."""
+    """All results. A page that must be analyzed again has its stored response and body here."""
     bodies: dict[str, bytes] = field(default_factory=dict)
-    """The compressed bodies of the pages that are read again, by token."""
+    """The compressed bodies of pages that must be analyzed again, by token."""
     responses: dict[str, FetchRecord] = field(default_factory=dict)
-    """The 304 of each of them, by URL."""
+    """The 304 of each of these pages, by URL."""
     headers: dict[str, Headers] = field(default_factory=dict)
     """The headers of each stored response after its 304, by URL."""
 
@@ -96,15 +97,16 @@ class ConfirmedPages:
     store: UrlStore
     spool: BodyStore
     agent: str
-    """The name by which pages address this crawler."""
+    """The product token that robots.txt and meta tags use for this crawler."""
     drafts: Sequence[str] = ()
-    """Drafts whose statements about uses are read."""
+    """Draft standards whose statements about uses are read."""
 
     def of(self, results: Sequence[FetchResult]) -> Confirmed:
         """
-        The results with those pages that must be read again; one or two multi-gets for all 304s.
+        The results, including pages that must be analyzed again. One or two multi-gets for all
+        304s.
 
-        Safe to repeat: a body that was put into the spool before expires there.
+        Safe to repeat: a body that an earlier run put into the spool expires there.
 
         Raises:
             TransientError: Redis or the store did not answer.
@@ -120,7 +122,7 @@ class ConfirmedPages:
     def _applied(
         self, result: FetchResult, before: FetchRecord | None, confirmed: Confirmed
     ) -> FetchResult:
-        """The result of one 304 and, in `confirmed`, what else follows from it."""
+        """The result of one 304. Adds what follows from it to `confirmed`."""
         url = result.job.url
         if before is None or before.final_url != result.fetch.final_url:
             return self._stricter(result)
@@ -134,7 +136,7 @@ class ConfirmedPages:
         return again
 
     def _stored(self, urls: Sequence[str]) -> Mapping[str, FetchRecord]:
-        """The responses that brought the stored pages; none of those in a damaged file."""
+        """The fetch records of the stored pages, without those in a damaged file."""
         found: dict[str, FetchRecord] = {}
         if urls:
             damaged.apart(urls, lambda some: found.update(self.store.pages.responses(some)))
@@ -147,7 +149,7 @@ class ConfirmedPages:
         headers: Headers,
         bodies: dict[str, bytes],
     ) -> FetchResult | None:
-        """The stored response as if it came now, with its body; None if that cannot be read."""
+        """The stored response and body as if fetched now, or None if the body cannot be read."""
         try:
             content = self.store.content(result.job.url)
         except CorruptContent as error:
@@ -172,7 +174,7 @@ class ConfirmedPages:
         return replace(result, fetch=response, token=token, body_hash=digest)
 
     def _stricter(self, result: FetchResult) -> FetchResult:
-        """The 304 with the statements of its own headers, which are added to those of the page."""
+        """The 304, with the statements in its headers added to those of the page."""
         headers = result.fetch.headers
         said = [
             *of_headers(headers, self.drafts),

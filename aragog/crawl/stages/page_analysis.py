@@ -1,8 +1,9 @@
 """
-One fetched page analyzed: document, evidence, links, Rich Pin. Pure; one parse serves them all.
+Analyze one fetched page: document, evidence, links, Rich Pin. Pure. The page is parsed once for
+all.
 
-A part that fails leaves the others as they are: the page then has no links, or no fields, and says
-so in `PageAnalysis.problems`.
+If one part fails, the others still work. The page then lacks its links or its fields, and
+`PageAnalysis.problems` says why.
 """
 
 from __future__ import annotations
@@ -38,21 +39,21 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 FINGERPRINT = "page.fingerprint"
-"""The field with 64 bits of the main text (`richpins.fingerprint`)."""
+"""The field with a 64-bit fingerprint of the main text (`richpins.fingerprint`)."""
 
 FEED_TYPES = frozenset({"application/rss+xml", "application/atom+xml"})
 
 NO_EXTRACTORS: Mapping[str, Extractor] = {}
 
 TextFields = Callable[[Document], Mapping[str, bytes]]
-"""Returns the fields of a page's main text."""
+"""Returns the main-text fields of a page."""
 
 _CAUTIOUS = PageRobots(noindex=True, nofollow=True)
-"""The preferences of a page whose own statements could not be read."""
+"""The preferences used for a page whose own statements could not be read."""
 _RESERVED = tuple(UseStatement(p, "n", "its statements could not be read") for p in PURPOSES)
 _MAX_LOGGED = 1_000
 _logged: set[tuple[str, str]] = set()
-"""Each kind of failure is logged once a process: a template repeats it on a million pages."""
+"""Each kind of failure is logged once per process, since a template may repeat it on many pages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,24 +68,24 @@ class PageAnalysis:
     noindex: bool
     nofollow: bool
     preferences: tuple[UseStatement, ...] = ()
-    """The statements of its headers and elements about its uses."""
+    """What its headers and elements say about allowed uses."""
     unavailable_after_ms: int | None = None
-    """When it asks to be removed."""
+    """When the page asks to be removed."""
     complete: bool
-    """True for a page that was read to its end, without any problem; else fields may be missing."""
+    """True if the page was read to the end without a problem. If False, fields may be missing."""
     problems: tuple[str, ...] = ()
-    """Components whose analysis failed, each with the error."""
+    """The parts of the analysis that failed, each with the error."""
     text_sketch: str = ""
-    """The sketch by which its main text is compared; empty: the text is too short."""
+    """A sketch for comparing main texts. Empty if the text is too short."""
     feed: str | None = None
-    """The first feed that it links to, in its registered domain (`<link rel=alternate>`)."""
+    """The first feed it links to within its registered domain (`<link rel=alternate>`)."""
     traits: PageTraits | None = None
-    """The traits by which traps are recognized; None: not requested."""
+    """The traits used to recognize traps. None if they were not requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnalyzedFields:
-    """A page's fields, or none where they could not be read."""
+    """A page's fields. Fields that could not be read are missing."""
 
     fields: Mapping[str, bytes] = field(default_factory=dict)
     provenance: Mapping[str, str] = field(default_factory=dict)
@@ -104,12 +105,12 @@ def read_page(
     with_traits: bool = False,
 ) -> PageAnalysis:
     """
-    The reading of a body; broken markup, or a part that fails, gives less, never an error.
+    Analyze a body. Broken markup or a failing part gives a smaller result, never an error.
 
-    `agent` is the name by which a page may address this crawler (`named_agent`).
+    `agent` is the product token that a page may use to address this crawler (`named_agent`).
     """
     is_read = documents.is_read(result.fetch.content_type)
-    # JSON and feeds have facts alone, documents a title and a text; headers remain evidence.
+    # JSON and feeds only have facts; documents only a title and a text. Headers count for all.
     page = documents.parse(
         body, url=result.fetch.final_url, content_type=result.fetch.content_type, agent=agent
     )
@@ -151,7 +152,7 @@ def feed_of(page: Document) -> str | None:
     """
     The first feed that a page links to, if it is in the page's registered domain.
 
-    Further ones are mostly of comments, or the same in another format.
+    Other feeds usually contain comments, or the same entries in another format.
     """
     domain = registered_domain(page.url)
     for link in page.link_elements:
@@ -164,12 +165,12 @@ def feed_of(page: Document) -> str | None:
 
 
 def named_agent(settings: FetchSettings) -> str:
-    """The name by which pages and robots.txt address this crawler: its User-Agent's product."""
+    """The product token of the User-Agent, which pages and robots.txt use for this crawler."""
     return product_token(settings.user_agent) or "aragog"
 
 
 class _Parts:
-    """Runs the parts of an analysis, each on its own."""
+    """Runs each part of an analysis and survives its failure."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -188,7 +189,7 @@ class _Parts:
             return otherwise
 
     def sketch(self, page: Document) -> str:
-        """The sketch by which the page's text is compared; computed once."""
+        """The sketch for comparing the page's text. Computed once."""
         if self._sketch is None:
             self._sketch = self.get("text sketch", lambda: compared_text.sketch(page), "")
         return self._sketch
@@ -196,7 +197,7 @@ class _Parts:
     def fields(
         self, page: Document, extractors: Mapping[str, Extractor], texts: TextFields | None
     ) -> AnalyzedFields:
-        """The fields of the Rich Pin, each extractor and the main text; one may fail alone."""
+        """The fields of the Rich Pin, of each extractor and of the main text, run independently."""
         pin = self.get("rich pin", lambda: extraction.extract_from(page), None)
         if pin is None:
             return AnalyzedFields()
@@ -236,12 +237,12 @@ def fields_of(
     extractors: Mapping[str, Extractor] = NO_EXTRACTORS,
     texts: TextFields | None = None,
 ) -> AnalyzedFields:
-    """Read only a page's fields. A part that fails is logged, and its fields are missing."""
+    """Read only the fields of a page. If a part fails, it is logged and its fields are missing."""
     return _Parts(page.url).fields(page, extractors, texts)
 
 
 def text_fields(settings: PipelineSettings) -> TextFields | None:
-    """The extractor of the main texts that are stored; None: none are."""
+    """The extractor for main texts that the settings ask to store, or None."""
     if not settings.store_text:
         return None
     finder = main_text.load(settings.text_finder)
@@ -256,7 +257,7 @@ def _pin_fields(pin: RichPin) -> AnalyzedFields:
 def _with(
     before: AnalyzedFields, name: str, extractor: Extractor, page: ExtractorPage
 ) -> AnalyzedFields:
-    """The fields with those of an extractor."""
+    """The fields, with those of one extractor added."""
     extracted = extractor(page)
     if extracted is None:
         return before
@@ -273,7 +274,7 @@ def _with(
 def _statements(
     page: Document, result: FetchResult, agent: str, drafts: Collection[str]
 ) -> tuple[UseStatement, ...]:
-    """The statements of the response and the page about its uses."""
+    """What the response and the page say about allowed uses."""
     headers = result.fetch.headers
     metas = [(name, meta.get("content") or "") for meta in page.metas if (name := meta.get("name"))]
     links = [
@@ -302,7 +303,7 @@ def _evidence(page: Document, result: FetchResult) -> Evidence:
 
 
 def _evidence_of_fetch(result: FetchResult) -> Evidence:
-    """The evidence of the fetch, without that of the body."""
+    """The evidence from the fetch alone, without the body."""
     return Evidence(
         url=result.job.url,
         final_url=result.fetch.final_url,
@@ -312,12 +313,12 @@ def _evidence_of_fetch(result: FetchResult) -> Evidence:
 
 
 def redirects_of(result: FetchResult) -> tuple[Redirect, ...]:
-    """The hops as evidence."""
+    """The redirects as evidence."""
     return tuple(Redirect(hop.url, hop.target, hop.permanent) for hop in result.fetch.hops)
 
 
 def candidates(facts: Evidence) -> set[str]:
-    """The other URLs whose stored results matter for the decision."""
+    """Other URLs whose stored results the decision depends on."""
     named = {*facts.link_header, *facts.link_canonical, facts.final_url}
     named |= {facts.og_url} if facts.og_url else set()
     named |= {facts.meta_refresh[1]} if facts.meta_refresh else set()
@@ -328,9 +329,9 @@ def known_chains(
     urls: Iterable[str], known: Callable[[Sequence[str]], Mapping[str, KnownPage]]
 ) -> dict[str, KnownPage]:
     """
-    What `known` reports of these URLs, and of the URLs that they are known to lead to.
+    What `known` returns for these URLs and for the URLs that they lead to.
 
-    One read, and one more for each step of the longest chain.
+    Takes one read, plus one for each step of the longest chain.
     """
     pages: dict[str, KnownPage] = {}
     missing = set(urls)
@@ -345,6 +346,6 @@ def known_chains(
 
 
 def decided(facts: Evidence, pages: Mapping[str, KnownPage]) -> Decision:
-    """The canonical URL, with what the store knows of the candidates and where they lead."""
+    """Decide the canonical URL, using the stored data of the candidates and of their targets."""
     stored = {url: page for url, page in pages.items() if url != facts.url}
     return canonical.decide(replace(facts, known=stored))

@@ -1,17 +1,17 @@
 """
-Limits for the analysis of one page, and marks of batches whose analysis began.
+Limit the CPU time and memory for analyzing one page, and mark batches whose analysis has started.
 
-The parsers are bounded (`aragog.pages`); the limits of CPU time and memory, which the kernel
-enforces, are the last line of defense around them. CPU time beyond the limit raises
-`PageTooExpensive` where Python code runs; a parser that stays in C is killed by the kernel at twice
-the limit, and its process with it. Memory beyond the limit raises MemoryError, or the parser
-crashes. Limits hold only in a process that may die alone, such as a child of Celery's prefork pool:
-call `make_expendable` there once. Elsewhere `limited` does nothing.
+The parsers have bounds of their own (`aragog.pages`). The limits here are the last line of defense,
+and the kernel enforces them. If a page takes too much CPU time, Python code gets a
+`PageTooExpensive`. A parser that stays in C code is killed with its process at twice the limit. Too
+much memory raises MemoryError or crashes the parser. The limits only apply in a process that may be
+killed alone, such as a child of Celery's prefork pool, which must call `make_expendable` once.
+Elsewhere `limited` has no effect.
 
-A mark finds the page whose process was killed. It is a lease in Redis under the batch's body
-tokens, acquired before the first page is read and released when the run ends, however it ends; only
-the loss of the process leaves it, and the fence of the next run is one higher. Marks
-expire after `pipeline.spool_ttl_s`.
+A mark finds the page that killed its process. It is a lease in Redis, named after the batch's body
+tokens. The lease is acquired before the first page is read and released when the run ends in any
+way. Only the death of the process leaves it behind, and the next run then gets a higher fence.
+Marks expire after `pipeline.spool_ttl_s`.
 """
 
 from __future__ import annotations
@@ -27,31 +27,34 @@ import redis
 from aragog.crawl.shared_redis.leases import Leases
 
 _ALWAYS_S = 1e9
-"""More seconds than any lease has left: each run takes over."""
+"""Longer than any lease has left, so each run takes over the lease."""
 MAX_RUNS_LOST = 2
-"""How many runs of a page on its own may be lost: a restart may cost one, hardly two."""
+"""How often a page may be lost on its own. A restart can explain one loss, but hardly two."""
 
 
 class RunMarks:
-    """The marks. Best effort: where Redis does not answer or is full, no run counts as lost."""
+    """Marks of started runs. Best effort: if Redis fails or is full, no run counts as lost."""
 
     def __init__(self, client: redis.Redis, *, prefix: str, ttl_s: float) -> None:
         self._leases = Leases(client, f"{prefix}runs", ttl_s, patience_s=0, fenced=True)
 
     def begin(self, tokens: Sequence[str]) -> int:
-        """Mark a run of the batch; how many earlier ones never ended, at most 8. One round trip."""
+        """
+        Mark that a run starts. Returns how many earlier runs never ended (up to 8). One
+        round trip.
+        """
         with suppress(redis.RedisError):
             (fence,) = self._leases.acquire([_name(tokens)], renewed_s=_ALWAYS_S)
             return fence - 1
         return 0
 
     def end(self, tokens: Sequence[str]) -> None:
-        """The run is over. Doing it twice is harmless."""
+        """Remove the mark of a finished run. Safe to repeat."""
         with suppress(redis.RedisError):
             self._leases.release([_name(tokens)])
 
     def sweep(self) -> int:
-        """Drop the marks that have expired; returns how many."""
+        """Delete expired marks. Returns how many."""
         with suppress(redis.RedisError):
             return self._leases.sweep()
         return 0
@@ -62,23 +65,26 @@ def _name(tokens: Sequence[str]) -> str:
 
 
 KILLED_AT = 2.0
-"""Times the limit: when the kernel kills a process that has stayed in C code since."""
+"""The kernel kills a process that stays in C code at this multiple of the limit."""
 _REPEATED_S = 0.5
 _STATM = "/proc/self/statm"
 _STATM_BYTES = 200
 _DATA_PAGES = 5
 _PAGE_BYTES = resource.getpagesize()
 _armed: dict[str, float] = {}
-"""`here` is set in an expendable process, `limit_s` while a page is analyzed."""
+"""`here` is set in an expendable process; `limit_s` is set while a page is analyzed."""
 _statm_of: dict[int, int] = {}
-"""The open file of this process's sizes, by process id: it shows the process that opened it."""
+"""
+The open `statm` file by process id. A file shows the process that opened it, not a fork
+of it.
+"""
 
 
 class PageTooExpensive(BaseException):
     """
-    The page took more CPU time than one page may.
+    The page took more CPU time than allowed.
 
-    No `Exception`: code that survives the failure of a part must not survive this.
+    Not a subclass of `Exception`, so that code that handles failing parts does not catch it.
     """
 
     def __init__(self, reason: str) -> None:
@@ -87,7 +93,7 @@ class PageTooExpensive(BaseException):
 
 
 def make_expendable(**_: object) -> None:
-    """Let this process be killed by a page. Call it from the main thread."""
+    """Allow a page to kill this process. Call it from the main thread."""
     signal.signal(signal.SIGPROF, _stop)
     signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
     _armed["here"] = 1
@@ -101,11 +107,11 @@ def _stop(*_: object) -> None:
 @contextmanager
 def limited(max_cpu_s: float, max_memory_bytes: int) -> Iterator[None]:
     """
-    Run the block within both limits; costs 15 µs.
+    Run the block within both limits. Costs 15 µs.
 
     Raises:
-        PageTooExpensive: the block took more CPU time.
-        MemoryError: it took more memory.
+        PageTooExpensive: the block took too much CPU time.
+        MemoryError: the block took too much memory.
     """
     if "here" not in _armed:
         yield
@@ -122,7 +128,7 @@ def limited(max_cpu_s: float, max_memory_bytes: int) -> Iterator[None]:
     finally:
         try:
             _armed.pop("limit_s", None)
-        finally:  # if the handler raised just before, it will not again
+        finally:  # also if the handler has just raised; it cannot raise again
             _disarm(soft, hard)
 
 
@@ -134,7 +140,7 @@ def _disarm(soft: int, hard: int) -> None:
 
 
 def _data_bytes(more: int, hard: int) -> int | None:
-    """The process's data size now plus `more`; None where the system does not report it."""
+    """The current data size plus `more`. None if the system does not report the size."""
     try:
         pages = int(os.pread(_statm(), _STATM_BYTES, 0).split()[_DATA_PAGES])
     except (OSError, ValueError, IndexError):
@@ -144,7 +150,7 @@ def _data_bytes(more: int, hard: int) -> int | None:
 
 
 def _statm() -> int:
-    """Return the open file: opening it for each page takes longer than reading it."""
+    """The open file. Opening it for each page would take longer than reading it."""
     pid = os.getpid()
     if pid not in _statm_of:
         while _statm_of:

@@ -1,9 +1,9 @@
 """
-The pages of a batch read within their limits; a page that kills its process is found afterwards.
+Read the pages of a batch within their limits, and find pages that killed their process.
 
-A page may kill the process that reads it: by a crash in a parser's C code, or because the kernel
-enforced the limits of the page. The broker then delivers the batch again, and its mark
-(`page_limits.RunMarks`) shows that a run was lost.
+A page may kill the process that reads it, by a crash in a parser's C code or because the kernel
+enforced a limit. The broker then redelivers the batch, and its mark (`page_limits.RunMarks`) shows
+that a run was lost.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ class SourceReading(NamedTuple):
     kind: str = SITEMAP
     """`sitemap` or `feed`."""
     brought: float = 0.0
-    """How many refreshes it asks for, each as far as its host is trusted."""
+    """How many refreshes it requests, weighted by the trust in each host."""
 
 
 class SitemapReader(Protocol):
-    """Takes what a sitemap lists (`aragog.crawl.stages.sitemap_reading`)."""
+    """Reads the entries of a sitemap (`aragog.crawl.stages.sitemap_reading`)."""
 
     def sitemap(self, result: FetchResult, body: bytes) -> SourceReading:
-        """The result. Raises `PageTooExpensive`, `MemoryError`."""
+        """What was read. Raises `PageTooExpensive` or `MemoryError`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """A batch's pages by URL: their analyses, or the reason why they failed."""
+    """The pages of a batch by URL: the analysis of each, or why it failed."""
 
     analyses: dict[str, PageAnalysis] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
@@ -63,34 +63,34 @@ class Readings:
 
 @dataclass(frozen=True, slots=True)
 class PageReader:
-    """Reads pages and sitemaps, each within the limits of a page."""
+    """Reads pages and sitemaps, each within the limits for one page."""
 
     sitemaps: SitemapReader
     counters: CounterSink
     limits: PipelineSettings
     agent: str
-    """The name by which pages address this crawler."""
+    """The product token that pages use for this crawler."""
     rules: Rules = field(default_factory=dict)
-    """Rules for the fields of single sites."""
+    """Field rules for particular sites."""
     drafts: Collection[str] = ()
-    """Drafts whose statements about uses are read."""
+    """Draft standards whose statements about uses are read."""
     spans: StageSpans = UNTRACED
-    """Those of the traced pages."""
+    """The tracing spans of the pages."""
     watched: Collection[str] = ()
-    """URLs of whose pages the traits are read, too."""
+    """URLs whose pages are also read for trap traits."""
     page_types: Collection[str] = ("*/*",)
-    """Content types of pages: a file of one of them is read as a page."""
+    """Content types of pages. A file with one of them is read as a page."""
 
     def read(
         self, results: Sequence[FetchResult], bodies: Mapping[str, bytes], *, hopeless: bool
     ) -> Readings:
         """
-        The analyses of all results that have a body; no page ever takes the others along.
+        Analyze all results that have a body. A page that fails does not affect the others.
 
         Args:
-            results: of one batch.
-            bodies: compressed, by token.
-            hopeless: earlier runs were lost; nothing is read.
+            results: the results of one batch.
+            bodies: compressed bodies, by token.
+            hopeless: True if earlier runs were lost. Then nothing is read.
 
         Raises:
             TransientError: Redis or the store did not answer; the batch runs again.

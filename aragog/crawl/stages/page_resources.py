@@ -1,11 +1,10 @@
 """
-The requests of a page that is rendered: each is allowed, filtered and limited like any other.
+Send the requests of a page that is being rendered, with the same checks and limits as all others.
 
-A URL that a script requests passes the checks of every URL: takedowns, blocked hosts, the SSRF
-filter, robots.txt and a slot of its domain. No credentials are sent, because the script chooses the
-URL. A slot that is more than `SLOT_WITHIN_MS` away may come after the page's time. The request
-then takes the domain's next permit, ahead of the reserved slots. The domain is thus never asked
-faster.
+A URL that a script requests must pass takedowns, blocked hosts, the SSRF filter, robots.txt and a
+slot of its domain. No credentials are sent, because the script chooses the URL. If the next slot is
+more than `SLOT_WITHIN_MS` away, it may come too late for the page. The request then takes the
+domain's next permit, ahead of reserved slots, so the domain still does not get requests any faster.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ from aragog.runtime.clock import Clock
 from urlspelling import normalize
 from urlspelling.domain import origin
 
-# While another process fetches an origin's rules.
+# How long to wait while another process fetches the rules of an origin.
 ASK_AGAIN_S = 0.25
-# A slot further away than this is not reserved: the request passes the others instead.
+# A slot further away is not reserved; the request overtakes the others instead.
 SLOT_WITHIN_MS = 4_000
 TOO_LATE = "the page's time is over before its slot"
 NO_RULES = "its robots.txt is not known yet"
@@ -50,18 +49,18 @@ class ResourceFetcher(Protocol):
     def fetch(
         self, url: str, *, gate: Gate, headers: Mapping[str, str], egress: EgressChoice = ANY
     ) -> Outcome:
-        """The outcome; blocks for one fetch deadline at most."""
+        """The outcome. Blocks for at most one fetch deadline."""
 
 
 class ResourceGate(PoliteGate):
     """
-    The gate of such a request: waits for slots and permits while the page's time lasts.
+    The gate for a script's request. Waits for slots and permits within the page's time.
 
     Args:
-        rules: redirect targets are checked against them.
-        slot: of the first request.
-        left_ms: how much is left of the page's time.
-        purposes: what the crawl of the page is for; None: what the settings say.
+        rules: checks redirect targets.
+        slot: the slot of the first request.
+        left_ms: returns how much of the page's time is left.
+        purposes: the purposes of the page's crawl. None means those in the settings.
     """
 
     def __init__(
@@ -75,7 +74,10 @@ class ResourceGate(PoliteGate):
         self._left_ms = left_ms
 
     def acquire_permit(self, url: str) -> Later | None:  # noqa: ARG002 - the port's signature
-        """None: send now. Later: the page's time is over, or an operator stopped the domain."""
+        """
+        None to send now. `Later` if the page's time is over or an operator stopped the
+        domain.
+        """
         while not self._limiter.acquire_permit(self._slot):
             slot = self._slot
             if self._left_ms() <= 0 or self._limiter.closed(slot.key):
@@ -94,7 +96,7 @@ class ResourceGate(PoliteGate):
 
 
 def near_slot(limiter: Limiter, request: SlotRequest, left_ms: float) -> Slot | None:
-    """A slot within `left_ms`, ahead of the domain's backlog if need be, or None."""
+    """A slot within `left_ms`, ahead of the domain's backlog if necessary, or None."""
     within_ms = int(max(0, min(left_ms, SLOT_WITHIN_MS)))
     slot = limiter.reserve([replace(request, within_ms=within_ms)])[0]
     if isinstance(slot, Slot):
@@ -102,7 +104,7 @@ def near_slot(limiter: Limiter, request: SlotRequest, left_ms: float) -> Slot | 
     if limiter.closed(request.key):
         return None
     ahead = limiter.ahead(request)
-    # A domain with intervals this short has slots alone, and no permits.
+    # A domain with such a short interval only has slots, no permits.
     return ahead if NO_PERMIT_US < ahead.interval_us <= left_ms * 1000 else None
 
 
@@ -113,13 +115,13 @@ class PageResources:
     access: Access
     fetcher: ResourceFetcher
     learn_rules: Callable[[str], None]
-    """Fetches the robots.txt of an origin whose rules are not known, where it may be fetched."""
+    """Fetches the robots.txt of an origin whose rules are unknown, if that is allowed."""
     clock: Clock
     egress: JobEgress = field(default_factory=JobEgress)
 
     def fetch(self, request: ResourceRequest) -> Resource | str:
         """
-        The response, or the reason why it was not requested.
+        The response, or the reason why the URL was not requested.
 
         Raises:
             AragogError: our own infrastructure failed.
@@ -136,7 +138,7 @@ class PageResources:
         return self._fetched(job, allowed, request)
 
     def _allowed(self, job: UrlJob, until_s: float) -> SlotRequest | str:
-        """The request to the limiter, or why the URL gets no request."""
+        """The request for a slot, or the reason why the URL is not requested."""
         requested_rules = False
         while True:
             vetted = self.access.vet([job])
@@ -178,7 +180,7 @@ class PageResources:
 
 
 def _resource(outcome: Outcome) -> Resource | str:
-    """The response that the page gets for an outcome: a body, a status alone, or nothing. Pure."""
+    """What the page receives for an outcome: a body, only a status, or nothing. Pure."""
     if isinstance(outcome, Fetched):
         if outcome.truncated:
             return outcome.truncated_why or "it is truncated"

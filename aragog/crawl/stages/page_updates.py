@@ -1,11 +1,12 @@
 """
-Page updates: built from the analysis of a page, and stored in the spool until they are written.
+Page updates: built from the analysis of a page, and kept in the spool until they are written.
 
-The blob is a line of JSON, then the compressed links of each page, as the store keeps them. Bodies
-stay in the spool under tokens of their own.
+A blob is a line of JSON, followed by the compressed links of each page in the store's own format.
+Bodies stay in the spool under their own tokens.
 
-An update also says how long the response stays fresh, by its headers (RFC 9111, section 4.2). What
-servers write there is often wrong, so it is no more than a hint: what cannot be read says nothing.
+An update also says how long the response stays fresh according to its headers (RFC 9111, section
+4.2). Servers often send wrong values, so this is only a hint, and values that cannot be read are
+ignored.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from richpins.links import Link
 from urlspelling.canonical import Decision
 from zengraph.links import PackedLinks
 
-# Of the page that is stored, not of a fetch that brought none.
+# Describes the stored page, not a fetch that returned none.
 _SAME_IN_FACTS = (
     "status", "reason", "fetched_at_ms", "address", "content_type", "final_url", "attempts",
     "crawler_price", "rendering", "robots_preferences", "page_preferences", "cause",
@@ -57,7 +58,7 @@ class PageUpdate:
     write: PageWrite
     """The write to the store, without the content."""
     token: str | None = None
-    """The token of the body in the spool; None if no body is kept."""
+    """The token of the body in the spool, or None if no body is kept."""
     length_bytes: int = 0
     meta: Mapping[str, str] = field(default_factory=dict)
 
@@ -65,7 +66,7 @@ class PageUpdate:
 def page_write(
     result: FetchResult, reading: PageAnalysis, decision: Decision, settings: Settings
 ) -> PageUpdate:
-    """The update of a page that was analyzed."""
+    """The update for a page that was analyzed."""
     fetch = replace(result.fetch, page_preferences=packed(reading.preferences))
     keep = not (reading.noindex and settings.politeness.obey_noindex)
     write = PageWrite(
@@ -106,13 +107,13 @@ def page_write(
 
 
 def _of_file(result: FetchResult, settings: Settings) -> dict[str, Any]:
-    """The fields that are stored for a file of an item, and not for pages."""
+    """The fields stored for a file of an item but not for pages."""
     file = is_file(result, settings.fetch.content_types)
     return {FILE: 1, SHA256: result.body_hash} if file else {}
 
 
 def _kept_for(job: UrlJob) -> dict[str, str]:
-    """The crawl that a page is kept for, if it is another one than that of the settings."""
+    """The crawl that a page is kept for, if it differs from the one in the settings."""
     return {} if job.purposes is None else {KEPT_FOR: crawl_name(job.purposes)}
 
 
@@ -125,7 +126,7 @@ def _expiry(reading: PageAnalysis, settings: Settings) -> dict[str, int]:
 def reserved(
     result: FetchResult, reading: PageAnalysis, settings: PreferencesSettings
 ) -> str | None:
-    """Why a page that was read must not be kept; None: nothing speaks against it."""
+    """Why an analyzed page must not be kept, or None if it may be kept."""
     purposes = result.job.purposes_or(settings.purposes)
     if said := refused_purpose(reading.preferences, purposes):
         return f"not for {said.purpose}: {said.where}"
@@ -142,7 +143,7 @@ def _is_expired(result: FetchResult, reading: PageAnalysis, settings: Preference
 def reserved_write(
     result: FetchResult, reading: PageAnalysis, reason: str, settings: Settings
 ) -> PageUpdate:
-    """The update after a page that must not be kept; what is stored of it is deleted."""
+    """The update for a page that must not be kept. It deletes what is stored of the page."""
     fetch = replace(
         result.fetch,
         outcome=OutcomeKind.RESERVED,
@@ -155,7 +156,7 @@ def reserved_write(
 
 
 def _withdrawal(result: FetchResult, settings: PreferencesSettings) -> str | None:
-    """Why a page that is stored must not be kept after a fetch without a page; None: it may."""
+    """Why a stored page must be deleted after a fetch without a page, or None."""
     if result.job.sitemap:
         return None
     texts = (result.fetch.robots_preferences, result.fetch.page_preferences)
@@ -163,7 +164,7 @@ def _withdrawal(result: FetchResult, settings: PreferencesSettings) -> str | Non
 
 
 def confirmed_write(update: PageUpdate, confirmation: FetchRecord) -> PageUpdate:
-    """The update of a stored page that was read again, because a 304 changed its headers."""
+    """The update for a stored page that was analyzed again because a 304 changed its headers."""
     write = update.write
     page_facts = {
         **write.facts, "outcome": confirmation.outcome.value, "status": confirmation.status,
@@ -184,8 +185,8 @@ def failure_write(
     """
     The update after a fetch without a page, or with a page that could not be analyzed.
 
-    `headers` are those of the stored response after a 304; None: those of this one. `source` is
-    what a sitemap or feed came to.
+    `headers` are the headers of the stored response after a 304. None means those of this response.
+    `source` is the result of reading a sitemap or feed.
     """
     fetch = result.fetch if headers is None else replace(result.fetch, headers=headers)
     seen = seen_of(replace(result, fetch=fetch), settings)
@@ -220,7 +221,7 @@ def failure_write(
 
 
 def _validators(fetch: FetchRecord) -> dict[str, str]:
-    """The validators for the next reading of a sitemap or feed; "" if the response lacks one."""
+    """Validators for reading a sitemap or feed again. Empty strings if the response lacks them."""
     headers = {name.lower(): value for name, value in reversed(fetch.headers)}
     return {
         "final_url": fetch.final_url,
@@ -244,13 +245,13 @@ def facts(record: FetchRecord) -> dict[str, Any]:
         results |= {
             n: headers.get(h) for n, h in (("etag", "etag"), ("last_modified", "last-modified"))
         }
-    if record.outcome is OutcomeKind.FETCHED:  # its facts replace all others: nothing is said by ""
+    if record.outcome is OutcomeKind.FETCHED:  # replaces all earlier facts; "" deletes a fact
         results = {name: None if value == "" else value for name, value in results.items()}
     return {name: value for name, value in results.items() if value is not None}
 
 
 def _where_it_ended(fetch: FetchRecord) -> dict[str, str]:
-    """The last URL of a fetch without a page, if a redirect led to it."""
+    """The final URL of a fetch without a page, if it was redirected."""
     is_other = fetch.outcome is not OutcomeKind.NOT_MODIFIED and fetch.final_url != fetch.url
     return {"attempted_url": fetch.final_url} if is_other and fetch.final_url else {}
 
@@ -270,7 +271,7 @@ _REL = {
 
 
 def _meta(record: FetchRecord) -> dict[str, str]:
-    """The metadata of the body: enough to serve it. The headers are in the report."""
+    """The metadata needed to serve the body. The headers are in the report."""
     return {
         "url": record.final_url,
         "status": str(record.status),
@@ -280,15 +281,15 @@ def _meta(record: FetchRecord) -> dict[str, str]:
 
 
 def seen_of(result: FetchResult, settings: Settings, *, page_type: str | None = None) -> Seen:
-    """The observation of a fetch that the refresh schedule uses."""
+    """What the refresh schedule needs to know about a fetch."""
     fetch = result.fetch
     headers = {name.lower(): value for name, value in reversed(fetch.headers)}
-    # A list in several lines means the same as in one (RFC 9110 section 5.3); nginx sends two.
+    # A list in several lines is the same as in one line (RFC 9110, section 5.3); nginx sends two.
     control = [value for name, value in fetch.headers if name.lower() == "cache-control"]
     headers["cache-control"] = ", ".join(control)
     expiry_ms = None
     if fetch.outcome is OutcomeKind.REFUSED:
-        # The same rules would refuse it again; newer ones are known by then.
+        # The same rules would refuse it again, and newer rules will be known by then.
         expiry_ms = fetch.fetched_at_ms + int(settings.politeness.robots_fresh_s * 1000)
     return Seen(
         outcome=fetch.outcome.value,
@@ -302,7 +303,7 @@ def seen_of(result: FetchResult, settings: Settings, *, page_type: str | None = 
 
 
 def to_blob(planned: Sequence[PageUpdate]) -> bytes:
-    """The writes of a batch for the spool."""
+    """Serialize the writes of a batch for the spool."""
     packed = [PackedLinks.of(update.write.links or ()) for update in planned]
     head = [_wire(update, links) for update, links in zip(planned, packed, strict=True)]
     return b"".join([orjson.dumps(head), b"\n", *(links.compressed for links in packed)])
@@ -310,10 +311,10 @@ def to_blob(planned: Sequence[PageUpdate]) -> bytes:
 
 def from_blob(blob: bytes) -> list[PageUpdate]:
     """
-    The writes again.
+    The writes in a blob from the spool.
 
     Raises:
-        InvalidMessage: written by a version that this code cannot read.
+        InvalidMessage: a version that this code cannot read wrote the blob.
     """
     stream = BytesIO(blob)
     try:
@@ -323,7 +324,7 @@ def from_blob(blob: bytes) -> list[PageUpdate]:
 
 
 def with_body(planned: PageUpdate, body: bytes | None) -> PageWrite:
-    """The write with its body, as it came out of the spool."""
+    """The write with its body from the spool."""
     if body is None:
         return planned.write
     seen = planned.write.seen
@@ -364,12 +365,12 @@ def _wire(planned: PageUpdate, links: PackedLinks) -> dict[str, Any]:
 
 
 def _likeness_fact(likeness: Likeness | None) -> dict[str, str]:
-    """The likeness among the facts, where versions that do not know it accept it."""
+    """The likeness as a fact, where versions that do not know it accept it."""
     return {_LIKENESS: f"{likeness.body} {likeness.text}"} if likeness else {}
 
 
 def _likeness(facts: dict[str, Any]) -> Likeness | None:
-    """Take the likeness out of the facts; None: another version wrote them."""
+    """Remove the likeness from the facts. None if another version wrote them."""
     text = facts.pop(_LIKENESS, None)
     if not isinstance(text, str):
         return None
@@ -378,7 +379,7 @@ def _likeness(facts: dict[str, Any]) -> Likeness | None:
 
 
 def _planned(wire: dict[str, Any], stream: BytesIO) -> PageUpdate:
-    """The update; its links are next in the stream. Fields of later versions are ignored."""
+    """Read an update, with its links from the stream. Ignores fields of later versions."""
     wire = {name: value for name, value in wire.items() if name in _ON_WIRE}
     likeness = _likeness(wire["facts"])
     token, length, meta = wire.pop("body")

@@ -1,9 +1,9 @@
 """
-The way to a domain: robots rules first, then a slot. Each URL that is fetched has its own gate.
+The gate in front of a domain: robots rules first, then a slot. Each fetched URL has its own gate.
 
 The fetcher calls the methods of `Gate` (aragog.crawl.fetcher.gate): `admit` for every redirect
 target, `acquire_permit` on the open connection just before a request is written, `release_permit`
-right after, `busy` when a 429 or 503 arrives.
+right after, and `busy` when a 429 or 503 arrives.
 """
 
 from __future__ import annotations
@@ -27,34 +27,35 @@ from aragog.crawl.stages.access_rules import (
 from aragog.fetch_record.causes import DeferralCause
 
 ROBOTS_PATH = "/robots.txt"
-# For all redirects of one robots.txt; well below the 60 s that the claim on the refresh lasts.
+# Time for all redirects of one robots.txt. The claim on the refresh lasts 60 s, well beyond this.
 ROBOTS_WAIT_MS = 20_000
 LEAST_WAIT_MS = 1_000
 
 
 class ForbiddenUrls(Protocol):
-    """Finds the URLs that get no request (`AccessRules.forbidden`)."""
+    """Finds URLs that must not be requested (`AccessRules.forbidden`)."""
 
     def __call__(self, urls: Sequence[str], *, takedowns: bool = True) -> dict[str, Forbidden]:
-        """Return the normalized URLs that must never be requested, each with the reason."""
+        """The normalized URLs that must never be requested, each with the reason."""
 
 
 class RobotsGate:
     """
-    The way to robots.txt: slots as for any request, no rules ("always allowed"), and no redirect to
-    a URL that must not be requested, such as one on a blocked host.
+    The gate for a robots.txt: slots as for any request, and no robots rules ("always allowed").
 
-    The gate waits longer for redirects than for those of pages: robots.txt is requested from the
-    start each time, so on a domain with a backlog it would never be fetched otherwise. All
-    redirects share one time limit, because other origins' rules wait for the same threads. Close
-    the gate when the fetch is over.
+    It refuses redirects to URLs that must not be requested, such as those on a blocked host.
+
+    It waits longer for redirects than the gate of a page. robots.txt is requested from the start
+    each time, so on a domain with a backlog it would otherwise never be fetched. All redirects
+    share one time limit, because the rules of other origins wait for the same threads. Close the
+    gate when the fetch is over.
 
     Args:
         limiter: gives slots and permits.
         slot: the first request's slot.
-        rest_s: how long to back off if a busy origin gives no time (`pipeline.retry_first_s`).
+        rest_s: how long to back off if a busy origin names no time (`pipeline.retry_first_s`).
         forbidden: finds redirect targets that must not be requested.
-        inline_ms: the gate waits for slots up to this far ahead.
+        inline_ms: the gate waits for slots that are at most this far ahead.
     """
 
     def __init__(
@@ -72,10 +73,10 @@ class RobotsGate:
         self._forbidden = forbidden
         self.inline_ms = inline_ms
         self.redirected_by: set[str] = set()
-        """The limiter's names for the domains whose responses were redirects."""
+        """Limiter keys of the domains that answered with a redirect."""
 
     def admit(self, url: str, given: str) -> Admission:  # noqa: ARG002 - the port's signature
-        """Return whether the redirect target may be requested; `acquire_permit` awaits its slot."""
+        """Whether the redirect target may be requested. `acquire_permit` waits for its slot."""
         self.redirected_by.add(self._slot.key)
         if verdict := self._forbidden([url]).get(url):
             return Deny(verdict.reason, verdict.cause)
@@ -92,7 +93,7 @@ class RobotsGate:
         return SlotRequest(key, crawl_delay_s, within_ms=self.inline_ms, urgent=self._slot.urgent)
 
     def _reserve(self, request: SlotRequest, reason: str) -> Later | None:
-        """Replace the current slot; return Later, with the reason, if the new one is far off."""
+        """Replace the current slot. Returns `Later` with the reason if the new slot is far away."""
         slot = self._limiter.reserve([request])[0]
         if isinstance(slot, RateExceeded):
             return Later(DeferralCause.SLOT, reason, slot.free_at_ms)
@@ -102,11 +103,11 @@ class RobotsGate:
 
     def acquire_permit(self, url: str) -> Later | None:  # noqa: ARG002 - the port's signature
         """
-        Return None if the request may be sent now; Later if its slot passed and the next is far
-        off.
+        None if the request may be sent now. `Later` if its slot has passed and the next is far
+        away.
 
         Raises:
-            LimiterUnavailable: its Redis does not respond.
+            LimiterUnavailable: the limiter's Redis did not respond.
         """
         while not self._limiter.acquire_permit(self._slot):
             request = self._request(self._slot.key, self._slot.interval_us / 1e6)
@@ -115,18 +116,18 @@ class RobotsGate:
         return None
 
     def release_permit(self, url: str) -> None:  # noqa: ARG002 - the port's signature
-        """Note that the request is written: the domain's next one counts from now."""
+        """Record that the request was written. The interval to the domain's next one starts now."""
         self._limiter.release_permit(self._slot)
 
     def busy(self, url: str, wait_s: float | None) -> None:  # noqa: ARG002 - the port's signature
-        """Back off at the origin's request: until then, no worker sends its domain a request."""
+        """Back off as the origin asked. No worker requests anything from its domain until then."""
         if wait_s is None:
             wait_s = self._rest_s
         self._limiter.pause(self._slot.key, wait_s)
 
     @property
     def key(self) -> str:
-        """The limiter's name for the domain of the last request."""
+        """The limiter key of the last request's domain."""
         return self._slot.key
 
     def __enter__(self) -> Self:
@@ -137,7 +138,7 @@ class RobotsGate:
 
 
 class PoliteGate(RobotsGate):
-    """Admits redirect targets by `AccessRules`, and waits for their slots."""
+    """Admits redirect targets by `AccessRules` and waits for their slots."""
 
     def __init__(
         self,
@@ -159,7 +160,7 @@ class PoliteGate(RobotsGate):
         self._purposes = purposes
 
     def admit(self, url: str, given: str) -> Admission:
-        """Return whether the redirect target may be requested; `acquire_permit` awaits its slot."""
+        """Whether the redirect target may be requested. `acquire_permit` waits for its slot."""
         self.redirected_by.add(self._slot.key)
         verdict = self._rules.verdict(Asked(url, (url, given), self._kind, self._purposes))
         match verdict:

@@ -1,10 +1,11 @@
 """
 Extract the fields of stored pages again with the current extractor, without fetching anything.
 
-This is safe to run twice. A page whose fields come from the current extractor is skipped, and
-fields are written with the time at which their page was fetched, so they never replace newer ones.
-A walk visits the row keys in order. The keys are evenly distributed, so its position shows how much
-is done. The position is kept in the store, and an interrupted walk continues from there.
+Safe to run twice. Pages that the current extractor has already read are skipped. Fields are written
+with the time at which their page was fetched, so they never replace newer ones.
+
+A walk visits all row keys in order. The keys are evenly distributed, so the position shows how much
+is done. The position is stored, and an interrupted walk continues from there.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from aragog.urlstore.store import UrlStore
 from richpins import documents, rich_pins
 
 WALK = f"reextract {rich_pins.EXTRACTOR_VERSION}.{rich_pins.FIELDS_VERSION}"
-"""The name of the walk; each new version of the extractor begins a new walk."""
+"""The name of the walk. Each new version of the extractor starts a new walk."""
 _MARKED = "reextract"
 """Distinguishes the run marks of this stage from those of `canonicalize`."""
 _MARK = "page.extractor_version"
@@ -54,7 +55,7 @@ class ReextractBatch:
 
     @classmethod
     def read(cls, wire: Any) -> Self:
-        """The batch in this JSON; raises InvalidMessage when it cannot be read."""
+        """Parse a batch from JSON. Raises InvalidMessage if it cannot be read."""
         check_version(wire, "reextract")
         if not isinstance(wire.get("urls"), list):
             raise InvalidMessage("reextract", "has no list of URLs")
@@ -66,11 +67,11 @@ class Stretch:
     """A part of a walk."""
 
     urls: tuple[str, ...]
-    """Pages with content to extract again."""
+    """URLs of pages with content that must be extracted again."""
     cursor: str
     """Where the walk continues after this part."""
     done: float
-    """The share of the walk that is done, 0 to 1; always 0 for the walk of one host."""
+    """How much of the walk is done, from 0 to 1. Always 0 in a walk of one host."""
 
 
 def walk(
@@ -82,15 +83,14 @@ def walk(
     everything: bool = False,
 ) -> Iterator[Stretch]:
     """
-    Every page whose fields come from another version of the extractor or of the rules, in parts of
-    about 200 rows.
+    Every page that another version of the extractor or the rules has read, in parts of 200 rows.
 
     Args:
         store: the pages.
-        cursor: where an earlier walk stopped; None: from the start.
-        host: only pages of this host.
-        everything: also pages that this version has read.
-        versions: what reads pages now; None: no texts are stored, and there are no rules.
+        cursor: where an earlier walk stopped, or None to start from the beginning.
+        host: only visit pages of this host.
+        everything: also visit pages that the current version has read.
+        versions: the current versions. None if no texts are stored and there are no rules.
     """
     while True:
         if host is None:
@@ -107,21 +107,21 @@ def walk(
 
 
 def text_version(settings: PipelineSettings) -> str:
-    """The version of the texts that are stored with these settings; empty: none is."""
+    """The version of the texts stored with these settings. Empty if no texts are stored."""
     if not settings.store_text:
         return ""
     return main_text.stored_version(main_text.load(settings.text_finder), settings.store_text)
 
 
 class Versions(NamedTuple):
-    """What reads pages now."""
+    """The versions of the extractor, the texts and the rules that read pages now."""
 
     texts: str = ""
-    """As `text_version`."""
+    """See `text_version`."""
     rules: RulesVersions = NO_RULES
 
     def fields(self, record: Record) -> dict[str, bytes]:
-        """The fields of a page that say so; its texts are not checked where none is stored."""
+        """The page fields that record these versions. Texts are only checked if they are stored."""
         found = {_MARK: orjson.dumps(rich_pins.EXTRACTOR_VERSION)}
         if self.texts:
             found[main_text.VERSION_FIELD] = orjson.dumps(self.texts)
@@ -133,12 +133,15 @@ class Versions(NamedTuple):
 def outdated(
     store: UrlStore, urls: Sequence[str], versions: Versions, *, everything: bool = False
 ) -> Iterator[str]:
-    """The canonical URLs among these with content that other versions read, or all with content."""
+    """
+    The canonical URLs whose content another version has read; with `everything`, all
+    with content.
+    """
     names = [_MARK, RULES_VERSION, *([main_text.VERSION_FIELD] if versions.texts else [])]
     for url, record in zip(urls, store.get_many(urls, names), strict=True):
         if record is None or not record.content_key or record.canonical_url != url:
             continue
-        if is_stored_file(record):  # nothing is read of it
+        if is_stored_file(record):  # files are stored without being analyzed
             continue
         if everything or record.fields != versions.fields(record):
             yield url
@@ -152,14 +155,14 @@ class ReextractStage:
     marks: RunMarks
     limits: PipelineSettings
     agent: str
-    """The name by which pages address this crawler."""
+    """The product token that pages use for this crawler."""
     rules: Rules = field(default_factory=dict)
-    """Rules for the fields of single sites."""
+    """Field rules for particular sites."""
     purposes: tuple[str, ...] = ()
-    """The purposes of the settings; pages of other crawls are judged by the purposes of those."""
+    """The purposes in the settings. Pages of other crawls are judged by those crawls' purposes."""
 
     def run(self, batch: ReextractBatch) -> Counter[str]:
-        """Extract the batch's pages again; see `reextract_batch`."""
+        """Extract the pages of a batch again; see `reextract_batch`."""
         return reextract_batch(
             batch,
             self.store,
@@ -184,12 +187,18 @@ def reextract_batch(
     """
     Extract each page's fields again, and count the outcomes.
 
-    The counts are `read` (fields are unchanged), `changed`, `content` (the page has no content),
-    `reserved` (its site refuses it for a purpose of each crawl that it is kept for, `purposes` for
-    that of the settings, or that is unknown; the next fetch
-    decides) and `given_up`: the page exceeds the `limits` of a page or, according to `marks`, has
-    already killed two processes. Pages that are given up keep their fields. `agent` is the name by
-    which pages address this crawler, `rules` are those of `extract` in the settings.
+    The counts are:
+
+    - `read`: the fields are unchanged.
+    - `changed`: the fields have changed.
+    - `content`: the page has no content.
+    - `reserved`: the site refuses a purpose of every crawl that the page is kept for, or a purpose
+      is unknown. The next fetch decides. `purposes` are those of the crawl in the settings.
+    - `given_up`: the page exceeds the `limits`, or `marks` show that it has killed two processes.
+      It keeps its fields.
+
+    `agent` is the product token that pages use for this crawler, and `rules` come from `extract` in
+    the settings.
 
     Raises:
         StoreUnavailable, ContentUnavailable: run it again.
@@ -221,7 +230,7 @@ def _reextracted(
 ) -> str:
     try:
         content = store.content(url)
-    except (CorruptContent, ContentReplaced):  # replaced: by a fetch that extracts anew
+    except (CorruptContent, ContentReplaced):  # if replaced, the new fetch extracts it
         content = None
     if content is None:
         return "content"
@@ -241,7 +250,10 @@ def _reextracted(
 
 
 def _is_kept(facts: Mapping[str, Fact], usual: Sequence[str]) -> bool:
-    """Whether one of the crawls that the page is kept for may use it; `usual`: of the settings."""
+    """
+    Whether a crawl that the page is kept for may use it. `usual` are the purposes in
+    the settings.
+    """
     named = map(purposes_of, crawls_of(facts) or {USUAL})
     crawls = (usual if purposes is None else purposes.split() for purposes in named)
     return any(all(is_allowed(facts, each) for each in purposes) for purposes in crawls)

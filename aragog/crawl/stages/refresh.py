@@ -1,16 +1,16 @@
 """
-Fetch due URLs again: at a lower priority than new ones, within each domain's rate, spread evenly.
+Refetch URLs that are due: less urgently than new URLs, within each domain's rate, spread evenly.
 
-A tick takes the URLs that have come due since the previous tick. After an outage it takes the
-oldest first, at a rate that grows with the delay, so that the backlog is spread over
-`refresh.smooth_s`. Of one domain a tick takes `refresh.domain_share` of what its rate allows until
-the next tick, and a tenth of that while others have reserved its slots.
-`aragog.urlstore.crawl_budget` chooses these URLs and the time of the others. Postponed
-URLs stay in the due index.
+A tick takes the URLs that have become due since the previous tick. After an outage it takes the
+oldest first. The later they are, the more it takes, so that the backlog is spread over
+`refresh.smooth_s`. For each domain, a tick takes `refresh.domain_share` of what the rate allows
+until the next tick, or a tenth of that while other URLs have reserved its slots.
+`aragog.urlstore.crawl_budget` chooses the URLs and the new times of those that are postponed.
+Postponed URLs stay in the due index.
 
-Safe to run twice and by several beats at once: a tick is taken by check-and-put, a due row is
-claimed before it is enqueued, and a URL that waits already is not enqueued again. A run that is
-killed after the claim loses nothing: the claim runs out and the row is due once more.
+Safe to run twice and by several beats at once. A tick is claimed by check-and-put, each due row is
+claimed before it is enqueued, and a URL that already waits is not enqueued again. If a run is
+killed after the claim, nothing is lost: the claim expires and the row is due again.
 """
 
 from __future__ import annotations
@@ -49,38 +49,39 @@ class Tick:
     enqueued: int = 0
     postponed: int = 0
     lag_ms: int = 0
-    """How late the oldest was."""
+    """How late the oldest URL was."""
 
 
-# Longer than a fetch takes from queue to store on a healthy system; the row is written again then.
+# Longer than a healthy system takes from enqueuing to storing, which writes the row again.
 CLAIM_S = 900.0
 TICK = "refresh"
 TICK_S = 5.0
-# Beats that are a little early must not lose their tick, two beats must not get two.
+# A beat that is slightly early must not lose its tick, and two beats must not both get one.
 _EARLY_S = 0.8
-# The longest backlog that one tick makes up for; more would arrive all at once.
+# One tick makes up for at most this much backlog; more would all arrive at once.
 _LONGEST_TICK_S = 60.0
-# A tick claims no more URLs, which bounds its memory to about 50 MB, and stops claiming when the
-# next tick is due. The rest is claimed by later ticks.
+# The limit of URLs that a tick claims, which keeps its memory below about 50 MB. It also stops when
+# the next tick is due. Later ticks claim the rest.
 _MOST_CLAIMED = 100_000
 _MOST_LOOKED_AT = 20
 _MOST_PAGES = 20
 _MOST_SITEMAPS = 5
-"""Sitemaps that are taken of one robots.txt."""
+"""How many sitemaps of one robots.txt are used."""
 PAGE_OPTIONS = EnqueueOptions(
     refresh=True, priority=PRIORITY_REFRESH, purposes=AS_KEPT, crawl_number=REFRESHED
 )
-# Of a domain whose slots are reserved: refreshing is slow there, but it does not stop.
+# For a domain whose slots are reserved: refreshes continue, but slowly.
 _BUSY_SHARE = 0.1
 _ENQUEUED, _POSTPONED = (REFRESH_URLS.of(name) for name in REFRESH_URLS.values)
 
 
 def horizon_ms(oldest_ms: int, now_ms: int, *, tick_s: float, smooth_s: float) -> int:
     """
-    The instant up to which a tick enqueues due URLs: now, unless many are late.
+    The time up to which a tick enqueues due URLs. This is now, unless many URLs are late.
 
-    A tick covers the time since the last one; twice that if the oldest is `smooth_s` late, three
-    times if it is twice as late, and so on. So each tick takes about the same share of a backlog.
+    A tick covers the time since the previous tick. If the oldest URL is `smooth_s` late it covers
+    twice that time, if it is twice as late three times, and so on. Each tick thus takes about the
+    same share of a backlog.
     """
     lag_ms = now_ms - oldest_ms
     tick_ms = tick_s * 1000
@@ -101,10 +102,10 @@ class RefreshStage:
     clock: Clock
     settings: Settings
     signals: ChangeSignals | None = None
-    """None: no sitemaps and feeds are looked for."""
+    """None to skip the search for sitemaps and feeds."""
 
     def run(self) -> Tick:
-        """Enqueue what is due; nothing when another beat has just done so."""
+        """Enqueue what is due. Does nothing if another beat has just done so."""
         self.counters.note_tick()
         now_ms = self.clock.now_ms()
         passed_s = self.schedule.take_tick(TICK, now_ms, TICK_S * _EARLY_S)
@@ -132,10 +133,10 @@ class RefreshStage:
 
     def _look_for_sources(self, due: Sequence[Due], now_ms: int) -> None:
         """
-        Read the sitemaps and feeds of watched pages' hosts that are not read yet.
+        Start reading the sitemaps and feeds of watched pages' hosts.
 
-        Sitemaps are named by robots.txt, feeds by the pages themselves. Each host is checked once
-        a week, at most `_MOST_LOOKED_AT` in a tick.
+        robots.txt lists the sitemaps, and the pages link to the feeds. Each host is checked once a
+        week, at most `_MOST_LOOKED_AT` hosts in a tick.
         """
         if self.signals is None or not self.settings.refresh.signals:
             return
@@ -147,7 +148,7 @@ class RefreshStage:
         late = [n for n, t in trusts.items() if t.looked_at_ms + LOOKED_AGAIN_MS <= now_ms]
         for name in late[:_MOST_LOOKED_AT]:
             self._look_at(name, watched[name][:_MOST_PAGES], self.signals)
-            self.signals.looked_at(name, now_ms)  # afterward: one that is killed looks again
+            self.signals.looked_at(name, now_ms)  # last, so that a killed run looks again
 
     def _look_at(self, name: str, pages: Sequence[str], signals: ChangeSignals) -> None:
         of = origin(pages[0])
@@ -172,7 +173,10 @@ class RefreshStage:
     def _within_rates(
         self, due: Sequence[Due], *, now_ms: int, tick_s: float
     ) -> tuple[list[Due], list[tuple[Due, int]]]:
-        """The URLs to fetch now, and postponed ones with their times, by each domain's share."""
+        """
+        The URLs to fetch now, and the postponed ones with their times, by each domain's
+        share.
+        """
         by_domain: dict[str, list[Due]] = defaultdict(list)
         for due_page in due:
             by_domain[self.limiter.key_for(due_page.url)].append(due_page)
@@ -191,7 +195,7 @@ class RefreshStage:
         return now, later
 
     def _rates(self, by_domain: Mapping[str, Sequence[Due]], tick_s: float) -> dict[str, float]:
-        """Refreshes a second that each domain may be asked."""
+        """How many refreshes per second each domain allows."""
         limiter, share = self.limiter, self.settings.refresh.domain_share
         reports = limiter.describe(list(by_domain)) if by_domain else {}
         delays = self._crawl_delays(by_domain)
@@ -222,7 +226,7 @@ def _is_source(due: Due) -> bool:
 
 
 def _sitemaps(of: str, named: Iterable[str]) -> list[str]:
-    """The first sitemaps of the origin's own registered domain that its robots.txt names."""
+    """The first sitemaps that an origin's robots.txt lists within its registered domain."""
     domain, found = registered_domain(of), []
     for text in named:
         with suppress(InvalidUrl):

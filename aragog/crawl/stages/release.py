@@ -1,16 +1,17 @@
 """
 Release URLs from the lines of their domains, each shortly before its slot.
 
-A line is checked when its domain has a slot to give. The most urgent URLs of the line get the
-slots of the next 1.5 seconds (`politeness.wait_inline_ms` and `RELEASE_AHEAD_MS`) and continue to
-`fetch`. Slots are thus assigned late: a changed rate applies to everything that waits, and an
-urgent URL does not wait for the others.
+A line is checked when its domain has free slots. Its most urgent URLs get the slots of the next
+1.5 seconds (`politeness.wait_inline_ms` and `RELEASE_AHEAD_MS`) and go to `fetch`. Because slots
+are assigned this late, a changed rate applies to all waiting URLs, and an urgent URL overtakes the
+others.
 
-URLs that wait for the robots.txt of an origin leave their line when it has come, or is requested
-again, and get their slots in `fetch`. Those of a paused crawl leave it when the crawl is resumed.
+URLs that wait for an origin's robots.txt leave their line when it arrives or is requested again,
+and get their slots in `fetch`. URLs of a paused crawl leave their line when the crawl is resumed.
 
-Safe to run twice and in many processes: looks and entries are leased. A process that dies between
-sending a URL and settling its lease has it fetched once more, unless it is stored by then.
+Safe to run twice and in many processes, because checks and entries are leased. If a process dies
+between sending a URL and settling its lease, the URL is sent once more. It is fetched again unless
+it is stored by then.
 """
 
 from __future__ import annotations
@@ -54,30 +55,31 @@ from aragog.settings.token_quotas import read_quotas
 from urlspelling.hosts import longest_match
 
 log = logging.getLogger(__name__)
-# How often lines are looked for. A look costs one round trip for each server.
+# How often to look for lines that are due. This costs one round trip for each server.
 LOOK_EVERY_S = 0.1
-# After an error of Redis or the broker.
+# The wait after an error of Redis or the broker.
 TRY_AGAIN_S = 1.0
-# One look at a server claims up to this many lines.
+# How many lines of a server one check claims.
 MOST_LINES = 200
-# A line is checked again after this at the earliest; the slots of this time are given together.
+# The shortest time between two checks of a line. All slots of this time are given out together.
 LOOK_AGAIN_MS = 500
-# The line of an origin whose robots.txt fails is checked this often, if nobody reports its rules.
+# How often the line of an origin without robots.txt is checked if nobody reports its rules.
 RULES_LOOK_MS = 30_000
-# URLs that leave the line of an origin's robots.txt with one look.
+# How many URLs leave the line of an origin's robots.txt in one check.
 MOST_FOR_RULES = 1_000
-# The line of a paused crawl, if nobody reports that it was resumed.
+# How often the line of a paused crawl is checked if nobody reports that it was resumed.
 PAUSED_LOOK_MS = 5_000
-# Entries that a look takes of a line in which URLs of crawls that ended were found, at most.
+# How many entries one check takes from a line with URLs of ended crawls.
 MOST_ENDED = 200
-# Entries that one look takes of all lines beyond those for slots: reading 4,000 takes some 60 ms.
+# How many entries a check takes beyond those for slots, over all lines. Reading 4,000 takes 60 ms.
 MOST_WITHOUT_SLOTS = 4_000
-# The line of a domain that is stopped or has quiet hours. A change of the overrides makes it looked
-# at; this is for a change that no process has seen, and for the end of quiet hours.
+# How often the line of a stopped domain, or of one with quiet hours, is checked. A change of the
+# overrides triggers a check too; this covers changes that no process saw and the end of quiet
+# hours.
 STOPPED_LOOK_MS = 60_000
-# A message with URLs arrives this long before the slot of its first one.
+# How long before the slot of its first URL a message arrives.
 ARRIVES_AHEAD_MS = 500
-# URLs whose slots are this close share a message.
+# URLs whose slots are this close together share a message.
 SPAN_MS = 500
 
 
@@ -85,7 +87,7 @@ class RulesLookup(Protocol):
     """Reads the rules of origins (`aragog.crawl.politeness.robots_cache.RobotsCache`)."""
 
     def peek(self, origins: Sequence[str]) -> dict[str, CachedRules]:
-        """Each origin's rules as they are now; does not count as a use."""
+        """The current rules of each origin. Does not count as a use."""
 
 
 @dataclass(slots=True)
@@ -96,13 +98,13 @@ class ReleaseStage:
     Args:
         lines: the lines of all domains.
         limiter: gives the slots.
-        overrides: after a change of them, the lines of the domains concerned are checked.
+        overrides: when they change, the lines of the affected domains are checked.
         sender: sends the URLs to `fetch`.
-        robots: knows whether URLs that wait for a robots.txt may go on.
-        clock: the wall clock of this machine.
-        settings: batch size and `politeness.wait_inline_ms`.
-        is_open: whether fetches may begin now; while False, URLs stay in line.
-        checks: URLs that no crawl wants any more end here, those of paused crawls change lines.
+        robots: knows whether URLs that wait for a robots.txt may continue.
+        clock: this machine's wall clock.
+        settings: provides the batch size and `politeness.wait_inline_ms`.
+        is_open: whether fetches may start now. While it returns False, URLs stay in line.
+        checks: ends URLs that no crawl wants anymore, and moves those of paused crawls.
     """
 
     lines: Lines
@@ -116,9 +118,9 @@ class ReleaseStage:
     traces: UrlTraces = OFF
     checks: CrawlChecks = field(default_factory=CrawlChecks)
     ended_in: dict[str, int] = field(default_factory=dict, init=False)
-    """Lines in which URLs of crawls that ended were found, and how many to take with a look."""
+    """Lines with URLs of ended crawls, and how many entries to take from each in a check."""
     weights: Mapping[str, float] = field(init=False)
-    """Of tokens, by `serving.quotas`."""
+    """The weights of tokens, from `serving.quotas`."""
     _known: Mapping[str, Override] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -127,11 +129,11 @@ class ReleaseStage:
 
     def run(self) -> int:
         """
-        Look at the lines that are due; returns how many URLs were sent on.
+        Check the lines that are due. Returns how many URLs were sent.
 
         Raises:
-            BrokerUnavailable, LimiterUnavailable: nothing is lost; what was taken returns to its
-                line within a minute.
+            BrokerUnavailable, LimiterUnavailable: nothing is lost; entries that were taken return
+                to their lines within a minute.
         """
         self._look_at_changed()
         if not self.is_open():
@@ -149,13 +151,13 @@ class ReleaseStage:
         return sent
 
     def _release(self, server: LineServer, due: Mapping[str, DueLine]) -> tuple[int, bool]:
-        """Give slots to lines; how many, and whether a line could take more at once."""
+        """Give slots to lines. Returns how many, and whether a line could take more right away."""
         look = _Look(self, server, due)
         look.run()
         return look.sent, look.unfinished
 
     def _look_at_changed(self) -> None:
-        """Look at the lines whose rate may have changed with the overrides."""
+        """Check the lines whose rate may have changed with the overrides."""
         table = self.overrides.table()
         if table is self._known:
             return
@@ -169,14 +171,14 @@ class ReleaseStage:
 
 
 class _Look:
-    """One look at the lines that a server has due."""
+    """One check of the lines of a server that are due."""
 
     def __init__(self, stage: ReleaseStage, server: LineServer, due: Mapping[str, DueLine]) -> None:
         self.stage = stage
         self.server = server
         self.due = due
         self.rules_wait_ms = {**self._rules_waits(), **self._paused_waits()}
-        """How long the lines of origins and paused crawls wait; 0: their URLs may go."""
+        """Remaining wait of the lines of origins and paused crawls; 0 if their URLs may go."""
         self.within_ms = stage.settings.politeness.wait_inline_ms + RELEASE_AHEAD_MS
         crawls = stage.checks.registry.crawls()
         self.shares = LineShares(stage.lines, crawls, stage.weights, due, stage.limiter.interval_us)
@@ -186,7 +188,7 @@ class _Look:
         self.sent = 0
         self.unfinished = False
         self.dropped: set[str] = set()
-        """Lines of which everything that was taken has ended, so that there may be more."""
+        """Lines where all entries that were taken had ended, so there may be more of them."""
 
     def _rules_waits(self) -> dict[str, int]:
         origins = [key for key in self.due if is_of_rules(key)]
@@ -245,9 +247,9 @@ class _Look:
         self, known: Sequence[tuple[TakenEntry, UrlJob]]
     ) -> list[tuple[TakenEntry, UrlJob]]:
         """
-        The jobs that a crawl still wants; those of paused crawls change to their lines.
+        The jobs that a crawl still wants. Jobs of paused crawls move to the lines of those crawls.
 
-        Killed before the entries are settled, they come again and end again: that counts nothing.
+        After a kill before the entries are settled, they come again and end again, uncounted.
         """
         wanted = self.stage.checks.wanted([job for _, job in known])
         if len(wanted.jobs) == len(known):
@@ -263,7 +265,7 @@ class _Look:
     def _note_ended(
         self, known: Sequence[tuple[TakenEntry, UrlJob]], left: Sequence[tuple[TakenEntry, UrlJob]]
     ) -> None:
-        """Take more of lines in which URLs ended, as long as that goes on: they need no slots."""
+        """Take more entries from lines with ended URLs while there are any; they need no slots."""
         taken, stay = Counter(e.key for e, _ in known), Counter(e.key for e, _ in left)
         for key, count in taken.items():
             if stay[key] < count:
@@ -300,11 +302,11 @@ class _Look:
             span_ms=SPAN_MS,
             passed_ms=ARRIVES_AHEAD_MS,
         )
-        # They only move what is in Redis already.
+        # They only move what is already in Redis.
         self.stage.sender.send_all([replace(one, even_when_full=True) for one in messages])
 
     def _next_looks(self, free_at_ms: Mapping[str, int]) -> dict[str, int]:
-        """How long to wait before looking at each line again (ms)."""
+        """How long to wait before checking each line again, in ms."""
         looks: dict[str, int] = {}
         for key in self.due:
             if wait_ms := self.rules_wait_ms.get(key, 0):
@@ -319,29 +321,29 @@ class _Look:
                 wait_ms = self.stage.limiter.wait_ms(key, free_at_ms[key]) - self.within_ms
                 looks[key] = max(LOOK_AGAIN_MS, wait_ms)
             elif key in self.shares.closed and self.taken[key] < self.wanted[key]:
-                looks[key] = STOPPED_LOOK_MS  # looked at when a place for its host is free
+                looks[key] = STOPPED_LOOK_MS  # checked earlier if its host gets a free place
             else:
-                looks[key] = 0  # all of them got slots, so there may be more
+                looks[key] = 0  # all of them got slots, so more may be waiting
                 self.unfinished = True
         return looks
 
 
 def _rules_wait_ms(cached: CachedRules, now_ms: int) -> int:
-    """How long URLs that met a failure of robots.txt must wait; 0: they may go. Pure."""
+    """How long URLs must still wait for a failed robots.txt; 0 if they may continue. Pure."""
     if cached.unreachable:
         return max(LOOK_AGAIN_MS, (cached.retry_at_ms or now_ms) - now_ms)
-    if cached.fetched_at_ms is None:  # it must be requested again
+    if cached.fetched_at_ms is None:  # it has to be requested again
         return 0
     return max(0, cached.fetched_at_ms + RULES_KNOWN_MS - now_ms)
 
 
 class Releasing:
     """
-    Releases URLs until it is stopped; any number of processes may do so at once.
+    Releases URLs until stopped. Any number of processes may run it at once.
 
     Args:
         release: `ReleaseStage.run`.
-        every_s: time between two looks.
+        every_s: the time between two checks.
     """
 
     def __init__(self, release: Callable[[], int], *, every_s: float = LOOK_EVERY_S) -> None:
@@ -351,12 +353,12 @@ class Releasing:
         self._thread = threading.Thread(target=self._run, name="releasing", daemon=True)
 
     def start(self) -> Self:
-        """Start the thread; it ends with the process."""
+        """Start the thread. It ends with the process."""
         self._thread.start()
         return self
 
     def stop(self) -> None:
-        """Stop; returns when the look that is under way is over."""
+        """Stop the thread. Returns after the current check is over."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(5)
@@ -371,7 +373,7 @@ class Releasing:
                 log.debug("no URL is released: %s", error)
                 wait_s = TRY_AGAIN_S
             except Exception:
-                # Without this thread, URLs would wait forever.
+                # The thread must not die, because then URLs would wait forever.
                 log.exception("no URL was released; it is tried again")
                 wait_s = TRY_AGAIN_S
 

@@ -1,14 +1,14 @@
 """
-Render fetched pages: replace their bodies by what a browser makes of them.
+Render fetched pages in a browser, and replace their bodies with the result.
 
-Only pages of `rendering.hosts` come here, one in a message, between `fetch` and `canonicalize`.
-Status, headers, redirects and final URL stay those of the fetch. A page that cannot be rendered
-continues with the body that was fetched, and with the reason.
+Only pages of `rendering.hosts` reach this stage, one per message, between `fetch` and
+`canonicalize`. Status, headers, redirects and final URL stay as they were fetched. A page that
+cannot be rendered continues with the fetched body and the reason.
 
-Safe to run twice: the rendered body gets a token of its own, and the fetched body is freed after
-the message with that token was sent. Killed in the middle, the message comes back and the page is
-rendered again; if the fetched body is already freed, the URL is fetched again. A page that has lost
-two runs goes on as it was fetched.
+Safe to run twice: the rendered body gets its own token, and the fetched body is freed only after
+the message with that token was sent. If the worker is killed, the message is redelivered and the
+page is rendered again. If the fetched body is already gone, the URL is fetched again. A page that
+has lost two runs continues as it was fetched.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ class PageRenderer(Protocol):
     """Renders pages (`aragog.crawl.rendering.renderer.Renderer`)."""
 
     def render(self, document: PlainPage, fetch: FetchResource) -> Rendered | NotRendered:
-        """The rendered page; blocks for `rendering.deadline_s` and a few seconds at most."""
+        """The rendered page. Blocks for at most `rendering.deadline_s` and a few seconds."""
 
     def close(self) -> None:
-        """Stop the browser of this thread."""
+        """Stop this thread's browser."""
 
 
 @dataclass(frozen=True, slots=True)
 class RenderStage:
-    """Renders a batch's pages, one after the other."""
+    """Renders a batch's pages one after the other."""
 
     spool: BodyStore
     renderer: PageRenderer
@@ -71,7 +71,7 @@ class RenderStage:
 
     def run(self, batch: ResultBatch) -> list[OutgoingMessage]:
         """
-        One message to `canonicalize`, and fetches of URLs whose body the spool no longer has.
+        The messages to send: one to `canonicalize`, and fetches for URLs whose body has expired.
 
         Call `free` after they are sent.
 
@@ -102,7 +102,10 @@ class RenderStage:
         return outgoing
 
     def free(self, batch: ResultBatch, outgoing: Sequence[OutgoingMessage]) -> None:
-        """Free the bodies of the batch that none of the messages, which are sent by now, names."""
+        """
+        Free the batch's bodies that no outgoing message refers to. Call it after
+        sending them.
+        """
         named = {
             result.token
             for sent in outgoing
@@ -117,7 +120,7 @@ class RenderStage:
     def _rendered(
         self, result: FetchResult, blob: bytes, counts: Counter[str], spans: StageSpans
     ) -> FetchResult:
-        """The result with the rendered body, or with the reason why it was not rendered."""
+        """The result with the rendered body, or with the reason why it could not be rendered."""
         if self.takedowns.refused({result.job.url, result.fetch.final_url}):
             return result  # canonicalize drops it
         outcome = self._outcome(result, blob, spans)
@@ -161,7 +164,10 @@ class RenderStage:
             self.marks.end(tokens)
 
     def _fetching(self, result: FetchResult, spans: StageSpans) -> FetchResource:
-        """The fetcher of a page's scripts and data; each has a span if the page is traced."""
+        """
+        A function that fetches a page's scripts and data, with a span for each if it is
+        traced.
+        """
 
         def fetch(request: ResourceRequest) -> Resource | str:
             return self.fetch_resource(

@@ -27,11 +27,11 @@ class RenderingRule:
         self._content_types = settings.content_types
 
     def names(self, url: str) -> bool:
-        """Whether pages of the host of this normalized URL are rendered."""
+        """Whether pages on the host of this normalized URL are rendered."""
         return bool(self._hosts.names) and self._hosts.find(host(url)) is not None
 
     def matches(self, result: FetchResult) -> bool:
-        """Whether the result is a page to render: whole, of a host and a type that are named."""
+        """Whether to render this page: it is complete, and its host and content type are listed."""
         return (
             result.fetch.outcome is OutcomeKind.FETCHED
             and result.token is not None
@@ -43,9 +43,9 @@ class RenderingRule:
 
     def usable(self, validators: Mapping[str, StoredValidators]) -> dict[str, StoredValidators]:
         """
-        The validators without those of rendered pages, by URL.
+        The validators by URL, without those of rendered pages.
 
-        The ETag of a page that scripts fill says nothing about what they fill it with.
+        The ETag of a page that scripts fill in does not cover what they fill in.
         """
         return {
             url: stored
@@ -55,9 +55,9 @@ class RenderingRule:
 
     def routed(self, results: Sequence[FetchResult]) -> list[OutgoingMessage]:
         """
-        The messages with these results: one to `canonicalize`, and one to `render` for each page.
+        The messages for these results: one to `canonicalize`, and one to `render` for each page.
 
-        Rendering takes seconds, so each page runs, is retried and is lost alone.
+        Rendering takes seconds, so each page runs, is retried and is lost on its own.
         """
         rendered = [result for result in results if self.matches(result)]
         others = tuple(result for result in results if result not in rendered)

@@ -1,7 +1,7 @@
 """
-A batch's requests, side by side, each at its slot.
+Send the requests of a batch concurrently, each at its slot.
 
-A defect of aragog in one fetch becomes an outcome, so that the rest of the batch succeeds.
+If a bug in aragog breaks one fetch, that becomes its outcome, and the rest of the batch succeeds.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ log = logging.getLogger(__name__)
 
 def as_outcome(fetch: Callable[[], Outcome], *, url: str, next_url: str, clock: Clock) -> Outcome:
     """
-    The outcome of `fetch()`; `Unreachable` if a defect ended it, which one response may trigger.
+    The outcome of `fetch()`, or `Unreachable` if a bug ended it. A single response may trigger one.
 
     Args:
         fetch: sends the request.
-        url: the URL that was to be fetched.
-        next_url: the one that is requested, after redirects that are done.
-        clock: dates the failure.
+        url: the URL of the job.
+        next_url: the URL that is requested now, after earlier redirects.
+        clock: gives the time of the failure.
 
     Raises:
         AragogError: our own infrastructure failed.
@@ -93,45 +93,45 @@ class PageFetcher(Protocol):
         egress: EgressChoice = ANY,
         cookies: OriginCookies | None = None,
     ) -> Outcome:
-        """The outcome; blocks for one fetch deadline at most."""
+        """The outcome. Blocks for at most one fetch deadline."""
 
 
 class SigningIn(Protocol):
     """Signs in to sites (`aragog.crawl.stages.sign_in.SignIns`)."""
 
     def session(self, job: UrlJob, egress: EgressChoice) -> SignedIn | Deferred | None:
-        """The session for a job; Deferred: not now."""
+        """The session for a job, or `Deferred` if the job must wait for one."""
 
     def after(self, signed: SignedIn, outcome: Outcome) -> bool:
-        """Keep what a fetch changed of the session; whether it had ended."""
+        """Save what a fetch changed in the session. Returns whether the session had expired."""
 
 
 class Fetch(NamedTuple):
-    """One fetch that is over."""
+    """The result of one fetch."""
 
     job: UrlJob
     outcome: Outcome
-    """A Fetched has no body here."""
+    """The outcome. A `Fetched` has no body here."""
     body: PackedBody | None
-    """The body of a page that was fetched; None for any other outcome."""
+    """The body of a fetched page. None for any other outcome."""
     signed_out: bool = False
-    """Its session had ended: what came is not the page."""
+    """True if the session had expired, so the response is not the page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Requester:
-    """Runs fetches side by side, in green threads."""
+    """Runs fetches concurrently, in green threads."""
 
     fetcher: PageFetcher
     sitemap_fetcher: PageFetcher
     file_fetcher: PageFetcher
     pool: GreenPool
-    """Runs single fetches; each is bounded by the fetch deadline."""
+    """Runs single fetches. Each is limited by the fetch deadline."""
     access: Access
     clock: Clock
     egress: JobEgress = field(default_factory=JobEgress)
     sign_ins: SigningIn | None = None
-    """Signs in where `fetch.sign_in` says so."""
+    """Signs in to the sites in `fetch.sign_in`."""
 
     def run(
         self,
@@ -140,13 +140,13 @@ class Requester:
         spans: StageSpans = UNTRACED,
     ) -> Iterator[Fetch]:
         """
-        Fetch every job at its slot; the outcomes in the order of the jobs, when all are under way.
+        Fetch every job at its slot. Returns the outcomes in the order of the jobs.
 
-        Each body is compressed as soon as it is there: a few kilobytes on the wire may be
-        20 MB of page, and a worker has 800 pages at a time.
+        Each body is compressed as soon as it arrives, because a few kilobytes on the wire may
+        become a 20 MB page, and a worker handles 800 pages at a time.
 
         Raises:
-            AragogError: of our own infrastructure.
+            AragogError: our own infrastructure failed.
         """
         started_s = self.clock.monotonic_s()
         under_way = []
@@ -206,7 +206,7 @@ class Requester:
             if isinstance(outcome, Fetched | NotModified) and outcome.first_byte_ms is not None:
                 limiter = self.access.limiter
                 limiter.note_latency(gate.key, outcome.first_byte_ms, outcome.address)
-            # From this thread: the others of the batch may take a whole deadline.
+            # Reported right away: the rest of the batch may take a whole deadline.
             self.access.limiter.report_many(reports.items())
             return outcome
 
@@ -231,10 +231,10 @@ class Requester:
 
 def is_healthy(outcome: Outcome) -> bool | None:
     """
-    Whether the domain that was asked last answered as it should; None where that is not known.
+    Whether the last requested domain answered properly. None if that is unknown.
 
-    A domain whose redirects lead nowhere has answered: asking it less often would change nothing.
-    One that withholds its pages (401, 402, 403, 451) gets fewer requests, like one with errors.
+    A domain whose redirects lead nowhere has answered, and fewer requests would not help. A domain
+    that withholds its pages (401, 402, 403, 451) gets fewer requests, like one with errors.
     """
     match outcome:
         case Refused() | Blocked() | Deferred() | Unreachable(kind=UnreachableKind.INTERNAL):
@@ -246,7 +246,7 @@ def is_healthy(outcome: Outcome) -> bool | None:
 
 
 def _signed_out(outcome: Outcome) -> Outcome:
-    """The outcome of a request whose session had ended."""
+    """The outcome of a request whose session had expired."""
     if isinstance(outcome, Withheld):
         return outcome
     values = {name: getattr(outcome, name) for name in RECORD_FIELDS}
@@ -254,7 +254,7 @@ def _signed_out(outcome: Outcome) -> Outcome:
 
 
 def _without_target(job: UrlJob, outcome: Outcome) -> Outcome:
-    """A redirect to a URL that was taken down, without naming that URL."""
+    """A redirect to a URL that was taken down, reported without that URL."""
     return Refused(
         url=job.url,
         final_url=job.url,

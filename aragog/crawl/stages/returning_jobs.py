@@ -1,11 +1,11 @@
 """
-ReturningJobs: when jobs come back (their ETA), and as which messages.
+When jobs come back (their ETA), and in which messages.
 
-The waits here are relative. `pipeline.routing` sends them as Celery's countdown, and pinlater's
-`envelope` makes the instant at which the server delivers the job.
+Waits are relative here. `pipeline.routing` sends them as Celery's countdown, and pinlater's
+`envelope` turns them into the time at which the server delivers the job.
 
-A job comes back because its slot is later, because its fetch failed for a passing reason, because
-its body was lost from the spool, or because its rows lie in a damaged file of the store.
+A job comes back because its slot is later, because its fetch failed temporarily, because the spool
+lost its body, or because its rows are in a damaged file of the store.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from aragog.runtime.clock import Clock
 from aragog.settings import PipelineSettings
 from pinlater.envelope import Collection
 
-# A Retry-After of weeks is a refusal; the refresh schedule asks again at its own time.
+# A Retry-After of weeks counts as a refusal; the refresh schedule then decides when to try again.
 LONGEST_WAIT_MS = 24 * 3_600_000
 LOST = "what was fetched was lost before it was stored, at every attempt"
 
 Delayed = tuple[UrlJob, int]
-"""A job and how long it waits (ms)."""
+"""A job and its delay in ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ class ReturningJobs:
 
     Args:
         settings: attempts, delays and batch size.
-        clock: its wall clock dates failures.
-        counters: receives retries and failures.
-        collects: the broker collects URLs that are due at the same time in one message (pinlater).
-        rng: jitter.
+        clock: its wall clock gives the time of failures.
+        counters: counts retries and failures.
+        collects: True if the broker collects URLs that are due together in one message (pinlater).
+        rng: for jitter.
     """
 
     settings: PipelineSettings
@@ -53,13 +53,13 @@ class ReturningJobs:
     rng: random.Random = field(default_factory=random.Random)
 
     def next_attempt(self, job: UrlJob, wait_at_least_ms: int | None = None) -> Delayed | None:
-        """The job's next attempt after a failed fetch; None: no attempts are left."""
+        """The job's next attempt after a failed fetch, or None if no attempts are left."""
         return next_attempt(job, self.settings, wait_at_least_ms=wait_at_least_ms, rng=self.rng)
 
     def delayed(
         self, jobs: Iterable[Delayed], *, span_ms: int = 1, passed_ms: int = 0
     ) -> list[OutgoingMessage]:
-        """The messages of delayed jobs: see `collected` and `delayed_batches`."""
+        """The messages for delayed jobs; see `collected` and `delayed_batches`."""
         size = self.settings.batch_size
         if self.collects:
             return collected(jobs, batch_size=size, span_ms=span_ms, passed_ms=passed_ms)
@@ -67,12 +67,11 @@ class ReturningJobs:
 
     def refetch(self, jobs: Sequence[UrlJob]) -> list[OutgoingMessage]:
         """
-        Messages for jobs whose bodies the spool no longer has.
+        Messages for jobs whose bodies are no longer in the spool.
 
-        They go to `fetch` from their first URL on, without a slot. A job with an attempt behind it
-        is fetched although its URL may be stored.
-        Each time counts as an attempt, so that it ends; those that had `pipeline.max_attempts` go
-        to `canonicalize` as failures.
+        They go to `fetch` again from their first URL, without a slot. A job that has already been
+        attempted is fetched even if its URL is stored. Each time counts as an attempt, so this
+        ends: jobs with `pipeline.max_attempts` attempts go to `canonicalize` as failures.
         """
         most = self.settings.max_attempts
         spent = [job for job in jobs if job.attempt + 1 >= most]
@@ -107,21 +106,21 @@ def next_attempt(
     """
     The job for its next attempt, or None after `pipeline.max_attempts`. Pure.
 
-    Attempt n waits `retry_first_s`·2ⁿ, give or take a quarter, or `wait_at_least_ms` where the
-    origin asked for that (at most a day). Redirects start again from the first URL.
+    Attempt n waits `retry_first_s`·2ⁿ, plus or minus a quarter. If the origin asked for a longer
+    wait, it waits `wait_at_least_ms`, at most a day. Redirects start again from the first URL.
     """
     if job.attempt + 1 >= settings.max_attempts:
         return None
     wait_ms = settings.retry_first_s * 1000 * 2**job.attempt * rng.uniform(0.75, 1.25)
     wait_ms = min(int(wait_ms), LONGEST_WAIT_MS)
     if wait_at_least_ms is not None:
-        # The origin's own wish replaces our guess, with jitter against thundering herds.
+        # What the origin asked for replaces our guess, with jitter to spread the retries.
         wait_ms = min(max(0, wait_at_least_ms), LONGEST_WAIT_MS) + int(rng.uniform(0, 500))
     return replace(from_the_start(job), attempt=job.attempt + 1), int(wait_ms)
 
 
 def from_the_start(job: UrlJob) -> UrlJob:
-    """The job at its first URL again, without a slot. Pure."""
+    """The job reset to its first URL, without a slot. Pure."""
     return replace(job, slot_at_ms=None, target=None, target_given=None, hops=())
 
 
@@ -129,11 +128,11 @@ def collected(
     jobs: Iterable[Delayed], *, batch_size: int, span_ms: int, passed_ms: int = 0
 ) -> list[OutgoingMessage]:
     """
-    One message for the jobs of each priority, each job with its own delay. Pure.
+    One message for the jobs of each priority, in which each job has its own delay. Pure.
 
-    The broker puts jobs that are due within the same `span_ms` in one message, also those of other
-    tasks: a batch of many domains has as many slots, and a message for each costs 1 KB and 0.3 ms.
-    Arguments as of `delayed_batches`.
+    The broker collects jobs that are due within the same `span_ms` in one message, also across
+    tasks. A batch with many domains has a slot for each, and separate messages would cost 1 KB and
+    0.3 ms each. For the arguments see `delayed_batches`.
     """
     by_priority: dict[int, list[Delayed]] = defaultdict(list)
     for job, wait_ms in jobs:
@@ -159,13 +158,12 @@ def delayed_batches(
     jobs: Iterable[Delayed], *, batch_size: int, span_ms: int, passed_ms: int = 0
 ) -> list[OutgoingMessage]:
     """
-    Batches for `fetch` that are delayed as long as their first job. Pure.
+    Batches for `fetch`, each delayed until its first job is due. Pure.
 
-    Each job comes with how long it waits (ms), counted from one moment, since which `passed_ms`
-    have gone by.
+    Each job comes with its delay in ms, counted from a moment that is `passed_ms` ago.
 
-    Jobs within `span_ms` of the first share its message: `fetch` waits that long inside the task,
-    so a domain at 10 requests per second costs one message a second, not ten.
+    Jobs within `span_ms` of the first share its message, because `fetch` waits that long inside the
+    task. A domain at 10 requests per second thus needs one message per second, not ten.
     """
     outgoing: list[OutgoingMessage] = []
     group: list[Delayed] = []

@@ -1,11 +1,11 @@
 """
-Revalidation: select a batch's jobs to fetch, and their validators, by what is stored of them.
+Revalidation: select which jobs of a batch to fetch, and their validators, from what is stored.
 
-What a 304 then does to the stored page is in `not_modified`.
+`not_modified` handles what a 304 then changes in the stored page.
 
-Dropped are URLs that are stored already (unless a refresh is requested) and URLs that were taken
-down; postponed are those whose rows lie in a damaged file. Links of a page that is stored already
-are followed as the store has them.
+URLs that are already stored (unless a refresh is requested) and URLs that were taken down are
+dropped. URLs whose rows are in a damaged file are postponed. If a page is already stored, its links
+are followed from the store.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from aragog.urlstore.store import UrlStore
 
 
 class FollowsStored(Protocol):
-    """Enqueues the links of pages that are stored already and not fetched by this call."""
+    """Enqueues the links of pages that are already stored and that this call does not fetch."""
 
     def stored(self, pages: Iterable[tuple[UrlJob, Record | None]]) -> int:
         """See `aragog.crawl.stages.discovery.Discovery.stored`."""
@@ -43,7 +43,7 @@ class FollowsStored(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoredValidators:
-    """The validators of a stored page, and the URL that sent them: no other URL receives them."""
+    """A stored page's validators and the URL that sent them. They are sent to no other URL."""
 
     url: str | None = None
     etag: str | None = None
@@ -58,9 +58,9 @@ class Selection:
     """The jobs to fetch."""
     postponed: list[Delayed]
     validators: dict[str, StoredValidators]
-    """The validators of conditional requests, by URL."""
+    """Validators for conditional requests, by URL."""
     ended: list[OutgoingMessage] = field(default_factory=list)
-    """The answers for callers who wait for URLs that end here."""
+    """The replies for callers that wait for URLs that end here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +71,11 @@ class JobSelection:
     in_flight: InFlight
     counters: CounterSink
     discovery: FollowsStored | None = None
-    """Follows the links of pages that are stored already."""
+    """Follows the links of pages that are already stored."""
     checks: CrawlChecks = field(default_factory=CrawlChecks)
 
     def select(self, jobs: Sequence[UrlJob]) -> Selection:
-        """The jobs to fetch; URLs that end here are no longer in flight. Two multi-gets."""
+        """The jobs to fetch. Removes URLs that end here from the in-flight set. Two multi-gets."""
         served, stuck = damaged.split(jobs, self.store)
         open_jobs, ended = self._without_taken_down(served)
         records, unreadable = self._records([job for job in open_jobs if _is_at_its_start(job)])
@@ -94,7 +94,7 @@ class JobSelection:
         rules = page_scope.outside_stored(done, records, self.checks)
         left_out = [job for job in done if job.url in rules]
         done = [job for job in done if job.url not in rules]
-        if self.discovery:  # before the pages are done: a run waits for what is listed by then
+        if self.discovery:  # before the pages end, because a run waits for what is listed by then
             self.discovery.stored([(job, records.get(job.url)) for job in done])
         self.counters.add({counters.ALREADY_STORED: len(done)})
         heirs = self._stored_already(done, records) + self._left_out(left_out, rules)
@@ -108,7 +108,10 @@ class JobSelection:
     def _stored_already(
         self, jobs: Sequence[UrlJob], records: Mapping[str, Record | None]
     ) -> list[UrlJob]:
-        """End jobs whose pages are stored; the jobs of other crawls that want the same URLs."""
+        """
+        End jobs whose pages are stored. Returns jobs for other crawls that want the
+        same URLs.
+        """
         if not jobs:
             return []
         urls = {url: record.canonical_url for url, record in records.items() if record}
@@ -116,14 +119,14 @@ class JobSelection:
         return endings.stored_already(jobs, urls, self.store.clock.now_ms())
 
     def _left_out(self, jobs: Sequence[UrlJob], rules: Mapping[str, str]) -> list[UrlJob]:
-        """End jobs whose stored pages their crawls leave out; the jobs of other crawls."""
+        """End jobs whose stored pages their crawls leave out. Returns jobs for other crawls."""
         if not jobs:
             return []
         endings = CrawlEndings(self.in_flight, self.store.crawls, self.checks)
         return page_scope.end(jobs, rules, endings)
 
     def _expired(self, jobs: Sequence[UrlJob], records: Mapping[str, Record | None]) -> set[str]:
-        """The URLs whose `unavailable_after` has passed; deletes what is stored of their pages."""
+        """The URLs whose `unavailable_after` has passed. Deletes their stored pages."""
         now_ms = self.store.clock.now_ms()
         expired = {
             job.url
@@ -138,8 +141,9 @@ class JobSelection:
         self, jobs: Sequence[UrlJob]
     ) -> tuple[list[UrlJob], list[OutgoingMessage]]:
         """
-        Jobs without those of a URL that was taken down, or on the way to one, which end here; and
-        what is said to those who wait for them.
+        The jobs that may continue, and the replies to callers that wait for the others.
+
+        A job ends here if its URL, or a URL it was redirected through, was taken down.
         """
         ways = {job.url: {job.url, job.next_url, *(h.url for h in job.hops)} for job in jobs}
         refused = self.store.takedowns.refused(set().union(*ways.values()))
@@ -154,7 +158,7 @@ class JobSelection:
         return [job for job in jobs if job.url not in taken_down], ended
 
     def _records(self, jobs: Sequence[UrlJob]) -> tuple[dict[str, Record | None], list[UrlJob]]:
-        """The records by URL, and the jobs whose records lie in a damaged file."""
+        """The records by URL, and the jobs whose records are in a damaged file."""
         records: dict[str, Record | None] = {}
 
         def read(some: Sequence[UrlJob]) -> None:
@@ -168,20 +172,20 @@ class JobSelection:
 
 def is_reread(job: UrlJob) -> bool:
     """
-    A sitemap or feed that the refresh schedule reads again: it was read before, so a 304 will do.
+    Whether the refresh schedule reads this sitemap or feed again, so that a 304 is enough.
 
-    A walk reads each file whole, for its own crawl, filter and scope.
+    A walk reads each file completely, for its own crawl, filter and scope.
     """
     return job.sitemap and job.crawl == REFRESHED
 
 
 def _is_at_its_start(job: UrlJob) -> bool:
-    """A job in the middle of its redirects or attempts always continues."""
+    """False for a job in the middle of its redirects or attempts, which always continues."""
     return not job.hops and (job.refresh or not job.attempt)
 
 
 def _of_its_crawl(job: UrlJob, record: Record | None) -> UrlJob:
-    """The job with the purposes of its crawl; a refresh acts for one that keeps the page."""
+    """The job with the purposes of its crawl. A refresh acts for a crawl that keeps the page."""
     if job.purposes != AS_KEPT:
         return job
     crawls = crawls_of(record.facts) if record else frozenset[str]()
@@ -191,7 +195,7 @@ def _of_its_crawl(job: UrlJob, record: Record | None) -> UrlJob:
 
 def _as_stored(job: UrlJob, record: Record | None) -> UrlJob:
     """
-    The job as what is stored of its URL: a refresh fetches a file as one, and a page as a page.
+    The job, as a file or as a page, like what is stored for its URL.
 
     An item may name a page as its file, and a link may lead to an image.
     """
@@ -202,7 +206,7 @@ def _as_stored(job: UrlJob, record: Record | None) -> UrlJob:
 
 def _has_page(job: UrlJob, record: Record | None) -> bool:
     """
-    A fetch of the URL has brought a page for the job's crawl; earlier failures do not keep it out.
+    Whether a page is stored for the job's crawl, even if later fetches have failed.
 
     A page that is kept for other crawls may be reserved for the purposes of this one.
     """
@@ -213,7 +217,10 @@ def _has_page(job: UrlJob, record: Record | None) -> bool:
 
 
 def _is_whole(record: Record) -> bool:
-    """There is content to revalidate: a 304 would keep a page that was cut forever as it is."""
+    """
+    Whether the content is complete. With a 304, a truncated page would stay truncated
+    forever.
+    """
     return bool(record.content_key) and not record.facts.get("truncated")
 
 

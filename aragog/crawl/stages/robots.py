@@ -1,8 +1,8 @@
 """
-Fetch robots.txt of origins, then send on the URLs that waited for the rules.
+Fetch the robots.txt of origins, then send on the URLs that waited for the rules.
 
-Safe to run twice: rules that are fresh by then are not requested again, and a claim in the cache,
-which expires, lets one run at a time request those of an origin.
+Safe to run twice: rules that are fresh by then are not requested again. A claim in the cache, which
+expires, allows only one run at a time to request the rules of an origin.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from aragog.runtime.green_threads import GreenPool
 from aragog.settings import Settings
 from urlspelling.domain import origin
 
-# Another task is requesting the rules now; they usually arrive within half a second.
+# Another task is fetching the rules. They usually arrive within half a second.
 ASK_AGAIN_MS = 500
-# A slot further away than this is not reserved for a robots.txt. It is further ahead than URLs
-# leave the waiting line of their domain, because they cannot continue without the rules.
+# A slot further away than this is not reserved for a robots.txt. This is more than the time at
+# which URLs leave their domain's line, because they cannot continue without the rules.
 SLOT_WITHIN_MS = 4_000
-# How long a request for tdmrep.json may wait for its permit, after robots.txt; within the claim.
+# How long a request for tdmrep.json may wait for its permit after robots.txt; less than the claim.
 TDM_WAIT_MS = 40_000
 # How long a refresh may wait in its queue before it may be sent again.
 REFRESH_HOLD_MS = 600_000
@@ -61,7 +61,7 @@ class RobotsFetcher(Protocol):
         last_modified: str | None = None,
         egress: EgressChoice = ANY,
     ) -> Outcome:
-        """The outcome; blocks for one fetch deadline at most."""
+        """The outcome. Blocks for at most one fetch deadline."""
 
 
 class RulesLine(Protocol):
@@ -102,7 +102,8 @@ class RobotsStage:
 
     def _wanted(self, batch: RobotsBatch) -> tuple[RobotsBatch, list[OutgoingMessage]]:
         """
-        The batch without URLs that no crawl wants anymore, and without origins of these alone.
+        The batch, without URLs that no crawl wants anymore and without origins that only those
+        need.
 
         URLs of paused crawls go to `fetch`, which keeps them.
         """
@@ -120,10 +121,10 @@ class RobotsStage:
 
     def expiring(self, *, step: int = 500, most: int = 100_000) -> Iterator[list[OutgoingMessage]]:
         """
-        Background refreshes of rules that are in use and about to be a day old, soonest first.
+        Background refreshes of rules that are in use and almost a day old, the oldest first.
 
-        Yields the messages of `step` origins at a time, so that memory stays bounded; `most` bounds
-        one run. Claims are held for `REFRESH_HOLD_MS`: a backlog of refreshes is not sent twice.
+        Yields the messages for `step` origins at a time, to limit memory; `most` limits one run.
+        Claims last for `REFRESH_HOLD_MS`, so a backlog of refreshes is not sent twice.
         """
         soon_ms = self.clock.now_ms() + 600_000
         size = self.settings.pipeline.batch_size
@@ -147,10 +148,10 @@ class _RobotsRun:
         self.robots = stage.robots
         self.cached = stage.robots.get_many(batch.origins)
         self.awaited = {origin(job.next_url) for job in batch.jobs}
-        """Origins for whose rules a URL of this batch waits."""
+        """Origins whose rules a URL of this batch waits for."""
         self.urgent = {origin(job.next_url) for job in batch.jobs if job.priority <= URGENT}
         self.lacking = {origin(job.next_url) for job in batch.jobs if self._lacks_tdm_file(job)}
-        """Origins whose tdmrep.json a URL needs, and which has not been requested yet."""
+        """Origins whose tdmrep.json is needed by a URL and has not been requested yet."""
         self.later: dict[str, RulesWait] = {}
 
     def _lacks_tdm_file(self, job: UrlJob) -> bool:
@@ -159,7 +160,7 @@ class _RobotsRun:
         return not job.sitemap and is_about(purposes) and (rules is None or rules.tdm is None)
 
     def _asks_tdm_file(self, origin_url: str) -> bool:
-        """Whether this run requests the file. Rules that were stored with it keep it."""
+        """Whether this run requests tdmrep.json. If not, the stored rules keep theirs."""
         rules = self.cached[origin_url].rules
         has_it = rules is not None and rules.tdm is not None
         asks = self.stage.settings.preferences.asks_tdm_file
@@ -194,7 +195,7 @@ class _RobotsRun:
         URLs that wait for the others go on to `fetch`, where the same rules deny them.
         """
         refused = self._forbidden([o for o in origins if o not in self.awaited])
-        # `fetch` has just looked up the takedowns of the URLs that wait.
+        # `fetch` has just checked the takedowns of the waiting URLs.
         refused += self._forbidden([o for o in origins if o in self.awaited], takedowns=False)
         if refused:
             self.robots.refreshes.release(refused)
@@ -206,8 +207,8 @@ class _RobotsRun:
         return [urls[url] for url in forbidden]
 
     def _slots(self, origins: Sequence[str]) -> dict[str, Slot | RateExceeded]:
-        """The slots that the batch has already, and new ones, with one round trip per node."""
-        # A kept slot is used even when its message comes late: its permit decides.
+        """The batch's existing slots and new ones, in one round trip for each limiter node."""
+        # A kept slot is used even if its message is late; the permit decides.
         kept = [o for o in origins if o in self.batch.slots]
         new = [o for o in origins if o not in self.batch.slots]
         reserved = self.stage.limiter.reserve([self._request(o) for o in new])
@@ -235,7 +236,7 @@ class _RobotsRun:
         return rules.crawl_delay_s(self.stage.settings.fetch.user_agent) if rules else None
 
     def _near(self, slots: Mapping[str, Slot | RateExceeded]) -> dict[str, Slot]:
-        """The slots that this task waits for; the other origins come back."""
+        """The slots near enough for this task to wait for. The other origins come back later."""
         near: dict[str, Slot] = {}
         for origin_url, slot in slots.items():
             if isinstance(slot, RateExceeded):
@@ -252,7 +253,7 @@ class _RobotsRun:
         self.later[origin_url] = RulesWait(max(ASK_AGAIN_MS, wait_ms))
 
     def _defer(self, origin_url: str, key: str, outcome: Deferred) -> None:
-        """Try again later: the slot had passed and the next one is far, or every way out fails."""
+        """Try again later, because the slot has passed and the next is far, or no proxy works."""
         at_ms = outcome.retry_at_ms or 0
         if outcome.cause is DeferralCause.EGRESS:
             wait_ms = max(ASK_AGAIN_MS, at_ms - self.stage.clock.now_ms())
@@ -285,7 +286,7 @@ class _RobotsRun:
         self.stage.counters.add({counters.ROBOTS: len(near)})
 
     def _compare(self, results: Iterable[RobotsResult]) -> None:
-        """Parse some of the files with reppy too, and count the differences."""
+        """Parse a sample of the files with reppy too, and count the differences."""
         if (second := self.stage.second_opinion) is None:
             return
         looks = [second.look(r.origin, r.body) for r in results if r.status == 200 and r.body]
@@ -308,9 +309,9 @@ class _RobotsRun:
 
     def _validators(self, origins: Iterable[str]) -> dict[str, Validators]:
         """
-        The validators for rules that are cached; none for a refresh that a user requested.
+        The validators of cached rules. None for a refresh that a user requested.
 
-        Also none where tdmrep.json is read, because both files are cached as one.
+        Also none if tdmrep.json is read, because both files are cached together.
         """
         known = [
             o
@@ -345,13 +346,13 @@ class _RobotsRun:
         return as_outcome(fetch, url=url, next_url=url, clock=self.stage.clock)
 
     def _egress(self, origin_url: str) -> EgressChoice:
-        """The way out of the first URL that waits for the rules; any way for a refresh."""
+        """The egress of the first URL that waits for the rules, or any egress for a refresh."""
         waiting = (job for job in self.batch.jobs if origin(job.next_url) == origin_url)
         first = next(waiting, None)
         return ANY if first is None else replace(self.stage.egress.choice(first), after=0)
 
     def _hold_claims(self) -> None:
-        """Extend the claims of origins that are tried later, from now on: fetching took time."""
+        """Extend the claims on origins that are tried later, because fetching took time."""
         limiter = self.stage.limiter
         for origin_url, wait in self.later.items():
             if wait.slot_at_ms is not None:
@@ -360,7 +361,7 @@ class _RobotsRun:
         self.robots.refreshes.hold({o: wait.wait_ms for o, wait in self.later.items()})
 
     def _wait_for_others(self, origins: Iterable[str]) -> None:
-        """Send URLs again when another task should have fetched the rules of their origins."""
+        """Send URLs again at the time when another task should have fetched their rules."""
         unknown = [o for o in origins if not self.cached[o].rules or self._is_incomplete(o)]
         for origin_url, wait_ms in self.robots.refreshes.remaining_ms(unknown).items():
             self.later[origin_url] = RulesWait(wait_ms + ASK_AGAIN_MS, claimed=False)

@@ -19,12 +19,12 @@ from aragog.fetch_record.outcome import (
     Unreadable,
 )
 
-# Any 4xx: "the crawler MAY access any resources" (2.3.1.3).
+# For any 4xx, "the crawler MAY access any resources" (RFC 9309, 2.3.1.3).
 UNAVAILABLE = 404
 
 
 def result_of(origin_url: str, outcome: Outcome) -> RobotsResult:
-    """The entry of the cache for an outcome; RFC 9309, 2.3.1 defines what each status means."""
+    """The cache entry for an outcome. RFC 9309, 2.3.1 defines what each status means."""
     body = outcome.body if isinstance(outcome, Fetched) else b""
     # After a redirect the validators belong to another URL.
     own = isinstance(outcome, Fetched) and not outcome.hops
@@ -41,11 +41,11 @@ def result_of(origin_url: str, outcome: Outcome) -> RobotsResult:
 
 def tdm_rules_of(outcome: Outcome) -> tuple[TdmRule, ...]:
     """
-    The rules of a tdmrep.json by the outcome of its fetch. Pure.
+    The rules of a tdmrep.json, by the outcome of its fetch. Pure.
 
-    A site without such a file reserves nothing, and neither does one that fails to send it (TDMRep:
-    "does not implement this protocol"). A file that is too large, or was not requested because no
-    slot was free, might reserve everything, so it counts as if it did.
+    A site without this file reserves no rights, and neither does a site that fails to send it
+    (TDMRep: "does not implement this protocol"). A file that is too large, or that was not
+    requested because no slot was free, might reserve everything, so it is treated as if it did.
     """
     if isinstance(outcome, Fetched) and outcome.status == 200:
         return UNREADABLE if outcome.truncated else read_tdm_file(outcome.body)
@@ -53,27 +53,30 @@ def tdm_rules_of(outcome: Outcome) -> tuple[TdmRule, ...]:
 
 
 def status_of(outcome: Outcome) -> int | None:
-    """The status that the cache stores for an outcome; None: the rules are unreadable. Pure."""
+    """
+    The status that the cache stores for an outcome, or None if the rules are
+    unreadable. Pure.
+    """
     if isinstance(outcome, Blocked) and outcome.cause is not RefusalCause.NO_CONTACT:
-        # No connection is made to this origin; the SSRF filter refuses each page by itself, and
-        # gives a better reason than "robots.txt is unreachable".
+        # This origin is never contacted. The SSRF filter refuses each of its pages, with a better
+        # reason than "robots.txt is unreachable".
         return UNAVAILABLE
     if isinstance(outcome, Unreachable) and outcome.kind is UnreachableKind.REDIRECT:
-        return UNAVAILABLE  # past the five hops that RFC 9309, 2.3.1.2 asks for
+        return UNAVAILABLE  # more than the five redirects required by RFC 9309, 2.3.1.2
     if isinstance(outcome, TooLarge | Unreadable | Deferred | Refused | Blocked):
-        # Deferred: the next hop's domain has no free slot; the redirect is not an answer yet.
-        # Refused: the rules lie on a host that is never asked.
+        # Deferred: the next domain has no free slot, so there is no response yet.
+        # Refused: the rules are on a host that is never requested.
         return None
     if isinstance(outcome, Fetched):
         return outcome.status if _is_readable(outcome) else None
     if isinstance(outcome, Unreachable) and (outcome.status or 0) < 400:
-        return None  # a part that was not requested, or a 304 without a condition
+        return None  # a partial response to no range request, or a 304 to no conditional request
     return outcome.status
 
 
 def _is_readable(outcome: Fetched) -> bool:
-    """Whether the body has all rules that count, as text."""
+    """Whether the body is text and contains all rules that count."""
     if outcome.truncated and len(outcome.body) < MAX_BYTES:
-        return False  # the rules that are missing may be those that forbid
-    # Without a decoder for its content coding the rules cannot be read.
+        return False  # the missing part may contain the rules that disallow
+    # Without a decoder for its content coding, the rules cannot be read.
     return not is_undecoded(outcome.headers, outcome.body)

@@ -1,4 +1,4 @@
-"""Decides where URLs go after the rules of their origins were requested, or must wait. Pure."""
+"""Decides where URLs go once their rules were requested, or must wait for them. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aragog.crawl.pipeline.messages import FetchBatch, RobotsBatch
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
 from urlspelling.domain import origin
 
-# The priority of refreshes that no URL waits for.
+# The priority of refreshes that no URL is waiting for.
 BACKGROUND = 8
 
 
@@ -18,15 +18,15 @@ class RulesWait(NamedTuple):
 
     wait_ms: int
     slot_at_ms: int | None = None
-    """The slot that is reserved for its robots.txt."""
+    """The slot reserved for its robots.txt."""
     claimed: bool = True
-    """This batch holds the claim on the refresh."""
+    """True if this batch holds the claim on the refresh."""
 
 
 def onward(
     batch: RobotsBatch, waits: Mapping[str, RulesWait], span_ms: int
 ) -> list[OutgoingMessage]:
-    """The messages of the jobs: to `fetch` if their rules are known, else back to this stage."""
+    """The messages for the jobs: to `fetch` if their rules are known, else back to this stage."""
     ready = tuple(job for job in batch.jobs if origin(job.next_url) not in waits)
     outgoing = []
     if ready:
@@ -51,7 +51,7 @@ def _following(batch: RobotsBatch, waits: Mapping[str, RulesWait], *, claimed: b
 
 
 def _together(waits: Mapping[str, RulesWait], span_ms: int) -> list[list[str]]:
-    """Origins in the order of their waits; those within `span_ms` of the first share a message."""
+    """Group origins by their waits. Those within `span_ms` of the first share a message."""
     groups: list[list[str]] = []
     for origin_url, wait in sorted(waits.items(), key=lambda item: item[1].wait_ms):
         if groups and wait.wait_ms <= waits[groups[-1][0]].wait_ms + span_ms:

@@ -1,11 +1,12 @@
 """
-Sign in to the sites that `fetch.sign_in` names, before a URL of theirs is fetched.
+Sign in to the sites listed in `fetch.sign_in` before one of their URLs is fetched.
 
-The page with the form and the form itself are requests like others: robots.txt must allow them,
-each has a slot of the domain, and they go by the way out of the URL. One process signs in at a
-time, and not again for `least_s` after that. In the meantime the URLs wait; they lose no attempt.
+The requests for the form page and for the form itself are like all others: robots.txt must allow
+them, each needs a slot of the domain, and they use the egress of the URL. One process signs in at a
+time, and at most once in `least_s` seconds. The URLs wait in the meantime, without losing an
+attempt.
 
-Safe to run twice or to be killed: the lease expires, and whoever signs in last has the session.
+Safe to run twice or to be killed: the lease expires, and the session of the last sign-in is kept.
 """
 
 from __future__ import annotations
@@ -40,11 +41,11 @@ from urlspelling.domain import origin
 
 log = logging.getLogger(__name__)
 AGAIN_MS = 500
-"""URLs come back after this while another process signs in."""
+"""How long URLs wait while another process signs in."""
 LONGEST_S = 3_600.0
-"""Between two attempts to sign in that fail."""
+"""The wait after a failed attempt to sign in."""
 WITHIN_S = 30.0
-"""How long a request of signing in may wait for its slot."""
+"""How long a request for signing in may wait for its slot."""
 FORM_TYPE = "application/x-www-form-urlencoded"
 UNAUTHORIZED = 401
 
@@ -63,11 +64,11 @@ class CookieFetcher(Protocol):
         cookies: OriginCookies | None = None,
         egress: EgressChoice = ANY,
     ) -> Outcome:
-        """The outcome; blocks for one fetch deadline at most."""
+        """The outcome. Blocks for at most one fetch deadline."""
 
 
 class _Failed(Exception):
-    """Signing in failed; the text says why, without a secret."""
+    """Signing in failed. The message says why and contains no secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +78,11 @@ class SignIns:
 
     Args:
         settings: `fetch.sign_in`.
-        sessions: of all processes.
-        fetcher: of pages.
+        sessions: the sessions of all processes.
+        fetcher: the fetcher for pages.
         access: decides about each request.
-        checks: know the names of crawls.
-        clock: of all workers.
+        checks: knows the names of crawls.
+        clock: the clock that all workers share.
     """
 
     settings: Mapping[str, SignInSettings]
@@ -93,10 +94,9 @@ class SignIns:
 
     def session(self, job: UrlJob, egress: EgressChoice) -> SignedIn | Deferred | None:
         """
-        The session for a job, after signing in if need be; None: its origin or crawl has none.
+        The session for a job, after signing in if necessary. None if its origin or crawl has none.
 
-        Deferred: it cannot be signed in now.
-
+        `Deferred` if signing in is not possible now.
         """
         place = origin(job.next_url)
         settings = self._settings_of(place)
@@ -124,18 +124,18 @@ class SignIns:
 
     def check(self) -> None:
         """
-        Read the values of all fields once.
+        Read the values of all fields once, to check them.
 
         Raises:
-            ConfigError: a value is missing where its setting says; the message quotes none of them.
+            ConfigError: a value is missing. The message contains no value.
         """
         check_values(self.settings)
 
     def after(self, signed: SignedIn, outcome: Outcome) -> bool:
         """
-        Keep what a fetch changed of the cookies; whether its session had ended.
+        Save the cookies that a fetch has changed. Returns whether its session had expired.
 
-        A session that ended is forgotten, if nobody has signed in since.
+        An expired session is deleted, unless another process has signed in since.
         """
         place, crawl = signed.cookies.origin, signed.crawl
         ended = self._has_ended(place, outcome)
@@ -151,7 +151,10 @@ class SignIns:
         return next((s for key, s in self.settings.items() if origin_of(key) == place), None)
 
     def _has_ended(self, place: str, outcome: Outcome) -> bool:
-        """A 401, a redirect to the form, or a page with the form says so."""
+        """
+        Whether the session has expired: a 401, a redirect to the form, or a page with
+        the form.
+        """
         settings = self._settings_of(place)
         if settings is None or isinstance(outcome, Deferred):
             return False
@@ -166,7 +169,7 @@ class SignIns:
     def _signed_in(
         self, place: str, crawl: str, settings: SignInSettings, egress: EgressChoice
     ) -> Session | int:
-        """The new session, or the ms after which to look again."""
+        """The new session, or the time in ms after which to check again."""
         known = self.sessions.read(place, crawl)
         wait_ms = self._wait_ms(known, settings)
         if wait_ms > 0:
@@ -204,7 +207,7 @@ class SignIns:
         return session
 
     def _wait_ms(self, known: Session, settings: SignInSettings) -> int:
-        """How long until it may be tried again: doubled for each failure, up to an hour."""
+        """The time until the next attempt. It doubles with each failure, up to an hour."""
         if not known.began_at_ms:
             return 0
         longest_s = max(LONGEST_S, settings.least_s)
@@ -214,7 +217,7 @@ class SignIns:
     def _cookies_of(
         self, place: str, settings: SignInSettings, values: Mapping[str, str], egress: EgressChoice
     ) -> OriginCookies:
-        """Get the form, fill it in and send it."""
+        """Fetch the form, fill it in and submit it. Returns the cookies."""
         cookies = OriginCookies.of(place, (), self.clock)
         form_url = _form_url(place, settings)
         page = self._request(form_url, egress, cookies=cookies)
@@ -245,7 +248,7 @@ class SignIns:
         return cookies
 
     def _check(self, answer: Outcome, settings: SignInSettings, form_url: str) -> None:
-        """Raise unless the site accepted the form: a page or redirect that is not the form."""
+        """Raise unless the site accepted the form, with a page or redirect that is not the form."""
         status = answer.status or 0
         if not 200 <= status < 400:
             raise _Failed(f"the form: {_text(answer)}")
@@ -256,7 +259,7 @@ class SignIns:
             raise _Failed("the site leads back to the form: check the values of its fields")
 
     def _request(self, url: str, egress: EgressChoice, **options: Any) -> Outcome:
-        """One request of signing in, at its slot."""
+        """Send one request for signing in, at its slot."""
         until_s = self.clock.monotonic_s() + WITHIN_S
 
         def left_ms() -> float:
@@ -276,13 +279,13 @@ class SignIns:
             outcome = fetch()
             ok = outcome.outcome not in (OutcomeKind.BUSY, OutcomeKind.UNREACHABLE)
             if not isinstance(outcome, Deferred):
-                # The redirect after a form is an answer, although it is not followed.
+                # The redirect after a form is a response too, although it is not followed.
                 self.access.limiter.report(gate.key, ok or 300 <= (outcome.status or 0) < 400)
         return outcome
 
 
 def _form_of(page: Fetched, settings: SignInSettings) -> SignInForm | None:
-    """The form of a page; a page that does not name all fields is not parsed."""
+    """The form on a page. Pages that do not mention all field names are not parsed."""
     names = frozenset(settings.fields)
     if not all(name.encode() in page.body for name in names):
         return None
@@ -310,10 +313,10 @@ def _text(outcome: Outcome) -> str:
 
 def check_values(sign_in: Mapping[str, SignInSettings]) -> None:
     """
-    Read the values of all fields of `fetch.sign_in` once.
+    Read the values of all fields of `fetch.sign_in` once, to check them.
 
     Raises:
-        ConfigError: a value is missing where its setting says; the message quotes none of them.
+        ConfigError: a value is missing. The message contains no value.
     """
     for key, settings in sign_in.items():
         _values(origin_of(key) or "", settings)
@@ -328,7 +331,7 @@ def _value(place: str, name: str, reference: str) -> str:
     The value of a field.
 
     Raises:
-        ConfigError: the value is missing; the message does not quote it.
+        ConfigError: the value is missing. The message does not contain it.
     """
     kind, _, where = reveal(reference).partition(":")
     setting = f"fetch.sign_in.{place}.fields.{name}"

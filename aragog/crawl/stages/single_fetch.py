@@ -1,12 +1,11 @@
 """
-Polite fetches of single URLs, for a program that is no worker and waits for each of them.
+Fetch single URLs politely, for a program that is not a worker and waits for each response.
 
-Each passes the checks of every fetch: takedowns, blocked hosts, the SSRF filter, robots.txt, a slot
-of its domain, and a permit right before the request is written. What prevents a request is an
-outcome, as what the origin does is. robots.txt is fetched here where its rules are not known; no
-worker has to run.
+Each URL passes the checks of every fetch: takedowns, blocked hosts, the SSRF filter, robots.txt, a
+slot of its domain, and a permit right before the request is written. If a check prevents the
+request, that is its outcome. Unknown robots.txt rules are fetched here, so no worker has to run.
 
-Safe to run twice: nothing is stored but robots.txt rules and the limiter's state.
+Safe to run twice: only robots.txt rules and the state of the limiter are stored.
 """
 
 from __future__ import annotations
@@ -46,17 +45,17 @@ from urlspelling.domain import origin
 
 log = logging.getLogger(__name__)
 ASK_AGAIN_S = 0.25
-"""Between two looks while another process fetches an origin's rules."""
+"""How often to check while another process fetches an origin's rules."""
 LEAST_WAIT_MS = 25
-"""Between two requests for a slot of a domain."""
+"""How often to ask for a slot of a domain."""
 ERROR_BODY_BYTES = 1_000_000
-"""How much of the body of an error an outcome has."""
+"""How much of an error response's body an outcome includes."""
 _LATE = {
     DeferralCause.SLOT: "its domain had no free slot in time; see politeness.qps",
     DeferralCause.RULES: "its robots.txt was not known in time",
     DeferralCause.VISIT_TIME: "the Visit-time of its site did not begin in time",
 }
-"""Why no request was sent in the time of the caller."""
+"""Why no request was sent within the caller's time."""
 
 
 class RulesFetcher(Protocol):
@@ -67,7 +66,7 @@ class RulesFetcher(Protocol):
 
 
 class HeaderFetcher(Protocol):
-    """Sends one request with headers of its own (`aragog.crawl.fetcher.fetcher.Fetcher`)."""
+    """Sends a request with the caller's headers (`aragog.crawl.fetcher.fetcher.Fetcher`)."""
 
     def fetch(
         self,
@@ -80,36 +79,36 @@ class HeaderFetcher(Protocol):
         error_body_bytes: int = 0,
         egress: EgressChoice = ANY,
     ) -> Outcome:
-        """The outcome; blocks for one fetch deadline at most."""
+        """The outcome. Blocks for at most one fetch deadline."""
 
 
 class SlotSearch(NamedTuple):
     """The limiter's answer about a URL."""
 
     slot: Slot | None
-    """The slot; None if none is free soon, or the URL needs none yet."""
+    """The slot. None if no slot is free soon, or if the URL does not need one yet."""
     wait_ms: int
-    """When to ask again; 0: now, because what comes next needs no slot (a refusal, robots.txt)."""
+    """When to ask again. 0 means now: the next step needs no slot (a refusal, or robots.txt)."""
     interval_s: float = 0.0
-    """The time between two requests to the domain."""
+    """The interval between two requests to the domain."""
     rules_first: bool = False
-    """Its robots.txt is not known: one `fetch` is enough to learn it."""
+    """True if its robots.txt is unknown. One `fetch` is enough to read it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SingleRequest:
-    """The URL to request, with its options."""
+    """A URL to request, with its options."""
 
     url: str
-    """In any spelling; robots.txt is asked about this one and the normalized, which is sent."""
+    """The URL in any spelling. robots.txt must allow this spelling and the normalized one."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Sent besides the fetcher's own, or instead of them."""
+    """Headers to send in addition to the fetcher's own. They replace headers of the same name."""
     method: str = "GET"
     """GET, HEAD or POST."""
     body: bytes = b""
-    """Of a POST."""
+    """The body of a POST."""
     way: str = ""
-    """The way out that it takes, whatever the rules say; "": they decide."""
+    """The egress to use, whatever the rules say. If empty, the rules decide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,24 +117,24 @@ class SingleFetch:
 
     access: Access
     fetcher: HeaderFetcher
-    """Follows no redirects: each is a URL of its own to the caller."""
+    """Does not follow redirects; the caller handles each one as a URL of its own."""
     robots: RulesFetcher
     clock: Clock
 
     def slots(self, given: Sequence[str]) -> list[SlotSearch]:
         """
-        Look for a slot of each URL within a second; one round trip for each limiter node.
+        Find a slot within a second for each URL. Takes one round trip for each limiter node.
 
         A URL that needs no slot now, because it will be refused or its robots.txt comes first, gets
-        none and no wait: `fetch` decides about it.
+        no slot and no wait. `fetch` decides about it.
 
         Raises:
-            InvalidUrl: one of them is no http(s) URL.
+            InvalidUrl: a value is not an http(s) URL.
             LimiterUnavailable, RobotsUnavailable: Redis did not answer.
         """
-        # One URL may be in the list twice: the request ids tell its jobs apart.
+        # A URL may be in the list twice; the request ids distinguish its jobs.
         jobs = [replace(_job(url), request_id=str(place)) for place, url in enumerate(given)]
-        vetted = self.access.vet(jobs, takedowns=False)  # `fetch` looks them up
+        vetted = self.access.vet(jobs, takedowns=False)  # `fetch` checks takedowns
         found = {job.request_id: SlotSearch(None, wait_ms) for job, wait_ms in vetted.not_yet}
         found |= {
             job.request_id: SlotSearch(None, 0, rules_first=True) for job in vetted.robots_first
@@ -152,7 +151,7 @@ class SingleFetch:
         return [found.get(job.request_id, SlotSearch(None, 0)) for job in jobs]
 
     def unused(self, slot: Slot) -> None:
-        """Release a slot for which no request is sent. Without it, the slot expires."""
+        """Release a slot that will not be used. Otherwise it expires."""
         with suppress(LimiterUnavailable):
             self.access.limiter.finished(slot)
 
@@ -160,17 +159,18 @@ class SingleFetch:
         self, request: SingleRequest, *, left_s: Callable[[], float], slot: Slot | None = None
     ) -> Outcome:
         """
-        A request's outcome, or why there was none.
+        The outcome of a request, or the reason why it was not sent.
 
         Args:
             request: what to request.
-            left_s: how long it may still wait for robots.txt and a slot; asked again every second.
-            slot: from `slots`.
+            left_s: returns how long it may still wait for robots.txt and a slot. Called every
+                second.
+            slot: a slot from `slots`.
 
         Raises:
-            InvalidUrl: it is no http(s) URL.
-            TransientError: our own infrastructure failed. The slot is used up; the request may have
-                been sent.
+            InvalidUrl: the value is not an http(s) URL.
+            TransientError: our own infrastructure failed. The slot is used up, and the request may
+                have been sent.
         """
         job = _job(request.url)
         while True:
@@ -190,13 +190,13 @@ class SingleFetch:
             outcome = self._sent(job, slot, request)
             if not isinstance(outcome, Deferred):
                 return outcome
-            # No request was sent: the slot had passed and the next is far, or no way out works.
+            # No request was sent: the slot has passed and the next is far, or no proxy works.
             slot = None
             if outcome.cause is DeferralCause.EGRESS and not self._until_way(outcome, left_s):
                 return outcome
 
     def _until_way(self, outcome: Deferred, left_s: Callable[[], float]) -> bool:
-        """Wait until a way out is tried again; False if the time of the request is over first."""
+        """Wait until a proxy is tried again. False if the time of the request ends first."""
         wait_s = ((outcome.retry_at_ms or 0) - self.clock.now_ms()) / 1000
         return wait_s < left_s() and self._wait(max(ASK_AGAIN_S, wait_s), left_s)
 
@@ -211,7 +211,7 @@ class SingleFetch:
         return max(LEAST_WAIT_MS, wait_ms - near_ms)
 
     def _allowed(self, job: UrlJob, left_s: Callable[[], float]) -> SlotRequest | Outcome:
-        """The request to the limiter, or why the URL gets no request."""
+        """The request for a slot, or the reason why the URL may not be requested."""
         learned = False
         while True:
             vetted = self.access.vet([job])
@@ -228,13 +228,13 @@ class SingleFetch:
             if vetted.not_yet:
                 self._wait(vetted.not_yet[0][1] / 1000, left_s)
                 continue
-            if learned:  # another process fetches the rules
+            if learned:  # another process is fetching the rules
                 self.clock.sleep_s(ASK_AGAIN_S)
             self._learn(RobotsBatch((origin(job.url),)), left_s)
             learned = True
 
     def _learn(self, batch: RobotsBatch, left_s: Callable[[], float]) -> None:
-        """Fetch robots.txt, unless another process does, at its slot."""
+        """Fetch robots.txt at its slot, unless another process is fetching it."""
         later = self.robots.run(batch)
         while later:
             first = later.pop(0)
@@ -244,7 +244,7 @@ class SingleFetch:
                 later += self.robots.run(first.message)
 
     def _slot(self, request: SlotRequest, left_s: Callable[[], float]) -> Slot | None:
-        """A slot, once there is one; None: the time is over first."""
+        """Wait for a slot. None if the time of the request ends first."""
         while True:
             reply = self.access.limiter.reserve([request])[0]
             if isinstance(reply, Slot):
@@ -254,7 +254,7 @@ class SingleFetch:
                 return None
 
     def _wait(self, seconds: float, left_s: Callable[[], float]) -> bool:
-        """Wait; False if the time of the request is over first."""
+        """Wait. False if the time of the request ends first."""
         while (left := left_s()) > 0 and seconds > 0:
             part_s = min(seconds, left, 1.0)
             self.clock.sleep_s(part_s)
@@ -272,7 +272,7 @@ class SingleFetch:
         except LimiterUnavailable as error:
             if outcome is None:
                 raise
-            # The page is there, whether or not the limiter learns how its request went.
+            # The page has arrived, even if its result cannot be reported to the limiter.
             log.warning("the limiter did not learn the outcome of %s: %s", job.url, error)
         return outcome
 

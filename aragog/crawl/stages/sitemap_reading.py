@@ -1,12 +1,12 @@
 """
-What sitemaps and feeds list: pages and files that a walk enqueues, and refreshes of stored pages.
+Read sitemaps and feeds: enqueue the pages and files of a walk, and bring refreshes forward.
 
-A walk begins when a user enqueues a sitemap, and requests each file once
-(`aragog.crawl.pipeline.sitemap_walks`). Later the refresh schedule reads the file again: then it
-enqueues no page, and brings refreshes forward (`aragog.urlstore.change_signals`).
+A walk starts when a user enqueues a sitemap, and requests each file once
+(`aragog.crawl.pipeline.sitemap_walks`). Later the refresh schedule reads the file again. Then it
+enqueues no pages, but refreshes changed pages earlier (`aragog.urlstore.change_signals`).
 
-Safe to run twice: URLs that wait already, or whose page was seen since their lastmod, are passed
-over, and the same reading brings the same signals.
+Safe to run twice: URLs that already wait, or whose page was seen since their lastmod, are skipped,
+and the same content gives the same signals.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from urlspelling.domain import registered_domain
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 MOST_NEW_FILES = 50
-"""Files of an index that one reading by the refresh schedule adds, the newest first."""
+"""How many new files of an index the refresh schedule adds in one reading, newest first."""
 _BROUGHT, _NOTHING, _UNCHANGED = map(SOURCE_READINGS.of, SOURCE_READINGS.values)
 
 
 @dataclass(frozen=True, slots=True)
 class SitemapReading:
-    """Takes what sitemaps and feeds list."""
+    """Handles the entries of sitemaps and feeds."""
 
     enqueuer: Enqueuer
     store: UrlStore
@@ -55,18 +55,18 @@ class SitemapReading:
     walks: Walks
     clock: Clock
     chunk: int = 500
-    """Entries that are looked up in the store at a time."""
+    """How many entries are looked up in the store at a time."""
     checks: CrawlChecks = field(default_factory=CrawlChecks)
     """Knows the scope of each job's crawl."""
 
     def sitemap(self, result: FetchResult, body: bytes) -> SourceReading:
         """
-        Take what a sitemap or feed lists.
+        Read a sitemap or feed and handle its entries.
 
-        Enqueued are entries of its own registered domain that are not stored, or were last seen
-        before their lastmod. A file that the refresh schedule reads again enqueues no page: it
-        brings refreshes of stored pages forward (`aragog.urlstore.change_signals`), which a walk
-        does as well.
+        Enqueues entries of its own registered domain that are not stored, or whose lastmod is later
+        than the last fetch. When the refresh schedule reads a file again, no pages are enqueued. In
+        both cases refreshes of changed pages are brought forward
+        (`aragog.urlstore.change_signals`).
 
         Raises:
             PageTooExpensive, MemoryError: the sitemap exceeds the limits of a page.
@@ -95,7 +95,7 @@ class SitemapReading:
         return SourceReading(enqueued, kind, reading.brought)
 
     def _unchanged(self, result: FetchResult) -> str | None:
-        """The kind of a file that has the bytes of its last reading; None: they are others."""
+        """The kind of the file, if its bytes are the same as at the last reading, or None."""
         state = self.store.schedule.refresh_state(result.job.url)
         is_same = state is not None and state.body_hash == (result.body_hash or "-")[:16]
         return state.page_type if state and is_same and state.page_type in SOURCES else None
@@ -107,7 +107,7 @@ class SitemapReading:
         children: Sequence[SitemapUrl],
         reading: Reading,
     ) -> int:
-        """How many files and pages of a walk were enqueued."""
+        """Enqueue the files and pages of a walk. Returns how many."""
         job, url = result.job, result.fetch.final_url
         url_filter, is_in_scope = filter_of(job), in_scope(self.checks.crawl_of(job).scope, url)
         entries = [e for e in listed if url_filter.accepts(e.url) and is_in_scope(e.url)]
@@ -118,15 +118,15 @@ class SitemapReading:
         return count + self._entries(job, walk, size, entries, reading)
 
     def _children(self, job: UrlJob, walk: Walk, size: WalkSize, listed: Sequence[str]) -> int:
-        """How many of the files that an index lists were enqueued: those that are new to it."""
+        """Enqueue the files of an index that are new to the walk. Returns how many."""
         room = self.settings.pipeline.sitemap_max_files - size.files
         files = _within(self.walks.unseen(walk, listed), room, walk, "sitemap_max_files")
         count = self._enqueue(files, _options_of_files(job))
-        self.walks.note_enqueued(walk, files)  # afterward: a task that is killed loses none
+        self.walks.note_enqueued(walk, files)  # last, so that a killed task loses no file
         return count
 
     def _new_children(self, result: FetchResult, children: Sequence[SitemapUrl]) -> int:
-        """How many files of an index that is read again were enqueued: some that are not known."""
+        """Enqueue some unknown files of an index that was read again. Returns how many."""
         at_ms = result.fetch.fetched_at_ms
         new = self.store.signals.children(children, at_ms, MOST_NEW_FILES)
         return self._enqueue(new, _options_of_files(result.job)) if new else 0
@@ -139,7 +139,7 @@ class SitemapReading:
         entries: Sequence[SitemapUrl],
         reading: Reading,
     ) -> int:
-        """How many of the pages that a sitemap lists were enqueued."""
+        """Enqueue the pages in a sitemap. Returns how many."""
         room = self.settings.pipeline.sitemap_max_urls - size.urls
         entries = _within(entries, room, walk, "sitemap_max_urls")
         options = inherited(job, depth=0, refresh=True, priority=PRIORITY_REFRESH)
@@ -149,7 +149,7 @@ class SitemapReading:
         )
 
     def _newer(self, entries: Sequence[SitemapUrl], reading: Reading) -> list[str]:
-        """URLs of entries that are not stored, or that changed since they were seen."""
+        """URLs of entries that are not stored, or that have changed since they were fetched."""
         seen = reading.take(entries)
         now_ms = self.clock.now_ms()
         return [
@@ -159,7 +159,7 @@ class SitemapReading:
         ]
 
     def confirmed_sources(self, results: Iterable[FetchResult]) -> None:
-        """Note sitemaps and feeds that a 304 confirmed: they name no change."""
+        """Record sitemaps and feeds confirmed by a 304, which list no changes."""
         found = {r.job.url: r.fetch.fetched_at_ms for r in results if r.job.sitemap}
         if found:
             self.store.signals.confirmed(found, max(found.values()))
@@ -170,7 +170,7 @@ class SitemapReading:
 
 
 def _within(listed: Sequence[T], room: int, walk: Walk, setting: str) -> Sequence[T]:
-    """The URLs that still fit into a walk; the others are logged."""
+    """The URLs that still fit into a walk. The others are logged."""
     if len(listed) <= room:
         return listed
     log.warning(
@@ -181,5 +181,5 @@ def _within(listed: Sequence[T], room: int, walk: Walk, setting: str) -> Sequenc
 
 
 def _options_of_files(job: UrlJob) -> EnqueueOptions:
-    """How the files that an index lists are enqueued."""
+    """Options for enqueuing the files in an index."""
     return inherited(job, depth=job.depth - 1, refresh=True, sitemap=True, in_walk=True)

@@ -2,17 +2,18 @@
 Write the pages of a batch of fetches: content first, then the records that point to it.
 
 Safe to run twice and late: content is replaced by the same content, a write never replaces a newer
-one, and links go through the journal. Killed in the middle, the message comes back; its tokens are
-freed only when all is written.
+one, and links go through the journal. If the worker is killed, the message is redelivered; its
+spool tokens are freed only after everything is written.
 
-A team's own Celery task (`pipeline.page_ready_task`) gets a message for each batch of stored pages:
+A Celery task of the user (`pipeline.page_ready_task`) gets a message for each batch of stored
+pages:
 
     {"v": 1, "pages": [{"url": …, "canonical_url": …, "page_type": …, "fetched_at_ms": …}]}
 
-A page whose URL is traced also has the `traceparent` of its trace.
+If a page's URL is traced, its entry also has the `traceparent` of the trace.
 
-Delivery is at least once: a store task that runs twice sends twice, and if a worker is killed after
-it wrote a page, that page is fetched and reported again.
+Delivery is at least once. A store task that runs twice sends the message twice. If a worker is
+killed after it wrote a page, that page is fetched and reported again.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class ReadyPages:
 def page_ready(
     task: OwnTask | None, writes: Sequence[PageWrite], jobs: Sequence[UrlJob]
 ) -> list[OutgoingMessage]:
-    """The message about the pages among `writes`; empty without a task or a page."""
+    """The message about the pages among `writes`. Empty if there is no task or no page."""
     traced = {job.url: job.traceparent for job in jobs if job.traceparent}
     pages = tuple(_page(write, traced.get(write.url)) for write in writes if write.content)
     if task is None or not pages:
@@ -67,7 +68,7 @@ def page_ready(
 
 
 def _as_written(write: PageWrite, done: Written | None) -> PageWrite:
-    """The write with the canonical URL that the page was stored under, if it is not as declared."""
+    """The write, with the canonical URL under which the page was actually stored."""
     if done is None or write.links is None or done.canonical_url == write.canonical_url:
         return write
     return replace(write, canonical_url=done.canonical_url)
@@ -76,7 +77,7 @@ def _as_written(write: PageWrite, done: Written | None) -> PageWrite:
 def _answers(
     writes: Sequence[PageWrite], done: Mapping[str, Written], stuck: set[str]
 ) -> dict[str, dict[str, Any]]:
-    """The answers for callers who wait for each URL."""
+    """The replies for callers that wait for these URLs."""
     return {
         write.url: answer_of_write(write, done.get(write.url))
         for write in writes
@@ -99,27 +100,27 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class BegunBatch:
-    """A batch whose bodies are on their way into a pack."""
+    """A batch whose bodies are being written to a pack."""
 
     batch: PageBatch
     writes: tuple[PageWrite, ...] = ()
     lost: frozenset[str] = frozenset()
     """URLs that are fetched again, because their bodies are no longer in the spool."""
     packing: PackingPages | None = None
-    """None: the batch cannot be read."""
+    """None if the batch cannot be read."""
     is_freed: bool = False
-    """Another version wrote it: its bodies are freed."""
+    """True if another version wrote the batch. Its bodies are then freed."""
     groups: WriteGroups | None = None
-    """Where the batch waits to be written with others; None: it is written by itself."""
+    """The group in which the batch waits to be written. None if it is written alone."""
     waiting: WaitingWrite | None = None
-    """The batch among those, from the moment its bodies have their places."""
+    """The batch's entry in its group, once its bodies have their places."""
 
     def wait(self) -> BegunBatch:
         """
-        The batch with the places of its bodies, once their pack was put.
+        Wait until the pack is stored. Returns the batch with the places of its bodies.
 
         Raises:
-            ContentUnavailable: it could not be put; run the batch again.
+            ContentUnavailable: the pack could not be stored; run the batch again.
         """
         if self.packing is None:
             return self
@@ -131,7 +132,7 @@ class BegunBatch:
 
 @dataclass(frozen=True, slots=True)
 class StoreStage:
-    """Takes page updates from the spool to the store."""
+    """Writes page updates from the spool to the store."""
 
     spool: BodyStore
     store: UrlStore
@@ -142,24 +143,26 @@ class StoreStage:
     crawl_log: CrawlLogStream | None = None
     traces: UrlTraces = OFF
     discovery: Discovery | None = None
-    """Enqueues canonical URLs that must be fetched to decide; None: they wait for another fetch."""
+    """Enqueues canonical URLs that need a fetch to decide. If None, another fetch will decide."""
     checks: CrawlChecks = field(default_factory=CrawlChecks)
     limits: CrawlLimits | None = None
-    """Ends crawls that have fetched as many bytes as they may."""
+    """Ends crawls that have reached their limit of bytes."""
     groups: WriteGroups = field(default_factory=WriteGroups)
 
     @property
     def endings(self) -> CrawlEndings:
-        """Counts what became of each URL."""
+        """Counts the outcomes of URLs."""
         return CrawlEndings(self.in_flight, self.store.crawls, self.checks, self.limits)
 
     def run(self, batch: PageBatch) -> list[OutgoingMessage]:
         """
-        Fetches of URLs whose blobs had expired or cannot be read, later ones of those whose rows
-        lie in a damaged file, and the pages that were stored for `page_ready_task`.
+        Write a batch. Returns the messages to send.
+
+        These are fetches of URLs whose blobs have expired or cannot be read, delayed fetches of
+        URLs whose rows are in a damaged file, and the stored pages for `page_ready_task`.
 
         Raises:
-            TransientError: the store, the content store or Redis did not answer; runs again.
+            TransientError: the store, the content store or Redis did not answer; run it again.
         """
         begun = self.begin(batch)
         return self.finish(begun.wait())
@@ -168,8 +171,8 @@ class StoreStage:
         """
         Read a batch from the spool, and put its bodies into the open pack.
 
-        Wait for the result, which needs no CPU and no connection, and then call `finish`. Killed in
-        between, the message comes back, and its bodies are still in the spool.
+        Wait for the result, which takes no CPU and no connection, and then call `finish`. After a
+        kill in between, the message is redelivered and its bodies are still in the spool.
         """
         received, batch = batch, self._wanted(batch)
         if not batch.jobs:
@@ -177,13 +180,13 @@ class StoreStage:
             return BegunBatch(batch)
         blob, *bodies = self.spool.get_many([batch.token, *batch.bodies])
         if blob is None:
-            # Either this message ran to its end before (its URLs are fetched once more, for
-            # nothing), or it waited longer than the spool keeps things.
+            # Either this message was already processed completely (its URLs are then fetched once
+            # more, in vain), or it waited longer than the spool keeps bodies.
             return BegunBatch(batch, lost=frozenset(job.url for job in batch.jobs))
         try:
             updates = from_blob(blob)
         except InvalidMessage as error:
-            # Another version wrote it, before an upgrade or during one.
+            # Written by another version, before or during an upgrade.
             log.warning("%d URLs are fetched again: %s", len(batch.jobs), error)
             return BegunBatch(batch, lost=frozenset(job.url for job in batch.jobs), is_freed=True)
         wanted = {job.url for job in batch.jobs}
@@ -197,25 +200,25 @@ class StoreStage:
         ]
         now = any(job.priority <= URGENT for job in batch.jobs)
         if batch.bodies and self.store.bodies.in_packs:
-            # The open pack must not hold back the fetches that would fill it.
+            # The open pack must not block the fetches that would fill it.
             self.spool.packed([batch.token, *batch.bodies])
         served = list(filter(self._is_served, writes))
         packing = self.store.pack_pages(served, now=now, urls=len(batch.jobs))
         self.store.put_pack_if_last(self.in_flight.count)
-        # Somebody waits for an urgent batch, and one with a damaged file would fail the others'.
+        # A caller waits for an urgent batch, and a batch with a damaged file would fail the others.
         groups = None if now or len(served) < len(writes) else self.groups
         return BegunBatch(batch, tuple(writes), frozenset(lost), packing, groups=groups)
 
     def finish(self, begun: BegunBatch) -> list[OutgoingMessage]:
-        """Write the pages of a batch whose pack was put; returns and raises as `run`."""
+        """Write the pages of a batch whose pack is stored. Returns and raises the same as `run`."""
         with self.traces.stage("store", begun.batch.jobs) as spans:
             outgoing = spans.handed_on(self._finish(begun, spans))
-        # This batch may have been the last that the open pack waited for.
+        # This may have been the last batch that the open pack was waiting for.
         self.store.put_pack_if_last(self.in_flight.count)
         return outgoing
 
     def _wanted(self, batch: PageBatch) -> PageBatch:
-        """The batch with only the URLs that a crawl still wants."""
+        """The batch, reduced to URLs that a crawl still wants."""
         return replace(batch, jobs=tuple(self.checks.wanted(batch.jobs, pausing=False).jobs))
 
     def _finish(self, begun: BegunBatch, spans: StageSpans) -> list[OutgoingMessage]:
@@ -252,7 +255,7 @@ class StoreStage:
         writes: Sequence[PageWrite],
         done: Mapping[str, Written],
     ) -> list[UrlJob]:
-        """End the URLs that were written; the jobs of those that another crawl wants."""
+        """End the URLs that were written. Returns jobs for other crawls that want them."""
         write_of = {write.url: write for write in writes}
         heirs = self.endings.end(
             [
@@ -277,7 +280,7 @@ class StoreStage:
     def _ask(
         self, jobs: Sequence[UrlJob], writes: Sequence[PageWrite], done: Mapping[str, Written]
     ) -> None:
-        """Enqueue canonical URLs on which pages disagree. If it is killed, it runs again."""
+        """Enqueue canonical URLs about which pages disagree. Safe to repeat after a kill."""
         job_of = {job.url: job for job in jobs}
         named = [
             (job_of[write.url], write, url)
@@ -290,24 +293,24 @@ class StoreStage:
     def _write(
         self, writes: Sequence[PageWrite], done: dict[str, Written], waiting: WaitingWrite | None
     ) -> list[PageWrite]:
-        """Write the pages into `done`; returns those that wait until a damaged file is replaced."""
+        """Write the pages into `done`. Returns the pages that wait for a damaged file's repair."""
         if waiting and (results := self.groups.write(waiting, self.store.write_pages)) is not None:
             self._count_written(results, done)
             return []
         stuck = [write for write in writes if not self._is_served(write)]
         well = [write for write in writes if self._is_served(write)] if stuck else writes
-        # Other nodes that a page affects, such as aliases of aliases, are known once it is written.
+        # Other affected nodes, such as aliases of aliases, are only known after the write.
         return stuck + damaged.apart(well, partial(self._write_served, done))
 
     def _is_served(self, write: PageWrite) -> bool:
-        """False for a page that waits until a damaged file is replaced."""
+        """False for a page that must wait until a damaged file is replaced."""
         return all(map(self.store.serves, write.urls))
 
     def _write_served(self, done: dict[str, Written], writes: Sequence[PageWrite]) -> None:
         self._count_written(self.store.write_pages(writes), done)
 
     def _count_written(self, results: Sequence[Written], done: dict[str, Written]) -> None:
-        """Count the pages older than what is stored, and those with known bodies."""
+        """Count pages that are older than the stored ones, and pages with known bodies."""
         done.update({written.url: written for written in results})
         older = sum(1 for one in results if one.older_by_ms)
         same = sum(1 for one in results if one.same_as)

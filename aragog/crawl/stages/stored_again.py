@@ -1,9 +1,10 @@
 """
-Canonicalize and write stored pages again, from their content and the response that brought it.
+Canonicalize and write stored pages again, from their stored content and response.
 
-For `canonicalize.delay(url)` and `store.delay(url)` of somebody who knows Celery: nothing is
-fetched, links are not followed, and the crawl log gets no row, because there was no fetch. The
-write carries the time of the fetch, so it never replaces a newer one, and is safe to repeat.
+Implements `canonicalize.delay(url)` and `store.delay(url)` as users of Celery expect them. Nothing
+is fetched, no links are followed, and the crawl log gets no row, because there was no fetch. The
+write carries the time of the original fetch, so it never replaces a newer one and is safe to
+repeat.
 """
 
 from __future__ import annotations
@@ -25,21 +26,24 @@ from urlspelling import normalize
 
 
 class _NoPageError(Exception):
-    """There is nothing to write again."""
+    """There is no stored page to write again."""
 
 
 class _NotInFlight:
-    """These URLs are not in flight for this; another fetch of one may be, and goes on."""
+    """
+    Replaces the in-flight set: these URLs are not in flight, and other fetches are
+    unaffected.
+    """
 
     def clear(self, urls: Sequence[str], outcome: str = "") -> None:
-        """Leave the in-flight set as it is."""
+        """Does nothing."""
 
     def end(self, endings: Sequence[UrlEnding]) -> list[Heir | None]:
-        """Count nothing: no crawl asked for these pages now."""
+        """Counts nothing, because no crawl asked for these pages now."""
         return [None] * len(endings)
 
     def count(self) -> int:
-        """None: these pages wait for no others."""
+        """Always 0."""
         return 0
 
 
@@ -52,7 +56,9 @@ class StoredAgain:
 
     def run(self, urls: Sequence[str]) -> list[str]:
         """
-        Write the pages of these URLs again, in any spelling; returns a problem for each without.
+        Write the pages of these URLs again. Returns a problem for each URL without a page.
+
+        URLs may be in any spelling.
 
         Raises:
             TransientError: Redis, the store or the content store did not answer; run it again.
@@ -89,7 +95,7 @@ class StoredAgain:
 
 
 def _job(response: FetchRecord, content: Content) -> UrlJob:
-    """A job of a crawl that the page is kept for, which follows no links."""
+    """A job of a crawl that the page is kept for. It follows no links."""
     crawls = crawls_of(content.facts)
     name = USUAL if USUAL in crawls else min(crawls, default=USUAL)
     return UrlJob(url=response.url, purposes=purposes_of(name))

@@ -11,10 +11,10 @@ from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.politeness.lines import PAUSED, LineEntry, is_without_slots
 from aragog.crawl.politeness.robots_cache import LOOK_AGAIN_S
 
-# Jobs leave the line this long before a task that reserves a new slot could have it. The line thus
-# takes the slots first, and the message has time to reach a worker.
+# Jobs leave the line this long before a task that reserves a new slot could get one. The line thus
+# takes the slots first, and its message has time to reach a worker.
 RELEASE_AHEAD_MS = 500
-# By then no process answers any more from a copy of rules that have been replaced.
+# By then no process uses an old copy of replaced rules anymore.
 RULES_KNOWN_MS = int(LOOK_AGAIN_S * 1000) + 500
 
 
@@ -24,23 +24,23 @@ class InLine(NamedTuple):
     job: UrlJob
     key: str
     """
-    The limiter's name of its domain; the origin whose robots.txt it waits for; or `paused_line` of
-    its crawl.
+    The key of its line: the limiter key of its domain, the origin whose robots.txt it waits for, or
+    `paused_line` of its crawl.
     """
     crawl_delay_s: float | None
     wait_ms: int
-    """How long it is until the next slot of its domain, or until robots.txt is requested again."""
+    """Time until the next slot of its domain, or until robots.txt is requested again."""
     front: bool = False
-    """It had a slot, and goes back to the front of the line."""
+    """True if it had a slot and goes back to the front of the line."""
 
 
 def paused_line(crawl: int) -> str:
-    """The key of the line in which the URLs of a paused crawl wait."""
+    """The key of the line for the URLs of a paused crawl."""
     return f"{PAUSED}{crawl}"
 
 
 def crawl_of_line(key: str) -> int | None:
-    """The crawl whose URLs wait in a line until it is resumed; None: it is another line."""
+    """The paused crawl that a line belongs to, or None for any other line."""
     return int(key.removeprefix(PAUSED)) if key.startswith(PAUSED) else None
 
 
@@ -51,7 +51,7 @@ class LineStore(Protocol):
         """Put requests into the lines of their domains."""
 
     def look(self, keys: Sequence[str], after_ms: int) -> None:
-        """Have lines checked after this time at the latest."""
+        """Have these lines checked after `after_ms` at the latest."""
 
 
 class WaitingLine:
@@ -59,8 +59,9 @@ class WaitingLine:
     Puts jobs into the lines.
 
     Args:
-        lines: keeps them.
-        inline_ms: how far off a slot may be that a task waits for (`politeness.wait_inline_ms`).
+        lines: stores the entries.
+        inline_ms: tasks wait for slots that are at most this far ahead
+            (`politeness.wait_inline_ms`).
     """
 
     def __init__(self, lines: LineStore, inline_ms: int) -> None:
@@ -69,20 +70,20 @@ class WaitingLine:
 
     def park(self, waiting: Sequence[InLine]) -> None:
         """
-        Put jobs into the lines of their domains; one round trip for each server.
+        Put jobs into the lines of their domains. Takes one round trip for each server.
 
         Raises:
-            BrokerUnavailable: Redis does not answer; some of the jobs may be in line.
+            BrokerUnavailable: Redis did not answer; some of the jobs may be in line.
         """
         if waiting:
             self._lines.park([self._entry(one) for one in waiting])
 
     def rules_came(self, origins: Sequence[str]) -> None:
         """
-        Release the URLs that wait for the robots.txt of these origins; it has just been stored.
+        Release the URLs that wait for the robots.txt of these origins, which has just been stored.
 
         Raises:
-            BrokerUnavailable: Redis does not answer; they wait for the next attempt.
+            BrokerUnavailable: Redis did not answer; the URLs wait for the next attempt.
         """
         self._lines.look(origins, RULES_KNOWN_MS)
 
@@ -100,5 +101,5 @@ class WaitingLine:
 
 
 def job_of(payload: bytes) -> UrlJob:
-    """The job in an entry of a line. Raises `InvalidMessage` for anything else."""
+    """The job in an entry of a line. Raises `InvalidMessage` if it cannot be read."""
     return UrlJob.read(orjson.loads(payload))

@@ -1,8 +1,8 @@
 """
-Watch and unwatch URLs, as producers asked by message: the client knows the broker, not the store.
+Watch and unwatch URLs by message, since producers can reach the broker but not the store.
 
 Safe to run twice and in any order: each request carries its time, and of two requests by one owner
-the later one counts.
+the later one wins.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class WatchBatch:
-    """URLs that one owner watches from now on, or no longer."""
+    """URLs that one owner starts or stops watching."""
 
     urls: tuple[str, ...]
     owner: str
@@ -39,7 +39,7 @@ class WatchBatch:
 
     @classmethod
     def read(cls, wire: Any) -> Self:
-        """The batch of its JSON; raises InvalidMessage for anything else."""
+        """Parse the batch from JSON. Raises InvalidMessage if it cannot be read."""
         with reading(wire, "watches"):
             urls = tuple(str(url) for url in wire["urls"])
             return cls(urls, str(wire["owner"]), bool(wire["watch"]), int(wire["at_ms"]))
@@ -47,10 +47,10 @@ class WatchBatch:
 
 def apply_watches(batch: WatchBatch, schedule: Schedule) -> None:
     """
-    Watch or unwatch each URL; one that is refused is logged, and the others continue.
+    Watch or unwatch each URL. A URL that is refused is logged, and the others continue.
 
     Raises:
-        StoreUnavailable: some may be done; it runs again.
+        StoreUnavailable: some URLs may be done; run it again.
     """
     act = schedule.watch if batch.watch else schedule.unwatch
     at_ms = schedule.capped(batch.at_ms, f"watches of {batch.owner}")

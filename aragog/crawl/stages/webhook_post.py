@@ -1,8 +1,8 @@
 """
-Posting to a webhook's receiver: requests over the fetcher's engine, within one deadline.
+Post to a webhook's receiver, with the fetcher's HTTP engine and one deadline for everything.
 
-Receivers are treated like any other host although operators name them: the SSRF filter checks the
-address, the connection goes to the checked address, and redirects are not followed. Hosts named in
+Receivers are treated like any other host, although operators configure them: the SSRF filter checks
+the address, the connection goes to the checked address, and redirects are not followed. Hosts in
 `webhooks.allowed_hosts` are not checked.
 """
 
@@ -32,10 +32,10 @@ def post(
     ssrf_filter: AddressPolicy,
 ) -> str | None:
     """
-    Why the receiver did not take it; None: it did, with a 2xx.
+    None if the receiver accepted it with a 2xx, or else the reason for the failure.
 
-    Blocks for `webhooks.timeout_s` at most, plus as long for DNS. Of the response only the head is
-    read, 16 KB of it at most.
+    Blocks for at most `webhooks.timeout_s`, plus the same time for DNS. Reads only the head of the
+    response, up to 16 KB.
     """
     try:
         with requests.Session() as session:
@@ -54,12 +54,12 @@ def post(
 
 class AllowedHosts:
     """
-    An SSRF filter that lets the hosts of `webhooks.allowed_hosts` pass.
+    An SSRF filter that accepts the hosts in `webhooks.allowed_hosts`.
 
     Args:
-        ssrf_filter: the filter for all others.
+        ssrf_filter: the filter for all other hosts.
         hosts: names or IP addresses.
-        timeout_s: of one question to DNS.
+        timeout_s: the time limit for one DNS query.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class AllowedHosts:
         self._resolver = Resolver(system_lookup, SystemClock(), timeout_s=timeout_s)
 
     def vet_url(self, url: str) -> str | None:
-        """Why `url` must not be posted to; None: it may be."""
+        """Why nothing may be posted to `url`, or None if it is allowed."""
         try:
             host = urlsplit(url).hostname
         except ValueError:
@@ -78,7 +78,7 @@ class AllowedHosts:
         return None if host in self._hosts else self._ssrf_filter.vet_url(url)
 
     def resolve(self, host: str, port: int) -> Resolution:
-        """Where a connection to `host` may go."""
+        """The addresses that a connection to `host` may use."""
         if host.lower().strip("[]") not in self._hosts:
             return self._ssrf_filter.resolve(host, port)
         resolved = self._resolver.find(host.strip("[]"))
@@ -89,7 +89,7 @@ class AllowedHosts:
         return Vetted(tuple((address, port) for address in ordered))
 
     def resolve_at_proxy(self, host: str, port: int) -> Resolution:
-        """The same: webhooks use no proxy."""
+        """The same as `resolve`, since webhooks use no proxy."""
         return self.resolve(host, port)
 
 
@@ -99,7 +99,7 @@ def _adapter(settings: WebhookSettings, ssrf_filter: AddressPolicy) -> PinnedAda
 
 @lru_cache(maxsize=4)
 def _shared_adapter(settings: WebhookSettings, ssrf_filter: Any) -> PinnedAdapter:
-    """One engine a process, so that TLS roots are read once."""
+    """One engine per process, so that TLS roots are read once."""
     fetch = FetchSettings(
         deadline_s=settings.timeout_s,
         connect_timeout_s=settings.timeout_s,

@@ -1,12 +1,12 @@
 """
 Deliver changes to webhooks, and notices of crawls: signed, and repeated until they are accepted.
 
-`deal` reads the changes after each webhook's cursor, sends them as a message and moves the cursor,
-in that order: killed between the two, the same changes are sent once more, with the same delivery
-id. `deliver` posts one message. A delivery that is not accepted (any status but 2xx) comes back
-later, with growing delays, and is dropped, with a line in the log, after `webhooks.max_attempts`.
+`deal` reads the changes after each webhook's cursor, sends them as a message, and then moves the
+cursor. After a kill in between, the same changes are sent again with the same delivery id.
+`deliver` posts one message. A delivery that is not accepted with a 2xx comes back later, with
+growing delays. After `webhooks.max_attempts` it is dropped and logged.
 
-Deliveries have a queue and threads of their own, so that slow receivers delay nothing else.
+Deliveries have their own queue and threads, so slow receivers do not delay anything else.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 TICK = "webhooks"
 _TICK_S = 1.0
-# Changes of one delivery, and deliveries of one webhook and tick.
+# Limits: changes in a delivery, and deliveries to a webhook in one tick.
 MOST_CHANGES = 100
 _MOST_DELIVERIES = 10
 _LONGEST_WAIT_S = 6 * 3600.0
@@ -54,19 +54,19 @@ class Delivery:
     """Changes on their way to one webhook."""
 
     webhook: str
-    """Its name, or that of a crawl (`crawl_receiver`)."""
+    """The name of the webhook, or `crawl_receiver` of a crawl."""
     cursor: str
-    """Where the changes begin; with the webhook's name it makes the delivery's id."""
+    """The position of the first change. The delivery's id consists of it and the webhook's name."""
     changes: tuple[Mapping[str, Any], ...]
     attempt: int = 0
     traceparent: str = ""
-    """The context of the span of its first attempt; "": it is not traced."""
+    """The context of its first attempt's span. Empty if it is not traced."""
     unknown: Mapping[str, Any] = field(default_factory=dict)
-    """Fields that a newer version wrote, which further attempts carry on."""
+    """Fields written by a newer version, kept for further attempts."""
 
     @property
     def id(self) -> str:
-        """The same for every attempt, and when a delivery is made twice."""
+        """Identifies the delivery. Stays the same for each attempt, and if it is made twice."""
         return hashlib.sha256(f"{self.webhook} {self.cursor}".encode()).hexdigest()[:32]
 
     def wire(self) -> dict[str, Any]:
@@ -83,7 +83,7 @@ class Delivery:
 
     @classmethod
     def read(cls, wire: Any) -> Self:
-        """The delivery of its JSON; raises InvalidMessage for anything else."""
+        """Parse a delivery from JSON. Raises InvalidMessage if it cannot be read."""
         with reading(wire, "delivery"):
             return cls(
                 wire["webhook"],
@@ -99,7 +99,7 @@ _CRAWL = "crawl:"
 
 
 def crawl_receiver(name: str) -> str:
-    """Used in a delivery instead of a webhook's name: a crawl's address."""
+    """Stands for a crawl's address in a delivery, in place of a webhook's name."""
     return _CRAWL + name
 
 
@@ -107,12 +107,12 @@ class CrawlAddresses(Protocol):
     """Knows the addresses of crawls (`aragog.crawl.pipeline.crawl_registry.CrawlRegistry`)."""
 
     def crawls(self) -> Crawls:
-        """All crawls, as of at most a second ago."""
+        """All crawls, at most a second old."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookStage:
-    """Makes deliveries of changes, and posts them."""
+    """Creates deliveries of changes and posts them."""
 
     store: UrlStore
     sender: Sender
@@ -121,10 +121,13 @@ class WebhookStage:
     settings: Settings
     traces: UrlTraces = OFF
     crawls: CrawlAddresses | None = None
-    """Where notices of crawls go."""
+    """The addresses for notices of crawls."""
 
     def deal(self) -> int:
-        """Send the changes after the cursors; returns how many deliveries. One caller at a time."""
+        """
+        Send the changes after the cursors. Returns the number of deliveries. One caller
+        at a time.
+        """
         if self.store.schedule.take_tick(TICK, self.clock.now_ms(), _TICK_S) is None:
             return 0
         return sum(self._deal_to(webhook, at) for webhook, at in self.store.feed.webhooks.all())
@@ -147,7 +150,10 @@ class WebhookStage:
         return sent
 
     def deliver(self, delivery: Delivery) -> list[OutgoingMessage]:
-        """Post it; returns the message for the next attempt if it failed. May post twice."""
+        """
+        Post a delivery. If it fails, returns the message for the next attempt. May post
+        twice.
+        """
         webhook = self._receiver(delivery.webhook)
         changes = self._deliverable(delivery)
         if webhook is None or not changes:
@@ -188,7 +194,7 @@ class WebhookStage:
         return [OutgoingMessage(Destination.WEBHOOK, following, int(wait_s * 1000))]
 
     def _receiver(self, name: str) -> Webhook | None:
-        """The receiver of a delivery; None: it was removed."""
+        """The receiver of a delivery, or None if it was removed."""
         if not name.startswith(_CRAWL):
             return self.store.feed.webhooks.get(name)
         records = self.crawls.crawls().records if self.crawls else {}
@@ -198,7 +204,7 @@ class WebhookStage:
         return Webhook(name, record.notify, record.notify_secret)
 
     def _deliverable(self, delivery: Delivery) -> tuple[Mapping[str, Any], ...]:
-        """The changes of a delivery without pages that were taken down while it waited."""
+        """The changes of a delivery, without pages that were taken down while it waited."""
         urls = {str(change.get("url")) for change in delivery.changes}
         refused = self.store.takedowns.refused(urls)
         return tuple(change for change in delivery.changes if change.get("url") not in refused)
@@ -206,7 +212,7 @@ class WebhookStage:
     def _usable(
         self, changes: tuple[Mapping[str, Any], ...], purpose: str | None
     ) -> tuple[Mapping[str, Any], ...]:
-        """The changes without the fields of pages that the receiver may no longer have."""
+        """The changes, without the fields that the receiver may no longer have."""
         if purpose is None:
             return changes
         usable = usable_urls(self.store, (str(each.get("url")) for each in changes), purpose)

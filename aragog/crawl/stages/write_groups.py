@@ -1,12 +1,13 @@
 """
-Batches that wait to be written at the same time are written together.
+Write batches together if they become ready at the same time.
 
-Batches whose bodies are in one pack are ready at the same instant, and few threads write them. What
-a batch costs is mostly by file and statement of the embedded store, or by round trip, not by page:
-200 pages at once take three quarters of the CPU of eight times 25.
+All batches with bodies in one pack become ready when the pack is stored, and only a few threads
+write them. Most of the cost of a batch comes from each file, statement or round trip rather than
+from each
+page: 200 pages at once take three quarters of the CPU of eight batches of 25.
 
-A batch joins a group while it waits for a thread. Nothing is lost if it is never written: its
-message comes back, and pages that are written twice are the same.
+A batch joins a group while it waits for a thread. If it is never written, nothing is lost, because
+its message is redelivered. Pages may be written twice with the same result.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Callable, Sequence
 from aragog.urlstore.records import PageWrite, Written
 
 MOST_PAGES = 200
-"""Pages of a group, unless one batch has more."""
+"""The limit of pages in a group, unless a single batch has more."""
 
 log = logging.getLogger(__name__)
 
@@ -27,25 +28,25 @@ Write = Callable[[Sequence[PageWrite]], Sequence[Written]]
 
 
 class WaitingWrite:
-    """One batch's pages, on their way into the store."""
+    """The pages of a batch that is to be written."""
 
     def __init__(self, pages: Sequence[PageWrite]) -> None:
         self.pages = pages
         self.results: Sequence[Written] | None = None
-        """None: nobody has written the pages, or others failed to."""
+        """None if the pages were not written yet, or if writing the group failed."""
         self.over = threading.Event()
-        """Set when a thread that took the batch along has ended with it."""
+        """Set when the thread that took the batch has finished with it."""
 
 
 class WriteGroups:
-    """The batches of one process that wait to be written; threads share it."""
+    """The batches of one process that wait to be written. Shared by its threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiting: deque[WaitingWrite] = deque()
 
     def join(self, pages: Sequence[PageWrite]) -> WaitingWrite:
-        """Let the pages be written by whoever writes next; call `write` with the result."""
+        """Let the next writer include these pages. Call `write` with the result."""
         one = WaitingWrite(pages)
         with self._lock:
             self._waiting.append(one)
@@ -53,14 +54,15 @@ class WriteGroups:
 
     def write(self, mine: WaitingWrite, write: Write) -> Sequence[Written] | None:
         """
-        Write the pages of a batch that has joined with those of others that wait.
+        Write the pages of a batch that has joined, together with other waiting batches.
 
-        None: nothing was written, because no other batch waits or because a group failed. The
-        caller writes the batch by itself, and learns what is wrong with it.
+        Returns None if nothing was written, because no other batch waits or because the group
+        failed. The caller then writes the batch alone, and sees its error if there is one.
         """
         group = self._taken(mine)
         while not group and not mine.over.is_set():
-            # Another thread took the batch along; until it has ended, this one takes the next.
+            # Another thread took this batch. Until it has finished, this thread takes the next
+            # ones.
             if others := self._taken(None):
                 _write_together(others, write)
             else:
@@ -71,9 +73,9 @@ class WriteGroups:
 
     def _taken(self, first: WaitingWrite | None) -> list[WaitingWrite]:
         """
-        `first` and the batches that have waited longest, none of which waits anymore.
+        Take `first` and the batches that have waited longest.
 
-        Empty if `first` was taken before, or if none waits.
+        Empty if another thread has taken `first`, or if no batch waits.
         """
         with self._lock:
             if first is not None:
@@ -89,7 +91,7 @@ class WriteGroups:
 
 
 def _write_together(group: Sequence[WaitingWrite], write: Write) -> None:
-    """Write the pages of batches with one call; if it fails, none of them has a result."""
+    """Write the pages of several batches with one call. If it fails, none of them has a result."""
     try:
         results = write([page for one in group for page in one.pages])
         at = 0

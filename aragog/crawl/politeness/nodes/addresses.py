@@ -1,4 +1,4 @@
-"""Names of limiter nodes in the ring's record, which has no passwords, and their URLs."""
+"""Names of limiter nodes, as in the ring's record, which has no passwords, and their URLs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ SHARED = "redis.url"
 
 class NodeAddresses:
     """
-    Names by URL, and URLs by name.
+    Maps URLs to names, and names to URLs.
 
     Args:
-        urls: those of the settings, with user and password.
-        shared: `redis.url`; None: there is no such server.
+        urls: the nodes in the settings, with user and password.
+        shared: `redis.url`, or None if there is no such server.
     """
 
     def __init__(self, urls: Sequence[str], shared: str | None) -> None:
@@ -40,9 +40,9 @@ class NodeAddresses:
         """
         Return a node's URL.
 
-        User and password are those of the same server in the settings. A server on a host of the
-        settings that they do not name itself gets those of `redis.url`; any other host gets none,
-        because whoever can write the record could name a host of his own.
+        User and password are taken from the same server in the settings. Another server on one of
+        the hosts in the settings gets those of `redis.url`. Any other host gets none, because
+        whoever can write the record could insert a host of their own.
         """
         if name == SHARED and self._shared is not None:
             return self._shared

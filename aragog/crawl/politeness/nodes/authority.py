@@ -1,4 +1,4 @@
-"""The record of the limiter's ring in the shared Redis, which decides what the record is."""
+"""The authoritative record of the limiter's ring, in the shared Redis."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ TIMEOUT_S = 2.0
 
 class RingAuthority:
     """
-    Reads and replaces the record; one round trip each. Connects on first use.
+    Reads and replaces the record, in one round trip each. Connects on first use.
 
     Every method raises `LimiterUnavailable` when the server does not answer.
 
     Args:
-        url: of the server.
+        url: the URL of the server.
         prefix: the start of every key.
     """
 
@@ -43,11 +43,11 @@ class RingAuthority:
 
     def publish(self, record: RingRecord, *, replaces: int | None = None) -> RingRecord:
         """
-        Store a record; returns the one that is stored afterward.
+        Store a record. Returns the record that is stored afterwards.
 
         Args:
-            record: the new one. A lower version than the stored one changes nothing.
-            replaces: the version that must be stored for it, 0: none; None: any lower one.
+            record: the new record. A version lower than the stored one changes nothing.
+            replaces: the version that must be stored now; 0 for no record, None for any lower one.
         """
         with redis_errors(self._where, LimiterUnavailable):
             stored = load_script("aragog.crawl.politeness", "ring_publish").run(
@@ -60,7 +60,7 @@ class RingAuthority:
         return RingRecord.parse(stored)
 
     def is_first_ring_of(self, node: str) -> bool:
-        """Whether a node never had a ring; True once for each."""
+        """Whether this node has never had a ring. True only once for each node."""
         with redis_errors(self._where, LimiterUnavailable):
             return bool(self._redis.hsetnx(self._key, f"known:{node}", 1))
 

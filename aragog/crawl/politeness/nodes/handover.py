@@ -1,9 +1,10 @@
 """
 Take over the state of domains that move to another limiter node.
 
-A node gives a state away only when it has the ring of the caller: from then it refuses callers with
-an earlier ring, so the state does not change anymore, and may be read by several at once. The new
-owner accepts it once under each ring. Until then its callers ask nothing about the domain.
+A node only gives away state when it has the same ring as the caller. From then on it refuses
+callers with an earlier ring, so the state no longer changes, and several processes may read it at
+once. The new owner accepts it once under each ring. Until then it makes no decisions about the
+domain.
 """
 
 from __future__ import annotations
@@ -14,20 +15,20 @@ from typing import NamedTuple, cast
 from aragog.crawl.politeness.nodes.node import LimiterNode
 from aragog.crawl.politeness.nodes.record import RingRecord
 
-# The most domains that one call handles, because Redis serves nobody else in the meantime.
+# How many domains one call handles. It is limited because Redis serves no other client meanwhile.
 MOST_AT_ONCE = 200
 
 
 class TakenDomain(NamedTuple):
-    """The state that the new owner of a domain receives."""
+    """The state that a domain's new owner receives."""
 
     key: str
     own_counts: bool
-    """The owner was a node of the domain before, so what it has of it counts."""
+    """True if the owner was a node of the domain before, so its own state counts too."""
     closed_us: float
-    """For how long a lost node may have granted a permit; 0: none is lost."""
+    """How long a permit from a lost node may still be valid. 0 if no node is lost."""
     exports: Sequence[bytes]
-    """From each former owner that knows something."""
+    """The state from each former owner that has any."""
 
 
 def take_over(
@@ -37,19 +38,20 @@ def take_over(
     keys: Sequence[str],
 ) -> None:
     """
-    Have an owner take over domains that have not arrived.
+    Make an owner take over the domains that have not arrived yet.
 
-    Four round trips, one if all have arrived. Safe to repeat, and in several processes at once.
+    Takes four round trips, or one if all have arrived. Safe to repeat, and to run in several
+    processes at once.
 
     Args:
         record: the ring.
-        nodes: by name, at the version of the ring.
+        nodes: the nodes by name, at the version of the ring.
         owner: the node that decides for all of `keys`.
-        keys: domains whose owner changed.
+        keys: domains whose owner has changed.
 
     Raises:
         OtherRing: a node has another ring.
-        LimiterUnavailable: a node does not answer.
+        LimiterUnavailable: a node did not answer.
     """
     for start in range(0, len(keys), MOST_AT_ONCE):
         missing = _missing(owner, keys[start : start + MOST_AT_ONCE])

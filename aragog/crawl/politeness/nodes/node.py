@@ -1,13 +1,14 @@
 """
-The Redis servers of the limiter: scripts, clocks, and errors as aragog's errors.
+The Redis servers of the limiter: scripts, clocks, and translation of errors.
 
-A server that restarted, or a replica that became the master, may have lost the last sends. Clients
-notice by a lost connection: `restart.lua` runs first on each new one, and makes sure that what was
-lost cannot bring two requests too close together. That the server does not know the scripts would
-be no sign: before version 7, Redis keeps them in its append-only file and sends them to replicas.
+A restarted server, or a replica that became the master, may have lost the last sends. A client
+notices this by a lost connection. On each new connection `restart.lua` runs first, and makes sure
+that what was lost cannot bring two requests too close together. A missing script would not be a
+reliable sign, because Redis before version 7 keeps scripts in its append-only file and sends them
+to replicas.
 
-Every response with the server's time bounds the offset between its clock and the local monotonic
-clock: the server read its clock between the request and the response. Recent bounds are
+Each response contains the server's time, which was read between the request and the response. This
+bounds the offset between the server's clock and the local monotonic clock. Recent bounds are
 intersected, so the error is about half the fastest recent round trip.
 """
 
@@ -30,7 +31,7 @@ from pinlater.redis.connect import connect
 from pinlater.redis.errors import redis_errors
 from pinlater.redis.scripts import LuaScript, load_script
 
-# The clocks of two machines drift less than this (NTP slews at up to 500 ppm, usually 50).
+# Two machines' clocks drift by less than this (NTP slews at up to 500 ppm, usually 50).
 DRIFT = 0.0005
 TIMEOUT_S = 2.0
 # Every response starts with the server's time.
@@ -39,7 +40,7 @@ _LITERAL = re.compile(r"[\\*?\[\]^-]")
 
 
 class OtherRing(Exception):
-    """The node has another version of the ring than the caller; it did nothing."""
+    """The node has another version of the ring than the caller, and did nothing."""
 
     def __init__(self, node: LimiterNode) -> None:
         super().__init__(node.shown)
@@ -53,8 +54,8 @@ class LimiterNode:
     Args:
         url: `redis://…` or `unix://…`.
         prefix: the start of every key.
-        hold_us: longest hold of a concurrency slot; it bounds the state that a restart can lose.
-        name: of the node in the ring; None: the URL.
+        hold_us: the longest hold of a concurrency slot, which limits what a restart can lose.
+        name: the name of the node in the ring. With None, the URL.
     """
 
     def __init__(self, url: str, prefix: str, hold_us: int, name: str | None = None) -> None:
@@ -77,7 +78,7 @@ class LimiterNode:
         pool.connection_kwargs["redis_connect_func"] = self._connected
 
     def _connected(self, connection: Any) -> None:
-        """Set up a new connection of the client; `restart.lua` is its first command."""
+        """Prepare a new connection. `restart.lua` is its first command."""
         connection.on_connect()
         keys = self.key("slots", "run"), self.key("slots", "epoch")
         connection.send_command("EVAL", _script("restart").script, 2, *keys, self.hold_us)
@@ -88,7 +89,7 @@ class LimiterNode:
         return f"{self.prefix}{kind}:{name}"
 
     def at(self, version: float) -> LimiterNode:
-        """The same server, with the same connections and clock, for callers with this version."""
+        """The same server, connections and clock, for callers with this version."""
         node = copy(self)
         node.version = version
         return node
@@ -122,7 +123,7 @@ class LimiterNode:
         return redis_errors(self.shown, LimiterUnavailable)
 
     def now_us(self) -> float:
-        """The server's clock, from its last response; asks the server if there was none."""
+        """The server's clock, estimated from its last response, or read if there was none."""
         if not self.clock.known:
             self.ask_time()
         now = stopwatch_us()
@@ -146,12 +147,12 @@ class LimiterNode:
             return cast("list[bytes]", self.client.zrevrange(key, 0, count - 1))
 
     def ring_copy(self) -> bytes | None:
-        """The record of the ring that this server has; None if it has none."""
+        """The server's copy of the ring's record, or None."""
         with self._errors():
             return cast("bytes | None", self.client.hget(self.key("slots", "ring"), "record"))
 
     def keys(self, kind: str) -> Iterator[bytes]:
-        """The names of all keys of a kind, in no order; some may come twice."""
+        """The names of all keys of a kind, in no order. Some may appear twice."""
         pattern = _LITERAL.sub(r"\\\g<0>", self.key(kind, ""))
         with self._errors():
             for key in self.client.scan_iter(match=f"{pattern}*", count=1_000):
@@ -173,9 +174,9 @@ def stopwatch_us() -> float:
 
 class ServerClock:
     """
-    Bounds on a server's clock. All instants are microseconds. Thread-safe.
+    Bounds on a server's clock. All times are in microseconds. Thread-safe.
 
-    After a step of the server's clock the bounds have no intersection; the newest one then counts.
+    After a jump of the server's clock the bounds do not intersect; then the newest one is used.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
 """
-The record of the limiter's ring: which nodes decide for domains, and which did before. Pure.
+The record of the limiter's ring: which nodes decide for domains now, and which did before. Pure.
 
-A record never changes: each change makes one with a higher version. That is its epoch (a count)
-and a random number, so that two changes of one record have different versions.
+A record never changes; each change creates one with a higher version. A version consists of an
+epoch (a count) and a random number, so two changes of the same record get different versions.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class RingRecord:
     """
     The nodes of the limiter under one version.
 
-    A node is named by its URL without user and password, or `redis.url` for the server of that
+    A node's name is its URL without user and password, or `redis.url` for the server of that
     setting.
     """
 
     version: int
-    """Higher than that of every earlier record; below 2^53."""
+    """The version, higher than in every earlier record and below 2^53."""
     active: tuple[str, ...]
     """The nodes that decide for domains."""
     drained: tuple[str, ...] = ()
@@ -47,23 +47,23 @@ class RingRecord:
     lost: tuple[str, ...] = ()
     """Nodes that left without handing over their state."""
     former: tuple[tuple[str, ...], ...] = ()
-    """The active nodes of earlier records, oldest first, while domains move; else empty."""
+    """The active nodes of earlier records, oldest first, while domains move. Otherwise empty."""
     restart_version: int = 0
-    """The version from which the nodes count as restarted, because state was lost; 0: none."""
+    """The version from which nodes count as restarted because state was lost, or 0."""
     lease_s: float = LEASE_S
-    """How long a process uses the record after it read it."""
+    """How long a process may use the record after reading it, in seconds."""
 
     @classmethod
     def first(cls, nodes: Sequence[str], lease_s: float = LEASE_S) -> Self:
-        """The record of a ring that has had none."""
+        """The first record of a ring."""
         return cls(_NONCE + secrets.randbelow(_NONCE), tuple(nodes), lease_s=lease_s)
 
     @classmethod
     def parse(cls, text: bytes) -> Self:
         """
-        Decode what `packed` returned, of this or a later release.
+        Decode the result of `packed`, from this or a later release.
 
-        Whoever can write to a server of the limiter can write a record, so it is checked.
+        It is validated, because anyone who can write to a limiter server can write a record.
 
         Raises:
             LimiterUnavailable: it is not a record.
@@ -80,7 +80,7 @@ class RingRecord:
 
     @property
     def epoch(self) -> int:
-        """How many records there were, with this one."""
+        """The number of records so far, including this one."""
         return self.version // _NONCE
 
     @property
