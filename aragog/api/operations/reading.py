@@ -54,14 +54,14 @@ Include = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class UrlRequest:
-    """A URL."""
+    """The URL to read."""
 
     url: Url
 
 
 @dataclass(frozen=True, slots=True)
 class GetRequest:
-    """A record."""
+    """The record to read."""
 
     url: Url
     fields: Fields = None
@@ -84,7 +84,7 @@ def get(caller: Caller, request: GetRequest) -> PageRecord | None:
     """
     A URL's record.
 
-    None if it is not stored. Raises TakenDown if it was taken down.
+    None if nothing is stored. Raises TakenDown if it was taken down.
     """
 
     def read(store: UrlStore) -> tuple[Record | None, dict[str, Any]]:
@@ -133,7 +133,7 @@ def get_many(caller: Caller, request: GetManyRequest) -> list[PageRecord | Taken
     """
     The records of URLs, in order.
 
-    None for each URL that has none, and the error `TakenDown` for each that was taken down.
+    None for each URL without a record, and the error `TakenDown` for each that was taken down.
     """
 
     def read(store: UrlStore) -> Sequence[Record | TakenDown | None]:
@@ -177,7 +177,7 @@ class LinksRequest:
 
 @dataclass(frozen=True, slots=True)
 class InlinksRequest(LinksRequest):
-    """A part of a list of links, and perhaps the length of the whole list."""
+    """A part of a list of links, optionally with the total number of links."""
 
     _: KW_ONLY
     count: Annotated[
@@ -191,7 +191,7 @@ class InlinksRequest(LinksRequest):
     thrift="UrlStore.outlinks",
 )
 def outlinks(caller: Caller, request: LinksRequest) -> LinkPage:
-    """Links of the page, in document order."""
+    """The page's links, in document order."""
 
     def read(store: UrlStore) -> ListPage[LinkRecord]:
         if not is_usable(store, request.url, request.purpose):
