@@ -257,8 +257,7 @@ def members_of(request: Any, always: Collection[str] = ()) -> dict[str, Any]:
     The members of a request that a client sends.
 
     These are the members that differ from their HTTP defaults, and those in `always` unless they
-    are
-    None.
+    are None.
     """
     members: dict[str, Any] = {}
     for field in option_fields(type(request)):  # type: ignore[arg-type] # classes are hashable

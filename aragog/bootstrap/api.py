@@ -237,8 +237,7 @@ def open_client(settings: Settings | None = None) -> Iterator[Client]:
 
     Args:
         settings: if None, those of the system running in the data folder; if there is none, the
-            file
-            and the environment (`process_settings`).
+            file and the environment (`process_settings`).
     """
     settings = settings or process_settings()
     with (

@@ -197,8 +197,7 @@ class TakedownSharing:
 
         Raises:
             BrokerUnavailable, RobotsUnavailable, SpoolUnavailable: call it again. Until then the
-                sweep
-                copies the takedowns, and messages are refused when they are processed.
+                sweep copies the takedowns, and messages are refused when they are processed.
         """
         resolved = self._settings.resolved()
         with redis_client(resolved) as client:

@@ -51,9 +51,9 @@ def reextract(host: str | None, *, tasks: bool, afresh: bool, everything: bool) 
     """
     Extract the fields of stored pages again; nothing is fetched.
 
-    An interrupted run continues. Pages that this version of aragog has read, with the present
-    rules of `extract`, `pipeline.extractors` and `pipeline.store_text`, are skipped; use --all
-    after a new version of an installed extractor.
+    An interrupted run continues. Pages that this version of aragog has read, with the present rules
+    of `extract`, `pipeline.extractors` and `pipeline.store_text`, are skipped; use --all after a
+    new version of an installed extractor.
     """
     counts: Counter[str] = Counter()
     settings = command_settings()

@@ -6,8 +6,8 @@ The Python API for other programs: enqueue URLs (`Aragog`), read and write the s
     with connect("thrift://127.0.0.1:8101", token="aragog_...") as client:
         record = client.get("http://shop.example/p/1", ["product.price"])
 
-Names are imported on first use: a program that only enqueues does not load the store's clients
-(0.1 s of CPU).
+Names are imported on first use: a program that only enqueues does not load the store's clients (0.1
+s of CPU).
 """
 
 from __future__ import annotations

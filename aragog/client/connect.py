@@ -43,8 +43,7 @@ def connect(
         pool_size: number of connections to keep open.
         tls: for `thrifts`, the certificates to trust; the system's if None.
         field_formats: the server's `store.field_formats`, used to decode values; over HTTP they
-            also
-            define how JSON values become bytes.
+            also define how JSON values become bytes.
 
     Raises:
         ConfigError: the address has another scheme, the token is malformed, or Thrift is not

@@ -86,8 +86,7 @@ class Aragog:
 
     Args:
         settings: if None, those of the system running in the data folder; if there is none, the
-            file
-            and the environment (`process_settings`).
+            file and the environment (`process_settings`).
     """
 
     def __init__(self, settings: Settings | None = None) -> None:

@@ -3,8 +3,7 @@ Read and write the UrlStore: one client for Thrift, HTTP, and the store itself.
 
 Its methods are the operations of the table (`aragog.api.operations.table`), with their options as
 arguments. The client validates URLs, splits long lists, retries temporary failures, and enforces
-the
-deadline. A `Backend` sends the individual requests.
+the deadline. A `Backend` sends the individual requests.
 """
 
 from __future__ import annotations
@@ -201,10 +200,8 @@ class Client(AbstractContextManager["Client"]):
         The page's content as it was fetched, or None.
 
         With the form `text` or `markdown`, it is the page's main text in UTF-8. With a purpose
-        (`search`,
-        `ai-input` or `ai-train`), None if the site refuses this use of the page. With a time, the
-        body that
-        the page had then, if it is kept (`content.keep_versions`).
+        (`search`, `ai-input` or `ai-train`), None if the site refuses this use of the page. With a
+        time, the body that the page had then, if it is kept (`content.keep_versions`).
         """
         body = b""
         while True:

@@ -28,8 +28,7 @@ class ThriftConnectionPool:
         tls: the TLS context, or None for plain TCP.
         size: number of idle connections to keep.
         opened: called with each new connection before its first use; if it raises, the connection
-            is
-            closed.
+            is closed.
     """
 
     def __init__(

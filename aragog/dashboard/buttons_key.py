@@ -4,8 +4,7 @@ The key for Flower's buttons on one machine; `aragog up` prints a link with it t
 Flower allows no changes without a login or `FLOWER_UNAUTHENTICATED_API`, which opens its API to
 every program and web page on the machine. The link stores a cookie in the browser that scripts
 cannot read and other sites cannot send. Requests caused by another site or port are refused as
-well.
-If a login or that variable is set, there is no key.
+well. If a login or that variable is set, there is no key.
 """
 
 from __future__ import annotations

@@ -4,8 +4,7 @@ Lists all domains in pages and changes their rates, for Flower and `aragog domai
 All domains are those with stored URLs, and those that only the limiter has. Two lists are shown one
 after the other. The first has the domains that a sort order ranks, such as those with backlogs; it
 is short because its source is bounded. The second has all others, ordered by their labels from
-right
-to left (`com.example`), like the store's host index.
+right to left (`com.example`), like the store's host index.
 """
 
 from __future__ import annotations
@@ -81,8 +80,7 @@ def find_domains(
     A page of domains, and the cursor of the next one, or None after the last page.
 
     If the search text is a host or URL, its domain comes first, even if there is no record of it.
-    The
-    cost of a page does not depend on the number of domains.
+    The cost of a page does not depend on the number of domains.
 
     Raises:
         BadInput: unknown sort order, or a cursor that no list returned.
@@ -161,8 +159,7 @@ def change_domain(
     Change a domain; returns the limiter key.
 
     `rate` sets `qps` (None restores the usual rate), `quiet` sets quiet hours in the form `FORM`
-    (None
-    removes them), `stop` and `resume` need no value.
+    (None removes them), `stop` and `resume` need no value.
 
     Raises:
         BadInput: the domain, action, rate or hours are invalid.

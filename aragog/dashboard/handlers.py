@@ -2,8 +2,7 @@
 aragog's own pages in Flower: for URLs, and for domains and crawls, which an operator can change.
 
 Reads run in threads, so a slow server never blocks Flower's event loop. Templates escape all
-values,
-because content from the web is untrusted.
+values, because content from the web is untrusted.
 """
 
 from __future__ import annotations

@@ -61,8 +61,7 @@ def content_usage(text: str, where: str) -> list[UseStatement]:
     The statements of a Content-Usage value; empty if it is not a valid dictionary.
 
     If a label is repeated, the last member counts (RFC 9651), and so does any n before it, because
-    one
-    n is enough.
+    one n is enough.
     """
     try:
         members = dictionary_members(text)

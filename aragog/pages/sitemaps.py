@@ -43,8 +43,7 @@ class SitemapUrl:
     alternates: tuple[tuple[str, str], ...] = ()
     """
     Language and normalized URL of each translation that the entry names. They are evidence only,
-    not
-    pages of the sitemap. At most 100,000 per file.
+    not pages of the sitemap. At most 100,000 per file.
     """
 
     def changed_since(self, seen_at_ms: int, now_ms: int) -> bool:
@@ -52,9 +51,8 @@ class SitemapUrl:
         Return whether the page may have changed after it was last seen.
 
         A date without a time counts as its first moment until the period has passed, then as its
-        last: a
-        page is fetched at most twice for one date. An instant in the future does not count as a
-        change.
+        last: a page is fetched at most twice for one date. An instant in the future does not count
+        as a change.
         """
         at_ms = self.lastmod_ms
         if self.lastmod_end_ms is not None and self.lastmod_end_ms <= now_ms:

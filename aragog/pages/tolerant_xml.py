@@ -213,10 +213,8 @@ def text_of(parts: Sequence[tuple[bytes, bool]], charset: str) -> str | None:
     Return the decoded text, or None if it is ambiguous.
 
     A text is ambiguous if it has bytes that are invalid in `charset`, control characters,
-    references to
-    invalid characters, or entities other than XML's and HTML's letters. A bare ampersand is
-    accepted
-    literally, as in `?a=1&b=2`.
+    references to invalid characters, or entities other than XML's and HTML's letters. A bare
+    ampersand is accepted literally, as in `?a=1&b=2`.
 
     Args:
         parts: the text's bytes, each with True for a CDATA section, where references are literal.

@@ -115,7 +115,8 @@ class FetchSettings:
     """
     basic_auth: Mapping[str, Secret] = field(default_factory=dict)
     """
-    Origin to `user:password`, sent to that origin only; a host without scheme means `https://`.
+    Origin to `user:password`, sent to that origin only; a host without scheme means
+    `https://`.
     """
     sign_in: Mapping[str, SignInSettings] = field(default_factory=dict)
     """Origin of a site of your own to how crawls sign in there (docs/fetching.md#sign-in)."""
@@ -282,8 +283,8 @@ class PipelineSettings:
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
     """
-    Concurrency of one worker of each role, in batches; `python -m aragog.workers ROLE
-    --concurrency N` overrides it.
+    Concurrency of one worker of each role, in batches; `python -m aragog.workers ROLE --concurrency
+    N` overrides it.
     """
 
     fetch: int = 32
@@ -332,9 +333,9 @@ class RefreshSettings:
     """Type or field to its usual interval, such as `recipe = "30d"`; units are s, m, h and d."""
     withheld_intervals: Mapping[str, str] = field(default_factory=dict)
     """
-    Status to the wait before a page that exists but is withheld is requested again, such as
-    `403 = "14d"`; it doubles each further time, up to `max_interval_s`. The others of 401, 402, 403
-    and 451 keep their defaults: 30 days, and 7 days for 403.
+    Status to the wait before a page that exists but is withheld is requested again, such as `403 =
+    "14d"`; it doubles each further time, up to `max_interval_s`. The others of 401, 402, 403 and
+    451 keep their defaults: 30 days, and 7 days for 403.
     """
     effort: float = 1.0
     """Weight of freshness: twice the value makes intervals about 1.4 times shorter."""

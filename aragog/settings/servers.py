@@ -20,9 +20,7 @@ class BrokerSettings:
     private redis-server.
     """
     shards: tuple[SecretUrl, ...] = ()
-    """
-    Additional servers for jobs (`redis://…` or `postgresql://…`), with `pinlater` only.
-    """
+    """Additional servers for jobs (`redis://…` or `postgresql://…`), with `pinlater` only."""
     control: SecretUrl = NO_URL
     """
     The Redis server of broadcasts, events and replies, with `pinlater+postgresql://` only. Empty:
@@ -208,8 +206,8 @@ class ContentSettings:
     """
     takedown_hours: float = 24.0
     """
-    What was taken down or removed is unreadable at once; after this time, none of its bytes is
-    left in the folder or bucket, old versions of objects included.
+    What was taken down or removed is unreadable at once; after this time, none of its bytes is left
+    in the folder or bucket, old versions of objects included.
     """
     keep_versions: int = 0
     """Earlier versions of each page that packs keep (`aragog content URL --at DATE`)."""
@@ -295,6 +293,6 @@ class StandaloneSettings:
 
     redis_max_memory_bytes: int | None = None
     """
-    `maxmemory` of the private redis-server: from 80 % of it on enqueueing is refused.
-    Empty: half of the machine's memory.
+    `maxmemory` of the private redis-server: from 80 % of it on enqueueing is refused. Empty: half
+    of the machine's memory.
     """

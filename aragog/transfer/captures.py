@@ -23,7 +23,8 @@ _COLUMNS = {11: "NbamskrMSVg", 9: "NbamskrVg"}
 _NAMES = {"a": "url", "b": "timestamp", "m": "mime", "s": "status", "k": "digest"}
 _CDXJ = re.compile(r"\s(\S+)\s+(?=\{)")
 """
-Matches the timestamp and the JSON after the key; the key has spaces if the URL was not escaped.
+Matches the timestamp and the JSON after the key; the key has spaces if the URL was not
+escaped.
 """
 _TIMESTAMP = re.compile(r"\d{4,14}")
 MAX_LINE_BYTES = 1 << 20

@@ -37,7 +37,8 @@ BATCH_ROWS = 1000
 
 OnCopied = Callable[[str, str, int], None]
 """
-Called after each batch with the table's name, the last key in hex, and the number of rows so far.
+Called after each batch with the table's name, the last key in hex, and the number of
+rows so far.
 """
 
 
@@ -89,8 +90,7 @@ def copy_content(
     Put every object of `source` into `target`; returns the number of objects.
 
     A damaged object is reported with its key and skipped. To resume, pass the key that
-    `on_progress`
-    reported last as `after`.
+    `on_progress` reported last as `after`.
 
     Raises:
         ContentUnavailable: everything reported to `on_progress` is copied.

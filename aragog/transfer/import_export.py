@@ -204,8 +204,8 @@ def export_urls(
     `fields` names the fields to export; None exports all. `links_of` is the store to read outlinks
     from, at most 6,000 a page. `texts_of` adds the main text of each page with content. Pages whose
     `unavailable_after` has passed are always left out. With `purpose`, so are pages whose sites
-    refuse
-    this use. With `fetched`, only pages whose last successful fetch was in that span are included.
+    refuse this use. With `fetched`, only pages whose last successful fetch was in that span are
+    included.
 
     Raises:
         StoreUnavailable: the sink contains complete batches only.

@@ -67,10 +67,8 @@ def export_packs(
     Copy the packs of a store into `folder`, under their names in the store.
 
     Pages whose `unavailable_after` has passed are always left out. With `purpose`, so are pages
-    whose
-    sites refuse this use. A damaged pack is reported by name and skipped. After an interruption,
-    repeat
-    the call. Pages fetched during the export may be left out.
+    whose sites refuse this use. A damaged pack is reported by name and skipped. After an
+    interruption, repeat the call. Pages fetched during the export may be left out.
 
     Raises:
         BadInput: the folder has an export for another use.

@@ -53,8 +53,7 @@ class Part:
     Part `number` (from 0) of `count`: a range of keys.
 
     If the store groups pages by host, the two halves of a key's first byte are swapped to order
-    keys:
-    first by the place within the host, then by the host.
+    keys: first by the place within the host, then by the host.
     """
 
     number: int
@@ -129,7 +128,8 @@ class PartOptions:
 
 PURPOSE_FILE = "_for"
 """
-Records the use for which the parts in this folder were written; readers of parts skip such names.
+Records the use for which the parts in this folder were written; readers of parts skip
+such names.
 """
 
 
@@ -142,8 +142,8 @@ def prepare_folder(folder: Path, count: int, kind: str, purpose: str | None = No
 
     Raises:
         BadInput: the folder has parts of an export with another count or format, so readers would
-            get
-            URLs twice; or with another purpose, so readers would get pages that it does not allow.
+            get URLs twice; or with another purpose, so readers would get pages that it does not
+            allow.
         ConfigError: the folder cannot be written.
     """
     try:
@@ -205,8 +205,7 @@ def export_part(
     Write one part into `folder`; returns its number of records, or None if it already exists.
 
     Safe to repeat, and to run in parallel with other parts. If two processes write the same part,
-    each
-    writes a temporary file, and the one that finishes last is kept.
+    each writes a temporary file, and the one that finishes last is kept.
 
     Raises:
         BadInput: an unknown format.

@@ -4,8 +4,7 @@ Field values in files: as JSON with real numbers, lists and records, and as type
 A field's type comes from the record that extraction fills, from its rule, or from its declared
 format. A file contains the typed value if there is one. If a typed value does not restore the exact
 stored bytes (a price of 19.90 in a column of doubles, JSON with spaces), the file contains the
-bytes
-as well, so every import restores them.
+bytes as well, so every import restores them.
 """
 
 from __future__ import annotations

@@ -108,9 +108,8 @@ def export_warc(
     When a file is complete, its index is written next to it, as `stem-00000.cdxj`.
 
     Pages whose `unavailable_after` has passed are always left out. With `purpose`, so are pages
-    whose
-    sites refuse this use. A page whose content is damaged or missing is reported with its URL and
-    skipped. To resume, pass the report's `cursor`, and as `first_file` an unused file number
+    whose sites refuse this use. A page whose content is damaged or missing is reported with its URL
+    and skipped. To resume, pass the report's `cursor`, and as `first_file` an unused file number
     (`next_file`).
 
     Raises:

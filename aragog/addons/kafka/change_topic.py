@@ -73,8 +73,7 @@ def change_id(change: dict[str, Any]) -> str:
     The id of a change: 32 hex digits, the same in every record of the same change.
 
     A store task that was killed reports its changes twice, with different cursors. The URL, fetch
-    time
-    and kind are the same in both.
+    time and kind are the same in both.
     """
     parts = [change["url"], change["at_ms"], change["kind"]]
     return hashlib.sha256(orjson.dumps(parts)).hexdigest()[:32]
@@ -137,13 +136,11 @@ class ChangeTopic:
         Send changes, and store the cursor after them once all are acknowledged.
 
         Waits for unreachable brokers, and reports the reason once. Without changes, the cursor is
-        only
-        written if it is not stored yet or was stored more than an hour ago.
+        only written if it is not stored yet or was stored more than an hour ago.
 
         Raises:
             ServiceUnavailable: a record was refused, or the cursor cannot be stored; call again
-                with the
-                same changes.
+                with the same changes.
         """
         refused: list[KafkaError] = []
         for change in changes:

@@ -2,10 +2,8 @@
 The operations as tools of the Model Context Protocol, for language models (`mcp`).
 
 A tool has an operation's name, text and options, and returns the same JSON as HTTP. The server
-makes
-each call through a client of `aragog serve`, so tokens, scopes, rates and limits are enforced
-there,
-as for every other program. Errors are returned as results that the model can read.
+makes each call through a client of `aragog serve`, so tokens, scopes, rates and limits are enforced
+there, as for every other program. Errors are returned as results that the model can read.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@ Read a dump of Nutch's crawldb: `nutch readdb crawldb -dump FOLDER`, with or wit
 
 Each URL becomes a record with its next fetch (`due_at_ms`) and the fields `nutch.status` and
 `nutch.score`. URLs that Nutch has given up (gone) or resolved to another URL (redirects,
-duplicates)
-are skipped, because aragog detects these itself. Memory is bounded by one entry.
+duplicates) are skipped, because aragog detects these itself. Memory is bounded by one entry.
 """
 
 from __future__ import annotations

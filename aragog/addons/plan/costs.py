@@ -27,16 +27,14 @@ class Cost(NamedTuple):
     check: str = ""
     """
     A `bench` command that measures it in at most two minutes and reports it under its name; empty
-    if
-    there is none.
+    if there is none.
     """
     needs: str = ""
     """What `check` needs in addition to the project; it then runs only if it is selected."""
     scale: str = ""
     """
     How the figure scales with the CPU time of the reference work: `time` grows, `rate` shrinks,
-    empty is
-    the same on every machine.
+    empty is the same on every machine.
     """
 
 

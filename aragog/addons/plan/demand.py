@@ -39,8 +39,7 @@ class Demand:
     pages_per_connection: float | None = None
     """
     Fetches per opened connection. If None, visits to a host are assumed to be spread evenly, which
-    is
-    the worst case.
+    is the worst case.
     """
     sitemap_urls: float = 0
     """Sitemap entries read per day."""

@@ -31,12 +31,10 @@ class AragogAddon:
     Commands that run no crawl (`scrapy shell`, `parse`, `fetch`) only get the download handlers.
 
     A project's own settings take precedence. The download handler obeys robots.txt, also for
-    redirects
-    and images, so Scrapy's own middleware is off and does not request it again. If a project has
-    another
-    handler, such as a browser's, that middleware stays on. AutoThrottle is off, since its delays
-    would
-    add to those of the slots. Settings and request values without an effect are logged.
+    redirects and images, so Scrapy's own middleware is off and does not request it again. If a
+    project has another handler, such as a browser's, that middleware stays on. AutoThrottle is off,
+    since its delays would add to those of the slots. Settings and request values without an effect
+    are logged.
     """
 
     def __init__(self, crawler: Crawler | None = None) -> None:

@@ -2,9 +2,8 @@
 State that a crawl's processes share in Redis, apart from requests: members and seen requests.
 
 All processes run the same spider with the same arguments. Requests are remembered by fingerprint,
-20
-bytes each. A crawl without a name ends when its requests are done and its last process leaves; the
-next process starts it from the beginning.
+20 bytes each. A crawl without a name ends when its requests are done and its last process leaves;
+the next process starts it from the beginning.
 """
 
 from __future__ import annotations
@@ -74,8 +73,7 @@ class CrawlState:
         Args:
             description: the spider and its arguments; empty to stay.
             begins: no request is queued or running. If there is no other process, a new crawl
-                starts, and
-                the requests seen by the last one are forgotten.
+                starts, and the requests seen by the last one are forgotten.
             waits: requests are queued or running.
             tries: only check if the process may join.
             alone: join only if no other process is in the crawl.

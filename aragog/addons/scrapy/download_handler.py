@@ -3,8 +3,7 @@
 
 Every request, from whatever scheduler, obeys robots.txt, waits for a slot of its domain, and
 acquires a permit right before it is sent. The SSRF filter and the limits in `fetch` apply.
-Redirects
-are left to Scrapy, so each redirect is a separate request.
+Redirects are left to Scrapy, so each redirect is a separate request.
 """
 
 from __future__ import annotations
@@ -88,14 +87,11 @@ class PoliteDownloadHandler:
 
         Raises:
             NotSupported: a method other than GET, HEAD and POST, a body with a method other than
-                POST, or
-                a proxy that is not one of the ways out in the settings.
+                POST, or a proxy that is not one of the ways out in the settings.
             IgnoreRequest: the URL may not be fetched; or the request will run again from the queue,
-                because
-                Redis did not respond in time or the process is stopping.
+                because Redis did not respond in time or the process is stopping.
             DownloadFailedError: Redis did not respond in time, and the request is not from our
-                queue.
-                Scrapy may try again. Further errors are those of `response_of`.
+                queue. Scrapy may try again. Further errors are those of `response_of`.
         """
         slot = self._crawl.slots.pop(request, None)
         if reason := why_unsupported(request, self._ways):

@@ -22,8 +22,7 @@ class SharedDupeFilter(BaseDupeFilter):
 
     `SpiderScheduler` calls `has_seen` before it enqueues a request and `remember` afterwards.
     `request_seen` does both at once: a process killed after it would lose the request, which would
-    count
-    as a duplicate when its page is parsed again.
+    count as a duplicate when its page is parsed again.
     """
 
     def __init__(self, state: CrawlState, fingerprinter: RequestFingerprinterProtocol) -> None:

@@ -4,8 +4,7 @@ All uses of Scrapy's engine beyond its public interface.
 Scrapy does not report when a callback's output has been processed, and a scheduler cannot report
 that it has requests again. The engine keeps the requests that are still being processed, and
 schedules its own next call. Both have been the same since Scrapy 1.0, except that `_slot` was
-called
-`slot` before 2.14.
+called `slot` before 2.14.
 """
 
 from __future__ import annotations

@@ -89,8 +89,7 @@ class StoreItems:
 
         Raises:
             DropItem: its URL or a value is not accepted, a value has no JSON form (bytes, NaN,
-                numbers
-                above 64 bits), or the URL was taken down.
+                numbers above 64 bits), or the URL was taken down.
             TransientError: the store does not respond. The item's page is fetched and parsed again.
         """
         fields = dict(ItemAdapter(item))
@@ -144,8 +143,7 @@ def value_json(value: Any) -> bytes:
     Return a value as JSON: items and dicts as objects, sequences and sets as arrays.
 
     Values fully described by their text (`AS_TEXT`, dates) are written as text. Equal sets have
-    equal
-    JSON. NumPy scalars and arrays are written like the corresponding Python values.
+    equal JSON. NumPy scalars and arrays are written like the corresponding Python values.
 
     Raises:
         ValueError: JSON has no such value: bytes, NaN and infinity, numbers above 64 bits, lone

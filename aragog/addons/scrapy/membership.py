@@ -88,8 +88,7 @@ def leave_crawl(crawl: SpiderCrawl, queue: RequestQueue) -> None:
     Leave the crawl, and report the requests that no process could run.
 
     When the last process leaves, a crawl without a name forgets its seen requests, unless requests
-    are
-    queued, running or FAILED, since those would continue the crawl.
+    are queued, running or FAILED, since those would continue the crawl.
     """
     try:
         unfinished, failed = queue.unfinished(), queue.failed()

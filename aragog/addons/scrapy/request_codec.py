@@ -56,8 +56,7 @@ def to_json(request: Request, spider: Spider, meta: Mapping[str, Any] | None = N
 
     Raises:
         ValueError: a callback is not a method of the spider, or the request has a value that would
-            not
-            arrive equal and with the same type.
+            not arrive equal and with the same type.
     """
     try:
         given = request.to_dict(spider=spider)

@@ -166,8 +166,7 @@ class RequestQueue:
         Offer a request that this process cannot run to the others, in `declined_ms`.
 
         The attempt counts. A request that no process can run is therefore FAILED after the queue's
-        maximum
-        number of attempts (10), and kept for a week.
+        maximum number of attempts (10), and kept for a week.
         """
         self._end(tag, Disposition("again", self.declined_ms, problem))
 

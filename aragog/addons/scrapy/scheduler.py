@@ -56,8 +56,7 @@ class SpiderScheduler(BaseScheduler):
         crawler: Scrapy's crawler.
         crawl: the state shared by its components.
         dupefilter: refuses requests that were seen. Unless it is a `SharedDupeFilter`, it only
-            covers
-            this process.
+            covers this process.
     """
 
     def __init__(self, crawler: Crawler, crawl: SpiderCrawl, dupefilter: BaseDupeFilter) -> None:
@@ -86,8 +85,7 @@ class SpiderScheduler(BaseScheduler):
 
         Raises:
             ConfigError: Redis does not respond, the broker is not pinlater, the crawl belongs to
-                another
-                spider, or Scrapy does not use asyncio.
+                another spider, or Scrapy does not use asyncio.
             BrokerUnavailable: a server of the broker does not respond.
         """
         crawl = self._crawl
@@ -151,8 +149,7 @@ class SpiderScheduler(BaseScheduler):
         Enqueue the request for all processes; False for a duplicate.
 
         The requests of `Spider.start` are accepted once per crawl, even with `dont_filter`, because
-        every
-        process yields them. A request that cannot be serialized stays in this process.
+        every process yields them. A request that cannot be serialized stays in this process.
 
         Raises:
             BrokerUnavailable: it may or may not have been enqueued. Everything that this process is
@@ -197,8 +194,7 @@ class SpiderScheduler(BaseScheduler):
         Args:
             request: from `next_request`.
             problem: why this attempt failed; the queue's retry policy applies. None if the request
-                was not
-                sent; the attempt then does not count.
+                was not sent; the attempt then does not count.
 
         Returns:
             False, without a change, if the engine does not have it from the queue.

@@ -2,11 +2,9 @@
 Claimed requests that wait for a slot of their domain.
 
 A slot is only reserved within the next second. This crawl and aragog's own therefore compete
-equally
-for a domain's slots, and a changed rate applies at once. A process holds only a few requests of
-each
-domain. The others go back to the queue until their turn is expected, so a slow domain does not keep
-a process busy or hold claims for a long time.
+equally for a domain's slots, and a changed rate applies at once. A process holds only a few
+requests of each domain. The others go back to the queue until their turn is expected, so a slow
+domain does not keep a process busy or hold claims for a long time.
 """
 
 from __future__ import annotations

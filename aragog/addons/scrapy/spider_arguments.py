@@ -2,8 +2,8 @@
 The arguments that a spider was created with, such as those of `scrapy crawl -a cat=lamps`.
 
 Scrapy passes them to the constructor and does not keep them. Processes with different arguments
-must
-not share requests, because a request's callback runs on the spider of the process that claims it.
+must not share requests, because a request's callback runs on the spider of the process that claims
+it.
 """
 
 from __future__ import annotations
@@ -67,8 +67,7 @@ def description_of(crawler: Crawler) -> str:
     The spider's class and arguments, as `<digest> <text>`; differs if they differ.
 
     For values that JSON does not have, only the type counts. The text has at most 200 characters of
-    the
-    arguments.
+    the arguments.
     """
     kind, arguments = crawler.spidercls, sorted(comparable_arguments(crawler).items())
     path = f"{kind.__module__}.{kind.__qualname__}"

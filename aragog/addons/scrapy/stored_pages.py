@@ -32,8 +32,7 @@ class StoredPages:
 
     Args:
         settings: Scrapy's settings. Pages fetched more than `HTTPCACHE_EXPIRATION_SECS` ago are
-            left
-            out; with 0, none are.
+            left out; with 0, none are.
     """
 
     _store: UrlStore

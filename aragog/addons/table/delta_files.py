@@ -286,10 +286,8 @@ def _file_properties() -> WriterProperties:
     How Parquet files are written: without statistics.
 
     Merges write texts as "string views". pyarrow (26), and therefore pandas and DuckDB with it,
-    cannot
-    compare a filter with their minimum and maximum, and reads fail. Without statistics it filters
-    the
-    rows.
+    cannot compare a filter with their minimum and maximum, and reads fail. Without statistics it
+    filters the rows.
     """
     from deltalake import ColumnProperties, WriterProperties  # noqa: PLC0415 - an extra, and 0.2 s
 

@@ -52,8 +52,7 @@ class ItemTableRows:
     The rows of a table of items.
 
     An item with a key is one row, with the values from the most recently fetched page that the
-    table may
-    show. An item without a key is a row identified by its page and its position there.
+    table may show. An item without a key is a row identified by its page and its position there.
 
     Args:
         store: has the pages.

@@ -51,10 +51,8 @@ def export_wacz(
     Write the content of the selected pages to `path`; see `export_warc`.
 
     The file appears under its name when it is complete. Until then, a folder next to it,
-    `.NAME.parts`,
-    has the WARC files: the disk needs space for twice the export. Files left there by a killed
-    export
-    are replaced.
+    `.NAME.parts`, has the WARC files: the disk needs space for twice the export. Files left there
+    by a killed export are replaced.
 
     Raises:
         ConfigError: a file cannot be written.

@@ -41,8 +41,7 @@ def take_down(caller: Caller, request: TakedownRequest) -> int:
     lost data.
 
     Pages that a redirect stored under another URL are deleted as well. A large host takes longer
-    than
-    the deadline: the deletion continues, and the call can be repeated until it returns.
+    than the deadline: the deletion continues, and the call can be repeated until it returns.
     """
     count = caller.store.takedowns.take_down(
         url=request.url, host=request.host, domain=request.domain
@@ -62,8 +61,7 @@ def lift_takedown(caller: Caller, request: TakedownRequest) -> bool:
     Unblock a URL, host or domain; deleted data is not restored.
 
     URLs that were taken down along with their site stay blocked until each is lifted. Returns False
-    if the
-    target was not taken down.
+    if the target was not taken down.
     """
     lifted = caller.store.takedowns.lift(request.url, host=request.host, domain=request.domain)
     caller.parts.takedowns_changed(purge=False)

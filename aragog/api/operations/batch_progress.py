@@ -41,8 +41,7 @@ class BatchProgress:
     estimated_finish_at_ms: int | None
     """
     The estimated finish time, from the slots and rates of the domains. Retries and a slow store
-    delay
-    it. None if the batch is finished.
+    delay it. None if the batch is finished.
     """
     slowest: tuple[DomainProgress, ...]
     """The domains that are expected to finish last."""

@@ -110,10 +110,8 @@ def start_crawl(caller: Caller, request: StartCrawlRequest) -> CrawlView:
     Start a crawl, or change and continue the crawl with this name.
 
     Enqueue its URLs with `crawl`. If the crawl has `every_s`, they are kept as its seeds. A crawl
-    that
-    was cancelled or has ended starts again, but its earlier pending URLs stay cancelled. A token
-    may
-    change the crawls that it started; `admin` may change all.
+    that was cancelled or has ended starts again, but its earlier pending URLs stay cancelled. A
+    token may change the crawls that it started; `admin` may change all.
     """
     control = own(caller, request.name)
     options: dict[str, Any] = {

@@ -202,8 +202,7 @@ def get_fresh(caller: Caller, request: GetFreshRequest) -> Steps[FetchedPage]:
     A URL's record, which is fetched first if it is unknown or too old.
 
     Without a wait, the stored data is returned and the page is fetched for later readers. The
-    record
-    has the fetch report if `include` names it.
+    record has the fetch report if `include` names it.
     """
     page = yield from _fetched(caller, request)
     if refused := _refused(page, request.purpose):
@@ -240,8 +239,7 @@ def explain(caller: Caller, request: ExplainRequest) -> Explanation:
     Everything that is known about a URL, by part of the system, and what it is waiting for.
 
     Spelling, SSRF filter, operator decisions, robots.txt, slot, queue, stored data and links. This
-    only
-    reads. If a part does not respond, its section has a `problem` and the other sections are
+    only reads. If a part does not respond, its section has a `problem` and the other sections are
     complete.
     """
     return need(caller.parts.explain, "this server does not explain URLs")(request.url)

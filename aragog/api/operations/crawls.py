@@ -65,8 +65,8 @@ class CrawlView(CrawlTerms):
     notes: Mapping[str, int] = field(default_factory=dict)
     """
     Stored pages that were `unchanged`, or a `duplicate` of another canonical URL. Links that were
-    not
-    enqueued: `trap` links were dropped as parts of link traps, `held` links may still be followed.
+    not enqueued: `trap` links were dropped as parts of link traps, `held` links may still be
+    followed.
     """
 
 
@@ -329,8 +329,7 @@ def delete_crawl(caller: Caller, request: CrawlRequest) -> DeletedCrawl:
     Cancel a crawl, delete the pages that only this crawl has, and forget the crawl.
 
     This reads all nodes of the store. If it takes longer than the deadline, the deletion continues,
-    and
-    the call can be repeated until the crawl is unknown.
+    and the call can be repeated until the crawl is unknown.
     """
     done = control_of(caller).delete(request.name)
     return DeletedCrawl(done.deleted, done.kept)

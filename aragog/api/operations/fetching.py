@@ -136,16 +136,14 @@ class Fetching:
         Return the stored data of a URL; fetch it first if it is unknown or too old.
 
         Blocks the thread for at most `max_wait_ms`, plus the time of the store and broker calls.
-        Costs one
-        read of the store if the stored page is fresh.
+        Costs one read of the store if the stored page is fresh.
 
         Raises:
             InvalidUrl: not a URL.
             BadInput: the `request_id` is invalid.
             StoreUnavailable: the store does not respond.
             TransientError: nothing is stored, and the URL cannot be enqueued (for example
-                `SlowDown`). If
-                there is a record, it is returned with a `reason` instead.
+                `SlowDown`). If there is a record, it is returned with a `reason` instead.
         """
         return finished(self.steps(request))
 
@@ -295,8 +293,7 @@ class Fetching:
         True if a fetch may return something that the caller accepts.
 
         A URL that was tried within the accepted age is not tried again, whatever the outcome, so
-        that
-        readers of a dead page do not cause a request each.
+        that readers of a dead page do not cause a request each.
         """
         if not response.tried_at_ms:
             return True

@@ -103,8 +103,7 @@ def put_edge(caller: Caller, request: PutEdgeRequest) -> None:
     Set an edge of an application. Safe to repeat.
 
     In a graph, a node has at most one edge of each type to another node; setting another score
-    moves
-    it. Under the store, edges with different scores are different edges.
+    moves it. Under the store, edges with different scores are different edges.
     """
     properties = request.properties or {}
     caller.store.fields.check(properties)
@@ -282,8 +281,7 @@ def count_edges(caller: Caller, request: CountEdgesRequest) -> int:
     Count a node's edges of one type.
 
     Links and the types in `store.graph_counted` have stored counts; others are counted one by one,
-    in a
-    graph up to 10,000.
+    in a graph up to 10,000.
     """
     key, direction = page_node(caller, request.node, request.graph), DIRECTIONS[request.direction]
 
@@ -334,8 +332,7 @@ def mutate(caller: Caller, request: MutateRequest) -> None:
     Make many changes to a graph in few round trips; safe to repeat as a whole.
 
     The batch is not atomic: consecutive changes of the same kind are made together, and changes
-    before
-    an error stay. Invalid input is found before anything is written.
+    before an error stay. Invalid input is found before anything is written.
     """
     ordered = graph_of(caller, request.graph).schema.ordered
     for number, change in enumerate(request.mutations):

@@ -66,9 +66,8 @@ def take_edges(caller: Caller, request: TakeEdgesRequest) -> list[GraphEdge]:
     Remove the best edges of a node and return them, the best first.
 
     No edge is returned to two requests unless it was added again in between. If the response is
-    lost,
-    the edges are lost from the list too; with `request_id`, repeating the request returns them
-    again.
+    lost, the edges are lost from the list too; with `request_id`, repeating the request returns
+    them again.
     """
     key = id_of(request.node, request.graph)
     taken = graph_of(caller, request.graph).take_edges(

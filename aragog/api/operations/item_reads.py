@@ -83,10 +83,8 @@ def items(caller: Caller, request: ItemsRequest) -> ItemPage:
     Items of a kind, in no particular order; an item that several pages show is returned once.
 
     Items without a key are returned together with all others of their page, so a part may exceed
-    its
-    limit. A part may also be shorter, or empty, although more items follow its cursor. Raises
-    BadInput
-    for a kind that is neither in `extract` nor stored for this host.
+    its limit. A part may also be shorter, or empty, although more items follow its cursor. Raises
+    BadInput for a kind that is neither in `extract` nor stored for this host.
     """
     site = site_name(request.host)
 

@@ -91,8 +91,7 @@ class OtherParts:
         explain: explains URLs.
         tracer: creates spans for calls; None if tracing is off.
         takedowns_changed: called after each change of the takedowns to notify producers; with
-            `purge`
-            it also removes data of taken-down URLs from Redis and the broker.
+            `purge` it also removes data of taken-down URLs from Redis and the broker.
     """
 
     read: ReadStore | None = None
@@ -194,8 +193,7 @@ class HttpRoute:
 
     Args:
         method, path: of its requests. Options are in the query for GET, PUT and DELETE, otherwise
-            in
-            a JSON object, unless the path contains them.
+            in a JSON object, unless the path contains them.
         status: for a success with a response body; a response without one is 204.
         member: the member of the JSON object that contains a response which is not an object.
         missing: the problem returned if nothing is stored.
@@ -276,8 +274,7 @@ class Operation(Generic[P, R]):
         The scope that is checked before the request is read.
 
         The request may choose an application's graph; in that case `scope@graph` is checked after
-        it was
-        read (`require_graph`).
+        it was read (`require_graph`).
         """
         return f"{self.scope}@" if self.in_graphs else self.scope
 

@@ -284,8 +284,7 @@ def takes(
     Give a method the options of a dataclass as keyword arguments.
 
     The method receives them as one object, after its first argument. Type checkers see the
-    individual
-    options, so they are declared only once.
+    individual options, so they are declared only once.
     """
 
     def decorate(method: Callable[[S, T, A], R]) -> Callable[Concatenate[S, T, P], R]:

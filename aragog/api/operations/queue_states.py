@@ -71,8 +71,7 @@ class QueueStates:
     The queues that a door may use, including jobs that older versions left in them.
 
     Methods raise AccessDenied if a queue is not open to the door, and BrokerUnavailable if no
-    server
-    responds or a change did not reach all servers.
+    server responds or a change did not reach all servers.
 
     Args:
         jobs: the queues.

@@ -211,8 +211,7 @@ def inlinks(caller: Caller, request: InlinksRequest) -> LinkPage:
     Links to the page and to its aliases; new links appear after the next compaction.
 
     A link belongs to the page that contains it. With a purpose, a part may therefore have fewer
-    links
-    than its limit, or none, although more links follow its cursor.
+    links than its limit, or none, although more links follow its cursor.
     """
 
     def read(store: UrlStore) -> ListPage[LinkRecord]:

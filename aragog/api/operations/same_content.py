@@ -53,8 +53,7 @@ def same_content(caller: Caller, request: SameContentRequest) -> SamePages:
     text.
 
     They are in no particular order. A part may have fewer pages than its limit, or none, although
-    more
-    pages follow its cursor.
+    more pages follow its cursor.
     """
 
     def read(store: UrlStore) -> ListPage[SamePage]:

@@ -4,20 +4,15 @@ Extract main texts in separate processes, limited in number, each until its dead
 The library that extracts texts is Python code, and pages may be hostile. It runs within the limits
 of a page (`pipeline.page_max_cpu_s`, `pipeline.page_max_memory_bytes`). A page that exceeds them
 ends its process, but not the server. The work on a text also stops at its deadline, or when the
-last
-caller stops waiting.
+last caller stops waiting.
 
 Callers occupy no thread while they wait. Callers that want the text of the same bytes share one
-run,
-and a page that exceeded its limits is refused for a while without another run. The cost of a
-hostile
-page therefore does not depend on the number of requests for it.
+run, and a page that exceeded its limits is refused for a while without another run. The cost of a
+hostile page therefore does not depend on the number of requests for it.
 
 Sites share the processes fairly: the next text is from the site that used the least time in the
-last
-minute, and sites that used more than `FREE_S` leave one process to the others. Any number of
-hostile
-pages of a site delays other sites' texts by one text at most.
+last minute, and sites that used more than `FREE_S` leave one process to the others. Any number of
+hostile pages of a site delays other sites' texts by one text at most.
 
 A process is started for the first text (0.5 s) and kept; at most `AT_ONCE` run. A process ends when
 its input is closed, so it never outlives the process that started it.
@@ -357,8 +352,7 @@ def _received(source: int, size: int, run: TextRun) -> bytes:
     Read `size` bytes from a pipe.
 
     Raises EOFError at the end of the pipe, and TimeoutError at the run's deadline or once nobody
-    waits
-    for it.
+    waits for it.
     """
     data, readable = bytearray(), select.poll()  # a server's file descriptors may exceed 1,024
     readable.register(source, select.POLLIN)

@@ -55,8 +55,7 @@ class PageRecord(Record):
     The stored data of one URL, as programs receive it.
 
     `record["product.price"]` is the value decoded by the field's format: a `str` for text, a
-    `Decimal`
-    for a price, the parsed value for JSON. `record.fields["product.price"]` is its bytes.
+    `Decimal` for a price, the parsed value for JSON. `record.fields["product.price"]` is its bytes.
     """
 
     formats: FieldFormats = field(default=BUILT_IN, repr=False, compare=False)

@@ -104,8 +104,7 @@ def _written(store: UrlStore, request: PutRequest) -> str:
     Write before deleting, so that a refused write deletes nothing.
 
     A replacement deletes the values that existed before it, but none that another writer, who
-    already
-    saw the new version, has written since.
+    already saw the new version, has written since.
     """
     before = store.fields.sizes(request.url) if request.replace else {}
     replaced = [name for name in before if name not in request.fields]

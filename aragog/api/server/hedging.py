@@ -13,8 +13,7 @@ four medians, but at least the percentile that uses up the budget.
 Reads of both stores are limited (`large_reads.py`). Each store has its own places for large reads,
 because reads of a stalled primary keep their places while the standby must respond. A read that
 nobody waits for any more, because its caller has gone or the other store has responded, stops
-before
-its next row.
+before its next row.
 """
 
 from __future__ import annotations

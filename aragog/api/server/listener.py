@@ -199,9 +199,8 @@ def thrift_sockets(settings: ServingSettings, processes: int = 1) -> list[socket
     Listening sockets for the processes of the Thrift server, all on one port.
 
     The kernel distributes connections among them (SO_REUSEPORT), because connections of Thrift
-    clients
-    last long. First, a socket is bound without SO_REUSEPORT, to detect another server that would
-    otherwise share the port unnoticed.
+    clients last long. First, a socket is bound without SO_REUSEPORT, to detect another server that
+    would otherwise share the port unnoticed.
 
     Raises:
         ConfigError: the port is in use or not permitted.

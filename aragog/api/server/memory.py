@@ -21,9 +21,8 @@ UNCOUNTED_BYTES = 16_384
 Uncounted bytes that the buffer of a connection may hold: 16 MiB for 1,024 connections.
 
 Event loops report that a client does not read once its buffer exceeds a limit, by default 64 KiB. A
-limit below this one has no advantage: together with what the kernel takes from a new connection
-(46 KB), it makes up a response of `SMALL_BYTES`. A client that reads is therefore never
-disconnected
+limit below this one has no advantage: together with what the kernel takes from a new connection (46
+KB), it makes up a response of `SMALL_BYTES`. A client that reads is therefore never disconnected
 for such a response while the memory is full.
 """
 
@@ -96,8 +95,7 @@ class GrowingBytes:
     The counted bytes of a response while a thread still reads its parts.
 
     A context manager that releases all bytes at its end. A thread abandoned at its deadline cannot
-    take
-    more.
+    take more.
 
     Args:
         memory: counts the bytes.
@@ -149,9 +147,8 @@ class UnreadBytes:
     Counts the bytes of one connection that its client has not read, in a shared limit.
 
     A large response is counted before it is written (`writing`, `written`). The rest of the buffer
-    is
-    counted when the client stops reading (`blocked`), which its connection notices once the buffer
-    exceeds `UNCOUNTED_BYTES`.
+    is counted when the client stops reading (`blocked`), which its connection notices once the
+    buffer exceeds `UNCOUNTED_BYTES`.
 
     Args:
         memory: the limit, shared by all connections and protocols of a process.

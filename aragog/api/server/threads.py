@@ -2,9 +2,8 @@
 Run blocking calls in threads, limited in number and time; each kind of call has its own threads.
 
 An event loop submits calls and gets each back once its thread has run it, or at its deadline. A
-call
-that misses its deadline is abandoned but occupies its thread until it returns. A store that hangs
-therefore occupies only its own threads, and the event loop continues.
+call that misses its deadline is abandoned but occupies its thread until it returns. A store that
+hangs therefore occupies only its own threads, and the event loop continues.
 
 Waking a thread costs more than most calls. On an embedded store, a single thread therefore runs
 calls as long as there are any, and another is woken only if the first makes no progress. Calls

@@ -91,8 +91,7 @@ class Tokens:
         Check that a request with this Authorization header has `scope`; returns its token.
 
         Scope `admin` includes all others; see `Token.allows`. With `counts=False`, the request is
-        not
-        counted again.
+        not counted again.
 
         Raises:
             Problem: 401 for a missing or unknown token; 403 for a token without the scope.

@@ -62,8 +62,7 @@ def write_rows(rows: Rows, file: Path, names: Sequence[str] = ()) -> int:
     Write a file, replacing an existing one; returns the number of rows.
 
     The rows are read once or twice. `names` are the columns that come first, even if no row has a
-    value
-    for them.
+    value for them.
 
     Raises:
         BadInput: see `kind_of`.
@@ -78,8 +77,7 @@ def append_rows(rows: Rows, file: Path, names: Sequence[str] = ()) -> int:
     Append rows to a file, which is created if it does not exist; returns the number of rows added.
 
     If appending fails, a text file is restored, and SQLite rolls back. If the process is killed, a
-    text
-    file may end with an incomplete line; the next call then refuses to append.
+    text file may end with an incomplete line; the next call then refuses to append.
 
     Raises:
         BadInput: the format cannot be appended to, or a CSV file has no column for a value.

@@ -29,8 +29,7 @@ def table_of(rows: Rows, names: Sequence[str]) -> tuple[dict[str, Kinds], Rows]:
     The columns of a table, in order, and its rows. The rows are read once to find the columns.
 
     The columns in `names` come first, even if no row has a value for them. A record's members take
-    the
-    position of the record.
+    the position of the record.
     """
 
     def flattened() -> Iterator[Row]:

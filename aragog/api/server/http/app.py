@@ -230,8 +230,7 @@ def prefers_html(lines: Iterable[str]) -> bool:
 
     Args:
         lines: the values of its Accept headers. Ranges such as `*/*` do not count, since programs
-            send
-            them by default.
+            send them by default.
     """
     weights = dict(map(_weighted, ",".join(lines).split(",")))
     html = weights.get(HTML, 0.0)

@@ -35,10 +35,8 @@ def read_urls(
     Many records, in order: `status` 200 with `record`, or 400, 403, 404, 413 or 500 with `detail`.
 
     A URL that is invalid, or whose row cannot be read, does not affect the others. Records after
-    the
-    first `MOST_BYTES`, or that `held` has no room for, are left out with status 413; the caller
-    requests
-    them again.
+    the first `MOST_BYTES`, or that `held` has no room for, are left out with status 413; the caller
+    requests them again.
 
     Raises:
         Problem: 503, there is no memory for the first records.

@@ -33,8 +33,7 @@ class StoreCalls:
     Runs calls on one UrlStore, each in a thread and with a deadline.
 
     Each kind of call has its own threads. A content store or broker that hangs therefore does not
-    delay
-    reads of metadata, and requests do not delay the readiness probe.
+    delay reads of metadata, and requests do not delay the readiness probe.
 
     Args:
         store: the store to read and write.
@@ -166,8 +165,7 @@ def tagged(request: Request, value: Any, version: str, **headers: str) -> Respon
     A value as JSON with an ETag, or 304 if the client already has it.
 
     The tag consists of the record's version, which `If-Match` of a write is compared with, and a
-    hash of
-    the body.
+    hash of the body.
     """
     body = orjson.dumps(value)
     tag = body_tag(version, body)

@@ -348,10 +348,8 @@ class ApiConnection(asyncio.Protocol):
         Close after the response to a request that has not arrived completely.
 
         Closing a socket with unread bytes resets it, and the client may lose the response. The rest
-        is
-        therefore read and discarded until the client closes (RFC 9112, 9.6), up to `LINGER_BYTES`
-        and for
-        `head_timeout_s`. A full server closes such a connection earlier.
+        is therefore read and discarded until the client closes (RFC 9112, 9.6), up to
+        `LINGER_BYTES` and for `head_timeout_s`. A full server closes such a connection earlier.
         """
         nothing_sent = self._state is HttpState.NEW
         if nothing_sent or self._half_closed or self._stopping or self.transport.is_closing():

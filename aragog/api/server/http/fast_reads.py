@@ -2,8 +2,7 @@
 A shortcut for the most frequent request: `GET /v1/urls?url=…&fields=…&include=`.
 
 It takes a third of the CPU of ASGI, routing and Starlette. Its responses are the same, byte for
-byte
-(`tests/integration/serving/test_fast_reads.py`). Requests with any other method, parameter or
+byte (`tests/integration/serving/test_fast_reads.py`). Requests with any other method, parameter or
 relevant header are handled by the ASGI application.
 """
 

@@ -3,9 +3,8 @@ The API's outermost middleware: checks every request and turns errors into respo
 
 It checks the Host header, and that there is at most one token. It limits the size and arrival time
 of bodies, and the memory for all of them together. It sends large responses in pieces, each once
-the
-client has read enough of the earlier ones. It reports errors as problem details and records request
-metrics.
+the client has read enough of the earlier ones. It reports errors as problem details and records
+request metrics.
 """
 
 from __future__ import annotations

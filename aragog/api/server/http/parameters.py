@@ -81,8 +81,7 @@ def refuse_cross_site(request: Request) -> None:
     Refuse a request that a page of another site made a browser send.
 
     For requests with side effects that browsers send without a preflight request: reads that fetch,
-    and
-    forms. Browsers set these headers themselves; other clients send neither.
+    and forms. Browsers set these headers themselves; other clients send neither.
 
     Raises:
         Problem: 403, the request comes from another site.

@@ -46,8 +46,7 @@ class HeadSize:
     The size of a head that has not arrived completely, or of the framing inside a body.
 
     The parser does not report where in a chunk a head begins, so there are two bounds. They are
-    cheaper
-    than adding up the headers, which is only done if the bounds are not enough to decide.
+    cheaper than adding up the headers, which is only done if the bounds are not enough to decide.
 
     Attributes:
         arriving: True if the next data belongs to a head or starts one.
@@ -161,8 +160,8 @@ class RequestParser:
         Read the body of a request whose upgrade is ignored, and what follows (RFC 9110, 7.8).
 
         A new parser gets a head that only contains the body's framing. httptools accepted that
-        header
-        before, and `_framing` only passes unambiguous ones, so both parsers see the same end.
+        header before, and `_framing` only passes unambiguous ones, so both parsers see the same
+        end.
         """
         framing = _framing(self.headers)
         end = b"" if self.keeps_alive else b"Connection: close\r\n"

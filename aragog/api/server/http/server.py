@@ -36,8 +36,7 @@ def listen(settings: ServingSettings) -> socket.socket:
     The listening socket; the processes of one server inherit it to share its port.
 
     SO_REUSEPORT is not set: with it, a second server could start on the same port unnoticed and
-    receive
-    half of the requests.
+    receive half of the requests.
 
     Raises:
         ConfigError: the port is in use or not permitted, tokens are required for this host, or the

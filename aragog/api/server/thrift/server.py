@@ -3,8 +3,7 @@ The Thrift server: connections on an event loop, calls in threads, deadlines, li
 
 Short reads of an embedded store need no thread (`aragog.api.server.loop_calls`). A call that misses
 its deadline gets a reply, but counts as in flight until its thread returns. A waiting call
-(`Steps`)
-occupies a thread only while it takes a step.
+(`Steps`) occupies a thread only while it takes a step.
 """
 
 from __future__ import annotations
@@ -109,8 +108,7 @@ class ThriftServer:
         Accept no new connections, reply to running and new calls, and close quiet connections.
 
         New calls get Unavailable. If a connection were closed while a call is in transit, its
-        client could
-        not know if the call was executed.
+        client could not know if the call was executed.
         """
         self._draining = True
         listener, self._listener = self._listener, None

@@ -3,8 +3,7 @@ Examples of requests and responses, for the OpenAPI document and the page at `/d
 
 `examples.json` has them by operation id, in an order in which they can be executed one after the
 other. `python -m tests.api_examples` executes them and writes the responses; a test repeats this
-and
-compares.
+and compares.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """
 The change feed over HTTP: `GET /v1/changes`, by long polling or as server-sent events.
 
-A reader keeps the cursor of the last response and sends it with the next request. With
-`Accept: text/event-stream`, each event's id is its cursor, and a client that reconnects sends the
-last id automatically (Last-Event-ID). A waiting reader occupies no thread; a thread polls the feed
-for it every half second. Readers have their own limit.
+A reader keeps the cursor of the last response and sends it with the next request. With `Accept:
+text/event-stream`, each event's id is its cursor, and a client that reconnects sends the last id
+automatically (Last-Event-ID). A waiting reader occupies no thread; a thread polls the feed for it
+every half second. Readers have their own limit.
 """
 
 from __future__ import annotations

@@ -95,8 +95,7 @@ class OperationRoutes:
         Run an operation in the threads of its pool, within their deadline; returns its result.
 
         Content is counted in `held` before it is read, because other content is read at the same
-        time, and
-        more while this one waits for the event loop.
+        time, and more while this one waits for the event loop.
 
         Raises:
             Problem: 503, there is no memory for it.
