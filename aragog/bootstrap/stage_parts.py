@@ -122,8 +122,7 @@ def shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> Sta
     shared, prefix = SharedState.of(settings), settings.redis.prefix
     client = shared.client
     # All workers timestamp fetches and writes with one clock, so a value never replaces a newer
-    # one. This
-    # machine's wall clock may be changed at any moment and is not used.
+    # one. This machine's wall clock may be changed at any moment and is not used.
     clock = given or ServerTime(GreenClock(), partial(server_ms, client))
     store = url_store(settings, clock)
     waiting, counters = waiting_jobs(settings), shared.counters

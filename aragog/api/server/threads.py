@@ -245,8 +245,7 @@ class _AwaitedCall(ThreadCall, Generic[T]):
 
     def finish(self) -> None:
         # Keep no references: an error's traceback leads to this call and everything it read, a
-        # cycle that
-        # only the garbage collector would free, some time later.
+        # cycle that only the garbage collector would free, some time later.
         result, self._result, error, self._error = self._result, None, self._error, None
         if self.future.done():
             return

@@ -182,8 +182,7 @@ class AsgiExchange(Exchange):
 
     def hang_up(self) -> None:
         # An endless response, such as a stream of events, has to end when its client disconnects,
-        # and a
-        # client that disconnects looks the same at first.
+        # and a client that disconnects looks the same at first.
         self._hung_up = True
         self._arrived.set()
 
