@@ -9,7 +9,7 @@ Each store is filled to its number of pages, two processes write, in large batch
 small ones. `:1` is a store begun before format 2 (docs/adr/0113). Then one process for each store does in turn what
 the store stage does with 500 pages of 185 links and 15 fields: it looks up what is stored, puts a pack, writes
 batches of 25 and compacts links. Printed are the medians of its CPU, the bytes that a page adds to what goes to the
-disk, and the CPU of reading the 40 pages of a site (`get_many`), beside those of the first store.
+disk, and the CPU of reading the 40 pages of a site (as a getMany of the API does), beside those of the first store.
 
 Bodies are small (1,100 bytes), each of its own, so that a million pages take 16 GB of disk. Filling ends after
 `--minutes`; the number of pages that a store has then is printed.
@@ -71,7 +71,7 @@ class Cost(NamedTuple):
     write_ms: float
     written_kb: float
     read_us: float
-    """CPU of reading one of the pages of a site, with four fields."""
+    """CPU of reading one of the pages of a site, with four fields, as a getMany does."""
 
 
 def made(first: int, count: int, *, one_host: bool) -> list[PageWrite]:
@@ -124,7 +124,7 @@ def _read_sites(store: UrlStore, pages: int, *, one_host: bool) -> float:
     urls = [[page.url for page in _of_site(site, one_host=one_host)] for site in sites]
     before_s = time.process_time()
     for some in urls:
-        store.get_many(some, FIELDS)
+        store.pages.values(some, tuple(FIELDS))
     return 1e6 * (time.process_time() - before_s) / sum(map(len, urls))
 
 
@@ -192,7 +192,7 @@ def in_turn(
 
 def report(sizes: Sequence[Size], costs: Sequence[Sequence[Cost]]) -> None:
     """Print medians of each store, and what they are of those of the first."""
-    table = Table("store", "CPU ms a page", "", "KB written", "", "get_many, us a URL", "")
+    table = Table("store", "CPU ms a page", "", "KB written", "", "getMany, us a URL", "")
     first = [statistics.median(column) for column in zip(*costs[0], strict=True)]
     for size, found in zip(sizes, costs, strict=True):
         medians = [statistics.median(column) for column in zip(*found, strict=True)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import sys
 from pathlib import Path
@@ -11,18 +12,26 @@ ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "docs" / "settings.md"
 HEAD = """# Settings
 
-Generated from `aragog/settings/` by `python scripts/settings_doc.py`.
+All settings of aragog with their defaults. This page is generated from `aragog/settings/` by
+`python scripts/settings_doc.py`.
 
-Settings are read from the TOML file that `ARAGOG_SETTINGS` names, else from `aragog.toml` in the
-current folder; the environment wins over the file. `fetch.user_agent` is `user_agent` in the
-section `[fetch]` of the file, and `ARAGOG_FETCH__USER_AGENT` in the environment; lists are
-separated by commas there, and tables are `name=value` pairs. Unknown keys and wrong types are
-reported together, then all invalid values; nothing starts with any of them.
+## How to set them
 
-While a system runs in the data folder, commands, `Aragog()` and `open_client()` in Python, and
-workers, Flower and servers that are started by hand use the settings of that system, and name those
-that were given to them and differ. Of their own, `logs`, `serving` and `workers` count. Settings
-that are passed in Python (`Aragog(settings)`) are used as they are.
+aragog reads a TOML file: the one in `ARAGOG_SETTINGS`, or else `aragog.toml` in the current folder.
+Environment variables override the file. For example, you can set `fetch.user_agent`
+
+- in the file, as `user_agent` in the section `[fetch]`,
+- in the environment, as `ARAGOG_FETCH__USER_AGENT`.
+
+In a variable, separate the entries of a list with commas, and write a table as `name=value` pairs.
+
+If a setting is unknown or invalid, nothing starts. aragog reports all unknown names and wrong types
+together, and then all invalid values.
+
+While a system runs in the data folder, its settings also apply to commands, to `Aragog()` and
+`open_client()` in Python, and to workers, Flower and servers that you start yourself. If you give
+them other settings, they print which ones differ. Only `logs`, `serving` and `workers` are their
+own. Settings that you pass in Python (`Aragog(settings)`) are used as they are.
 """
 
 
@@ -87,10 +96,17 @@ def _linked(text: str | None) -> str:
 
 
 def _shown(default: str) -> str:
-    """A default as an operator would write it."""
+    """A default as an operator would write it in the file, strings without quotes."""
     text = default.removeprefix("Path('").removesuffix("')") if "Path" in default else default
-    empty = text in ("", "''", "()", "{}", "None", "NO_URL")
-    return "empty" if empty else f"`{text.strip(chr(39))}`"
+    if text in ("", "''", "()", "{}", "None", "NO_URL"):
+        return "empty"
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return f"`{text}`"
+    if isinstance(value, bool | tuple):
+        return f"`{json.dumps(value)}`"
+    return f"`{text.strip(chr(39))}`"
 
 
 if __name__ == "__main__":

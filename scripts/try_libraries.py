@@ -7,7 +7,9 @@ An editable install would hide a file that the wheel lacks, and the crawler's en
 that a library does not declare. So each wheel is built and installed into an environment of its
 own with what it requires and what its tests require (`[dependency-groups] test`), by the hashes of
 requirements.lock, and its tests run in a copy of the folder tests/ beside its README, whose
-examples they run. It exits with 1 if one fails. Needs a way to PyPI the first time.
+examples they run. Two libraries are tested at a time, because their tests wait for servers about
+as long as they compute; what the tests of one print is shown when they have ended. It exits with 1
+if one fails. Needs a way to PyPI the first time.
 """
 
 from __future__ import annotations
@@ -19,9 +21,12 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+
+AT_A_TIME = 2
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
@@ -85,11 +90,15 @@ def lock_of(roots: set[str], lock: str) -> str:
     return "".join(b for b in blocks if b and plain(b) in names)
 
 
-def install(library: Distribution, folder: Path) -> Path:
+def with_needed(library: Distribution) -> list[Distribution]:
+    """A library, and the libraries that it requires."""
+    return [library, *needed(library, {each.name: each for each in libraries()})]
+
+
+def install(library: Distribution, wheels: Mapping[str, Path], folder: Path) -> Path:
     """An environment with the wheel of a library and what its tests need; its Python."""
-    others = {each.name: each for each in libraries()}
-    beside = needed(library, others)
-    roots = {plain(r) for each in [library, *beside] for r in requirements(each)}
+    installed = with_needed(library)
+    roots = {plain(r) for each in installed for r in requirements(each)}
     lock = folder / f"{library.root.name}.lock"
     lock.write_text(lock_of(roots, (PROJECT / "requirements.lock").read_text()))
     venv = folder / library.root.name
@@ -97,8 +106,8 @@ def install(library: Distribution, folder: Path) -> Path:
     if not python.exists():
         run(uv(), "venv", "--quiet", "--python", sys.executable, venv)
     run(uv(), "pip", "sync", "--quiet", "--python", python, "--require-hashes", lock)
-    wheels = [build(each, folder) for each in [library, *beside]]
-    run(uv(), "pip", "install", "--quiet", "--python", python, "--no-deps", *wheels)
+    of_these = [wheels[each.name] for each in installed]
+    run(uv(), "pip", "install", "--quiet", "--python", python, "--no-deps", *of_these)
     return python
 
 
@@ -125,9 +134,9 @@ def servers(library: Distribution) -> Iterator[dict[str, str]]:
             hbase.kill()
 
 
-def passes(library: Distribution, options: list[str], folder: Path) -> bool:
-    """Whether the tests of a library pass in an environment of their own."""
-    python, work = install(library, folder), folder / "work" / library.root.name
+def passes(library: Distribution, python: Path, options: list[str], folder: Path) -> bool:
+    """Whether the tests of a library pass in its environment."""
+    work = folder / "work" / library.root.name
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     shutil.copytree(library.root / "tests", work / "tests")
@@ -138,11 +147,12 @@ def passes(library: Distribution, options: list[str], folder: Path) -> bool:
         "PATH": f"{python.parent}:{environ.get('PATH', '')}",
         "PYTHONPYCACHEPREFIX": "pycache",
     }
-    print(f"\n{library.name} {library.version}, from its wheel:\n", flush=True)
     with servers(library) as named:
         done = subprocess.run(
-            [python, "-m", "pytest", *options], cwd=work, env=environ | named, check=False
-        )
+            [python, "-m", "pytest", *options], cwd=work, env=environ | named, check=False,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        )  # fmt: skip
+    print(f"\n{library.name} {library.version}, from its wheel:\n\n{done.stdout}", flush=True)
     return done.returncode == 0
 
 
@@ -152,7 +162,16 @@ def main(arguments: list[str]) -> int:
     chosen = [each for each in libraries() if not names.split() or each.root.name in names.split()]
     folder = PROJECT / "build" / "libraries"
     folder.mkdir(parents=True, exist_ok=True)
-    failed = [each.name for each in chosen if not passes(each, options.split(), folder)]
+    built = {one.name: one for library in chosen for one in with_needed(library)}
+    wheels = {name: build(one, folder) for name, one in built.items()}
+    pythons = [install(library, wheels, folder) for library in chosen]
+    # The one whose tests take longest is the last of the alphabet.
+    with ThreadPoolExecutor(AT_A_TIME) as threads:
+        runs = [
+            (library, threads.submit(passes, library, python, options.split(), folder))
+            for library, python in reversed(list(zip(chosen, pythons, strict=True)))
+        ]
+    failed = [library.name for library, run in runs if not run.result()]
     for name in failed:
         print(f"try_libraries: {name} failed")
     return 1 if failed else 0

@@ -153,11 +153,14 @@ def test_every_redis_key_of_the_code_is_in_the_architecture():
     assert sorted(keys - names) == []
 
 
-@pytest.mark.parametrize("page", ["architecture.md", "store.md"])
-def test_a_page_lists_the_tables_that_the_store_has(page):
+@pytest.mark.parametrize(
+    ("page", "heading"),
+    [("architecture.md", "Tables"), ("design/tables.md", "Row keys and cells")],
+)
+def test_a_page_lists_the_tables_that_the_store_has(page, heading):
     from zengraph.tables import TABLES
 
-    cells = [row[0] for row in rows((DOCS / page).read_text(), "Tables")]
+    cells = [row[0] for row in rows((DOCS / page).read_text(), heading)]
 
     assert {name for cell in cells for name in re.findall(r"`(\w)`", cell)} == set(TABLES)
 

@@ -301,9 +301,6 @@ RUN_BY = {
     ("packages/zengraph/README.md", "python"): (
         "packages/zengraph/tests/test_readme.py::test_the_class_of_the_readme_supplies_an_engine"
     ),
-    ("docs/reliability.md#correctness-without-labels", "text"): (
-        "tests/integration/pipeline/test_second_visit.py::test_the_document_has_the_table"
-    ),
 }  # fmt: skip
 
 MEASURES = "measures for minutes; test_a_measurement_takes_its_arguments parses its options"

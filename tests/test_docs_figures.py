@@ -33,7 +33,7 @@ from aragog.crawl.pipeline import (
     spool_room,
     url_batches,
 )
-from aragog.crawl.politeness import limiter, permits, robots_cache, slots
+from aragog.crawl.politeness import limiter, permits, robots_cache, robots_memory, slots
 from aragog.crawl.politeness.nodes import scripts as script_calls
 from aragog.crawl.politeness.robots_parser import match, parse
 from aragog.crawl.stages import damaged, first_visit_delays, polite_gate, refresh, webhooks
@@ -127,7 +127,7 @@ FIGURES = {
         ),
         f"is free again after {script_calls.CONCURRENCY_TTL_S} s",
         f"({DEFAULTS.politeness.robots_domain_max_bytes // MIB} MiB, about 40,000",
-        f"of at most {robots_cache.MAX_FILES:,} files and {robots_cache.MAX_RULES:,} rules",
+        f"of at most {robots_memory.MAX_FILES:,} files and {robots_memory.MAX_RULES:,} rules",
         f"checks at most every {robots_cache.LOOK_AGAIN_S:g} s",
         f"the rules in its first {parse.MAX_BYTES // KIB} KiB",
         f"wait more than {polite_gate.ROBOTS_WAIT_MS // 1000} s together",
@@ -267,8 +267,8 @@ def test_the_usual_intervals_are_those_of_the_code():
 def crawl_costs():
     """CPU ms a page of each set by each side, from the table that `bench.crawl` writes."""
     text = (DOCS / "performance.md").read_text()
-    (sides,) = re.findall(r"^\| pages \| \| (.+) \|$", text, re.MULTILINE)
-    rows = re.findall(r"^\| (.+) \| CPU a page \(ms\) \| (.+) \|$", text, re.MULTILINE)
+    (sides,) = re.findall(r"^\| set \| \| (.+) \|$", text, re.MULTILINE)
+    rows = re.findall(r"^\| (.+) \| CPU per page \(ms\) \| (.+) \|$", text, re.MULTILINE)
     return {
         pages: dict(zip(sides.split(" | "), map(float, figures.split(" | ")), strict=True))
         for pages, figures in rows
@@ -310,7 +310,7 @@ def test_the_plan_of_a_billion_urls_is_what_the_command_prints():
 )
 def test_a_cost_of_the_plan_is_the_one_measured(row, cost):
     """Within 15 %, by which measurements differ, in units of the reference work."""
-    table = (DOCS / "performance.md").read_text().partition("| CPU ms a page by role |")[2]
+    table = (DOCS / "performance.md").read_text().partition("| CPU ms per page, by process |")[2]
     (measured,) = re.findall(rf"^\| {row} \| ([\d.]+) \|", table, re.MULTILINE)[:1]
     expected = float(measured) * COSTS["reference"].value / reference_ms()
 

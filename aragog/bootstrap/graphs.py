@@ -61,6 +61,7 @@ def schemas(store: StoreSettings) -> dict[str, Schema]:
             indexed=tuple(_of(name, store.graph_indexed)),
             counted=tuple(map(int, _of(name, store.graph_counted))),
             ordered=tuple(map(int, _of(name, store.graph_ordered))),
+            packed=tuple(map(int, _of(name, store.graph_packed))),
             sorted=tuple(_of(name, store.graph_sorted)),
             columns={CANONICAL_URL: CANONICAL},
             limits=Limits(store.max_record_bytes, store.max_record_fields),

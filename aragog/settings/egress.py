@@ -21,56 +21,59 @@ _SUFFIX = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)*", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class WaySettings:
-    """A way out: `addresses` for a direct one, or `proxy`."""
+    """A way out: set `addresses` for direct requests, or `proxy`."""
 
     addresses: tuple[str, ...] = ()
-    """IP addresses of this machine that direct requests are sent from: one of each family that is
-    to be reached. `aragog serve` publishes them with `identity.networks`."""
+    """IP addresses of this machine from which requests are sent, at most one for IPv4 and one for
+    IPv6. `aragog serve` publishes them with `identity.networks`."""
     proxy: str = ""
     """`http://host:port`, `socks5://host:port` or `socks5h://host:port`, without a login. With
-    `socks5h` the proxy resolves names. In it `{session}`, `{host}`, `{domain}` and `{crawl}` are
-    replaced."""
+    `socks5h`, the proxy resolves names. You can use `{session}`, `{host}`, `{domain}` and
+    `{crawl}`."""
     login: str = ""
-    """Where the login for the proxy is: `env:NAME` or `file:PATH`, which holds `user:password`. The
-    same words are replaced in it."""
+    """Where `user:password` for the proxy is: `env:NAME` or `file:PATH`. You can use the same words
+    in it."""
     resolve_at_proxy: bool = False
-    """Send names to an HTTP proxy as well, instead of addresses that were checked."""
+    """Send names to an HTTP proxy instead of checked addresses."""
     session_s: float = 600.0
-    """`{session}` is a word that stays the same for a registered domain for this time."""
+    """How long `{session}` stays the same for a registered domain."""
 
 
 @dataclass(frozen=True, slots=True)
 class EgressRule:
-    """Which ways the URLs take that meet all conditions; a condition holds if one entry does."""
+    """
+    Which ways a URL takes if it meets all conditions. A condition is met if one of its entries
+    matches.
+    """
 
     ways: tuple[str, ...] = ()
-    """Names in order: the next one is used while those before it fail."""
+    """Names of ways, in order. The next one is used if those before it fail."""
     hosts: tuple[str, ...] = ()
-    """These hosts alone."""
+    """Host names. Hosts below them do not match."""
     domains: tuple[str, ...] = ()
     """Hosts and domains, including all hosts below them."""
     suffixes: tuple[str, ...] = ()
-    """Ends of host names such as `de` or `co.uk`."""
+    """Ends of host names, such as `de` or `co.uk`."""
     crawls: tuple[str, ...] = ()
     """Names of crawls."""
     after: tuple[int, ...] = ()
-    """403 or 429: only for the attempt that follows such an answer, at a slot of its own. There the
-    rules with `after` come first."""
+    """403 or 429: use this rule only for the attempt after such a response, which has its own slot.
+    For that attempt, rules with `after` are checked first."""
 
 
 @dataclass(frozen=True, slots=True)
 class EgressSettings:
     """
-    Which way requests of the crawl leave (docs/fetching.md#ways-out).
+    Proxies and addresses through which requests leave (docs/fetching.md#ways-out).
 
-    The first of `[[egress.rules]]` that matches a URL decides; without one it is `fetch.proxy`, if
-    it is set, else `direct`. Each way has a table `[egress.ways.NAME]`.
+    The first of `[[egress.rules]]` that matches a URL decides. If none matches, `fetch.proxy` is
+    used if it is set, and otherwise `direct`. Each way has a table `[egress.ways.NAME]`.
     """
 
     ways: Mapping[str, WaySettings] = field(default_factory=dict)
-    """Name to a way out. `direct` and `proxy` (`fetch.proxy`) are there without an entry."""
+    """Name to a way out. `direct` and `proxy` (`fetch.proxy`) need no entry."""
     rules: tuple[EgressRule, ...] = ()
-    """Rules, in order."""
+    """Rules, in the order in which they are checked."""
 
 
 def egress_problems(egress: EgressSettings, fetch_proxy: str) -> Iterator[str]:

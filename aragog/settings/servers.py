@@ -15,24 +15,18 @@ class BrokerSettings:
     """The job broker."""
 
     url: SecretUrl = NO_URL
-    """
-    Celery broker: `pinlater://`, `pinlater+postgresql://`, `redis://` or `amqp://`. Empty: the
-    private redis-server.
-    """
+    """URL of the Celery broker: `pinlater://`, `pinlater+postgresql://`, `redis://` or `amqp://`
+    (docs/deployment.md#brokers). Empty: the private redis-server."""
     shards: tuple[SecretUrl, ...] = ()
-    """Additional servers for jobs (`redis://…` or `postgresql://…`), with `pinlater` only."""
+    """Additional servers for jobs (`redis://…` or `postgresql://…`). Only with pinlater."""
     control: SecretUrl = NO_URL
-    """
-    The Redis server of broadcasts, events and replies, with `pinlater+postgresql://` only. Empty:
-    that of `redis.url`.
-    """
+    """Redis server for broadcasts, events and replies. Only with `pinlater+postgresql://`. Empty:
+    `redis.url`."""
     claim_timeout_s: float = 60.0
-    """Seconds after which a job of a killed worker runs again."""
+    """Seconds after which the job of a killed worker runs again."""
     result_backend: SecretUrl = NO_URL
-    """
-    Where the outcomes of tasks go that a Celery caller waits for (`AsyncResult.get`), such as
-    `redis://host:port/db`. Empty: nowhere; waiting for one is then an error.
-    """
+    """Where the results of tasks are stored, such as `redis://host:port/db`. Set it if your
+    programs wait for results (`AsyncResult.get`); without it, waiting is an error."""
 
     def __post_init__(self) -> None:
         mask(
@@ -47,20 +41,16 @@ class BrokerSettings:
 @dataclass(frozen=True, slots=True)
 class RedisSettings:
     """
-    The Redis server for the spool, the in-flight set, the robots cache and, by default, the rate
+    The Redis server for the spool, the in-flight set, the robots.txt cache and, by default, the
     limiter.
     """
 
     url: SecretUrl = NO_URL
-    """
-    `redis://host:port/db`, `unix:///path` or `sentinel://host:port/service`. Empty: the private
-    redis-server in `data_dir`.
-    """
+    """`redis://host:port/db`, `unix:///path` or `sentinel://host:port/service`. Empty: the private
+    redis-server in `data_dir`."""
     nodes: tuple[SecretUrl, ...] = ()
-    """
-    Additional Redis servers that share the spool and the in-flight set with `redis.url` by
-    consistent hashing. Change the list on all machines at once, while nothing is in flight.
-    """
+    """Additional Redis servers that share the spool and the in-flight set with `redis.url`. Change
+    the list on all machines at once, while nothing is in flight."""
     prefix: str = "aragog:"
     """Prefix of every key."""
 
@@ -70,35 +60,34 @@ class RedisSettings:
 
 @dataclass(frozen=True, slots=True)
 class StoreSettings:
-    """Storage of metadata, links and indexes."""
+    """Storage of metadata, links and indexes (docs/store.md)."""
 
     engine: Literal["sqlite", "postgres", "hbase", "memory"] = "sqlite"
     """`sqlite` in `data_dir`, `postgres`, `hbase` through its Thrift gateways, or `memory` for
     tests."""
     dsn: SecretUrl = NO_URL
-    """
-    The PostgreSQL of `postgres`: `postgresql://user:password@host:port/database`; libpq's own
-    options pass (`sslmode`, several hosts). Empty: the private server in `data_dir`.
-    """
+    """URL of the PostgreSQL server: `postgresql://user:password@host:port/database`, with options
+    of libpq (`sslmode`, several hosts). Empty: a private server in `data_dir`."""
     postgres_schema: str = "aragog"
-    """The schema that holds the tables; lower-case letters, digits and underscores."""
+    """Schema that contains the tables: lower-case letters, digits and underscores."""
     postgres_partitions: int = 8
-    """Partitions of each large table, a power of two up to 256; applies when they are created."""
+    """Partitions of each large table, a power of two up to 256. Applies when the tables are
+    created."""
     postgres_pool_size: int = 8
     """Connections per process."""
     postgres_timeout_ms: int = 10_000
-    """Limit for connecting, and for one call; a slower call closes its connection."""
+    """Limit for connecting and for one call. A slower call closes its connection."""
     postgres_pooler: bool = False
-    """A pooler that gives each transaction another connection (pgbouncer) is between: nothing is
-    prepared, which takes the server 0.1 ms more a call."""
+    """Set this if pgbouncer in transaction mode is in front of the server. Statements are then not
+    prepared, which costs the server 0.1 ms per call."""
     sqlite_shards: int = 16
-    """Number of files; cannot change once there is data."""
+    """Number of files. You cannot change it once there is data."""
     hbase_gateways: tuple[str, ...] = ("127.0.0.1:9090",)
     """`host:port` of each Thrift 1 gateway."""
     hbase_prefix: str = "aragog_"
     """Prefix of every table name."""
     hbase_timeout_ms: int = 5000
-    """Limit for one call to a gateway; a slower call closes its connection."""
+    """Limit for one call to a gateway. A slower call closes its connection."""
     hbase_pool_size: int = 8
     """Connections per process, over all gateways."""
     hbase_compression: Literal["NONE", "SNAPPY", "GZ", "LZ4", "ZSTD"] = "SNAPPY"
@@ -106,69 +95,56 @@ class StoreSettings:
     max_field_name_bytes: int = 200
     """Maximum length of a field name in UTF-8."""
     max_field_bytes: int = 1_048_576
-    """Maximum size of a field's value; larger data belongs in the content store."""
+    """Maximum size of a field's value. Larger data belongs into the content store."""
     max_record_bytes: int = 16_777_216
-    """
-    Maximum size of a record, and of a node or an edge of a graph: a write of an application that
-    would exceed it is refused. What is fetched from a page is written whatever the record has.
-    """
+    """Maximum size of a record, and of a node or edge of a graph. A write of your program that
+    would exceed it is refused. Fetched pages are always written."""
     max_record_fields: int = 2_000
-    """Maximum number of fields of a record, and of properties of a node or an edge, likewise."""
+    """Maximum number of fields of a record, and of properties of a node or edge. It applies in the
+    same way."""
     inlinks: Literal["all", "external", "none"] = "all"
-    """Inlinks to store: all, only those from other registered domains, or none."""
+    """Which inlinks are kept: `all`, only those from other registered domains (`external`), or
+    `none`."""
     compactions: int = 4
-    """
-    Compactions of links that may run at one time, in all processes together: 1 to 64. One takes
-    about 0.4 ms per page. While links wait, beat starts one more every three seconds. Keep it below
-    the number of worker processes of `upkeep`, so that other upkeep is not delayed.
-    """
+    """How many compactions of links may run at the same time, over all processes: 1 to 64. One
+    takes about 0.4 ms per page. Keep this below the number of `upkeep` worker processes, so that
+    other upkeep is not delayed."""
     history: tuple[str, ...] = ("product.price", "product.availability")
     """Fields whose previous values are kept."""
     history_length: int = 10
     """Number of values kept for each of them."""
     indexed: tuple[str, ...] = ()
-    """
-    Fields by whose values pages are found (`UrlStore.pages.with_value`); every write indexes them,
-    for a read and a row more. After a change run `aragog store repair`, which enters the pages that
-    are stored already.
-    """
+    """Fields by whose value you can find pages (`UrlStore.pages.with_value`). Each write of such a
+    field costs one more read and row. After a change, run `aragog store repair` to index stored
+    pages."""
     unique: tuple[str, ...] = ()
-    """
-    Fields whose values belong to one page at most: a `put` of a value that another page has is
-    refused, and `with_value` finds its page. Not fields that are extracted from pages, and a fetch
-    never sets one. After a change run `aragog store repair`, which enters stored values, and
-    reports those that two pages have.
-    """
+    """Your own fields whose value may belong to one page only. A `put` with a value of another page
+    is refused. Extracted fields cannot be unique. After a change, run `aragog store repair`, which
+    also reports duplicates."""
     graphs: tuple[str, ...] = ()
-    """
-    Application graphs next to the pages (docs/extending.md), each in its own tables: up to 20
-    lower-case letters, digits and underscores. After a change run `aragog store create-tables`.
-    """
+    """Names of your own graphs (docs/extending.md#graphs-of-your-own): up to 20 lower-case letters,
+    digits and underscores. After a change, run `aragog store create-tables`."""
     graph_indexed: tuple[str, ...] = ()
-    """
-    `graph:property`: the properties by whose values nodes of a graph are found. After a change run
-    `aragog store repair-graph`.
-    """
+    """`graph:property`: properties by whose value you can find nodes of a graph. After a change,
+    run `aragog store repair-graph`."""
     graph_unique: tuple[str, ...] = ()
-    """`graph:property`: the same where a value belongs to one node at most."""
+    """`graph:property`: the same, but each value may belong to one node only."""
     graph_counted: tuple[str, ...] = ()
-    """
-    `graph:type`: the types of edges of a graph whose number is stored with each node. After a
-    change run `aragog store repair-graph`.
-    """
+    """`graph:type`: types of edges whose number is stored with each node. After a change, run
+    `aragog store repair-graph`."""
     graph_ordered: tuple[str, ...] = ()
-    """
-    `graph:type`: a graph's edge types that have an order in addition to their score, and sort by
-    both. After a change run `aragog store repair-graph`.
-    """
+    """`graph:type`: types of edges that sort by an order in addition to their score. After a
+    change, run `aragog store repair-graph`."""
+    graph_packed: tuple[str, ...] = ()
+    """`graph:type`: types of edges that are stored in one cell of up to 1 MiB for each source, and
+    listed there only. Taking edges costs a fifth on HBase. Such a type cannot be in
+    `graph_counted`. After a change, run `aragog store repair-graph` before any other call."""
     graph_sorted: tuple[str, ...] = ()
-    """
-    `graph:property`: the properties by the beginnings of whose values nodes of a graph are found.
-    After a change run `aragog store repair-graph`.
-    """
+    """`graph:property`: properties by the beginning of whose value you can find nodes. After a
+    change, run `aragog store repair-graph`."""
     field_formats: Mapping[str, str] = field(default_factory=dict)
-    """Field, or `prefix.*`, to its format: `text` (default), `integer`, `decimal`, `json`, `bytes`;
-    extracted fields are `json` (docs/http.md)."""
+    """Field, or `prefix.*`, to its format: `text` (default), `integer`, `decimal`, `json` or
+    `bytes`. Extracted fields are `json` (docs/http.md)."""
 
     def __post_init__(self) -> None:
         mask(self, dsn=SecretUrl(self.dsn))
@@ -181,61 +157,54 @@ class StoreSettings:
 
 @dataclass(frozen=True, slots=True)
 class ContentSettings:
-    """Storage of page content."""
+    """Storage of page content (docs/store.md#content-in-packs)."""
 
     engine: Literal["folder", "s3"] = "folder"
     """`folder` in `data_dir`, or `s3`."""
     layout: Literal["packs", "objects"] = "packs"
-    """
-    How new content is stored: in `packs`, WARC files with some hundred pages each, or in `objects`,
-    one a page. Both are read in any case; `aragog store pack` moves objects into packs.
-    """
+    """How new content is stored: in `packs`, which are WARC files with a few hundred pages each, or
+    in `objects`, one per page. Both can always be read. `aragog store pack` moves objects into
+    packs."""
     pack_compression: Literal["zstd", "gzip"] = "zstd"
-    """Of each record: `.warc.zst`, or `.warc.gz` for programs that read no other (pywb)."""
+    """Compression of the records in packs: `zstd`, or `gzip` for programs that cannot read zstd,
+    such as pywb."""
     pack_bytes: int = 8_388_608
-    """A pack is put when it has this size."""
+    """A pack is written when it has this size."""
     pack_wait_s: float = 2.0
-    """
-    Or this long after its first page; at once for a page that somebody waits for, and when no other
-    URL is in flight.
-    """
+    """A pack is also written this long after its first page, and at once for a page that somebody
+    waits for or if no other URL is in flight."""
     dictionaries: bool = True
-    """
-    Upkeep rewrites packs of few hosts by host, each with a dictionary of what its pages have in
-    common: a quarter to a half fewer bytes; for zstd only.
-    """
+    """Rewrite packs of few hosts with a compression dictionary per host, which saves a quarter to a
+    half of the bytes. Only with zstd."""
     takedown_hours: float = 24.0
-    """
-    What was taken down or removed is unreadable at once; after this time, none of its bytes is left
-    in the folder or bucket, old versions of objects included.
-    """
+    """Content that was taken down or removed is unreadable at once. After this time, none of its
+    bytes is left in the folder or bucket, including old versions of objects."""
     keep_versions: int = 0
-    """Earlier versions of each page that packs keep (`aragog content URL --at DATE`)."""
+    """Number of earlier versions of each page that are kept in packs (`aragog content URL --at
+    DATE`)."""
     fsync: bool = False
-    """Sync every put to disk; without it a power failure loses the last seconds."""
+    """Sync every write to disk. Without it, a power failure may lose the last seconds."""
     s3_bucket: str = ""
-    """An existing bucket; keys are hashes, so use a separate bucket."""
+    """An existing bucket that only aragog uses."""
     s3_prefix: str = ""
     """Prefix of every key."""
     s3_endpoint: str = ""
-    """Empty: AWS. boto3 finds the credentials in its usual places."""
+    """URL of the S3 server. Empty: AWS. boto3 finds the credentials in its usual places."""
     s3_region: str = ""
     """Empty: from the environment."""
     s3_connect_timeout_s: float = 5.0
     """Limit for opening one connection to S3."""
     s3_read_timeout_s: float = 20.0
-    """Limit between two reads of one response of S3."""
+    """Limit between two reads of one response from S3."""
     s3_attempts: int = 5
-    """Attempts per operation; the delay between them doubles up to 20 s, with jitter."""
+    """Attempts per operation. The delay between them doubles up to 20 s, with jitter."""
     s3_parallel: int = 8
-    """Concurrent puts per process."""
+    """Concurrent writes per process."""
     s3_multipart_bytes: int = 8_388_608
-    """Bodies from this size are sent in parts of this size (S3 requires at least 5 MiB)."""
+    """Bodies of this size or more are sent in parts of this size (S3 requires at least 5 MiB)."""
     s3_checksums: bool | None = None
-    """
-    Send and check CRCs. Empty: on AWS only. Some servers reject them, and some store the frame in
-    which they come as a part of the body; every read is checked by a SHA-256 in any case.
-    """
+    """Send and check CRCs. Empty: on AWS only, because some servers reject them, and some store
+    their frame as part of the body. Every read is checked with a SHA-256 in any case."""
 
     @property
     def sends_checksums(self) -> bool:
@@ -245,46 +214,47 @@ class ContentSettings:
 
 @dataclass(frozen=True, slots=True)
 class CrawlLogSettings:
-    """The crawl log: a row for each fetch, in Parquet files (docs/operations.md)."""
+    """A row for each fetch, in Parquet files (docs/operations.md#the-crawl-log)."""
 
     engine: Literal["off", "folder", "s3"] = "off"
-    """Where the files go. `s3` uses endpoint, region and limits of `[content]`."""
+    """`off`, `folder` or `s3`. `s3` uses endpoint, region and limits of `[content]`."""
     folder: Path | None = None
-    """Empty: `data_dir`/crawl-log. All workers of `upkeep` need the same folder."""
+    """Empty: `data_dir`/crawl-log. All `upkeep` workers need the same folder."""
     s3_bucket: str = ""
-    """An existing bucket; not that of `content.s3_bucket`."""
+    """An existing bucket other than `content.s3_bucket`."""
     s3_prefix: str = "crawl-log/"
     """Prefix of every key."""
     span_s: int = 300
-    """Time that one file covers. Rows wait in Redis until then, about 500 bytes each."""
+    """Time that one file covers. Until then, rows wait in Redis, about 500 bytes each."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
-    """Logs of all processes."""
+    """Logs of all processes (docs/operations.md#logs)."""
 
     level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "WARNING"
-    """`INFO` has a line for each URL in each stage, with its request id."""
+    """With `INFO`, each stage writes a line for each URL, with its request ID."""
     format: Literal["console", "json"] = "console"
-    """`json`: one object per line."""
+    """`console`, or `json` for one object per line."""
     max_bytes: int = 52_428_800
-    """A log of the standalone system that is larger is rotated."""
+    """The standalone system rotates a log that is larger."""
     kept: int = 3
-    """Rotated logs to keep of each process: `fetch.log.1` is the newest."""
+    """Rotated logs to keep per process. `fetch.log.1` is the newest."""
 
 
 @dataclass(frozen=True, slots=True)
 class TracingSettings:
     """
-    Traces by OpenTelemetry (docs/operations.md#traces).
+    OpenTelemetry traces (docs/operations.md#traces).
 
-    The `OTEL_` variables of the environment say where spans are sent.
+    The environment variables `OTEL_…` set where spans are sent.
     """
 
     enabled: bool = False
-    """Send spans of URLs, by OTLP over HTTP; needs the extra `otel`."""
+    """Send spans of URLs, as OTLP over HTTP. Needs the extra `otel`."""
     sample_ratio: float = 0.01
-    """Share of URLs that are traced, up to 1. Where the caller has a span, that decides."""
+    """Share of URLs that are traced, up to 1. If the caller has a trace, its decision is used
+    instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +262,5 @@ class StandaloneSettings:
     """The standalone system."""
 
     redis_max_memory_bytes: int | None = None
-    """
-    `maxmemory` of the private redis-server: from 80 % of it on enqueueing is refused. Empty: half
-    of the machine's memory.
-    """
+    """`maxmemory` of the private redis-server. When it is 80 % full, enqueueing is refused. Empty:
+    half of the machine's memory."""

@@ -47,11 +47,11 @@ class Settings:
     data_dir: Path = Path("var")
     """Folder for all data of the standalone system."""
     site_rules_file: Path | None = None
-    """TOML file of query parameters to keep or drop by site (docs/urls.md); must be the same on all
-    machines."""
+    """TOML file that lists, by site, which query parameters to keep or drop (docs/urls.md). It must
+    be the same on all machines."""
     extract: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Host to field to rule: fields of that host's pages by CSS or XPath, as `site.FIELD`
-    (docs/own-fields.md). A table instead of a rule is a kind of items."""
+    """Your own fields: for each host, field names with a CSS or XPath rule (docs/own-fields.md).
+    They are stored as `site.FIELD`. A table instead of a rule describes a kind of items."""
     broker: BrokerSettings = field(default_factory=BrokerSettings)
     redis: RedisSettings = field(default_factory=RedisSettings)
     politeness: PolitenessSettings = field(default_factory=PolitenessSettings)

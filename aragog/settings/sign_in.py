@@ -14,18 +14,18 @@ _REFERENCE = re.compile(r"(?:env:[A-Za-z_][A-Za-z0-9_]*|file:\S.*|text:.*)", re.
 
 @dataclass(frozen=True, slots=True)
 class SignInSettings:
-    """Signing in to one origin by a form (docs/fetching.md#sign-in)."""
+    """How to sign in to one origin with a form (docs/fetching.md#sign-in)."""
 
     form: str = ""
     """Path of the page with the form, such as `/login`."""
     fields: Mapping[str, Secret] = field(default_factory=dict)
-    """Name of a field of the form to where its value is: `env:NAME`, `file:PATH`, or `text:VALUE`
-    for what is no secret. The form is the first one that has all of them; its other fields keep the
-    values of the page."""
+    """Name of a form field to where its value is: `env:NAME`, `file:PATH`, or `text:VALUE` if it is
+    not secret. The first form that has all these fields is used. Its other fields keep the values
+    of the page."""
     crawls: tuple[str, ...] = ()
     """Names of the crawls that sign in. Empty: every fetch of the origin."""
     least_s: float = 60.0
-    """The shortest time between two attempts to sign in; it doubles after each that fails."""
+    """Minimum time between two attempts to sign in. It doubles after each failure."""
 
     def __post_init__(self) -> None:
         mask(self, fields={name: Secret(where) for name, where in self.fields.items()})

@@ -11,29 +11,29 @@ LEAST_WEIGHT, MOST_WEIGHT = 0.01, 100.0
 
 @dataclass(frozen=True, slots=True)
 class TokenQuota:
-    """What one token may use. None: without a bound."""
+    """Limits of one token. None: no limit."""
 
     urls_a_day: int | None = None
-    """URLs that are enqueued for it a day (UTC), with the links that its crawls follow."""
+    """URLs that it may enqueue per day (UTC), including links that its crawls follow."""
     waiting_urls: int | None = None
-    """URLs that wait for it at once."""
+    """URLs that may wait at a time."""
     bytes_a_day: int | None = None
-    """Bytes of the pages that are stored for it a day (UTC), as they came over the wire."""
+    """Bytes of pages that may be stored for it per day (UTC), as sent over the network."""
     weight: float = 1.0
     """Its share of a domain's slots relative to other tokens whose URLs wait for them."""
 
     @property
     def is_bounded(self) -> bool:
-        """Whether it limits anything but the share."""
+        """Whether it limits anything other than the share of slots."""
         return (self.urls_a_day, self.waiting_urls, self.bytes_a_day) != (None, None, None)
 
     @classmethod
     def read(cls, text: str) -> Self:
         """
-        The quota of its text.
+        Parse a quota.
 
         Raises:
-            ValueError: it is none; the text says what is wrong.
+            ValueError: not a quota; the message says what is wrong.
         """
         given = dict(_pair(part) for part in text.split())
         names = [field.name for field in fields(cls)]
@@ -63,5 +63,5 @@ def _number(text: str, kind: type[int | float]) -> float:
 
 
 def read_quotas(texts: Mapping[str, str]) -> dict[str, TokenQuota]:
-    """The quotas by token. Raises `ValueError`, see `TokenQuota.read`."""
+    """Return the quotas by token. Raises `ValueError`, see `TokenQuota.read`."""
     return {token: TokenQuota.read(text) for token, text in texts.items()}

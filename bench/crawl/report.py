@@ -51,16 +51,16 @@ def _report(crawl: Crawl) -> None:
 def table(results: Results) -> list[str]:
     """Return the Markdown table of all sets and sides; empty without results."""
     sides = _sides(results)
-    rows = [f"| pages | | {' | '.join(sides)} |", "|---" * (len(sides) + 2) + "|"]
+    rows = [f"| set | | {' | '.join(sides)} |", "|---" * (len(sides) + 2) + "|"]
     for name, crawls in results.items():
         cpu = [format(_median(crawls[side], cpu_ms), ".1f") for side in sides]
         rows += [
-            f"| {name} | CPU a page (ms) | {' | '.join(cpu)} |",
+            f"| {name} | CPU per page (ms) | {' | '.join(cpu)} |",
             f"| {name} | lowest to highest | {' | '.join(_span(crawls[side]) for side in sides)} |",
         ]
         if "aragog" in crawls:
             ratios = [f"{_ratio(crawls, side):.2f}" for side in sides]
-            rows.append(f"| {name} | aragog's CPU by theirs | {' | '.join(ratios)} |")
+            rows.append(f"| {name} | aragog's CPU divided by this | {' | '.join(ratios)} |")
         rates = [format(_median(crawls[side], rate), ".0f") for side in sides]
         rows.append(f"| {name} | pages/s | {' | '.join(rates)} |")
     return rows
@@ -84,7 +84,7 @@ def _roles(results: Results) -> list[str]:
         for role in roles
     ]
     return [
-        f"| CPU ms a page by role | {' | '.join(names)} |",
+        f"| CPU ms per page, by process | {' | '.join(names)} |",
         "|---" * (len(names) + 1) + "|",
         *rows,
     ]
@@ -97,7 +97,7 @@ def _plot(results: Results) -> list[str]:
     return [
         "```mermaid",
         "xychart-beta",
-        '    title "CPU ms a page"',
+        '    title "CPU ms per page"',
         f"    x-axis [{', '.join(labels)}]",
         '    y-axis "ms"',
         f"    bar [{', '.join(values)}]",

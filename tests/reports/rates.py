@@ -1,7 +1,7 @@
 """
 How many reports were answered right at first sight, and how many are now, by class.
 
-`python -m tests.reports.rates` prints the table of docs/reliability.md#correctness-without-labels. With `--run` it asks every
+`python -m tests.reports.rates` prints the table; docs/reliability.md has its last row. With `--run` it asks every
 door instead of reading what the files say; with `--wrong` it lists what is answered wrong, and
 with names of classes only theirs.
 """

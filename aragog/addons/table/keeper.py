@@ -36,7 +36,7 @@ class TableOptions:
     items: str | None = None
     """For a new table, the kind of items in the rows; None for pages."""
     host: str | None = None
-    """Only items of pages on this host and those below it."""
+    """Only items on pages of this host and its subdomains."""
 
     def applied(self, before: TableState | None) -> TableState:
         """The state for a rebuilt table, without the cursor and takedown counter."""

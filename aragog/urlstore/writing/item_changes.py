@@ -33,7 +33,7 @@ MOST_PAGES_OF_AN_ITEM = 50
 MOST_NEWS = 500
 """Maximum number of item values in one entry of the feed."""
 _PAGE = b"i:p"
-_COLUMN_OF_ITEMS = nodes.field_column(field_of(""))
+_FIELD_OF_ITEMS = field_of("")
 
 
 class _OnAnotherPage(NamedTuple):
@@ -48,7 +48,7 @@ def puts(plan: PageWritePlan) -> list[Mutation]:
     url = plan.canonical
     names = {
         name
-        for field, value in _items_in(plan.cells)
+        for field, value in _items_in(plan)
         for name in names_of(url, field, value) - _before(plan, field)
     }
     return [put_record(name, {_PAGE: url.encode()}, plan.at_ms) for name in sorted(names)]
@@ -56,7 +56,7 @@ def puts(plan: PageWritePlan) -> list[Mutation]:
 
 def outdated(plan: PageWritePlan) -> list[tuple[bytes, int]]:
     """The index records of items that left a page, with the time up to which they are deleted."""
-    written = dict(_items_in(plan.cells))
+    written = dict(_items_in(plan))
     fields = {*written, *(name for name in plan.gone if kind_in(name))}
     return [
         (name, plan.row[nodes.field_column(field)].at_ms)
@@ -67,13 +67,14 @@ def outdated(plan: PageWritePlan) -> list[tuple[bytes, int]]:
     ]
 
 
-def _items_in(cells: Mapping[bytes, bytes]) -> list[tuple[str, bytes]]:
-    # Few pages have items, and each page is checked twice, so their columns have a common prefix.
-    return [
-        (column[2:].decode(), value)
-        for column, value in cells.items()
-        if column.startswith(_COLUMN_OF_ITEMS) and column != _COLUMN_OF_ITEMS
-    ]
+def _items_in(plan: PageWritePlan) -> list[tuple[str, bytes]]:
+    # Most pages have no items, and this runs twice for each page, so it only looks at field names.
+    written = (
+        (name, plan.cells.get(nodes.field_column(name)))
+        for name in plan.page.fields
+        if name.startswith(_FIELD_OF_ITEMS) and name != _FIELD_OF_ITEMS
+    )
+    return [(name, value) for name, value in written if value is not None]
 
 
 def _before(plan: PageWritePlan, field: str) -> set[bytes]:

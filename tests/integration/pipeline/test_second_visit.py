@@ -25,7 +25,6 @@ from aragog.urlstore.content import open_content
 from tests.support.crawl_stand import AGENT, CrawlStand
 from tests.support.pipeline_stand import Sent
 from tests.support.postgres_server import store_settings
-from tests.support.second_visit.document import document
 from tests.support.second_visit.hooks import LOOPBACK, receiver
 from tests.support.second_visit.seen import Seen, expected
 from tests.support.second_visit.site import Sites
@@ -99,11 +98,6 @@ NOT_EXACT = (
     counters.ENQUEUED, counters.BYTES, counters.ROBOTS, counters.RESCHEDULED,
     counters.ROBOTS_COMPARED, counters.ROBOTS_DIFFERENT,
 )  # fmt: skip
-
-
-def test_the_document_has_the_table():
-    docs = Path(__file__).parents[3] / "docs" / "reliability.md"
-    assert document() in docs.read_text(), "python -m tests.support.second_visit.document"
 
 
 @pytest.mark.parametrize("column", COLUMNS)

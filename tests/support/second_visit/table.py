@@ -2,7 +2,7 @@
 The table of the second visit: rows are what is stored, columns what comes next.
 
 Each cell names an `Expected`. The expectations follow docs/urls.md, fetching.md, store.md,
-refresh.md and standing.md. docs/reliability.md shows the same table (`document`).
+refresh.md and standing.md.
 """
 
 from __future__ import annotations

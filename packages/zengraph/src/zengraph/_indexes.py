@@ -66,6 +66,11 @@ class Schema:
     """Edge types whose number is stored with the node, in both directions."""
     ordered: tuple[int, ...] = ()
     """Edge types of a `Graph` whose edges have an order beside their score, and sort by both."""
+    packed: tuple[int, ...] = ()
+    """
+    Edge types of a `Graph` whose edges out of a node are stored in one cell, listed at their source
+    only. Takes cost a fifth; a list may have 1 MiB, and each change of it writes all of it.
+    """
     sorted: tuple[str, ...] = ()
     """Properties by the beginnings of whose values nodes can be found (`lookup_prefix`)."""
     one_ended: frozenset[int] = frozenset()

@@ -3,6 +3,8 @@ For tests: what every engine of cell tables does, for whoever writes another.
 
     cell_table.py  `CellTableContract`: a subclass named `Test…` supplies the engine
     edge_lists.py  `EdgeListsContract`: the same of orders, takes and trims of a `Graph`
+    packed_lists.py  `PackedListsContract`: the same of packed lists
+    packed_moves.py  `PackedMovesContract`: the same of edges that a repair packs and unpacks
     prefixes.py  `PrefixContract`: the same of look-ups by beginnings
     dying_tables.py  tables of a process that is killed after some writes
 
