@@ -1,1 +1,1 @@
-"""The operations, independent of protocols: typed requests, answers and errors."""
+"""The operations, independent of protocols: typed requests, responses and errors."""
