@@ -6,7 +6,8 @@ There is one object per canonical URL; packs (`aragog.urlstore.packs`) are files
 A key is the SHA-256 of the canonical URL in 64 hex digits, so load is spread over folders and S3
 prefixes. A body is compressed bytes; its `meta` is a small table of strings. Body and meta are
 replaced together: a reader always gets both from the same put. Every read is verified against the
-SHA-256 stored with the object.
+SHA-256 stored with the object (`object_format`). A record of a pack is verified against its pointer
+(`aragog.urlstore.packs.pointers`).
 
 A content store only stores bytes; the node records which URL an object belongs to, and if it is the
 newest.

@@ -3,7 +3,8 @@ The types of pages that have metadata of their own. Each is one module here, whi
 
 A module defines the record of its type, how to read it from a page, and `PAGE_TYPE`. The name of
 the module is the name of the type and the prefix of its fields (`recipe.yields`). No other module
-lists the types, so a new one is one file. `_page_type` has what `PAGE_TYPE` may say. `NAMES`
+lists the types, so a new one is one file. Also increment `rich_pins.EXTRACTOR_VERSION`, so that
+programs that store fields read their pages again. `_page_type` describes `PAGE_TYPE`. `NAMES`
 imports no parser.
 """
 
