@@ -175,21 +175,21 @@ def from_query(kind: type, values: Mapping[str, str]) -> Any:
     Raises:
         BadInput: a parameter is missing or invalid.
     """
-    texts = _own_texts(kind, values)
+    texts = _split_shared(kind, values)
     members = {
         field.http: _parsed(field, texts[field.http])
         for field in option_fields(kind)
-        if texts.get(field.http) or (field.http in texts and _says_by_nothing(field))
+        if texts.get(field.http) or (field.http in texts and _accepts_empty_text(field))
     }
     return request_of(kind, members)
 
 
-def _says_by_nothing(field: OptionField) -> bool:
+def _accepts_empty_text(field: OptionField) -> bool:
     """True if an empty text is a value: it is an empty list, or an invalid choice."""
     return field.origin is Sequence or bool(field.option.choices)
 
 
-def _own_texts(kind: type, values: Mapping[str, str]) -> dict[str, str]:
+def _split_shared(kind: type, values: Mapping[str, str]) -> dict[str, str]:
     """Split shared parameters into their options: `3600,product.price:60` sets two options."""
     texts = dict(values)
     for field in option_fields(kind):

@@ -24,7 +24,7 @@ R = TypeVar("R")
 
 
 @contextmanager
-def _errors_of_a_client() -> Iterator[None]:
+def _client_errors() -> Iterator[None]:
     """Convert errors of libraries to those that clients of a server raise in the same situation."""
     try:
         yield
@@ -56,7 +56,7 @@ class DirectBackend:
         *,
         limit_s: float,  # noqa: ARG002 - see the class
     ) -> R:
-        with _errors_of_a_client():
+        with _client_errors():
             answer = operation.run(self._caller, checked(request))
             result: R = finished(answer) if isinstance(answer, Generator) else answer
             return result

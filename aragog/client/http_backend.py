@@ -119,7 +119,7 @@ class HttpBackend:
         """The response to a request, and the route that was used."""
         if operation.http is None:
             raise BadInput(f"{operation.name}: cannot be called over HTTP; use Thrift")
-        route = next(r for r in reversed(operation.routes) if _says(r, request))
+        route = next(r for r in reversed(operation.routes) if _matches_fixed_options(r, request))
         members = members_of(request) if route.has_body else to_query(request, route.given)
         path, headers, body = _filled(route, members), _condition(request), None
         params: dict[str, Any] = {**members, **route.selects}
@@ -268,7 +268,7 @@ def _filled(route: HttpRoute, members: dict[str, Any]) -> str:
     return "/".join(parts)
 
 
-def _says(route: HttpRoute, request: Any) -> bool:
+def _matches_fixed_options(route: HttpRoute, request: Any) -> bool:
     """True if a route's fixed options match the request."""
     return all(getattr(request, name) == value for name, value in route.fixed.items())
 

@@ -70,11 +70,11 @@ def value_of(result: Any, reply: TCyMemoryBuffer, arguments: Mapping[str, Any], 
         if name != "success" and value is not None:
             if isinstance(value, idl.NotFound):
                 return None
-            raise _ours(value, arguments, where)
+            raise _converted_error(value, arguments, where)
     return getattr(result, "success", None)
 
 
-def _ours(raised: Any, arguments: Mapping[str, Any], where: str) -> AragogError:
+def _converted_error(raised: Any, arguments: Mapping[str, Any], where: str) -> AragogError:
     """The AragogError for an exception of the contract."""
     match type(raised).__name__:
         case "BadInput":

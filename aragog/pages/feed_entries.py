@@ -168,7 +168,7 @@ class _EntryReader:
             # The file was truncated: complete entries count, open ones do not.
             self._tokens.damaged = True
         if self._entry is not None and (self._entry.locations or self._entry.links):
-            self._give()
+            self._pass_on()
         return not self._tokens.damaged and self._root is not None
 
     def _start(self, name: bytes, attributes: bytes) -> None:
@@ -211,7 +211,7 @@ class _EntryReader:
             self._root, self._kinds = element, _ENTRIES_OF[local]
             return
         if local in self._kinds and self._entry_namespace in (None, element.namespace):
-            self._give()
+            self._pass_on()
             self._entry_namespace = element.namespace
             self._entry = _EntryBeingRead(self._kinds[local], element.namespace, len(self._stack))
             return
@@ -276,18 +276,18 @@ class _EntryReader:
         if entry is None:
             return
         if len(self._stack) == entry.depth:
-            self._give()
+            self._pass_on()
         elif len(self._stack) == entry.depth + 1 and self._text is not None:
             text = None if self._text_bytes > LINE_BYTES or self._spoiled else self._text_read()
             self._text = None
             self._tokens.keep_texts = False
-            self._took(entry, element, text)
+            self._keep_text(entry, element, text)
 
     def _text_read(self) -> str | None:
         text = text_of(self._text or (), self._charset)
         return None if text is None else text.strip()
 
-    def _took(self, entry: _EntryBeingRead, element: _OpenElement, text: str | None) -> None:
+    def _keep_text(self, entry: _EntryBeingRead, element: _OpenElement, text: str | None) -> None:
         """Keep the text of a child of the entry; the text is None if it is ambiguous."""
         if text is None:
             self._tokens.damaged = True
@@ -299,7 +299,7 @@ class _EntryReader:
         elif len(entry.locations) < _MOST_LOCATIONS and (text or element.local == "loc"):
             entry.locations.append(_located(element.base, text or ""))
         if entry.is_loose:
-            self._give()
+            self._pass_on()
 
     def _link(self, entry: _EntryBeingRead, element: _OpenElement, raw: bytes) -> None:
         """Keep an Atom `link` (RFC 4287 section 4.2.7)."""
@@ -325,7 +325,7 @@ class _EntryReader:
             entry.alternates.append((language, url))
             self._room_for_alternates -= 1
 
-    def _give(self) -> None:
+    def _pass_on(self) -> None:
         """Pass the open entry to the sink."""
         entry, self._entry = self._entry, None
         if entry is not None and not self._sink.take(entry.listed()):

@@ -74,7 +74,7 @@ class TokenReader:
     """
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
-        self._pieces = _gathered(pieces)
+        self._pieces = _without_tiny_pieces(pieces)
         self._buffer = b""
         self._at = 0
         self._until = b""
@@ -179,7 +179,7 @@ class TokenReader:
         return TokenKind.TEXT
 
 
-def _gathered(pieces: Iterable[bytes]) -> Iterator[bytes]:
+def _without_tiny_pieces(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """Merge tiny pieces, since each piece causes another search of the buffer's open part."""
     parts: list[bytes] = []
     size = 0

@@ -52,13 +52,13 @@ def _become(user: int, folder: Path) -> None:
     for path in (folder, *folder.rglob("*")):
         os.chown(path, user, group, follow_symlinks=False)
     if user == NOBODY:
-        _let_pass(folder.parent, group)
+        _allow_group(folder.parent, group)
     os.setgroups([])
     os.setgid(group)
     os.setuid(user)
 
 
-def _let_pass(folder: Path, group: int) -> None:
+def _allow_group(folder: Path, group: int) -> None:
     """Let a group pass through a folder that only root can enter, such as a data folder."""
     status = folder.stat()
     if status.st_uid == 0 and not status.st_mode & 0o077:

@@ -133,10 +133,10 @@ def _read(page: ArchivedPage, store: UrlStore, settings: Settings) -> _Read | st
         return f"{fetch.url}: {error}"
     if reason := reserved(result, analysis, settings.preferences):
         return f"{fetch.url}: {reason}"
-    return _Read(_unasked(result), analysis, packed)
+    return _Read(_without_robots_txt(result), analysis, packed)
 
 
-def _unasked(result: FetchResult) -> FetchResult:
+def _without_robots_txt(result: FetchResult) -> FetchResult:
     """The result with a note that nobody requested the page's robots.txt."""
     note = preferences.packed([preferences.ROBOTS_UNREAD])
     return replace(result, fetch=replace(result.fetch, robots_preferences=note))

@@ -23,7 +23,7 @@ from zengraph.records import Row
 LIKENESS = "likeness"
 """The fact with the body's hash and the text sketch; versions that do not know it ignore it."""
 
-_OF_AN_ALIAS = ("status", "redirects_to")
+_ALIAS_FACTS = ("status", "redirects_to")
 _WITH_A_PAGE = range(200, 300)
 
 
@@ -37,7 +37,7 @@ def exported_facts(row: Row, facts: Mapping[str, Fact]) -> dict[str, Fact]:
 def exported_alias_facts(row: Row) -> dict[str, Fact]:
     """The result of fetching the alias itself: its status, or the URL that it redirects to."""
     own = facts_of(row, nodes.OWN)
-    return {name: own[name] for name in _OF_AN_ALIAS if own.get(name) is not None}
+    return {name: own[name] for name in _ALIAS_FACTS if own.get(name) is not None}
 
 
 def imported_page(

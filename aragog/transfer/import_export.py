@@ -222,7 +222,7 @@ def export_urls(
             now_ms=zen.clock.now_ms,
             fetched=fetched,
         )
-        for batch in _of_bounded_size(records):
+        for batch in _size_limited_batches(records):
             sink.write(_without_taken_down(batch, nodes))
             on_progress(selected.taken)
     return ExportReport(selected.taken, selected.cursor)
@@ -258,7 +258,7 @@ def _was_fetched(record: UrlRecord, within: SpanMs) -> bool:
     return isinstance(at_ms, int) and within[0] <= at_ms < within[1]
 
 
-def _of_bounded_size(records: Iterable[UrlRecord]) -> Iterator[list[UrlRecord]]:
+def _size_limited_batches(records: Iterable[UrlRecord]) -> Iterator[list[UrlRecord]]:
     """
     Batches of at most `BATCH` records; a batch ends with the record that exceeds
     `BATCH_BYTES`.

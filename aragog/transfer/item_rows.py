@@ -126,13 +126,13 @@ def _name(item: StoredItem) -> bytes:
     return blake2b(text.encode(), digest_size=16).digest()
 
 
-def _value(value: Any, its_type: FieldType | None) -> Any:
+def _value(value: Any, field_type: FieldType | None) -> Any:
     """Convert a JSON value for use in a row."""
-    if its_type is None or value is None:
+    if field_type is None or value is None:
         return value
-    if its_type.kind == "list" and isinstance(value, list):
-        return [_value(part, its_type.item) for part in value]
-    if its_type.kind == "decimal" and isinstance(value, str):
+    if field_type.kind == "list" and isinstance(value, list):
+        return [_value(part, field_type.item) for part in value]
+    if field_type.kind == "decimal" and isinstance(value, str):
         try:
             return Decimal(value)
         except InvalidOperation:

@@ -174,17 +174,17 @@ class ParquetSink:
         return arrow.schema([("url", arrow.string()), *columns, *_record_columns(arrow)])
 
 
-def arrow_type(arrow: Any, its_type: FieldType | None) -> Any:
+def arrow_type(arrow: Any, field_type: FieldType | None) -> Any:
     """The Arrow type of a field's column; `arrow` is the pyarrow module."""
-    if its_type is None:
+    if field_type is None:
         return arrow.binary()
-    match its_type.kind:
+    match field_type.kind:
         case "list":
-            return arrow.list_(arrow_type(arrow, its_type.item))
+            return arrow.list_(arrow_type(arrow, field_type.item))
         case "map":
-            return arrow.map_(arrow.string(), arrow_type(arrow, its_type.item))
+            return arrow.map_(arrow.string(), arrow_type(arrow, field_type.item))
         case "record":
-            members = its_type.members.items()
+            members = field_type.members.items()
             return arrow.struct([(name, arrow_type(arrow, part)) for name, part in members])
         case "integer":
             return arrow.int64()

@@ -80,14 +80,14 @@ class Part:
             yield _key(first), None if after == _KEYS else _key(after)
             return
         for place in range(first // _PLACE, -(-after // _PLACE)):
-            start = _turned(_key(max(first, place * _PLACE)))
+            start = _with_swapped_halves(_key(max(first, place * _PLACE)))
             inside = after < (place + 1) * _PLACE
-            yield start, _turned(_key(after)) if inside else _behind(start[:1])
+            yield start, _with_swapped_halves(_key(after)) if inside else _after_prefix(start[:1])
 
     def share(self, key: bytes, *, together: bool) -> float:
         """The fraction of the part that lies before `key`."""
         first, after = self._edge(self.number), self._edge(self.number + 1)
-        position = key if not together else _turned(key)
+        position = key if not together else _with_swapped_halves(key)
         return (int.from_bytes(position[:_PREFIX_BYTES]) - first) / (after - first)
 
     def _edge(self, number: int) -> int:
@@ -98,12 +98,12 @@ def _key(number: int) -> bytes:
     return number.to_bytes(_PREFIX_BYTES)
 
 
-def _turned(key: bytes) -> bytes:
+def _with_swapped_halves(key: bytes) -> bytes:
     """The key with the halves of its first byte swapped."""
     return bytes([key[0] >> 4 | (key[0] & 0x0F) << 4]) + key[1:]
 
 
-def _behind(prefix: bytes) -> bytes | None:
+def _after_prefix(prefix: bytes) -> bytes | None:
     """The first key after those that start with this byte, or None after the last byte."""
     return None if prefix == b"\xff" else bytes([prefix[0] + 1])
 

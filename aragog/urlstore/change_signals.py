@@ -224,7 +224,7 @@ class Reading:
     ) -> None:
         written: list[Mutation] = []
         sooner: list[tuple[Due, int]] = []
-        self._know({host(rows[entry.url][0]) for entry in entries})
+        self._load_trust({host(rows[entry.url][0]) for entry in entries})
         zen = self._signals.zen
         for entry in entries:
             canonical, row = rows[entry.url]
@@ -283,7 +283,7 @@ class Reading:
         self._probes[name] += 1
         return self._probes[name] <= PROBES
 
-    def _know(self, hosts: set[str]) -> None:
+    def _load_trust(self, hosts: set[str]) -> None:
         new = sorted(hosts - self._trusts.keys())[: max(MOST_HOSTS - len(self._trusts), 0)]
         if new:
             self._trusts |= self._signals.trusts(new)

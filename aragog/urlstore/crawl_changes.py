@@ -167,7 +167,7 @@ def _moved(row: Row, since_ms: int) -> PageNews | None:
 
 def _news(row: Row, joined_ms: int, since_ms: int) -> PageNews:
     """What happened to a page since then, according to its node."""
-    told = _told(row, since_ms)
+    told = _last_change(row, since_ms)
     if absent_as(facts_of(row)) is not None:
         return told if told in (PageNews.GONE, PageNews.WITHHELD) else PageNews.STILL_ABSENT
     if joined_ms > since_ms:
@@ -182,7 +182,7 @@ def _news(row: Row, joined_ms: int, since_ms: int) -> PageNews:
     return PageNews.STILL_ABSENT if is_elsewhere else PageNews.NOT_REACHED
 
 
-def _told(row: Row, since_ms: int) -> PageNews | None:
+def _last_change(row: Row, since_ms: int) -> PageNews | None:
     """The last change since then that a fetch found."""
     cell = row.get(nodes.CHANGED)
     if cell is None or cell.at_ms <= since_ms:

@@ -98,7 +98,7 @@ def _sampled(zen: MultiGraph, sample: int) -> Iterator[Row]:
     A store is small if it has fewer than eight times the requested number of pages.
     """
     if not zen.naming.together:
-        yield from _behind_random_keys(zen, sample)
+        yield from _after_random_keys(zen, sample)
         return
     ids = zen.by_order.sample(SAMPLE_KEYS, random.randbytes(ID_BYTES), sample)
     if len(ids) >= sample:
@@ -108,7 +108,7 @@ def _sampled(zen: MultiGraph, sample: int) -> Iterator[Row]:
         yield from (row for _, row in rows)
 
 
-def _behind_random_keys(zen: MultiGraph, sample: int) -> Iterator[Row]:
+def _after_random_keys(zen: MultiGraph, sample: int) -> Iterator[Row]:
     """Nodes after random keys; all nodes of a small table."""
     share = -(-sample // SPOTS)
     starts = [random.randbytes(ID_BYTES) for _ in range(SPOTS)]

@@ -149,7 +149,7 @@ def decide(
     before = state or RefreshState()
     if before.checked_at_ms >= seen.fetched_at_ms:
         return before, before.due_at_ms
-    before = _of_its_sort(before, seen)
+    before = _of_same_kind(before, seen)
     if seen.source and seen.outcome in _ANSWERS:
         after = _read(before, seen, settings)
         wait_s = after.interval_s
@@ -178,7 +178,7 @@ def decide(
 _ANSWERS = (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED)
 
 
-def _of_its_sort(before: RefreshState, seen: Seen) -> RefreshState:
+def _of_same_kind(before: RefreshState, seen: Seen) -> RefreshState:
     """The state, or a new one if a page is now read as a sitemap or the reverse."""
     if seen.source and before.page_type not in SOURCES:
         return RefreshState(page_type=seen.source)

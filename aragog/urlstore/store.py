@@ -368,13 +368,13 @@ def link_graph(
         tables,
         naming,
         clock,
-        listed=_leaving_their_domain if settings.inlinks == "external" else settings.inlinks,
+        listed=_external_only if settings.inlinks == "external" else settings.inlinks,
         limits=lists,
         at_once=settings.compactions,
     )
 
 
-def _leaving_their_domain(source: str) -> Callable[[bytes], bool]:
+def _external_only(source: str) -> Callable[[bytes], bool]:
     """
     With `store.inlinks = "external"`, selects the links of a page that are listed at
     their targets.

@@ -162,14 +162,14 @@ class UrlTopic:
             return True
         if count <= self._most_in_flight:
             return False
-        self._tell("in flight", f"waiting: {count:,} URLs are in flight")
+        self._report_once("in flight", f"waiting: {count:,} URLs are in flight")
         self._retry_s = time.monotonic() + _RETRY_S
         return True
 
     def _wait(self, error: Exception) -> None:
         wait_s = error.retry_after_s if isinstance(error, SlowDown) else _RETRY_S
         self._retry_s = time.monotonic() + max(wait_s, _LOOK_S)
-        self._tell(type(error).__name__, f"waiting: {error}")
+        self._report_once(type(error).__name__, f"waiting: {error}")
 
     def _enqueue(self, messages: Sequence[Message]) -> None:
         records = [record for record in map(self._parsed, messages) if record]
@@ -240,9 +240,9 @@ class UrlTopic:
             consumer.resume(consumer.assignment())
 
     def _on_error(self, error: KafkaError) -> None:
-        self._tell(error.name(), f"Kafka: {reason_of(error)}")
+        self._report_once(error.name(), f"Kafka: {reason_of(error)}")
 
-    def _tell(self, problem: str, text: str) -> None:
+    def _report_once(self, problem: str, text: str) -> None:
         """Report a problem once, until enqueuing works again."""
         if problem != self._problem:
             self._problem = problem

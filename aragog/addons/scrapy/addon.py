@@ -85,11 +85,11 @@ class AragogAddon:
             if path_of(settings["SCHEDULER"]) == SCHEDULER:
                 check_crawl(crawler, crawl)
         except CONFIG as error:
-            _report_if_nobody_does(error)
+            _report_unhandled(error)
             raise
 
 
-def _report_if_nobody_does(error: Exception) -> None:
+def _report_unhandled(error: Exception) -> None:
     """
     Log the error in one line if it ends the task in which Scrapy starts the crawl.
 

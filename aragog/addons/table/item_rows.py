@@ -183,7 +183,8 @@ class ItemTableRows:
 
     def _row(self, item: StoredItem) -> dict[str, Any]:
         cells = {
-            name: _cell(item.values.get(name), its_type) for name, its_type in self._types.items()
+            name: _cell(item.values.get(name), field_type)
+            for name, field_type in self._types.items()
         }
         return {
             **self._key_of(_id(item)),
@@ -224,14 +225,14 @@ def _id(item: StoredItem) -> str:
     return blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()
 
 
-def _cell(value: Any, its_type: FieldType | None) -> Any:
+def _cell(value: Any, field_type: FieldType | None) -> Any:
     """A value for its column: null if the type does not match, JSON if the column has no type."""
     if value is None:
         return None
-    if its_type is None:
+    if field_type is None:
         return value if isinstance(value, str) else orjson.dumps(value).decode()
     try:
-        return cell_of(value, its_type)
+        return cell_of(value, field_type)
     except ValueError:
         return None
 

@@ -97,7 +97,7 @@ class JobWaits:
     def close(self) -> None:
         """Stop the thread."""
         self._closed = True
-        self._look_now()
+        self._check_now()
 
     def _begin(self, queue: str, due_in_s: float | None) -> Turn | None:
         now_s = time.monotonic()
@@ -114,7 +114,7 @@ class JobWaits:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="job-waits", daemon=True)
                 self._thread.start()
-        self._look_now()
+        self._check_now()
         return turn
 
     def _end(self, queue: str, turn: Turn) -> None:
@@ -137,7 +137,7 @@ class JobWaits:
         woken.set_result(True)
         return True
 
-    def _look_now(self) -> None:
+    def _check_now(self) -> None:
         with suppress(BlockingIOError):  # the thread has not read earlier ones yet
             self._nudge.send(b"!")
 
@@ -149,7 +149,7 @@ class JobWaits:
         used_s = time.monotonic()
         try:
             while not self._closed:
-                queues, look_s = self._looked()
+                queues, look_s = self._wake_due()
                 now_s = time.monotonic()
                 if queues:
                     used_s = now_s
@@ -163,7 +163,7 @@ class JobWaits:
             for listener in listeners:
                 listener.poller.drop()
 
-    def _looked(self) -> tuple[frozenset[str], float]:
+    def _wake_due(self) -> tuple[frozenset[str], float]:
         """
         Wake a caller of each queue whose check is due; returns the waiting queues and the next
         check time.

@@ -38,7 +38,7 @@ def changes_of(
     kind = _kind(plan, following, all_pages=all_pages)
     if kind is None:
         return found
-    is_unwatched_new = kind == "new" and not _is_told_of_first(plan)
+    is_unwatched_new = kind == "new" and not _reports_first_fetch(plan)
     values = {} if is_unwatched_new else {name: _values(plan, name) for name in _changed(plan)}
     fields = {**values, **plan.item_news}
     hashes = _hashes(plan)
@@ -82,7 +82,7 @@ def _kind(plan: PageWritePlan, following: Next, *, all_pages: bool) -> ChangeKin
         return _kind_of_failure(plan)
     is_changed = bool(_changed(plan) or plan.item_news)
     if following.first:
-        is_told = all_pages or _is_told_of_first(plan)
+        is_told = all_pages or _reports_first_fetch(plan)
         return "new" if is_told and (is_changed or plan.page.content) else None
     if is_changed:
         return "changed"
@@ -92,7 +92,7 @@ def _kind(plan: PageWritePlan, following: Next, *, all_pages: bool) -> ChangeKin
     return "back" if is_later and absent_as(facts_of(plan.row)) else None
 
 
-def _is_told_of_first(plan: PageWritePlan) -> bool:
+def _reports_first_fetch(plan: PageWritePlan) -> bool:
     """True if the first fetch is a change in every feed, with the values of its fields."""
     # A reader who deleted a withdrawn page must learn that it is back.
     return is_watched(plan) or nodes.text(plan.row, nodes.WITHDRAWN) == "1"

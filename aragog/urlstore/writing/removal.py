@@ -187,11 +187,11 @@ class Takedown:
         if nodes.SENTINEL not in row or is_newer:
             return
         if _has_page(row, upto_ms):
-            self._tell(url, row, upto_ms)
+            self._publish_deletion(url, row, upto_ms)
             self.aliases.release(url, now_ms, lambda alias: alias in nodes.senders_of(row))
         self._empty(url, now_ms, upto_ms=upto_ms, unless=_AFTER_A_DROP, links_ms=upto_ms)
 
-    def _tell(self, url: str, row: Row, upto_ms: int) -> None:
+    def _publish_deletion(self, url: str, row: Row, upto_ms: int) -> None:
         """Add the deletion of a page to the change feed."""
         owners = Watches(self.zen).owners(url) if text(row, nodes.WATCHED) else ()
         gone = Change(url, upto_ms, "withdrawn", owners=tuple(owners))

@@ -104,14 +104,14 @@ class WritePlanner:
                 plans.append(self._plan_of(page, judgment, rows))
         for plan in plans:
             self._point(plan, rows)
-        self._look_for_gone(plans)
+        self._read_vanished_fields(plans)
         return plans, rows, later
 
     def _read(self, pages: Sequence[PageWrite]) -> dict[str, Row]:
         """The nodes of all URLs of the pages, and of the canonical URLs that they lead to."""
         for page in pages:
             if not self._fields.issuperset(page.fields):
-                self._know(page.fields)
+                self._add_known_fields(page.fields)
         urls = {url for page in pages for url in page.urls}
         rows = self._nodes.read(urls, self._columns)
         while missing := page_plan.named_by(rows):
@@ -207,7 +207,7 @@ class WritePlanner:
             return True
         return self._claim.take(self._zen.node_id(judgment.canonical), before, holder) is not None
 
-    def _look_for_gone(self, plans: Sequence[PageWritePlan]) -> None:
+    def _read_vanished_fields(self, plans: Sequence[PageWritePlan]) -> None:
         """
         Read the fields that disappeared from pages, with one multi-get; most pages have none.
 
@@ -253,7 +253,7 @@ class WritePlanner:
     def _taken_down(self, rows: Mapping[str, Row], url: str) -> bool:
         return self._refuses(url) or nodes.is_taken_down(rows.get(url, {}))
 
-    def _know(self, fields: Iterable[str]) -> None:
+    def _add_known_fields(self, fields: Iterable[str]) -> None:
         """
         Also read these fields from now on, so that stored values are not written again.
 

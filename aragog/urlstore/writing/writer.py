@@ -77,7 +77,7 @@ class PageBatchWriter:
         self._clock = clock
         self._unique = unique
 
-    def _own_fields_aside(self, page: PageWrite) -> PageWrite:
+    def _without_unique_fields(self, page: PageWrite) -> PageWrite:
         """
         The page without its unique fields, so that another writer's values cannot block
         a fetch.
@@ -91,7 +91,7 @@ class PageBatchWriter:
         """`UrlStore.write_pages`."""
         pages = list(map(self.timely, pages))
         if self._unique:
-            pages = list(map(self._own_fields_aside, pages))
+            pages = list(map(self._without_unique_fields, pages))
         before = self._takedowns.count()
         for page in pages:
             self._delete_forbidden(page)

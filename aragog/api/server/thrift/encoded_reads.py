@@ -165,11 +165,11 @@ class EncodedReads:
         except TooManyReads as error:
             return [error] * len(urls)
         except Exception as error:  # noqa: BLE001 - it may be the result of only one call
-            if len(urls) == 1 or _is_of_all(error):
+            if len(urls) == 1 or _affects_all(error):
                 return [error] * len(urls)
-        return self._values_apart(urls, fields)
+        return self._values_one_by_one(urls, fields)
 
-    def _values_apart(self, urls: Sequence[str], fields: tuple[str, ...]) -> list[Any]:
+    def _values_one_by_one(self, urls: Sequence[str], fields: tuple[str, ...]) -> list[Any]:
         """The same with separate reads; once the total is too large, the remaining ones fail."""
         values: list[Any] = []
         size = 0
@@ -271,7 +271,7 @@ def _encoded(result: FieldValues, fields: tuple[str, ...]) -> Any:
         return error
 
 
-def _is_of_all(error: Exception) -> bool:
+def _affects_all(error: Exception) -> bool:
     """True if the store does not respond at all; with damaged files, other URLs may be readable."""
     return isinstance(error, StoreUnavailable) and not isinstance(error, StoreDamaged)
 
