@@ -41,7 +41,7 @@ _SEVERAL = re.compile(
 
 
 def bylines(sources: Sources) -> Iterator[Candidate]:
-    """Yield names from elements of class or rel author or byline, except in comments."""
+    """Yield names from elements whose class or rel is author or byline, except in comments."""
     named = [
         (node, name)
         for node in _after_the_heading(sources)
@@ -66,7 +66,7 @@ def names_behind_by(sources: Sources) -> Iterator[Candidate]:
 
 
 def names_behind_a_caption(sources: Sources) -> Iterator[Candidate]:
-    """Yield the name behind `作者`, `Autor` or another caption, shortly after the first h1."""
+    """Yield the name after `作者`, `Autor` or another caption, shortly after the first h1."""
     for match in behind_heading(sources, _CAPTIONED, _MAX_BYTES_BEHIND_HEADING):
         text = normalize_space(html.unescape(match[1].decode("utf-8", "replace")))
         alone = _BYLINE.fullmatch(text) or _SHORT_NAME.fullmatch(text)
@@ -85,7 +85,7 @@ _CAPTIONED = re.compile(
 
 
 def names_below_heading(sources: Sources) -> Iterator[Candidate]:
-    """Yield a bold name right below the first h1, if a date follows it."""
+    """Yield a bold name directly below the first h1, if a date follows it."""
     start = sources.heading_end
     match = _BOLD_NAME.match(sources.words.body, start) if start >= 0 else None
     if match is None:
@@ -107,7 +107,7 @@ _PERSON = re.compile(
 
 
 def _may_say_by(sources: Sources) -> bool:
-    """Return True if one of the words that `_SAID_BY` looks for may begin a text there."""
+    """Return True if a word that `_SAID_BY` matches may begin a text there."""
     start = sources.heading_end
     behind = sources.words.lowered[start : start + _MAX_BYTES_BEHIND_HEADING] if start >= 0 else b""
     return any(
@@ -137,14 +137,14 @@ _MAX_BYTES_BEHIND_HEADING = 20_000
 
 
 def _name_in(node: LexborNode) -> str | None:
-    """Return the name in an element without the person's office; None if there is no name."""
+    """Return the name in an element without the person's job title, or None if there is no name."""
     found = _text_in(_named_part(node))
     name = _OFFICE.sub("", _SECTION.sub("", found)).strip() if found else ""
     return name if name and not _NO_NAME.fullmatch(name) else None
 
 
 def _named_part(node: LexborNode) -> LexborNode:
-    """Return the name of a card of microformats, which also has an organization and an address."""
+    """Return the name in an hCard, which also contains an organization and an address."""
     classes = (node.attributes.get("class") or "").split()
     if not _CARDS & set(classes):
         return node
@@ -169,11 +169,11 @@ _NO_NAME = re.compile(
     r"(?:\w+\s)?(?:correspondent|editor|reporter|writer|redakteur|korrespondent)(?:in)?)",
     re.IGNORECASE,
 )
-"""Menus, publishers and offices where a name may stand."""
+"""Menus, publishers and job titles that may contain a name."""
 
 
 def _text_in(node: LexborNode) -> str | None:
-    """Return the name in an element: alone, on its first line, or on the line after a `by`."""
+    """Return the name in an element: alone, on its first line, or on the line after `by`."""
     if len(node.text()) > _MAX_CHARS_WITH_SCRIPTS:
         return None
     text = before_date(parted_text(node))
@@ -209,14 +209,14 @@ def _name_in_lines(node: LexborNode) -> str | None:
 
 
 def _is_in_path(text: str, href: str) -> bool:
-    """Return True if a link to the author's page spells the name: `Paul` and `/author/paul/`."""
+    """Return True if a link to the author's page contains the name: `Paul` and `/author/paul/`."""
     words = _SLUG.findall(text.lower())
     last = href.partition("?")[0].rstrip("/").rpartition("/")[2].lower()
     return bool(words) and text[0].isupper() and _SLUG.findall(last) == words
 
 
 def _around(node: LexborNode) -> set[int]:
-    """Return those of the two elements around an element that hold a line of text."""
+    """Return the ids of an element's parent and grandparent that contain a line of text."""
     parent = node.parent
     outer = parent.parent if parent is not None else None
     elements = (parent, outer)
