@@ -13,10 +13,10 @@ programs that need only part of a page or store what they extract:
   fields, `page_types` has one module per page type;
 - `links`, `canonical_evidence` and `robots_meta` read the page's anchors, the URLs that it declares
   as its own, and its robots directives;
-- `main_text` finds the text without menus (needs the extra `text`);
+- `main_text` finds the text without menus (needs `richpins[text]`);
 - `compared_text` and `text_sketch` detect near-duplicate pages, `fingerprint` finds them among
   many;
-- `selectors` reads values by CSS and XPath (XPath needs the extra `xpath`), `items` reads many
+- `selectors` reads values by CSS and XPath (XPath needs `richpins[xpath]`), `items` reads many
   typed records from a page, and `guesses` suggests rules for them from a few examples;
 - `encodings` implements the encodings of the web.
 

@@ -1,9 +1,9 @@
 """
-What every engine of `CellTable` does.
+What every engine of `CellTable` must do.
 
     class TestMyTables(CellTableContract):
         @pytest.fixture
-        def make_tables(self): ...  # a function that returns empty tables, created
+        def make_tables(self): ...  # returns a function that returns new, empty tables
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from zengraph.tables import TABLES, Cell, CellSize, Tables
 from zengraph.tables.memory import MemoryTables
 from zengraph.testing import examples
 
-# A table whose rows lie packed in SQLite, and one whose rows do not.
+# SQLite packs the rows of the first table, but not those of the second.
 BOTH = pytest.mark.parametrize("name", ["n", "e"])
 FAMILY = {"n": b"m:", "e": b"p:"}
 HISTORIES = 30
@@ -37,16 +37,16 @@ STEP = st.one_of(
 
 class CellTableContract:
     """
-    The contract of the cell tables.
+    The contract for cell tables.
 
-    Fixtures of the subclass:
-        make_tables: a function without arguments that returns empty tables, and may be called
-            again: then the tables of the earlier call are used no more.
+    The subclass provides this fixture:
+        make_tables: a function without arguments that returns empty tables. It may be called
+            again; the tables from the earlier call are then no longer used.
     """
 
     @pytest.fixture
     def tables(self, make_tables: Callable[[], Tables]) -> Tables:
-        """Empty tables."""
+        """Return empty tables."""
         return make_tables()
 
     @BOTH
@@ -337,7 +337,8 @@ class CellTableContract:
     def test_any_history_ends_as_in_memory(
         self, make_tables: Callable[[], Tables], name: str, history: list[Any]
     ) -> None:
-        # Event times go up with each delete, as the port demands: what follows one is newer.
+        # Times increase with each delete, as the port requires: later puts are newer than the
+        # delete.
         twin, tables = MemoryTables()[name], make_tables()
         shift = 0
 

@@ -1,9 +1,9 @@
 """
-What look-ups by beginnings do on every engine: of names of properties, and of their values.
+What every engine must do for lookups by prefix, of property names and of their values.
 
     class TestMyPrefixes(PrefixContract):
         @pytest.fixture
-        def make_tables(self): ...  # a function that returns empty tables, created
+        def make_tables(self): ...  # returns a function that returns new, empty tables
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ ANNA, BEN, CLEO = (bytes([i]) * 16 for i in (0, 17, 255))
 
 class PrefixContract:
     """
-    The contract of look-ups by beginnings.
+    The contract for lookups by prefix.
 
-    Fixtures of the subclass:
+    The subclass provides this fixture:
         make_tables: a function without arguments that returns empty tables.
     """
 
     @pytest.fixture
     def clock(self) -> ManualClock:
-        """The graph's clock."""
+        """Return the graph's clock."""
         return ManualClock()
 
     @pytest.fixture
     def tables(self, make_tables: Callable[[], Tables]) -> Tables:
-        """Empty tables."""
+        """Return empty tables."""
         tables = make_tables()
         tables.create()
         return tables
 
     @pytest.fixture
     def graph(self, tables: Tables, clock: ManualClock) -> Graph:
-        """A graph in them."""
+        """Return a graph in these tables."""
         return Graph(tables, SCHEMA, clock)
 
     def test_properties_are_found_by_the_beginning_of_their_names(self, graph: Graph) -> None:
