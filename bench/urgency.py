@@ -5,13 +5,14 @@ Measure how long urgent and unrelated URLs take while others wait.
     python -m bench.urgency priority [--waiting 1000000]   # 10 URLs a domain, then priority 0
     python -m bench.urgency domain [--waiting 5000] [--qps 10] [--urgent 20]
 
-The standalone system crawls an origin on loopback. `backlog` enqueues the URLs of one domain, and right
-after them one URL of each of 100 other domains; `priority` enqueues ten URLs of each domain, and then,
-one after the other, ten URLs of priority 0; `domain` enqueues the URLs of one domain, and then, one
-after the other, URLs of priority 0 of the same domain, each at another phase of its interval. It prints
-when they were stored (fetch slot, robots.txt, canonicalize and store included), beside the same on the
-idle system in the same run. `domain` also prints when their requests arrived at the origin, counted
-from the call that enqueued them, in seconds and in intervals, and the shortest gap between two requests.
+The standalone system crawls an origin on loopback. `backlog` enqueues the URLs of one domain, and
+immediately after them one URL of each of 100 other domains. `priority` enqueues ten URLs of each
+domain, and then ten URLs of priority 0 one by one. `domain` enqueues the URLs of one domain, and
+then URLs of priority 0 of the same domain one by one, each at a different phase of its interval. It
+prints when they were stored (fetch slot, robots.txt, canonicalize and store included), and the same
+for the idle system in the same run. `domain` also prints when their requests arrived at the origin,
+counted from the call that enqueued them, in seconds and in intervals, and the shortest gap between
+two requests.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Stand:
         return self.web.port
 
     def urls(self, name: str, count: int) -> list[str]:
-        """One URL of each of a number of domains."""
+        """Return one URL of each of a number of domains."""
         return [f"http://{name}{n}.test:{self.port}/{name}/{n}" for n in range(count)]
 
     def enqueue(self, urls: Iterator[str]) -> None:
@@ -59,7 +60,7 @@ class Stand:
         print(f"{count:,} URLs enqueued in {time.monotonic() - started_at_s:.0f} s", flush=True)
 
     def seconds(self, urls: list[str], priority: int = 5) -> list[float]:
-        """Seconds from enqueue until each URL had left the in-flight set, shortest first."""
+        """Return the seconds from enqueue until each URL left the in-flight set, shortest first."""
         started_at_s = time.monotonic()
         self.client.enqueue(urls, priority=priority)
         took_s, left = [], set(urls)
@@ -71,7 +72,10 @@ class Stand:
         return took_s + [float("inf")] * len(left)
 
     def one_by_one(self, urls: list[str]) -> list[float]:
-        """The same of single URLs of priority 0, each when the one before is stored."""
+        """
+        Return the same for URLs of priority 0 enqueued one by one, each after the previous one is
+        stored.
+        """
         return sorted(self.seconds([url], 0)[0] for url in urls)
 
 
@@ -96,7 +100,7 @@ def priority(stand: Stand, waiting: int) -> None:
 
 def domain(stand: Stand, waiting: int, urgent: int, qps: float) -> None:
     of_domain = f"big.test:{stand.port}"
-    stand.seconds([f"http://{of_domain}/known/0"])  # its robots.txt is known from now on
+    stand.seconds([f"http://{of_domain}/known/0"])  # so that its robots.txt is cached
     one_after_other(stand, [f"http://{of_domain}/idle/{n}" for n in range(urgent)], qps)
     stand.enqueue(f"http://{of_domain}/crawl/{n}" for n in range(waiting))
     time.sleep(max(2.0, 2 / qps))
@@ -107,7 +111,10 @@ def domain(stand: Stand, waiting: int, urgent: int, qps: float) -> None:
 
 
 def one_after_other(stand: Stand, urls: Sequence[str], qps: float) -> None:
-    """Enqueue URLs of priority 0, each when the one before is stored and at another phase."""
+    """
+    Enqueue URLs of priority 0 one by one, each after the previous is stored and in
+    another phase.
+    """
     enqueued_s, stored_s = {}, []
     for url in urls:
         time.sleep(random.uniform(0, 1 / qps))
