@@ -9,8 +9,8 @@ Two processes fill each store to its number of pages in large batches, which cre
 small ones. `:1` is a store created before format 2 (docs/adr/0113). Then one process per store in
 turn does the work of the store stage with 500 pages of 185 links and 15 fields: it looks up what is
 stored, puts a pack, writes batches of 25 and compacts links. It prints the medians of its CPU, of
-the bytes per page written to disk, and of the CPU of reading the 40 pages of a site (`get_many`),
-relative to the first store.
+the bytes per page written to disk, and of the CPU of reading the 40 pages of a site (like a getMany
+of the API), relative to the first store.
 
 Bodies are small (1,100 bytes) and distinct, so that a million pages take 16 GB of disk. Filling
 stops after `--minutes`; the number of pages that a store has then is printed.
@@ -72,7 +72,7 @@ class Cost(NamedTuple):
     write_ms: float
     written_kb: float
     read_us: float
-    """CPU of reading one page of a site, with four fields."""
+    """CPU of reading one page of a site with four fields, as a getMany does."""
 
 
 def made(first: int, count: int, *, one_host: bool) -> list[PageWrite]:
@@ -128,7 +128,7 @@ def _read_sites(store: UrlStore, pages: int, *, one_host: bool) -> float:
     urls = [[page.url for page in _of_site(site, one_host=one_host)] for site in sites]
     before_s = time.process_time()
     for some in urls:
-        store.get_many(some, FIELDS)
+        store.pages.values(some, tuple(FIELDS))
     return 1e6 * (time.process_time() - before_s) / sum(map(len, urls))
 
 
@@ -196,7 +196,7 @@ def in_turn(
 
 def report(sizes: Sequence[Size], costs: Sequence[Sequence[Cost]]) -> None:
     """Print the medians of each store, absolute and relative to the first."""
-    table = Table("store", "CPU ms a page", "", "KB written", "", "get_many, us a URL", "")
+    table = Table("store", "CPU ms a page", "", "KB written", "", "getMany, us a URL", "")
     first = [statistics.median(column) for column in zip(*costs[0], strict=True)]
     for size, found in zip(sizes, costs, strict=True):
         medians = [statistics.median(column) for column in zip(*found, strict=True)]

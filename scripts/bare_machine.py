@@ -1,11 +1,14 @@
 """
 Run the project on a machine that has only README's requirements: `make bare`.
 
-    python3 scripts/bare_machine.py [COMMAND …]
+    python3 scripts/bare_machine.py [--short | COMMAND …]
 
 builds a minimal Debian in a folder, clones the last commit into the home of an ordinary user, and
 runs each COMMAND there without a terminal (default: `make run`, then `make test`). It exits with
 the status of the first command that fails. The Debian is kept for the next run, the clone is not.
+
+`--short` runs only the tests whose result can depend on such a machine (`MACHINE_TESTS`). It is for
+`.ci/run`, which runs all tests on its own machine with the same Python packages.
 
 Needs root on Linux, and debootstrap, which it installs on Debian. Where it cannot run, it prints
 the reason and exits with 0, or with 2 if CI=true. This machine's access to PyPI (certificates,
@@ -32,6 +35,41 @@ SUITE = "bookworm"  # the oldest Debian with Python 3.11
 PACKAGES = ("ca-certificates", "git", "make", "procps", "python3", "python3-dev", "python3-venv")
 COMMANDS = ("make run", "make test")
 HOME = "home/user"
+
+# Tests whose result can depend on the machine: they start programs and servers as an ordinary user,
+# without compilers and without Debian's servers; they install wheels, write private files, fill
+# disks, and run commands with and without a terminal.
+MACHINE_TESTS = (
+    "tests/system",
+    "tests/reports/test_reports_with_commands.py",
+    "tests/unit/deploy",
+    "tests/unit/scripts",
+    "tests/unit/standalone",
+    "tests/unit/workers",
+)
+# Tests in tests/system of pages, jobs and limits in a running system. It starts as in the other
+# files, and then behaves the same on every machine.
+SAME_EVERYWHERE = (
+    "tests/system/test_backpressure.py",
+    "tests/system/test_chaos.py",
+    "tests/system/test_hostile_page.py",
+    "tests/system/test_item_files.py",
+    "tests/system/test_items.py",
+    "tests/system/test_killed_worker.py",
+    "tests/system/test_mixed_versions.py",
+    "tests/system/test_overrides_live.py",
+    "tests/system/test_politeness.py",
+    "tests/system/test_rates_and_urgency.py",
+    "tests/system/test_refresh.py",
+    "tests/system/test_run_changes.py",
+    "tests/system/test_run_repeated.py",
+    "tests/system/test_scrapy_spiders.py",
+    "tests/system/test_scrapy_stored_pages.py",
+    "tests/system/test_standalone_misbehaviour.py",
+    "tests/system/test_traces.py",
+    "tests/system/test_traps.py",
+    "tests/system/test_upgrade.py",
+)
 # This machine's access to PyPI: variables that are passed on, and files that are copied.
 PASSED_ON = re.compile(r"(PIP|UV|SSL|REQUESTS|CURL)_\w+|(?i:\w+_proxy)")
 COPIED = ("etc/resolv.conf", "etc/pip.conf", "etc/ssl/certs")
@@ -51,11 +89,19 @@ def main(commands: list[str]) -> int:
     build_debian()
     copy_network_settings()
     clone_project()
+    if commands == ["--short"]:
+        commands = short_commands()
     for command in commands or COMMANDS:
         status = run(command)
         if status:
             return status
     return 0
+
+
+def short_commands() -> list[str]:
+    """Return `make run` and the tests whose result can differ on a bare machine."""
+    left_out = (f"--ignore={path}" for path in SAME_EVERYWHERE)
+    return ["make run", f"make test ARGS='-q {' '.join((*MACHINE_TESTS, *left_out))}'"]
 
 
 def obstacle() -> str:

@@ -7,7 +7,9 @@ An editable install would hide a file missing from the wheel, and the crawler's 
 hide an undeclared dependency. Each wheel is therefore built and installed into a separate
 environment with its requirements and those of its tests (`[dependency-groups] test`), by the hashes
 of requirements.lock. Its tests run in a copy of its tests/ folder and README, whose examples they
-run. It exits with 1 if one fails. Needs access to PyPI the first time.
+run. Two libraries are tested at a time, because their tests wait for servers half of the time; the
+output of each is shown when its tests have ended. It exits with 1 if one fails. Needs access to
+PyPI the first time.
 """
 
 from __future__ import annotations
@@ -19,9 +21,12 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+
+AT_A_TIME = 2
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
@@ -85,14 +90,15 @@ def lock_of(roots: set[str], lock: str) -> str:
     return "".join(b for b in blocks if b and plain(b) in names)
 
 
-def install(library: Distribution, folder: Path) -> Path:
-    """
-    Install a library's wheel and the requirements of its tests. Returns the
-    environment's Python.
-    """
-    others = {each.name: each for each in libraries()}
-    beside = needed(library, others)
-    roots = {plain(r) for each in [library, *beside] for r in requirements(each)}
+def with_needed(library: Distribution) -> list[Distribution]:
+    """Return a library and the libraries that it requires."""
+    return [library, *needed(library, {each.name: each for each in libraries()})]
+
+
+def install(library: Distribution, wheels: Mapping[str, Path], folder: Path) -> Path:
+    """Install a library and its tests' requirements. Returns the environment's Python."""
+    installed = with_needed(library)
+    roots = {plain(r) for each in installed for r in requirements(each)}
     lock = folder / f"{library.root.name}.lock"
     lock.write_text(lock_of(roots, (PROJECT / "requirements.lock").read_text()))
     venv = folder / library.root.name
@@ -100,8 +106,8 @@ def install(library: Distribution, folder: Path) -> Path:
     if not python.exists():
         run(uv(), "venv", "--quiet", "--python", sys.executable, venv)
     run(uv(), "pip", "sync", "--quiet", "--python", python, "--require-hashes", lock)
-    wheels = [build(each, folder) for each in [library, *beside]]
-    run(uv(), "pip", "install", "--quiet", "--python", python, "--no-deps", *wheels)
+    of_these = [wheels[each.name] for each in installed]
+    run(uv(), "pip", "install", "--quiet", "--python", python, "--no-deps", *of_these)
     return python
 
 
@@ -128,9 +134,9 @@ def servers(library: Distribution) -> Iterator[dict[str, str]]:
             hbase.kill()
 
 
-def passes(library: Distribution, options: list[str], folder: Path) -> bool:
-    """Return True if the tests of a library pass in a separate environment."""
-    python, work = install(library, folder), folder / "work" / library.root.name
+def passes(library: Distribution, python: Path, options: list[str], folder: Path) -> bool:
+    """Return True if the tests of a library pass in its environment."""
+    work = folder / "work" / library.root.name
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     shutil.copytree(library.root / "tests", work / "tests")
@@ -141,11 +147,12 @@ def passes(library: Distribution, options: list[str], folder: Path) -> bool:
         "PATH": f"{python.parent}:{environ.get('PATH', '')}",
         "PYTHONPYCACHEPREFIX": "pycache",
     }
-    print(f"\n{library.name} {library.version}, from its wheel:\n", flush=True)
     with servers(library) as named:
         done = subprocess.run(
-            [python, "-m", "pytest", *options], cwd=work, env=environ | named, check=False
-        )
+            [python, "-m", "pytest", *options], cwd=work, env=environ | named, check=False,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        )  # fmt: skip
+    print(f"\n{library.name} {library.version}, from its wheel:\n\n{done.stdout}", flush=True)
     return done.returncode == 0
 
 
@@ -155,7 +162,16 @@ def main(arguments: list[str]) -> int:
     chosen = [each for each in libraries() if not names.split() or each.root.name in names.split()]
     folder = PROJECT / "build" / "libraries"
     folder.mkdir(parents=True, exist_ok=True)
-    failed = [each.name for each in chosen if not passes(each, options.split(), folder)]
+    built = {one.name: one for library in chosen for one in with_needed(library)}
+    wheels = {name: build(one, folder) for name, one in built.items()}
+    pythons = [install(library, wheels, folder) for library in chosen]
+    # The one whose tests take longest is the last of the alphabet.
+    with ThreadPoolExecutor(AT_A_TIME) as threads:
+        runs = [
+            (library, threads.submit(passes, library, python, options.split(), folder))
+            for library, python in reversed(list(zip(chosen, pythons, strict=True)))
+        ]
+    failed = [library.name for library, run in runs if not run.result()]
     for name in failed:
         print(f"try_libraries: {name} failed")
     return 1 if failed else 0

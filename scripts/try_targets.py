@@ -3,7 +3,8 @@ Run every target of the Makefile in a short form: `python3 scripts/try_targets.p
 
 `.ci/run` runs it. It prints what it runs and how long that took, and exits with 1 if one fails.
 Arguments select some: `python3 scripts/try_targets.py dist s3`. `.ci/run` runs the targets in
-`WHOLE` itself.
+`WHOLE` itself, and the measurements in `MEASURED` by `python -m bench`. The targets in `ALONE` run
+one after another; then the others run two at a time, because most of them wait for their servers.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import sys
 import tempfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -24,6 +26,9 @@ WHOLE = {"bare", "setup", "docs", "check", "lint", "types", "layers", "test"}
 """`make check` runs the last four."""
 LIMIT_S = 900
 LAST_CHARS = 3000
+
+MEASURED = {"bench": "bench.crawl", "plan-check": "bench.plan_check"}
+"""Maps a measurement's target to its module, which only has to start here."""
 
 # Shell commands. FOLDER is a temporary folder. Without a terminal, `make run` ends with its crawl.
 SHORT = {
@@ -38,24 +43,29 @@ SHORT = {
     "dist": "make dist try-wheel",
     "chart": "make chart ARGS=--write-only && git diff --exit-code",
     "release-check": "make release-check",
-    "platforms": "make platforms ARGS='--python 3.14 --platform aarch64-manylinux_2_28'",
     "pinlater-dist": "make pinlater-dist",
-    "bench": "make bench ARGS=--quick",
-    "crawls": "make crawls ARGS=--quick",
-    "plan-check": "make plan-check ARGS=--quick",
+    "fleet": "make fleet ARGS='--urls 800 --rate 20 --cut-s 10'",
+    **{target: f"make {target} ARGS=--help" for target in MEASURED},
+    "platforms": "make platforms ARGS='--python 3.14 --platform aarch64-manylinux_2_28'",
     "archives": "make archives ARGS='--pages 20'",
     "chaos": "cp docs/reliability.md $FOLDER/chaos.md && "
     'make chaos ARGS="--report $FOLDER/chaos.md --urls 500 --domains 20 redis-killed"',
+    "crawls": "make crawls ARGS=--quick",
     "screenshots": "make screenshots IMAGES=$FOLDER/images",
     "hbase": 'make hbase ARGS="--folder $FOLDER/hbase --port 0"',
     "kafka": 'make kafka ARGS="--folder $FOLDER/kafka --port 0"',
     "s3": 'make s3 ARGS="--folder $FOLDER/s3 --port 0"',
     "two-hosts": "make two-hosts && make two-hosts STORE=postgres",
-    "fleet": "make fleet ARGS='--urls 800 --rate 20 --cut-s 10'",
     "clean": "git clone -q . $FOLDER/clone && make -C $FOLDER/clone clean",
 }
 # `make up` and `make down` are tried together, and so are the two targets of a wheel.
 TOGETHER = {"up": {"up", "down"}, "dist": {"dist", "try-wheel"}}
+# These write into the checkout or serve on the default ports.
+ALONE = {
+    "help", "run", "up", "libraries", "unit", "fix", "lock", "dist", "chart", "release-check",
+    "pinlater-dist",
+}  # fmt: skip
+AT_A_TIME = 2
 # These run until they are interrupted, after this line.
 UNTIL_STOPPED = {"hbase": "Ctrl-C stops it", "kafka": "Ctrl-C stops it", "s3": "Ctrl-C stops it"}
 
@@ -94,18 +104,25 @@ def run(target: str, folder: Path) -> str:
     return "" if succeeded else output[-LAST_CHARS:] or f"exit {status}"
 
 
+def tried_now(target: str) -> str:
+    """Run a target and print its duration. Returns the output if it failed, else an empty text."""
+    began_s = time.monotonic()
+    folder = Path(tempfile.mkdtemp(prefix="ar"))
+    failed = run(target, folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    took_s = time.monotonic() - began_s
+    print(f"make {target} … {'failed' if failed else 'ok'}, {took_s:.0f} s", flush=True)
+    return failed
+
+
 def main(selected: list[str]) -> int:
     """Run the selected targets, or all. Returns the exit status."""
-    failures = {}
-    for target in selected or SHORT:
-        began_s = time.monotonic()
-        print(f"make {target} …", end=" ", flush=True)
-        folder = Path(tempfile.mkdtemp(prefix="ar"))
-        failed = run(target, folder)
-        shutil.rmtree(folder, ignore_errors=True)
-        print(f"{'failed' if failed else 'ok'}, {time.monotonic() - began_s:.0f} s", flush=True)
-        if failed:
-            failures[target] = failed
+    targets = selected or list(SHORT)
+    outputs = {target: tried_now(target) for target in targets if target in ALONE}
+    beside = [target for target in targets if target not in ALONE]
+    with ThreadPoolExecutor(AT_A_TIME) as runs:
+        outputs |= dict(zip(beside, runs.map(tried_now, beside), strict=True))
+    failures = {target: output for target, output in outputs.items() if output}
     for target, output in failures.items():
         print(f"\n== make {target}\n{output}")
     return 1 if failures else 0

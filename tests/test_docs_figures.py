@@ -33,7 +33,7 @@ from aragog.crawl.pipeline import (
     spool_room,
     url_batches,
 )
-from aragog.crawl.politeness import limiter, permits, robots_cache, slots
+from aragog.crawl.politeness import limiter, permits, robots_cache, robots_memory, slots
 from aragog.crawl.politeness.nodes import scripts as script_calls
 from aragog.crawl.politeness.robots_parser import match, parse
 from aragog.crawl.stages import damaged, first_visit_delays, polite_gate, refresh, webhooks
@@ -127,7 +127,7 @@ FIGURES = {
         ),
         f"is free again after {script_calls.CONCURRENCY_TTL_S} s",
         f"({DEFAULTS.politeness.robots_domain_max_bytes // MIB} MiB, about 40,000",
-        f"of at most {robots_cache.MAX_FILES:,} files and {robots_cache.MAX_RULES:,} rules",
+        f"of at most {robots_memory.MAX_FILES:,} files and {robots_memory.MAX_RULES:,} rules",
         f"checks at most every {robots_cache.LOOK_AGAIN_S:g} s",
         f"the rules in its first {parse.MAX_BYTES // KIB} KiB",
         f"wait more than {polite_gate.ROBOTS_WAIT_MS // 1000} s together",

@@ -102,6 +102,19 @@ def test_a_library_has_a_door_of_its_own(library):
 
 
 @by_library
+def test_what_a_library_shows_its_users_links_only_to_what_they_can_reach(library):
+    """An index shows the README alone, without the files and the headings that it could link to."""
+    texts = [library.root / "README.md", *library.package.rglob("*.md")]
+    links = [
+        (text.name, link)
+        for text in texts
+        for link in re.findall(r"\]\(([^)\s]*)", text.read_text())
+    ]
+
+    assert [link for link in links if not link[1].startswith("https://")] == []
+
+
+@by_library
 def test_a_library_and_its_tests_name_nothing_of_the_crawler(library):
     """An import in a string counts too; so do its tests, which run where there is no crawler."""
     named = [

@@ -55,7 +55,11 @@ FORBIDDEN = ErrorKind(
     "site caused the call", "use another token",
 )  # fmt: skip
 TAKEN_DOWN = ErrorKind(
-    "taken_down", 403, "TakenDown", "the URL was taken down; `url` names it", "give it up"
+    "taken_down",
+    403,
+    "TakenDown",
+    "the URL was taken down; `url` names it",
+    "do not request it again",
 )
 NOT_FOUND = ErrorKind(
     "not_found", 404, "NotFound",
@@ -71,31 +75,35 @@ CONFLICT = ErrorKind(
 TOO_LARGE = ErrorKind(
     "too_large", 413, "BadInput",
     "a body above `serving.max_body_bytes`, a record above `store.max_record_bytes` or "
-    "`store.max_record_fields`, or a read of more than 32 MiB at once", "send or ask for less",
+    "`store.max_record_fields`, or a read of more than 32 MiB at once", "send or request less",
 )  # fmt: skip
 TOO_MANY = ErrorKind(
-    "too_many", 429, "Unavailable", "the token exceeds its rate", "wait as long as the answer says"
+    "too_many",
+    429,
+    "Unavailable",
+    "the token exceeds its rate",
+    "wait as long as the response says",
 )
 OVER_QUOTA = ErrorKind(
     "over_quota", 429, "Unavailable",
-    "the token has used what `serving.quotas` gives it: `limit` names the limit, `most` and `used` "
-    "are its figures", "wait as long as the answer says, or ask for more",
+    "the token's quota in `serving.quotas` is used up: `limit` names the limit, `most` and `used` "
+    "are its numbers", "wait as long as the response says, or ask for a larger quota",
 )  # fmt: skip
 INTERNAL = ErrorKind(
     "internal", 500, "InternalError", "damaged data, or a defect", "see the server's log"
 )
 UNSUPPORTED = ErrorKind(
-    "unsupported", 501, "BadInput", "this server lacks the part that the call needs",
-    "ask its operator",
+    "unsupported", 501, "BadInput", "this server does not have the part that the call needs",
+    "ask the server's operator",
 )  # fmt: skip
 BUSY = ErrorKind(
     "busy", 503, "Unavailable",
-    "too many calls at once, a part does not answer, or the server stops",
-    "wait as long as the answer says",
+    "too many calls at once, a part of the system does not respond, or the server is stopping",
+    "wait as long as the response says",
 )  # fmt: skip
 LATE = ErrorKind(
     "late", 504, "DeadlineExceeded", "not done within the deadline; a write may have happened",
-    "repeat",
+    "repeat the call",
 )  # fmt: skip
 
 KINDS = (
@@ -103,9 +111,10 @@ KINDS = (
     TOO_MANY, OVER_QUOTA, INTERNAL, UNSUPPORTED, BUSY, LATE,
     ErrorKind("wrong_method", 405, "", "the path does not support this method", "see `Allow`"),
     ErrorKind("slow_request", 408, "", "the request did not arrive in time", "send it faster"),
-    ErrorKind("not_json", 415, "", "the body is not declared to be JSON", "declare it"),
+    ErrorKind("not_json", 415, "", "the body is not declared to be JSON",
+              "send `Content-Type: application/json`"),
     ErrorKind("outside", 416, "", "the range begins after the end of the content",
-              "ask for an earlier one"),
+              "request an earlier range"),
     ErrorKind("wrong_host", 421, "", "the server does not serve this Host", "use its name"),
     ErrorKind("long_head", 431, "", "the head of the request is too long", "send less"),
 )  # fmt: skip

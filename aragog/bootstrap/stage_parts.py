@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-import redis
-
 from aragog.bootstrap.egress import egress_of
 from aragog.bootstrap.fetch_limits import for_files, for_robots, for_sitemaps
 from aragog.bootstrap.redis_services import (
@@ -22,23 +20,16 @@ from aragog.crawl.egress.egress import Egress
 from aragog.crawl.fetcher.fetcher import Fetcher
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.identity.request_signer import RequestSigner, request_signer
-from aragog.crawl.pipeline.counters import Counters
-from aragog.crawl.pipeline.crawl_seeds import CrawlSeeds
 from aragog.crawl.pipeline.followed_pages import FollowedPages
 from aragog.crawl.pipeline.followed_urls import FollowedUrls
-from aragog.crawl.pipeline.in_flight import InFlightSet
 from aragog.crawl.pipeline.routing import Sender
 from aragog.crawl.pipeline.shared_state import SharedState
-from aragog.crawl.pipeline.sitemap_walks import SitemapWalks
-from aragog.crawl.pipeline.spool import Spool
 from aragog.crawl.pipeline.spool_reclaim import WaitingJobs
-from aragog.crawl.pipeline.takedown import SiteBlocks
 from aragog.crawl.pipeline.url_traces import UrlTraces
 from aragog.crawl.politeness.shared_clock import ServerTime
 from aragog.crawl.stages.access import Access
 from aragog.crawl.stages.access_rules import AccessRules
 from aragog.crawl.stages.crawl_checks import CrawlChecks
-from aragog.crawl.stages.crawl_endings import CrawlLimits
 from aragog.crawl.stages.discovery import Discovery
 from aragog.crawl.stages.enqueue import Enqueuer
 from aragog.crawl.stages.held_link_sweep import HeldLinkSweep
@@ -62,48 +53,24 @@ class StageParts:
     settings: Settings
     clock: Clock
     """The clock of all workers."""
-    client: redis.Redis
+    shared: SharedState
     sender: Sender
     store: UrlStore
-    in_flight: InFlightSet
     checks: CrawlChecks
-    crawl_limits: CrawlLimits
-    crawl_seeds: CrawlSeeds
-    spool: Spool
-    counters: Counters
     marks: RunMarks
-    blocks: SiteBlocks
-    walks: SitemapWalks
     enqueuer: Enqueuer
-    followed_pages: FollowedPages
+    discovery: Discovery
     waiting: WaitingJobs | None
     returning_jobs: ReturningJobs
     access: Access
     signer: RequestSigner | None
     traces: UrlTraces
-    link_budgets: LinkBudgets | None
-    held_links: HeldLinkSweep
     egress: Egress
 
     @property
     def job_egress(self) -> JobEgress:
         """Which way out the requests of jobs take."""
         return JobEgress(self.egress.rules, self.checks, self.egress.by_crawl)
-
-    @property
-    def discovery(self) -> Discovery:
-        """Follows the links of pages."""
-        return Discovery(
-            enqueuer=self.enqueuer,
-            store=self.store,
-            settings=self.settings,
-            walks=self.walks,
-            clock=self.clock,
-            followed_pages=self.followed_pages,
-            checks=self.checks,
-            budgets=self.link_budgets,
-            held_links=self.held_links,
-        )
 
 
 def shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> StageParts:
@@ -119,53 +86,63 @@ def shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> Sta
         ConfigError: a setting proved wrong when it was used, such as a bad overrides file.
         BrokerUnavailable: Redis does not answer.
     """
-    shared, prefix = SharedState.of(settings), settings.redis.prefix
-    client = shared.client
+    shared = SharedState.of(settings)
     # Fetches and writes of all workers carry the time of one clock: a value never replaces one of a
     # later time. This machine's wall clock may be set at any moment, and is not read.
-    clock = given or ServerTime(GreenClock(), partial(server_ms, client))
+    clock = given or ServerTime(GreenClock(), partial(server_ms, shared.client))
     store = url_store(settings, clock)
-    waiting, counters = waiting_jobs(settings), shared.counters
+    waiting, prefix = waiting_jobs(settings), settings.redis.prefix
     traces = UrlTraces(tracer_of(settings))
-    budgets = LinkBudgets(shared.traps, shared.held_links, counters)
+    checks = CrawlChecks(shared.crawls, shared.in_flight)
+    followed = FollowedUrls(shared.client, prefix=prefix)
+    enqueuer = Enqueuer.of(settings, shared, sender, followed=followed, traces=traces)
     return StageParts(
         settings=settings,
         clock=clock,
-        client=client,
+        shared=shared,
         sender=sender,
         store=store,
-        in_flight=shared.in_flight,
-        checks=CrawlChecks(shared.crawls, shared.in_flight),
-        crawl_limits=CrawlLimits(shared.crawls, shared.crawl_counts),
-        crawl_seeds=shared.crawl_seeds,
-        spool=shared.spool,
-        counters=counters,
-        marks=RunMarks(client, prefix=prefix, ttl_s=settings.pipeline.spool_ttl_s),
-        blocks=shared.blocks,
-        walks=shared.walks,
-        enqueuer=Enqueuer.of(
-            settings,
-            shared,
-            sender,
-            followed=FollowedUrls(client, prefix=prefix),
-            traces=traces,
-        ),
-        followed_pages=FollowedPages(shared.nodes, prefix=prefix),
+        checks=checks,
+        marks=RunMarks(shared.client, prefix=prefix, ttl_s=settings.pipeline.spool_ttl_s),
+        enqueuer=enqueuer,
+        discovery=_discovery(settings, shared, store, enqueuer, checks, clock),
         waiting=waiting,
         returning_jobs=ReturningJobs(
-            settings=settings.pipeline, clock=clock, counters=counters, collects=waiting is not None
+            settings=settings.pipeline,
+            clock=clock,
+            counters=shared.counters,
+            collects=waiting is not None,
         ),
         access=_access(settings, store, clock),
         signer=request_signer(settings.identity, clock),
         traces=traces,
-        link_budgets=budgets if settings.pipeline.recognize_traps else None,
+        egress=egress_of(settings, shared.client, clock),
+    )
+
+
+def _discovery(
+    settings: Settings,
+    shared: SharedState,
+    store: UrlStore,
+    enqueuer: Enqueuer,
+    checks: CrawlChecks,
+    clock: Clock,
+) -> Discovery:
+    """What follows the links of pages, and holds those that may lead into a trap."""
+    recognizes_traps = settings.pipeline.recognize_traps
+    budgets = LinkBudgets(shared.traps, shared.held_links, shared.counters)
+    return Discovery(
+        enqueuer=enqueuer,
+        store=store,
+        settings=settings,
+        walks=shared.walks,
+        clock=clock,
+        followed_pages=FollowedPages(shared.nodes, prefix=settings.redis.prefix),
+        checks=checks,
+        budgets=budgets if recognizes_traps else None,
         held_links=HeldLinkSweep(
-            budgets,
-            shared.crawl_counts,
-            shared.crawls,
-            recognizes_traps=settings.pipeline.recognize_traps,
+            budgets, shared.crawl_counts, shared.crawls, recognizes_traps=recognizes_traps
         ),
-        egress=egress_of(settings, client, clock),
     )
 
 

@@ -30,6 +30,7 @@ from aragog.crawl.shared_redis.file_rewrite import FileRewrite
 from aragog.crawl.sign_in.sessions import Sessions
 from aragog.crawl.stages.canonicalize import CanonicalizeStage
 from aragog.crawl.stages.crawl_checks import CrawlChecks
+from aragog.crawl.stages.crawl_endings import CrawlLimits
 from aragog.crawl.stages.crawl_notices import CrawlNotices
 from aragog.crawl.stages.crawl_rounds import CrawlRounds
 from aragog.crawl.stages.crawl_upkeep import CrawlUpkeep
@@ -99,7 +100,7 @@ def _pipeline(parts: StageParts) -> ProcessStages:
         webhooks=_webhook_stage(parts),
         reextract=_reextract_stage(parts),
         maintenance=_maintenance_stage(parts),
-        finished_urls=FinishedUrls(parts.client, prefix=parts.settings.redis.prefix),
+        finished_urls=FinishedUrls(parts.shared.client, prefix=parts.settings.redis.prefix),
         on_close=(renderer.close, limits.close, parts.store.close),
     )
 
@@ -111,7 +112,7 @@ def _robots_stage(parts: StageParts, fetchers: Fetchers) -> RobotsStage:
         limiter=rules.limiter,
         fetcher=fetchers.robots,
         pool=fetchers.robots_pool,
-        counters=parts.counters,
+        counters=parts.shared.counters,
         clock=parts.clock,
         settings=parts.settings,
         forbidden=rules.forbidden,
@@ -129,12 +130,12 @@ def _robots_stage(parts: StageParts, fetchers: Fetchers) -> RobotsStage:
 
 def _fetch_stage(parts: StageParts, fetchers: Fetchers) -> FetchStage:
     # On pinlater, a closed spool already stops workers from claiming this message.
-    room = SpoolRoom(parts.spool, parts.clock, gated=parts.waiting is not None)
+    room = SpoolRoom(parts.shared.spool, parts.clock, gated=parts.waiting is not None)
     return FetchStage(
         selection=JobSelection(
             store=parts.store,
-            in_flight=parts.in_flight,
-            counters=parts.counters,
+            in_flight=parts.shared.in_flight,
+            counters=parts.shared.counters,
             discovery=parts.discovery,
             checks=parts.checks,
         ),
@@ -150,8 +151,8 @@ def _fetch_stage(parts: StageParts, fetchers: Fetchers) -> FetchStage:
         ),
         room=room,
         returning_jobs=parts.returning_jobs,
-        counters=parts.counters,
-        outcomes=OutcomeLog(parts.client, prefix=parts.settings.redis.prefix),
+        counters=parts.shared.counters,
+        outcomes=OutcomeLog(parts.shared.client, prefix=parts.settings.redis.prefix),
         rendering=RenderingRule(parts.settings.rendering),
         traces=parts.traces,
         checks=parts.checks,
@@ -164,7 +165,7 @@ def _sign_ins(parts: StageParts, fetchers: Fetchers) -> SignIns | None:
         return None
     sign_ins = SignIns(
         settings=parts.settings.fetch.sign_in,
-        sessions=Sessions(parts.client, prefix=parts.settings.redis.prefix),
+        sessions=Sessions(parts.shared.client, prefix=parts.settings.redis.prefix),
         fetcher=fetchers.pages,
         access=parts.access,
         checks=parts.checks,
@@ -223,13 +224,13 @@ def _render_stage(parts: StageParts, robots: RobotsStage, renderer: PageRenderer
         egress=parts.job_egress,
     )
     return RenderStage(
-        spool=parts.spool,
+        spool=parts.shared.spool,
         renderer=renderer,
         fetch_resource=resources.fetch,
         takedowns=parts.store.takedowns,
         marks=parts.marks,
         returning_jobs=parts.returning_jobs,
-        counters=parts.counters,
+        counters=parts.shared.counters,
         traces=parts.traces,
         checks=parts.checks,
     )
@@ -237,9 +238,9 @@ def _render_stage(parts: StageParts, robots: RobotsStage, renderer: PageRenderer
 
 def _canonicalize_stage(parts: StageParts) -> CanonicalizeStage:
     return CanonicalizeStage(
-        spool=parts.spool,
+        spool=parts.shared.spool,
         store=parts.store,
-        in_flight=parts.in_flight,
+        in_flight=parts.shared.in_flight,
         marks=parts.marks,
         discovery=parts.discovery,
         returning_jobs=parts.returning_jobs,
@@ -251,17 +252,17 @@ def _canonicalize_stage(parts: StageParts) -> CanonicalizeStage:
 
 def _store_stage(parts: StageParts) -> StoreStage:
     return StoreStage(
-        spool=parts.spool,
+        spool=parts.shared.spool,
         store=parts.store,
-        in_flight=parts.in_flight,
-        counters=parts.counters,
+        in_flight=parts.shared.in_flight,
+        counters=parts.shared.counters,
         returning_jobs=parts.returning_jobs,
         page_ready_task=page_ready_task(parts.settings),
-        crawl_log=crawl_log_stream(parts.client, parts.settings),
+        crawl_log=crawl_log_stream(parts.shared.client, parts.settings),
         traces=parts.traces,
         discovery=parts.discovery,
         checks=parts.checks,
-        limits=parts.crawl_limits,
+        limits=CrawlLimits(parts.shared.crawls, parts.shared.crawl_counts),
     )
 
 
@@ -273,7 +274,7 @@ def _refresh_stage(parts: StageParts) -> RefreshStage:
         limiter=rules.limiter,
         robots=rules.robots,
         enqueuer=parts.enqueuer,
-        counters=parts.counters,
+        counters=parts.shared.counters,
         clock=parts.clock,
         settings=parts.settings,
     )
@@ -287,7 +288,7 @@ def _webhook_stage(parts: StageParts) -> WebhookStage:
         clock=parts.clock,
         settings=parts.settings,
         traces=parts.traces,
-        crawls=parts.crawl_limits.registry,
+        crawls=parts.shared.crawls,
     )
 
 
@@ -303,19 +304,19 @@ def _reextract_stage(parts: StageParts) -> ReextractStage:
 
 
 def _maintenance_stage(parts: StageParts) -> MaintenanceStage:
-    registry, counts = parts.crawl_limits.registry, parts.crawl_limits.counts
+    registry, counts = parts.shared.crawls, parts.shared.crawl_counts
     return MaintenanceStage(
         store=parts.store,
-        in_flight=parts.in_flight,
-        blocks=parts.blocks,
-        rewrite=FileRewrite(parts.client, prefix=parts.settings.redis.prefix),
-        spool=parts.spool,
+        in_flight=parts.shared.in_flight,
+        blocks=parts.shared.blocks,
+        rewrite=FileRewrite(parts.shared.client, prefix=parts.settings.redis.prefix),
+        spool=parts.shared.spool,
         waiting=parts.waiting,
         settings=parts.settings,
-        crawl_log=crawl_log_writer(parts.client, parts.settings),
+        crawl_log=crawl_log_writer(parts.shared.client, parts.settings),
         marks=parts.marks,
         crawls=CrawlUpkeep(registry, counts),
-        rounds=CrawlRounds(registry, counts, parts.crawl_seeds, parts.enqueuer),
+        rounds=CrawlRounds(registry, counts, parts.shared.crawl_seeds, parts.enqueuer),
         notices=CrawlNotices(registry, counts, parts.sender),
         discovery=parts.discovery,
     )

@@ -31,7 +31,7 @@ COMMANDS = {
     "new": LazyCommand(
         "aragog.cli.new",
         "new",
-        "Write settings with rules that are guessed from example pages.",
+        "Guess rules from example pages, and write them to aragog.toml.",
     ),
     "try": LazyCommand(
         "aragog.cli.try_url",
@@ -46,17 +46,17 @@ COMMANDS = {
     "crawl": LazyCommand(
         "aragog.cli.crawl",
         "crawl",
-        "Start, watch and stop crawls: named, with a scope and bounds.",
+        "Start, watch and stop crawls, which have a name, a scope and limits.",
     ),
     "cancel": LazyCommand(
         "aragog.cli.crawl",
         "cancel",
-        "Cancel URLs that wait, whoever enqueued them; stored pages stay.",
+        "Cancel waiting URLs, whoever enqueued them; stored pages stay.",
     ),
     "templates": LazyCommand(
         "aragog.cli.templates",
         "templates",
-        "Show which kinds of URLs of a host are followed; open or close one.",
+        "Show which URL templates of a host are followed; open or close one.",
     ),
     "watch": LazyCommand(
         "aragog.cli.freshness", "watch", "Keep each URL fresh for OWNER until `unwatch`."
@@ -64,10 +64,10 @@ COMMANDS = {
     "unwatch": LazyCommand(
         "aragog.cli.freshness",
         "unwatch",
-        "Stop watching each URL; a URL whose last watch ended is not refreshed.",
+        "Stop watching each URL; a URL without watches is no longer refreshed.",
     ),
     "changes": LazyCommand(
-        "aragog.cli.freshness", "changes", "List what changed on pages that were fetched again."
+        "aragog.cli.freshness", "changes", "List changes of pages that were fetched again."
     ),
     "webhooks": LazyCommand(
         "aragog.cli.freshness", "webhooks", "Add, list and remove webhooks, which receive changes."
@@ -86,7 +86,7 @@ COMMANDS = {
     "links": LazyCommand(
         "aragog.cli.show",
         "links",
-        "List the links from URL, or to it, or the pages with the same content.",
+        "List the links from URL or to it, or the pages with the same content.",
     ),
     "content": LazyCommand(
         "aragog.cli.show",
@@ -124,7 +124,7 @@ COMMANDS = {
     "identity": LazyCommand(
         "aragog.cli.identity",
         "identity",
-        "Make and rotate the keys that sign requests, and publish who you are.",
+        "Create and rotate the keys that sign requests, and write the files to publish.",
     ),
     "domain": LazyCommand(
         "aragog.cli.domain",
@@ -134,15 +134,15 @@ COMMANDS = {
     "limiter": LazyCommand(
         "aragog.cli.limiter",
         "limiter_command",
-        "Show and change the nodes of the rate limiter; each decides for a share of the domains.",
+        "Show and change the nodes of the rate limiter, which share the domains.",
     ),
     "store": LazyCommand(
-        "aragog.cli.store", "store", "Create tables, repair, import, export and take down."
+        "aragog.cli.store", "store", "Create and repair tables, import, export and take down pages."
     ),
     "repair-redis": LazyCommand(
         "aragog.cli.repair_redis",
         "repair_redis",
-        "Repair the files of the private Redis, in which jobs wait.",
+        "Repair the files of the private Redis, which has the waiting jobs.",
     ),
     "queue": LazyCommand(
         "aragog.cli.queue", "queue", "Inspect, pause and limit queues, and retry failed jobs."
@@ -156,9 +156,12 @@ COMMANDS = {
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(package_name="aragog-crawler")
-@click.option("-q", "--quiet", is_flag=True, help="Print results and problems only.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only results and problems.")
 @click.option(
-    "-v", "--verbose", is_flag=True, help="Log to standard error; errors have their traceback."
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Log to standard error, and print a traceback with each error.",
 )
 def main(*, quiet: bool, verbose: bool) -> None:
     """Fetch, canonicalize, store and serve URLs, politely."""

@@ -27,13 +27,13 @@ PURPOSE = click.option(
     "--for",
     "purpose",
     type=click.Choice(PURPOSES),
-    help="Only pages whose sites do not refuse this use of them.",
+    help="Only pages whose sites do not refuse this use.",
 )
 CHANGES_PURPOSE = click.option(
     "--for",
     "purpose",
     type=click.Choice(PURPOSES),
-    help="Fields only of pages whose sites do not refuse this use of them.",
+    help="Show fields only for pages whose sites do not refuse this use.",
 )
 COUNT = click.IntRange(min=1)
 NOT_NEGATIVE = click.IntRange(min=0)

@@ -19,7 +19,7 @@ extractor_option = click.option(
     "--extractor",
     multiple=True,
     metavar="FILE:FUNCTION",
-    help="Read fields with a function of a Python file, besides pipeline.extractors; repeatable.",
+    help="Also read fields with a function in a Python file; repeatable.",
 )
 
 

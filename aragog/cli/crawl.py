@@ -35,7 +35,7 @@ MOST_SHOWN = 10
 
 @click.group()
 def crawl() -> None:
-    """Start, watch and stop crawls: named, with a scope and bounds."""
+    """Start, watch and stop crawls, which have a name, a scope and limits."""
 
 
 def _control() -> CrawlControl:
@@ -52,7 +52,11 @@ def _control() -> CrawlControl:
     help="host:, domain:, prefix: or pattern: and a value; with - in front such URLs are left "
     "out. Repeatable. Default: links stay within the registered domain of their page.",
 )
-@click.option("--depth", type=click.IntRange(0, 100), help="Link hops to follow from each seed.")
+@click.option(
+    "--depth",
+    type=click.IntRange(0, 100),
+    help="How many links to follow from each seed, one after another.",
+)
 @click.option("--max-urls", type=COUNT, help="The most URLs of the crawl.")
 @click.option("--max-urls-per-host", type=COUNT, help="The most URLs of one host.")
 @click.option(
@@ -61,17 +65,17 @@ def _control() -> CrawlControl:
 @click.option("--until", type=Instant(), help="End the crawl then: 'in 2h', 2026-12-31T08:00Z.")
 @click.option("--priority", type=click.IntRange(0, 9), help="0 (most urgent) to 9; default: 5.")
 @click.option(
-    "--rate", type=FiniteRange(min=0.0001), help="The most requests a second to a domain."
+    "--rate", type=FiniteRange(min=0.0001), help="The most requests per second to a domain."
 )
 @click.option(
     "--weight",
     type=FiniteRange(min=LEAST_WEIGHT, max=MOST_WEIGHT),
-    help="Its share of a domain's slots beside other crawls; default: 1.",
+    help="Its share of a domain relative to other crawls; default: 1.",
 )
 @click.option(
     "--max-open-hosts",
     type=click.IntRange(min=0),
-    help="The most hosts of which URLs are fetched at once; 0: no bound.",
+    help="The most hosts to fetch from at a time; 0: no limit.",
 )
 @click.option(
     "--purpose",
@@ -80,29 +84,29 @@ def _control() -> CrawlControl:
     multiple=True,
     help="What the crawl is for; repeatable. Default: preferences.purposes.",
 )
+@click.option("--every", type=Duration(), help="Repeat at this interval: 12h, 1d; 0: never.")
 @click.option(
-    "--every", type=Duration(), help="Time between two rounds: 12h, 1d; 0: no more rounds."
+    "--notify", metavar="URL", help="Post a notice to this URL when the crawl is done or ends."
 )
-@click.option("--notify", metavar="URL", help="Post there when the crawl is done or ends.")
 @click.option("--notify-secret", type=Utf8Text(), help="Signs what is posted. Default: a new one.")
 @click.option(
     "--notify-error-rate",
     type=FiniteRange(min=0, max=1),
-    help="Post there too when this share of a day's URLs has failed.",
+    help="Also post a notice when this share of a day's URLs has failed.",
 )
 @click.option(
     "--follow-nofollow/--obey-nofollow",
     "nofollow",
     default=None,
-    help="Follow links that are marked nofollow, too. Default: obey.",
+    help="Whether to follow links that are marked nofollow. Default: obey.",
 )
-@click.option("--refresh", is_flag=True, help="Fetch seeds and links that are stored already, too.")
+@click.option("--refresh", is_flag=True, help="Also fetch seeds and links that are already stored.")
 def start(name: str, seeds: tuple[str, ...], *, refresh: bool, **options: Any) -> None:
     """
     Start the crawl NAME, or change and continue it; enqueue SEEDS: URLs, files, or `-`.
 
-    An option that is left out stays as it was. A crawl that was cancelled or has ended starts
-    again; what waited for it then stays cancelled.
+    Options that you leave out stay as they were. A crawl that was cancelled or has ended starts
+    again; the URLs that were waiting stay cancelled.
     """
     settings = command_settings()
     control = crawl_control(settings)
@@ -177,7 +181,7 @@ def _next(status: CrawlStatus) -> str:
 @crawl.command("list")
 @as_json
 def list_crawls(*, as_json: bool) -> None:
-    """List all crawls, and what became of their URLs."""
+    """List all crawls with counts of their URLs."""
     found = _control().all()
     if as_json:
         echo_json([plain_status(status) for status in found])
@@ -198,7 +202,7 @@ def list_crawls(*, as_json: bool) -> None:
 @click.argument("name")
 @as_json
 def show(name: str, *, as_json: bool) -> None:
-    """Show the crawl NAME: its options, its state, and what became of its URLs."""
+    """Show the options, the state and the counts of the crawl NAME."""
     status = _control().status(name)
     if as_json:
         echo_json(plain_status(status))
@@ -217,7 +221,7 @@ def show(name: str, *, as_json: bool) -> None:
 @crawl.command()
 @click.argument("name")
 def pause(name: str) -> None:
-    """Request nothing new for the crawl NAME; its URLs wait until `resume`."""
+    """Pause the crawl NAME: its URLs wait until `resume`."""
     note(_line(_control().pause(name)))
 
 
@@ -230,10 +234,10 @@ def resume(name: str) -> None:
 
 @crawl.command("cancel")
 @click.argument("name")
-@click.option("--dry-run", is_flag=True, help="Only say how many URLs wait for it.")
+@click.option("--dry-run", is_flag=True, help="Only print how many of its URLs are waiting.")
 @click.option("--reason", default="", help="The reason, kept with the crawl.")
 def cancel_crawl(name: str, *, dry_run: bool, reason: str) -> None:
-    """End the crawl NAME: what waits for it is not fetched; stored pages stay."""
+    """End the crawl NAME; its waiting URLs are not fetched, but stored pages stay."""
     control = _control()
     if dry_run:
         echo(f"{control.status(name).counts.waiting:,} URLs wait for {name}")
@@ -255,7 +259,7 @@ def cancel_crawl(name: str, *, dry_run: bool, reason: str) -> None:
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write it to this FILE."
 )
 def report(name: str, kind: str | None, output: Path | None) -> None:
-    """Report what the crawl NAME came to: outcomes by domain and over time."""
+    """Report the outcomes of the crawl NAME, by domain and over time."""
     found = _control().report(name)
     suffixes = {".json": "json", ".html": "html", ".htm": "html"}
     kind = kind or (suffixes.get(output.suffix, "markdown") if output else "markdown")
@@ -281,7 +285,7 @@ def _json_text(found: Any) -> str:
 @click.argument("url")
 @click.option("--from", "page_url", metavar="URL", help="The page that links to it.")
 def try_url(name: str, url: str, page_url: str | None) -> None:
-    """Say whether URL belongs to the crawl NAME, and which rule decides."""
+    """Show whether URL is in the scope of the crawl NAME, and which rule decides."""
     accepted, rule = _control().decide(name, url, page_url)
     echo(f"{'in' if accepted else 'out of'} scope: {rule}")
     if not accepted:
@@ -292,7 +296,7 @@ def try_url(name: str, url: str, page_url: str | None) -> None:
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def delete(name: str, *, yes: bool) -> None:
-    """Delete the crawl NAME and its pages that nobody else has."""
+    """Delete the crawl NAME, and its pages that nothing else needs."""
     control = _control()
     stored = control.status(name).counts.stored
     if not yes:
@@ -308,9 +312,13 @@ def delete(name: str, *, yes: bool) -> None:
 @click.command()
 @click.argument("url", nargs=-1)
 @click.option("--host", multiple=True, help="All URLs of a host; repeatable.")
-@click.option("--domain", multiple=True, help="All URLs of a domain and the hosts below it.")
-@click.option("--pattern", multiple=True, help="Whole URLs, `*` for any characters; repeatable.")
-@click.option("--dry-run", is_flag=True, help="Count what waits of them; cancel nothing.")
+@click.option("--domain", multiple=True, help="All URLs of a domain and its subdomains.")
+@click.option(
+    "--pattern",
+    multiple=True,
+    help="A pattern for whole URLs, in which `*` matches any characters; repeatable.",
+)
+@click.option("--dry-run", is_flag=True, help="Count the waiting URLs, but cancel nothing.")
 def cancel(
     url: tuple[str, ...],
     host: tuple[str, ...],
@@ -320,9 +328,9 @@ def cancel(
     dry_run: bool,
 ) -> None:
     """
-    Cancel URLs that wait, whoever enqueued them; stored pages stay.
+    Cancel waiting URLs, whoever enqueued them; stored pages stay.
 
-    It holds in every process within about a second. What is enqueued later is fetched.
+    This takes effect in every process within about a second. URLs enqueued later are fetched.
     """
     kinds = {"url": url, "host": host, "domain": domain, "pattern": pattern}
     given = {kind: values for kind, values in kinds.items() if values}

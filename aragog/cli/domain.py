@@ -89,8 +89,9 @@ def rate(name: str, qps: float | None, reason: str) -> None:
 @REASON
 def quiet(name: str, hours: str | None, reason: str) -> None:
     """
-    Send NAME nothing at HOURS of each day, such as "08:00-18:00 Europe/Berlin"; without HOURS,
-    remove its quiet hours.
+    Send NAME no requests at these HOURS of each day, such as "08:00-18:00 Europe/Berlin".
+
+    Without HOURS, remove its quiet hours.
     """
     who = _who()
     with _components() as opened:
@@ -130,7 +131,7 @@ def _changed(key: str, what: str) -> None:
 )
 @as_json
 def history(name: str | None, limit: int, *, as_json: bool) -> None:
-    """List changes and who made them, of all domains or of NAME, latest first."""
+    """List changes to all domains or to NAME, and who made them, latest first."""
     with _components() as opened:
         changes = live_overrides(opened).history(limit, name)
     if as_json:

@@ -49,7 +49,7 @@ _ASYNCHRONOUS = "once a worker has read the message"
     "--owner", type=Owner(), required=True, help="The team or program that wants the URLs fresh."
 )
 def watch(url: tuple[str, ...], owner: str) -> None:
-    """Keep each URL fresh for OWNER until `unwatch`. Fetches nothing itself."""
+    """Keep each URL fresh for OWNER until `unwatch`. This fetches nothing immediately."""
     with Aragog() as client:
         client.watch(url, owner)
     note(f"{len(url)} watched for {owner}, {_ASYNCHRONOUS}")
@@ -59,7 +59,7 @@ def watch(url: tuple[str, ...], owner: str) -> None:
 @click.argument("url", nargs=-1, required=True)
 @click.option("--owner", type=Owner(), required=True, help="The owner whose watch ends.")
 def unwatch(url: tuple[str, ...], owner: str) -> None:
-    """Stop watching each URL; a URL whose last watch ended is not refreshed."""
+    """Stop watching each URL; a URL without watches is no longer refreshed."""
     with Aragog() as client:
         client.unwatch(url, owner)
     note(f"{len(url)} no longer watched for {owner}, {_ASYNCHRONOUS}")
@@ -67,13 +67,15 @@ def unwatch(url: tuple[str, ...], owner: str) -> None:
 
 @click.command()
 @click.option("--follow", is_flag=True, help="Wait for further changes, until interrupted.")
-@click.option("--owner", type=Owner(), help="Only changes of pages that this owner watches.")
+@click.option("--owner", type=Owner(), help="Only changes to pages that this owner watches.")
 @click.option("--host", type=Host(), help="Only pages of this host.")
 @CHANGES_PURPOSE
-@click.option("--items", metavar="KIND", help="Only changes of items of this kind.")
-@click.option("--key", help="Only changes of the item of that kind with this key.")
-@click.option("--cursor", help="Start after this change; `now`: only later ones.")
-@click.option("--to", metavar="ADDRESS", help="Send them there instead: kafka://HOST:PORT/TOPIC.")
+@click.option("--items", metavar="KIND", help="Only changes to items of this kind.")
+@click.option("--key", help="Only changes to the item with this key.")
+@click.option("--cursor", help="Start after this change; `now`: only future changes.")
+@click.option(
+    "--to", metavar="ADDRESS", help="Send the changes to kafka://HOST:PORT/TOPIC instead."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 def changes(
     owner: str | None,
@@ -87,7 +89,7 @@ def changes(
     follow: bool,
     as_json: bool,
 ) -> None:
-    """List what changed on pages that were fetched again."""
+    """List changes of pages that were fetched again."""
     selection = {"owner": owner, "host": host, "purpose": purpose, "items": items, "key": key}
     with store() as opened:
         if to is not None:
@@ -184,13 +186,13 @@ def webhooks() -> None:
 
 @webhooks.command("add")
 @click.argument("url", type=WebAddress())
-@click.option("--owner", type=Owner(), help="Only changes of pages that this owner watches.")
-@click.option("--host", type=Host(), help="Only changes of this host.")
+@click.option("--owner", type=Owner(), help="Only changes to pages that this owner watches.")
+@click.option("--host", type=Host(), help="Only changes on this host.")
 @CHANGES_PURPOSE
 @click.option(
     "--secret",
     type=Utf8Text(),
-    help="Secret of the signatures; default: a new one, which is printed.",
+    help="Secret for the signatures; default: a new one, which is printed.",
 )
 def add_webhook(
     url: str, owner: str | None, host: str | None, purpose: str | None, secret: str | None

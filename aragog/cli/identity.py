@@ -49,14 +49,14 @@ class Overlap(click.ParamType):  # type: ignore[type-arg] # generic since click 
 
 @click.group()
 def identity() -> None:
-    """Make and rotate the keys that sign requests, and publish who you are."""
+    """Create and rotate the keys that sign requests, and write the files to publish."""
 
 
 @identity.command("new")
 @FILE
 def new(file: Path | None) -> None:
     """
-    Make the key file FILE (default: identity.key) with one new key; only its owner may read it.
+    Create the key file FILE (default: identity.key) with one new key; only its owner may read it.
 
     An existing file is never replaced.
     """
@@ -76,16 +76,17 @@ def new(file: Path | None) -> None:
     type=Overlap(),
     default=DEFAULT_OVERLAP,
     show_default=True,
-    help="How long the new key is published before it signs, and the old one after it did.",
+    help="How long the new key is published before it signs, and the old one afterward.",
 )
 @click.option("--now", is_flag=True, help="Sign with the new key at once, and drop all others.")
 def rotate(file: Path | None, overlap: int, *, now: bool) -> None:
     """
     Add a key to FILE (default: identity.key), which takes over after the overlap.
 
-    Publish the new key within that time; verifiers keep copies of the directory for as long as its
-    Cache-Control says. --now is for a key that others know: sites refuse requests until they have
-    read the new directory. Running workers notice the new file within 30 s.
+    Publish the new key within that time; verifiers keep copies of the directory for as long as
+    its Cache-Control allows. Use --now if somebody else knows the old key: sites refuse
+    requests until they have read the new directory. Running workers notice the new file within
+    30 s.
     """
     path = _path(file, command_settings().identity)
     now_s = int(time.time())
@@ -120,7 +121,7 @@ def show(file: Path | None, *, as_json: bool) -> None:
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 def files(folder: Path) -> None:
     """
-    Write into FOLDER what the host of identity.agent publishes: keys, a page, an address list.
+    Write the files for the host of identity.agent to FOLDER: keys, a page, an address list.
 
     nginx.conf has the headers that each file needs, among them the signature of the key directory,
     which expires after 30 days. Run this again after a rotation, and every few weeks.

@@ -35,7 +35,7 @@ NODE = click.argument("node")
 
 @click.group("limiter")
 def limiter_command() -> None:
-    """Show and change the nodes of the rate limiter; each decides for a share of the domains."""
+    """Show and change the nodes of the rate limiter, which share the domains."""
 
 
 @contextmanager
@@ -50,7 +50,7 @@ def _ring() -> Iterator[LimiterRing]:
 @limiter_command.command("list")
 @as_json
 def list_nodes(*, as_json: bool) -> None:
-    """List the nodes, their share of the domains, and whether domains move."""
+    """List the nodes, their share of the domains, and whether domains are moving."""
     with _ring() as ring:
         report = ring.report()
     if as_json:
@@ -92,7 +92,7 @@ def show(domain: str, *, as_json: bool) -> None:
 @limiter_command.command()
 @click.argument("node", type=RedisUrl())
 def add(node: str) -> None:
-    """Have NODE, a Redis URL, decide for its share of the domains, which move to it."""
+    """Add NODE, a Redis URL; its share of the domains moves to it."""
     with _ring() as ring:
         ring.add(node)
     note(f"{node}: decides for its share of the domains")
@@ -112,7 +112,7 @@ def drain(node: str) -> None:
 @click.option(
     "--lost",
     is_flag=True,
-    help="Give up a node that does not answer: its pauses and backoffs are lost.",
+    help="Give up a node that does not respond: its pauses and backoffs are lost.",
 )
 def remove(node: str, *, lost: bool) -> None:
     """Drain NODE and remove it from the list."""
@@ -123,7 +123,7 @@ def remove(node: str, *, lost: bool) -> None:
 
 @limiter_command.command()
 def finish() -> None:
-    """Go on with a change that was interrupted."""
+    """Continue a change that was interrupted."""
     with _ring() as ring:
         ring.finish()
         echo(_summary(ring.report()))

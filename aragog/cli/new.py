@@ -57,11 +57,11 @@ MOST_EMBEDDED = 12
 )
 def new(urls: tuple[str, ...], agent: str | None, into: Path) -> None:
     """
-    Write settings with rules that are guessed from example pages.
+    Guess rules from example pages, and write them to aragog.toml.
 
-    Give about three URLs of one site: pages of one kind, such as three products, or lists. Correct
-    the guesses: `aragog try URL` shows what each rule finds. The exit status is 5 if a page cannot
-    be fetched, or if nothing is found on the pages.
+    Pass about three URLs of one site: pages of one kind, such as three products, or lists. Then
+    correct the guesses: `aragog try URL` shows what each rule finds. The exit status is 5 if a
+    page cannot be fetched, or if nothing is found on the pages.
     """
     if len(urls) > MOST_EXAMPLES:
         raise click.UsageError(f"at most {MOST_EXAMPLES} examples, got {len(urls)}")

@@ -42,7 +42,7 @@ BATCH = 25
     "--tasks", is_flag=True, help="Send the pages to the workers instead of reading them here."
 )
 @click.option(
-    "--afresh", is_flag=True, help="Start at the beginning, not where the last run stopped."
+    "--afresh", is_flag=True, help="Start at the beginning instead of where the last run stopped."
 )
 @click.option(
     "--all", "everything", is_flag=True, help="Also read pages that this version has already read."
@@ -51,9 +51,9 @@ def reextract(host: str | None, *, tasks: bool, afresh: bool, everything: bool) 
     """
     Extract the fields of stored pages again; nothing is fetched.
 
-    An interrupted run continues. Pages that this version of aragog has read, with the present
-    rules of `extract`, `pipeline.extractors` and `pipeline.store_text`, are skipped; use --all
-    after a new version of an installed extractor.
+    An interrupted run continues. Pages that this version of aragog has read with the current
+    rules of `extract`, `pipeline.extractors` and `pipeline.store_text` are skipped; use --all
+    after you install a new version of an extractor.
     """
     counts: Counter[str] = Counter()
     settings = command_settings()

@@ -23,11 +23,12 @@ _QUESTION = (
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def repair_redis(*, set_aside: bool, yes: bool) -> None:
     """
-    Repair the files of the private Redis, in which jobs wait.
+    Repair the files of the private Redis, which has the waiting jobs.
 
-    The system must be down. Names files that the manifest lost, and cuts a damaged file where its
-    damage begins, because what follows cannot be read. A copy of what it changes is kept.
-    `--set-aside` is for files that Redis still cannot read, such as a damaged snapshot.
+    Stop the system first. This command adds files that are missing from the manifest, and cuts
+    a damaged file where its damage begins, because the rest cannot be read. It keeps a copy of
+    what it changes. Use `--set-aside` for files that Redis still cannot read, such as a damaged
+    snapshot.
     """
     settings = load_settings()
     files = AppendOnlyFiles(_folder_of(settings))

@@ -71,9 +71,9 @@ def test(url: str, file: BinaryIO | None, agent: str | None, *, as_json: bool) -
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
 def refresh(urls: tuple[str, ...]) -> None:
     """
-    Fetch robots.txt of each URL's origin now, although the cached rules are fresh.
+    Fetch robots.txt of each URL's origin now, even if the cached rules are fresh.
 
-    A worker does it, at the domain's rate; the old rules stay in use until then.
+    A worker fetches it at the domain's rate; the old rules stay in use until then.
     """
     try:
         origins = tuple(dict.fromkeys(origin(normalize(url)) for url in urls))

@@ -4,63 +4,32 @@ from __future__ import annotations
 
 import math
 import os
-import shutil
-import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from itertools import repeat
-from pathlib import Path
-from typing import Any, NamedTuple
 
 import click
 from rich.console import Console
 from rich.progress import Progress
 
-from aragog.bootstrap.redis_services import lines_of
-from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import FieldNames, enqueue_options
 from aragog.cli.chosen_extractors import extractor_option, use_extractors
 from aragog.cli.data_folder import command_settings
-from aragog.cli.enqueue import LineReader, Where, result_line, summary, with_contact
-from aragog.cli.exit_status import BAD_LINES, DONE, SIGNALED, UNUSABLE, WAITING
-from aragog.cli.run_changes import RunChanges
+from aragog.cli.enqueue import LineReader, Where
+from aragog.cli.exit_status import SIGNALED
+from aragog.cli.run_crawl import Crawl, RunResult, program
 from aragog.cli.run_options import RunOptions, changes_of, crawl_name, output_of
-from aragog.cli.run_progress import waiting_for, watch
-from aragog.cli.run_report import (
-    LOOKED_AT,
-    best_of,
-    card,
-    completeness,
-    files_text,
-    print_outcomes,
-    print_problems,
-)
-from aragog.cli.run_tracker import Ending, RunTracker, Wish
-from aragog.cli.terminal import SafeConsole, note, warn
-from aragog.cli.up import Stopped, addresses, opened_log, report_deaths, running, with_demo_web
-from aragog.client import Aragog
-from aragog.crawl.pipeline.crawl_records import CrawlRecord, check_name
-from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
-from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT
-from aragog.crawl.pipeline.shared_state import SharedState
+from aragog.cli.terminal import SafeConsole, warn
+from aragog.cli.up import Stopped, opened_log, report_deaths, running, with_demo_web
+from aragog.crawl.pipeline.crawl_records import check_name
 from aragog.crawl.pipeline.url_filter import UrlFilter
-from aragog.crawl.pipeline.waiting_urls import SLOT
-from aragog.crawl.stages.enqueue import CHUNK
-from aragog.errors import ConfigError, SlowDown
-from aragog.settings import Settings, load_settings
+from aragog.errors import ConfigError
+from aragog.settings import load_settings
 from aragog.settings.in_use import running_pid
 from aragog.standalone import demo, system
 from aragog.standalone.demo_sites import seeds
 from aragog.transfer.rows import ENDINGS
-from aragog.urlstore.store import UrlStore
-from pinlater.admin import Admin
-from pinlater.brokers import kind_of
 
-MOST_INVALID_SHOWN = 10
 FRONT_AFTER_S = 10.0
 """A run that stops at its end serves Flower and the API from then on: their start takes a second of
 CPU, which the first pages would wait for, and a short run ends before anybody looks."""
@@ -97,10 +66,8 @@ CPU, which the first pages would wait for, and a short run ends before anybody l
     "--changes",
     help="With --refresh: write each page that is new, changed or gone to this file (JSON Lines).",
 )
-@click.option("--crawl", help="The crawl's name (default: made of the other arguments).")
-@click.option(
-    "--keep/--stop", default=None, help="Keep running afterward (default: on a terminal)."
-)
+@click.option("--crawl", help="The crawl's name (default: derived from the other arguments).")
+@click.option("--keep/--stop", default=None, help="Keep running afterward (default on a terminal).")
 def run(
     file: str | None,
     priority: int,
@@ -121,12 +88,12 @@ def run(
     """
     Start the system, fetch the URLs of FILE (one per line), show progress and a summary.
 
-    Without a FILE it crawls a small demo web that aragog serves on this machine, which needs no
-    network. It uses the running system if there is one, and waits for its own URLs only. The exit
-    status is 0 if every URL has an outcome, 2 if there was none, 3 if some still wait, and 4 if
-    lines were no URLs. If it is stopped early, waiting URLs stay, and it is 130 (ctrl-C) or 143.
-
-    A run is a crawl (`aragog crawl`); repeating it goes on with that.
+    Without FILE, it crawls a small demo web that aragog serves on this machine, which needs no
+    network. If the system is running, the command uses it. It waits only for its own URLs. The
+    exit status is 0 if every URL has an outcome, 2 if there were no URLs, 3 if some are still
+    waiting, and 4 if some lines were not URLs. If it is stopped early, it is 130 (ctrl-C) or
+    143, and waiting URLs stay. A run is a crawl (`aragog crawl`); repeat the command to
+    continue it.
     """
     UrlFilter(include, exclude)  # refuses a pattern before anything starts
     use_extractors(extractor)
@@ -215,224 +182,7 @@ def _on_the_system(crawl: Crawl, *, keep: bool) -> RunResult:
                 console.print("still running; ctrl-C stops it")
                 while tick():
                     time.sleep(0.5)
-            console.print(f"stopping; `{_program()} up` starts it again", highlight=False)
+            console.print(f"stopping; `{program()} up` starts it again", highlight=False)
     if stopped and not result.finished:
         raise SystemExit(SIGNALED + stopped.by)
     return result
-
-
-class RunResult(NamedTuple):
-    """What became of the URLs of a run."""
-
-    finished: bool
-    """False when it was stopped before all URLs were done."""
-    lines: Mapping[EnqueueStatus, int]
-    """What became of the lines of the list."""
-
-    @property
-    def status(self) -> int:
-        """The exit status: of what was to be done, not of what sites answered."""
-        if not sum(self.lines.values()):
-            return UNUSABLE
-        if not self.finished:
-            return WAITING
-        return BAD_LINES if self.lines.get(EnqueueStatus.INVALID) else DONE
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Crawl:
-    """One run on a running system: enqueue the URLs, wait for them, and report."""
-
-    settings: Settings
-    urls: Iterable[str]
-    places: Iterable[Where]
-    """Where each URL came from, for reports about those that are not URLs."""
-    options: RunOptions
-    console: Console
-
-    def run(self, tick: Callable[[], bool]) -> RunResult:
-        """
-        Crawl until all URLs are done, or until `tick`, which is called often, returns False.
-
-        Raises:
-            ConfigError: the settings do not permit to fetch one of the URLs.
-        """
-        with closing(url_store(self.settings)) as store:
-            output, refresh = self.options.output, self.options.refresh
-            on_stored = partial(output.add, store=store) if output else None
-            record = self._start()
-            tracker = RunTracker(
-                self.settings, store, on_stored, refresh=refresh, crawl=record.number
-            )
-            with closing(tracker), Aragog(self.settings) as client:
-                changes = RunChanges(self.settings, store, record)
-                first, lines, enqueued_all = self._enqueue(client, tracker, tick)
-                ask = partial(self._ask, client, tracker)
-                causes = self._causes(tracker)
-                going = partial(
-                    watch, tracker, ask, self.console, self._with_texts(store, tick), causes
-                )
-                snapshot = going()
-                if enqueued_all and self._ask_for_unlinked(changes, client, tracker, tick):
-                    snapshot = going(before_s=snapshot.elapsed_s)
-            if not self.console.is_interactive:
-                self.console.print(snapshot.line(), highlight=False, soft_wrap=True)
-            said = output.write(store) if output else ""
-            if said:
-                self.console.print(said, highlight=False, soft_wrap=True)
-            self._report(store, tracker, first)
-            finished = enqueued_all and tracker.is_done
-            if finished and self.options.says_changes:
-                changes.tell(self.options.changes)
-            if finished:
-                changes.finish()
-            if last := completeness(output, tracker) if output else files_text(tracker):
-                note(last, err=True)
-        return RunResult(finished, lines)
-
-    def _ask_for_unlinked(
-        self, changes: RunChanges, client: Aragog, tracker: RunTracker, tick: Callable[[], bool]
-    ) -> int:
-        """Ask for what is stored and the run has not reached; returns how many URLs that are."""
-        if not tracker.is_done or not self.options.says_changes:
-            return 0
-        wait = partial(_wait_for_room, tick, self.console)
-        return changes.ask_for_unlinked(client, tracker, wait, priority=self.options.priority)
-
-    def _with_texts(self, store: UrlStore, tick: Callable[[], bool]) -> Callable[[], bool]:
-        """A `tick` that also goes on with the texts of pages that are stored."""
-        output = self.options.output
-
-        def both() -> bool:
-            if output:
-                output.go_on(store)
-            return tick()
-
-        return both
-
-    def _start(self) -> CrawlRecord:
-        """Start the crawl that this run is, or go on with it."""
-        registry, name = SharedState.of(self.settings).crawls, self.options.crawl
-        options = {"depth": self.options.depth, "priority": self.options.priority}
-        if name in registry.read().records:  # what is not said stays as it was
-            usual = {"depth": 0, "priority": PRIORITY_DEFAULT}
-            options = {n: value for n, value in options.items() if value != usual[n]}
-        return registry.start(name, options)
-
-    def _enqueue(
-        self, client: Aragog, tracker: RunTracker, tick: Callable[[], bool]
-    ) -> tuple[list[str], Mapping[EnqueueStatus, int], bool]:
-        """The first URLs, normalized; what became of the lines; whether all were enqueued."""
-        by_status: Counter[EnqueueStatus] = Counter()
-        first: list[str] = []
-        is_complete = False
-        results = zip(self._results(client, tracker, tick), self.places, strict=False)
-        for number, (result, where) in enumerate(results, 1):
-            by_status[result.status] += 1
-            self._take(result, where, tracker, shown=by_status[result.status])
-            if result.url and len(first) < LOOKED_AT:
-                first.append(result.url)
-            if number % CHUNK == 0 and not tick():
-                text = f"stopped after {number} URLs of the list; the rest is not enqueued"
-                warn(self.console, text)
-                break
-        else:
-            is_complete = True
-        self.console.print(summary(by_status), highlight=False)
-        return first, by_status, is_complete
-
-    def _results(
-        self, client: Aragog, tracker: RunTracker, tick: Callable[[], bool]
-    ) -> Iterable[EnqueueResult]:
-        """The results of the URLs, each as soon as it is known."""
-        return client.enqueue_all(
-            with_contact(self.urls, self.settings),
-            **self._options(tracker),
-            on_wait=partial(_wait_for_room, tick, self.console),
-        )
-
-    def _ask(
-        self, client: Aragog, tracker: RunTracker, urls: Sequence[str], wish: Wish
-    ) -> Iterable[EnqueueResult]:
-        """Enqueue URLs once more that were in flight for somebody else."""
-        return client.enqueue_all(urls, **self._options(tracker) | wish._asdict())
-
-    def _options(self, tracker: RunTracker) -> dict[str, Any]:
-        options = self.options
-        return {
-            "priority": options.priority,
-            "depth": options.depth,
-            "refresh": options.refresh,
-            "include": options.include,
-            "exclude": options.exclude,
-            "request_id": tracker.request_id,
-            "crawl": self.options.crawl,
-        }
-
-    def _take(
-        self, result: EnqueueResult, where: Where, tracker: RunTracker, *, shown: int
-    ) -> None:
-        """Track a URL that is on its way; report one that was not accepted."""
-        if result.url and result.reason is None:
-            was_in_flight = result.status is EnqueueStatus.WAITING
-            tracker.add(result.url, depth=self.options.depth, was_in_flight=was_in_flight)
-            return
-        tracker.refuse()
-        if shown <= MOST_INVALID_SHOWN:
-            warn(self.console, result_line(result, where))
-
-    def _causes(self, tracker: RunTracker) -> Callable[[], Counter[str]]:
-        """A function that counts what URLs wait for; without pinlater it counts nothing."""
-        broker = self.settings.resolved().broker
-        if kind_of(broker.url) != "pinlater":
-            return Counter
-        admin, lines = Admin.connect(broker.url, broker.shards), lines_of(self.settings)
-
-        def causes() -> Counter[str]:
-            found = waiting_for(admin, lines, tracker.request_id)
-            others = found.total() - found[SLOT]
-            found[SLOT] = max(0, min(found[SLOT], tracker.in_flight - others))
-            return found
-
-        return causes
-
-    def _report(self, store: UrlStore, tracker: RunTracker, first: Sequence[str]) -> None:
-        """The problems, an example of what is stored, and where to read."""
-        console, program = self.console, _program()
-        count = tracker.endings[Ending.REFUSED] + tracker.endings[Ending.FAILED]
-        print_problems(list(tracker.problems.values()), count, self.settings, console)
-        print_outcomes(tracker.outcomes, console)
-        if not tracker.is_done:
-            held = f" and {tracker.held} links are held" if tracker.held else ""
-            waiting = f"{tracker.in_flight} URLs still wait{held}"
-            warn(console, f"{waiting}; `{program} up` continues with them")
-        example_url = _show_best(store, first, console) or next(iter(first), "URL")
-        console.print(addresses(self.settings), markup=False, highlight=False, soft_wrap=True)
-        look = f"look:    {program} show '{example_url}'"
-        console.print(look, highlight=False, markup=False, soft_wrap=True)
-
-
-def _show_best(store: UrlStore, urls: Sequence[str], console: Console) -> str | None:
-    """Show one of the pages as a card, on a terminal. Returns its URL; None if none is shown."""
-    if not console.is_terminal or console.quiet:
-        return None
-    record = best_of(store, urls)
-    if record is None:
-        return None
-    console.print(card(store, record))
-    return record.canonical_url
-
-
-def _wait_for_room(tick: Callable[[], bool], console: Console, refusal: SlowDown) -> None:
-    """Wait before the next attempt. Raises the refusal once the run is stopped."""
-    if not tick():
-        raise refusal
-    warn(console, f"waiting: {refusal}")
-
-
-def _program() -> str:
-    """The command of this program: its name if the shell finds it, else its relative path."""
-    if shutil.which("aragog"):
-        return "aragog"
-    script = Path(sys.argv[0])
-    return os.path.relpath(script) if script.name == "aragog" else "python -m aragog.cli"

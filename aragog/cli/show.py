@@ -83,7 +83,10 @@ def _check_wait(wait_s: float) -> None:
 @click.option("--fields", type=FieldNames(), help="Field names, separated by commas; default: all.")
 @PURPOSE
 @click.option(
-    "--max-age", "max_age_s", type=Duration(), help="Fetch the page first if it is older, as in 6h."
+    "--max-age",
+    "max_age_s",
+    type=Duration(),
+    help="Fetch the page first if it is older than this, such as 6h.",
 )
 @click.option("--wait", "wait_s", type=Duration(), help="How long to wait for a fetch.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
@@ -99,8 +102,8 @@ def show(
     """
     Show the fields and facts of URL.
 
-    With --fields only these are printed; --json has the facts in any case. With --max-age or --wait
-    the workers of a running system fetch a page that is unknown or too old.
+    With --fields, only these are printed; --json always includes the facts. With --max-age or
+    --wait, the workers of a running system fetch a page that is unknown or too old.
     """
     if wait_s is not None:
         _check_wait(wait_s)
@@ -175,19 +178,19 @@ def _shown(name: str, value: Any) -> str:
     "--in/--out", "inwards", default=False, help="Links to the page, or from it (default)."
 )
 @click.option(
-    "--same-content", is_flag=True, help="Pages of the same host with the same body instead."
+    "--same-content", is_flag=True, help="List pages of the same host with the same body instead."
 )
 @click.option(
     "--within",
     type=click.IntRange(0, MOST_DISTANCE),
-    help="With --same-content: also pages whose fingerprints differ in at most this many bits.",
+    help="With --same-content: also pages whose fingerprints differ by up to this number of bits.",
 )
 @click.option("--limit", type=COUNT, default=100, show_default=True, help="Maximum number.")
 @click.option(
     "--for",
     "purpose",
     type=click.Choice(PURPOSES),
-    help="Only links on pages whose sites do not refuse this use of them.",
+    help="Only links on pages whose sites do not refuse this use.",
 )
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 def links(
@@ -200,7 +203,7 @@ def links(
     same_content: bool,
     as_json: bool,
 ) -> None:
-    """List the links from URL, or to it, or the pages with the same content."""
+    """List the links from URL or to it, or the pages with the same content."""
     if within is not None and not same_content:
         raise click.UsageError("--within is an option of --same-content")
     if same_content and inwards:
@@ -243,13 +246,13 @@ def _listed(item: PageLink | SamePage) -> str:
     type=click.Choice(FORMS),
     default=ORIGINAL,
     show_default=True,
-    help="The page's main text instead, as plain text or Markdown.",
+    help="Print the page's main text instead, as plain text or Markdown.",
 )
 @click.option(
     "--at",
     "at",
     type=click.DateTime(("%Y-%m-%d", "%Y-%m-%dT%H:%M:%S")),
-    help="As it was at that time (UTC), if that version is kept.",
+    help="Print the version from this time (UTC), if it is kept.",
 )
 @PURPOSE
 def content(url: str, form: str, at: datetime | None, purpose: str | None) -> None:

@@ -18,7 +18,7 @@ from aragog.crawl.traps.trap_store import TrapStore
 
 @click.group()
 def templates() -> None:
-    """Show which kinds of URLs of a host are followed; open or close one."""
+    """Show which URL templates of a host are followed; open or close one."""
 
 
 def _store() -> TrapStore:
@@ -29,7 +29,7 @@ def _store() -> TrapStore:
 @click.argument("host", type=Host())
 @as_json
 def list_templates(host: str, *, as_json: bool) -> None:
-    """List the templates of HOST, those that are closed first."""
+    """List the URL templates of HOST, closed ones first."""
     found = host_templates(_store(), host)
     if as_json:
         echo_json(asdict(found))
@@ -47,7 +47,7 @@ def list_templates(host: str, *, as_json: bool) -> None:
 @click.argument("host", type=Host())
 @click.argument("template")
 def open_template(host: str, template: str) -> None:
-    """Follow all links of HOST with this TEMPLATE, whatever they bring."""
+    """Follow all links of HOST with this TEMPLATE."""
     _store().decide(host, template, TemplateDecision.OPEN)
     note(f"open: {template} of {host}")
 
@@ -57,9 +57,9 @@ def open_template(host: str, template: str) -> None:
 @click.argument("template")
 def close_template(host: str, template: str) -> None:
     """
-    Follow no further link of HOST with this TEMPLATE.
+    Stop following links of HOST with this TEMPLATE.
 
-    URLs that wait already are fetched; `aragog cancel --pattern` cancels them.
+    URLs that are already waiting are fetched; use `aragog cancel --pattern` to cancel them.
     """
     _store().decide(host, template, TemplateDecision.CLOSED)
     note(f"closed: {template} of {host}")
@@ -69,7 +69,7 @@ def close_template(host: str, template: str) -> None:
 @click.argument("host", type=Host())
 @click.argument("template", required=False)
 def learn_template(host: str, template: str | None) -> None:
-    """Take back a decision about TEMPLATE; without one, learn all of HOST again from the start."""
+    """Remove a decision about TEMPLATE; without TEMPLATE, forget everything learned about HOST."""
     if template is None:
         _store().forget(host)
         note(f"learned again: all templates of {host}")

@@ -53,12 +53,12 @@ MOST_ITEMS = 5
 @click.option(
     "--prompt/--no-prompt",
     default=None,
-    help="Open a prompt with the page (default: on a terminal).",
+    help="Open a prompt with the page (default on a terminal).",
 )
 @click.option(
     "--html",
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
-    help="Write the page to this file, with what each rule finds in color.",
+    help="Write the page to this file, and show what each rule finds in color.",
 )
 @as_json
 def try_url(
@@ -72,10 +72,10 @@ def try_url(
     """
     Fetch URL once and show its fields, items, links and timing; nothing is stored.
 
-    Of each rule it shows how much it finds on the page.
+    It shows how many matches each rule has.
 
-    The exit status is 5 if there is no page. The prompt is Python's, with `page`, `css`, `css_all`
-    and `xpath`, to try the rules of `extract` in the settings.
+    The exit status is 5 if there is no page. The prompt is Python's, with `page`, `css`,
+    `css_all` and `xpath`, so that you can try rules.
     """
     use_extractors(extractor)
     settings = command_settings()

@@ -1,12 +1,14 @@
 """
-Processes that write, rewrite and take down packs are killed at every step, on real places.
+Processes that write, rewrite and take down packs are killed at their steps, on real places.
 
-Each test kills a process at one step after the other, until it comes to its end. After each kill
-another process does the rest, and nothing is lost, doubled or left over.
+Each test kills a process at one step after the other, until it comes to its end: at a third of its
+steps, or with `--every-step` at all (`tests.support.killed_process`). After each kill another
+process does the rest, and nothing is lost, doubled or left over.
 """
 
 import dataclasses
 import itertools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,7 +23,7 @@ from aragog.urlstore.content_port import ContentStore
 from aragog.urlstore.pack_files import PackFiles
 from aragog.urlstore.packs.pointers import index_name
 from tests.support.hooked_tables import HookedTables
-from tests.support.killed_process import Steps, killed_at
+from tests.support.killed_process import Steps, killed_at, steps_of
 from tests.support.pack_stand import HOUR_MS, PackStand, fetched, pack_stand
 from tests.support.stores import NOW_MS, node_id
 from zengraph.tables.sqlite import SqliteTables
@@ -124,9 +126,18 @@ S3, VERSIONS = (
 )
 
 
+@dataclass
+class Places:
+    """Makes places."""
+
+    make: Callable[[], Place]
+    steps: Iterator[int]
+    """The steps at which processes are killed, each on a place of its own."""
+
+
 @pytest.fixture(params=["folder", S3, VERSIONS])
 def places(request, tmp_path):
-    """A maker of places."""
+    """A maker of places, and the steps at which this test kills."""
     numbers = itertools.count()
 
     def make() -> Place:
@@ -141,17 +152,17 @@ def places(request, tmp_path):
         client = request.getfixturevalue(server).client()
         return Place(folder, dataclasses.replace(settings, s3_prefix=f"{number}/"), client)
 
-    return make
+    return Places(make, steps_of(request))
 
 
-def kill_at_every_step(places, prepare, work):
+def kill_at_steps(places, prepare, work):
     """
-    Yield a place for each step at which `work` can be killed, and one where it came to its end.
+    Yield a place for each step at which `work` is killed, and one where it came to its end.
 
     `prepare` gets the stand that fills the place, `work` that of the process that is killed.
     """
-    for step in itertools.count(1):
-        place = places()
+    for step in places.steps:
+        place = places.make()
         stand = place.opened(layout="packs")
         prepare(stand)
         stand.store.close()
@@ -223,7 +234,7 @@ def test_a_batch_killed_at_any_step_runs_again_and_loses_nothing(places, other_m
     other = [] if other_ms is None else [fetched(A, "the other text of a", NOW_MS + other_ms)]
     newest = "the other text of a" if other_ms == 1500 else "the second text of a"
 
-    for place, step in kill_at_every_step(
+    for place, step in kill_at_steps(
         places, lambda stand: write(stand, OLD), lambda stand: write(stand, BATCH)
     ):
         stand = place.opened(at_ms=NOW_MS + 2000)
@@ -276,7 +287,7 @@ def some_rounds(stand):
 
 
 def test_upkeep_killed_at_any_step_is_completed_by_the_next(places):
-    for place, step in kill_at_every_step(places, pages_of_a_half_dead_pack, some_rounds):
+    for place, step in kill_at_steps(places, pages_of_a_half_dead_pack, some_rounds):
         stand = place.opened(at_ms=NOW_MS + 20 * HOUR_MS)
         check_pointers(stand, (f"{A}1", f"{A}2"))
         assert body(stand, f"{A}0") is None
@@ -303,7 +314,7 @@ def test_a_takedown_killed_at_any_step_runs_again_and_leaves_no_byte(places):
     def take_down(stand):
         stand.store.takedowns.take_down(host="a.example")
 
-    for place, step in kill_at_every_step(places, prepare, take_down):
+    for place, step in kill_at_steps(places, prepare, take_down):
         stand = place.opened(at_ms=NOW_MS + 1000)
         take_down(stand)
         assert body(stand, A) is None
@@ -328,7 +339,7 @@ def test_objects_are_moved_into_packs_whatever_step_is_killed(places):
     def move(stand):
         stand.store.maintenance.pack_objects()
 
-    for place, step in kill_at_every_step(places, prepare, move):
+    for place, step in kill_at_steps(places, prepare, move):
         stand = place.opened(at_ms=NOW_MS + 1000)
         assert (body(stand, A), body(stand, B)) == ("one", "two")
         move(stand)

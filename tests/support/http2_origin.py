@@ -38,6 +38,7 @@ from h2.events import DataReceived, RequestReceived, StreamEnded, StreamReset
 from h2.exceptions import H2Error
 
 from tests.support import origin as http1
+from tests.support.misbehaviour import misbehaviour
 
 if TYPE_CHECKING:
     from tests.support.origin import Handler, Origin
@@ -336,12 +337,12 @@ def _idle(kind: int, payload: bytes) -> Handler:
 def http2_misbehaviour() -> dict[str, Handler]:
     """Every path of both texts."""
     lengths = (("Content-Length", "5"), ("Content-Length", "6"))
-    return http1.misbehaviour() | {
+    return misbehaviour() | {
         "/garbage": _handler(lambda wire: wire.raw(b"\xff" * 2000) and wire.pause(60)),
         "/http09": _handler(lambda wire: wire.raw(http1.HELLO * 20) and wire.pause(60)),
         "/half-headers": _handler(lambda wire: wire.frame(HEADERS, 0, wire.encoded())),
         "/cut-chunk": _handler(_cut_chunk),
-        "/endless-chunks": http1.misbehaviour()["/endless"],
+        "/endless-chunks": misbehaviour()["/endless"],
         "/padded-chunks": _handler(_padded),
         "/two-lengths": http1.answer(body=b"hello", headers=lengths, length=False),
         "/endless-headers": _handler(_endless_headers),
@@ -361,7 +362,7 @@ def http2_misbehaviour() -> dict[str, Handler]:
         "/h2/http11": _reset(HTTP_1_1_REQUIRED),
         "/h2/crlf": _bad_field("x-a", "b\r\nset-cookie: c=d"),
         "/h2/upper": _bad_field("X-A", "b"),
-        "/h2/too-much": http1.misbehaviour()["/lies-short"],
+        "/h2/too-much": misbehaviour()["/lies-short"],
         "/h2/pause-ping": _handler(_pause_ping),
         "/h2/idle-ping": _idle(PING, b"are you?"),
         "/h2/idle-goaway": _idle(GOAWAY, struct.pack(">II", 1, 0)),

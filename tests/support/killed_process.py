@@ -3,24 +3,55 @@ Work in a process that is killed, with SIGKILL, as one of its steps begins.
 
 Steps are the writes to the tables, row by row, and the changes in a folder or a bucket. A file or
 an object that is being written at that moment is left half written.
+
+All kills of one test take up to a minute, so a test takes a third of the steps (`steps_of`), always the
+same ones; the same test on another place takes others. With `--every-step` each test takes all.
 """
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
+
+import pytest
 
 from tests.support.waiting import WITHIN_S
 
 FORK = multiprocessing.get_context("fork")
 _CHANGES = {"os.rename": 2, "os.remove": 1, "os.mkdir": 1, "os.rmdir": 1, "os.link": 2, "open": 1}
 """Audit events before a change, and how many paths each names first."""
+
+
+ONE_OF = 3
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--every-step`."""
+    parser.addoption("--every-step", action="store_true", help="kill processes at every step")
+
+
+def steps_of(request: pytest.FixtureRequest) -> Iterator[int]:
+    """The steps at which a test kills a process, from 1 on and without end."""
+    if request.config.getoption("every_step"):
+        return itertools.count(1)
+    return (step for step in itertools.count(1) if is_taken(request.node.name, step))
+
+
+def is_taken(test: str, step: int) -> bool:
+    """
+    Whether a test that takes a third of the steps takes this one.
+
+    By chance and not every third: what a process does repeats after two, three or four steps.
+    """
+    return zlib.crc32(f"{test} {step}".encode()) % ONE_OF == 0
 
 
 class Steps:

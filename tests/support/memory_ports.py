@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aragog.crawl.fetcher.gate import Gate
-from aragog.crawl.pipeline.in_flight import ANYONE, DELETED, Heir, Mark, UrlEnding, Wants
+from aragog.crawl.pipeline.in_flight import DELETED
+from aragog.crawl.pipeline.in_flight_values import ANYONE, Heir, Mark, UrlEnding, Wants
 from aragog.crawl.pipeline.outcome_log import Answered
 from aragog.crawl.pipeline.ports import SpoolState
 from aragog.crawl.pipeline.sitemap_walks import Walk, WalkSize

@@ -48,6 +48,6 @@ def test_the_crawl_ends_as_the_page_says(site, tmp_path):
         shell = Shell(system.environ, tmp_path, {"127.0.0.1:8100": address})
         wrong = [shell.wrong("docs/tutorial.md#the-crawl-and-its-rate")]
         system.finish(Aragog(system.settings))
-        wrong.append(shell.wrong("docs/tutorial.md#what-it-brought"))
+        wrong.append(shell.wrong("docs/tutorial.md#the-result"))
 
     assert wrong == ["", ""], system.logs()

@@ -8,7 +8,8 @@ import pytest
 from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
 from pinlater.admin import Admin
-from tests.support.origin import HELLO, Origin, answer, misbehaviour, page
+from tests.support.misbehaviour import misbehaviour
+from tests.support.origin import HELLO, Origin, answer, page
 from tests.support.standalone import standalone
 
 pytestmark = [pytest.mark.redis, pytest.mark.slow]

@@ -19,15 +19,23 @@ def test_ci_runs_what_it_runs_whole_and_the_others_in_short():
 
     assert {"lint", "types", "layers", "test"} == set(recipe.split())
     for command in (
-        "bare_machine.py",
+        "bare_machine.py --short",
         "make setup",
-        "make docs",
-        "make lint types layers",
+        "make -j 2 --output-sync docs lint types layers",
         "make test",
         "try_targets.py",
     ):
         assert command in commands
     assert "python -m bench" in commands
+
+
+def test_a_measurement_that_a_target_only_starts_is_run_among_the_others():
+    makefile = (ROOT / "Makefile").read_text()
+
+    for target, module in TARGETS["MEASURED"].items():
+        recipe = makefile.partition(f"\n{target}: ")[2].partition("\n\n")[0]
+        assert re.search(rf"python -m {module}\b", recipe)
+        assert module.removeprefix("bench.") in {command.split()[0] for command in COMMANDS}
 
 
 def test_every_measurement_that_a_page_names_is_run():

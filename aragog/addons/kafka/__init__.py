@@ -4,7 +4,7 @@ COMMANDS = {
     "kafka": (
         "aragog.addons.kafka.command",
         "kafka",
-        "Enqueue the URLs that come in a topic of Kafka.",
+        "Enqueue URLs from a Kafka topic.",
     ),
 }
 SENDS_CHANGES = {"kafka": "aragog.addons.kafka.change_topic:open_topic"}

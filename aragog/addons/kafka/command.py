@@ -23,30 +23,28 @@ from aragog.errors import ConfigError
 
 @click.group()
 def kafka() -> None:
-    """Enqueue the URLs that come in a topic of Kafka."""
+    """Enqueue URLs from a Kafka topic."""
 
 
 @kafka.command("enqueue")
 @click.argument("topic")
-@click.option(
-    "--group", default="aragog", show_default=True, help="The group that shares the topic."
-)
-@click.option("--until-end", is_flag=True, help="Stop once everything that is there was read.")
+@click.option("--group", default="aragog", show_default=True, help="The consumer group.")
+@click.option("--until-end", is_flag=True, help="Stop when the end of the topic is reached.")
 @click.option(
     "--most-in-flight",
     type=NOT_NEGATIVE,
     default=0,
-    help="Wait while more URLs than this are in flight; 0: no bound.",
+    help="Wait while more than this number of URLs are in flight; 0: no limit.",
 )
 @enqueue_options()
 def enqueue(
     topic: str, group: str, most_in_flight: int, *, until_end: bool, **arguments: Any
 ) -> None:
     """
-    Enqueue the URLs that come in TOPIC, kafka://HOST:PORT/NAME, until SIGTERM or Ctrl-C.
+    Enqueue URLs from TOPIC, kafka://HOST:PORT/NAME, until SIGTERM or Ctrl-C.
 
-    A record is a URL, or JSON with `url` and the options of enqueuing; those on the command line
-    are for records without their own. The processes of a group share the partitions.
+    A record is a URL, or JSON with `url` and options of enqueuing. Options on the command line
+    apply to records that do not have them. The processes of a group share the partitions.
     """
     require_client("`aragog kafka enqueue`")
     address = TopicAddress.parse(topic)

@@ -43,8 +43,8 @@ def mcp_command(url: str | None, scopes: tuple[str, ...], port: int | None) -> N
     Offer the store and the fetcher to language models, over the Model Context Protocol.
 
     A program with a language model starts this command and talks to it over standard input and
-    output. Its calls go to `aragog serve`, with the token in ARAGOG_TOKEN. With --port each request
-    brings its own token (Authorization).
+    output. Its calls go to `aragog serve`, with the token in ARAGOG_TOKEN. With --port, each
+    request needs its own token (Authorization).
     """
     require("mcp", "`aragog mcp`", module="mcp")
     settings = command_settings()

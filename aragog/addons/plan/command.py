@@ -40,28 +40,28 @@ def _number(name: str, text: str, *, of: FiniteRange = _POSITIVE) -> Callable[[_
 )
 @click.option("--domains", type=_POSITIVE, required=True, help="Number of registered domains.")
 @_number("--days", "Time for them.")
-@_number("--hosts", "Number of hosts; default: one a domain.")
+@_number("--hosts", "Number of hosts; default: one per domain.")
 @_number("--largest-domain", "URLs of the largest domain; default: by Zipf's law.")
 @_number("--page-bytes", "Mean size of a body.")
-@_number("--links", "Mean number of links of a page.", of=_NONE_OR_MORE)
-@_number("--waiting", "Number of waiting URLs; default: those of a day.", of=_NONE_OR_MORE)
+@_number("--links", "Mean number of links on a page.", of=_NONE_OR_MORE)
+@_number("--waiting", "Number of waiting URLs; default: one day's URLs.", of=_NONE_OR_MORE)
 @_number("--changed", "Share of fetches with a new body.", of=_SHARE)
-@_number("--qps", "Requests a second to one domain.")
+@_number("--qps", "Requests per second to a domain.")
 @_number("--https-share", "Share of fetches over HTTPS.", of=_FROM_0_TO_1)
 @_number("--latency-ms", "Mean time of a fetch.")
 @_number(
     "--pages-per-connection",
-    "Fetches for each opened connection; default: as if visits of a host were spread evenly.",
+    "Fetches per connection; default: as if visits to a host were spread evenly.",
     of=FiniteRange(min=1),
 )
-@_number("--sitemap-urls", "Entries of sitemaps a day.", of=_NONE_OR_MORE)
-@_number("--stored", "Pages that are kept fresh, besides --urls.", of=_NONE_OR_MORE)
-@_number("--refresh-days", "Mean time between two refreshes of one.")
+@_number("--sitemap-urls", "Sitemap entries read per day.", of=_NONE_OR_MORE)
+@_number("--stored", "Pages that are kept fresh, in addition to --urls.", of=_NONE_OR_MORE)
+@_number("--refresh-days", "Mean time between two refreshes of a page.")
 @_number("--not-modified", "Share of refreshes answered with 304.", of=_FROM_0_TO_1)
 @_number("--refresh-changed", "Share of refreshes with a new body.", of=_FROM_0_TO_1)
-@_number("--reads-per-second", "Reads of records through the API.", of=_NONE_OR_MORE)
-@_number("--hit-ratio", "Share of reads from the memory of the store.", of=_FROM_0_TO_1)
-@_number("--redis-memory", "GB of memory of a Redis server.")
+@_number("--reads-per-second", "Records read through the API per second.", of=_NONE_OR_MORE)
+@_number("--hit-ratio", "Share of reads that the store answers from memory.", of=_FROM_0_TO_1)
+@_number("--redis-memory", "Memory of a Redis server, in GB.")
 @click.option(
     "--store",
     type=click.Choice(("hbase", "postgres")),
@@ -88,7 +88,7 @@ def _number(name: str, text: str, *, of: FiniteRange = _POSITIVE) -> Callable[[_
 @click.option(
     "--prices",
     type=click.Path(path_type=Path),
-    help="A TOML file with prices and costs of your own (docs/performance.md#scale).",
+    help="A TOML file with your own prices and costs (docs/performance.md#scale).",
 )
 @click.option("--costs", is_flag=True, help="Also print the prices and measured costs.")
 @as_json_option
@@ -96,7 +96,7 @@ def plan(*, prices: Path | None, costs: bool, as_json: bool, **demand: Any) -> N
     """
     Compute what a crawl needs (machines, Redis, HBase or PostgreSQL, S3) and its first bottleneck.
 
-    It uses measured costs and list prices, and asks no server (docs/performance.md).
+    It uses measured costs and list prices, and contacts no servers (docs/performance.md).
     """
     if demand["refresh_changed"] + demand["not_modified"] > 1:
         raise click.BadParameter("--not-modified and --refresh-changed are more than 1 together")

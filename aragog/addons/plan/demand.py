@@ -50,7 +50,7 @@ class Demand:
     refresh_changed: float = 0.3
     """Share of the refreshes that find a new body."""
     reads_per_second: float = 0
-    """Reads of records through the API."""
+    """Records read through the API per second."""
     hit_ratio: float = 0.9
     """Share of them whose rows are in the memory of the store's servers."""
     redis_memory: float = 16

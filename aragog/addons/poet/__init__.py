@@ -4,6 +4,6 @@ COMMANDS = {
     "page-objects": (
         "aragog.addons.poet.command",
         "page_objects",
-        "Write what a page object of web-poet reads from stored pages to FILE; nothing is fetched.",
+        "Apply a web-poet page object to stored pages, and write the results to FILE.",
     ),
 }

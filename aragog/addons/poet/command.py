@@ -36,10 +36,11 @@ if TYPE_CHECKING:
 @PURPOSE
 def page_objects(file: Path, name: str, host: str | None, purpose: str | None) -> None:
     """
-    Write what a page object of web-poet reads from stored pages to FILE; nothing is fetched.
+    Apply a web-poet page object to stored pages, and write the results to FILE.
 
-    FILE is JSON Lines, JSON, CSV, Parquet or SQLite, by its ending. Pages are those that the
-    object's `handle_urls` name, else all. One that raises an error is reported and left out.
+    The ending of FILE chooses JSON Lines, JSON, CSV, Parquet or SQLite. The pages are those
+    that the object's `handle_urls` names, or all pages. Pages that raise an error are reported
+    and left out.
     """
     require("poet", "aragog page-objects", module="web_poet")
     from aragog.addons.poet.stored_inputs import PageObject  # noqa: PLC0415 - an extra

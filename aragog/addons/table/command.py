@@ -28,17 +28,17 @@ CLEAN_S = 900.0
 @click.command()
 @click.argument("place")
 @click.option(
-    "--items", metavar="KIND", help="A row for each item of this kind, not for each page."
+    "--items", metavar="KIND", help="Write a row for each item of this kind instead of each page."
 )
-@click.option("--host", type=Host(), help="Only items of pages of this host and those below it.")
+@click.option("--host", type=Host(), help="Only items on pages of this host and its subdomains.")
 @click.option(
     "--fields",
     type=FieldNames(),
-    help="Field names, separated by commas; later: as is. Of items: all, if none are named.",
+    help="Field names, separated by commas; for items, all by default. Later runs need none.",
 )
 @click.option("--buckets", type=COUNT, help="Number of partitions; default: 16.")
 @PURPOSE
-@click.option("--follow", is_flag=True, help="Go on until SIGTERM or Ctrl-C.")
+@click.option("--follow", is_flag=True, help="Keep running until SIGTERM or Ctrl-C.")
 @click.option(
     "--every-s",
     type=click.FloatRange(min=0.1),
@@ -51,9 +51,9 @@ CLEAN_S = 900.0
     type=click.IntRange(0, 23),
     default=12,
     show_default=True,
-    help="Hours that files of earlier versions stay.",
+    help="How many hours to keep files of earlier versions.",
 )
-@click.option("--rebuild", is_flag=True, help="Build it anew from an export.")
+@click.option("--rebuild", is_flag=True, help="Build the table again from an export.")
 def table(
     place: str,
     items: str | None,
@@ -70,8 +70,9 @@ def table(
     """
     Keep a table of pages or items current in PLACE, a folder or s3://BUCKET/PREFIX.
 
-    It is a Delta Lake table of Parquet files, which DuckDB, Polars, Spark and pandas read without a
-    catalog. The first run builds it from an export; later ones merge what changed since.
+    It is a Delta Lake table of Parquet files, which DuckDB, Polars, Spark and pandas read
+    without a catalog. The first run builds it from an export; later runs merge what has
+    changed.
     """
     settings = command_settings()
     if not settings.refresh.report_new_pages:

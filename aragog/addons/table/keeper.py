@@ -36,7 +36,7 @@ class TableOptions:
     items: str | None = None
     """The kind of items that are its rows, for a new table; None: pages."""
     host: str | None = None
-    """Only items of pages of this host and those below it."""
+    """Only items on pages of this host and its subdomains."""
 
     def applied(self, before: TableState | None) -> TableState:
         """The state of a table that is built anew, without what it is of."""

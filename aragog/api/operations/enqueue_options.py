@@ -27,7 +27,7 @@ REQUEST_ID = Option(
     "Names this call in the logs of all stages, up to 64 printable characters; empty: a new id.",
     pattern=r"[!-~]{0,64}",
     rule="must be at most 64 printable ASCII characters, no spaces",
-    cli="Names this call in the logs (default: a new id).",
+    cli="Identifies this call in the logs (default: a new ID).",
 )
 TRACEPARENT = Option(
     "The context of the caller's span (W3C Trace Context), which the URLs' traces continue; empty: "
@@ -74,7 +74,7 @@ class EnqueueArguments:
             "Link hops to follow from each URL, within its registered domain.",
             least=0,
             most=MOST_DEPTH,
-            cli="Link hops to follow.",
+            cli="How many links to follow from each URL, one after another.",
         ),
     ] = 0
     refresh: Annotated[
@@ -89,7 +89,7 @@ class EnqueueArguments:
         Option(
             "The URLs are sitemaps or sitemap indexes. Enqueue the URLs that they list, if in the "
             "sitemap's registered domain and not stored since their lastmod.",
-            cli="The URLs are sitemaps: enqueue what they list.",
+            cli="The URLs are sitemaps: enqueue the URLs in them.",
         ),
     ] = False
     include: Annotated[
@@ -99,16 +99,16 @@ class EnqueueArguments:
             "normalized URLs, in which `*` matches any characters. Empty: all.",
             most_items=50,
             thrift="include_patterns",
-            cli="Follow only links that match, `*` for any characters; repeatable.",
+            cli="Follow only links that match; `*` matches any characters; repeatable.",
         ),
     ] = ()
     exclude: Annotated[
         Sequence[str],
         Option(
-            "Follow none that match one of these.",
+            "Follow no links that match one of these patterns.",
             most_items=50,
             thrift="exclude_patterns",
-            cli="Follow no link that matches; repeatable.",
+            cli="Follow no links that match; repeatable.",
         ),
     ] = ()
     request_id: Annotated[str, REQUEST_ID] = ""

@@ -48,7 +48,7 @@ PROCESS_CHECKS: tuple[Check, ...] = (servers.check_workers, servers.check_beat)
 
 
 @click.command()
-@click.option("--no-workers", is_flag=True, help="Before the start: skip what must run.")
+@click.option("--no-workers", is_flag=True, help="Skip checks that need a running system.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def doctor(*, no_workers: bool, as_json: bool) -> None:
     """Check every part and print what to do; exits with 1 if something is wrong."""

@@ -15,7 +15,7 @@ from aragog.cli.store.transfer import export, export_parts
 
 @click.group()
 def store() -> None:
-    """Create tables, repair, import, export and take down."""
+    """Create and repair tables, import, export and take down pages."""
 
 
 for command in (

@@ -24,8 +24,10 @@ from aragog.urlstore.store import UrlStore
 
 @click.command("export-files")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--items", type=FieldNames(), help="Only of these kinds, separated by commas.")
-@click.option("--host", type=Host(), help="Only of items of pages of this host.")
+@click.option(
+    "--items", type=FieldNames(), help="Only files of these kinds of items, separated by commas."
+)
+@click.option("--host", type=Host(), help="Only files of items on pages of this host.")
 @PURPOSE
 def export_files(
     folder: Path, items: tuple[str, ...] | None, host: str | None, purpose: str | None
@@ -33,7 +35,7 @@ def export_files(
     """
     Write the files of items to FOLDER, each once, as SHA256.ENDING.
 
-    Those that are there already stay as they are, so it may be repeated, or stopped and repeated.
+    Files that exist already stay as they are, so you can stop and repeat the command.
     """
     settings = command_settings()
     kinds = load_kinds(settings.extract)

@@ -47,7 +47,7 @@ KINDS = {
     help="Default: by the name of FILE.",
 )
 @click.option("--after", type=NOT_NEGATIVE, default=0, help="Number of lines or records to skip.")
-@click.option("--due", is_flag=True, help="Have the URLs fetched again soon (not for warc).")
+@click.option("--due", is_flag=True, help="Fetch the URLs again soon (not for warc).")
 def import_(file: Path, kind: str | None, after: int, *, due: bool) -> None:
     """
     Read URLs from FILE: JSON Lines (.gz, .zst) or Parquet, as `export` writes them, the pages of a

@@ -27,12 +27,12 @@ READ_AT_ONCE = 500
     "outcomes",
     type=click.Choice([kind.value for kind in OutcomeKind], case_sensitive=False),
     multiple=True,
-    help="Only URLs whose last fetch came to this; repeatable.",
+    help="Only URLs whose last fetch had this outcome; repeatable.",
 )
 @click.option(
     "--since",
     type=Since(),
-    help="Only URLs that were tried since then: 1h (s, m, h, d) ago, or a date and time.",
+    help="Only URLs whose last fetch is more recent: 1h (s, m, h, d), or a date and time.",
 )
 @click.option("--limit", type=COUNT, default=1000, show_default=True, help="Maximum number.")
 @as_json_lines
@@ -42,9 +42,9 @@ def list_(
     """
     List the stored URLs of HOST, or those of all hosts with an outcome.
 
-    With --outcome or --since a line has the URL, the outcome of its last fetch, its status (- if
-    there was none), when that was, and the reason, separated by tabs. Without HOST that reads every
-    record.
+    With --outcome or --since, a line has the URL, the outcome of its last fetch, its status (-
+    if there was none), the time and the reason, separated by tabs. Without HOST, this reads
+    every record.
     """
     if host is None and not outcomes and since is None:
         raise click.UsageError("give a HOST, --outcome or --since")

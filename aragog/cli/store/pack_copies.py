@@ -20,10 +20,10 @@ from aragog.transfer.pack_export import export_packs as export
 @PURPOSE
 def export_packs(folder: Path, purpose: str | None) -> None:
     """
-    Copy the packs of the store to FOLDER, less what may not be given out.
+    Copy the packs of the store to FOLDER, without content that may not be given out.
 
-    Packs are WARC files, each with its index (.cdxj) beside it. Repeat the command after an
-    interruption: packs that are there are not copied again.
+    Packs are WARC files, each with its index (.cdxj) next to it. After an interruption, repeat
+    the command: packs that exist already are not copied again.
     """
     with closing(url_store(command_settings())) as store, counting("packs") as counted:
         report = export(

@@ -38,9 +38,10 @@ WALKED = {
 )
 def create_tables(regions: int, *, show: bool) -> None:
     """
-    Create missing tables; drops nothing.
+    Create missing tables; existing tables stay.
 
-    Thrift cannot split a new table: for a cluster, pipe the output of --print to `hbase shell`.
+    For a cluster, pipe the output of --print to `hbase shell`, because Thrift cannot split new
+    tables.
     """
     settings = command_settings()
     if show:
@@ -58,9 +59,9 @@ def create_tables(regions: int, *, show: bool) -> None:
 @click.command()
 def upgrade() -> None:
     """
-    Take the tables in PostgreSQL to the version that this aragog needs; the system may run.
+    Upgrade the tables in PostgreSQL to the version that this aragog needs; the system may run.
 
-    There is no way back: an older aragog refuses the new version.
+    You cannot undo this: an older aragog refuses the new version.
     """
     settings = command_settings()
     note(upgrade_store(settings, lambda step: note(step, err=True)))
@@ -68,15 +69,15 @@ def upgrade() -> None:
 
 @click.command()
 @click.option(
-    "--no-wait", is_flag=True, help="Leave content without a page, which takes ten minutes."
+    "--no-wait", is_flag=True, help="Skip content without a page, whose removal takes ten minutes."
 )
 def repair(*, no_wait: bool) -> None:
     """
     Save the rows of damaged files, then check all tables and repair inconsistencies.
 
-    Shows how far it is: the share of the pages and of their content, and the rows of the other
-    tables. Prints what it repaired, and what it waits for on standard error. The system may run
-    meanwhile.
+    It shows its progress as the share of the pages and of their content, and the rows of the
+    other tables. It prints what it repaired, and on standard error what it waits for. The
+    system may run.
     """
     with closing(url_store(command_settings())) as opened:
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
@@ -112,7 +113,7 @@ def repair_graph(name: str) -> None:
     """
     Correct the indexes, edges and counts of a graph in store.graphs; the system may run.
 
-    Counts of edges that are written meanwhile may become wrong.
+    If edges are written at the same time, their counts may become wrong.
     """
     with closing(application_graphs(command_settings())) as graphs:
         report = graphs[name].repair()
@@ -132,7 +133,7 @@ def repair_graph(name: str) -> None:
 @click.command()
 @click.confirmation_option(prompt="Is the store that redis.url served gone permanently?")
 def adopt() -> None:
-    """Assign the Redis of redis.url to this store, instead of another store."""
+    """Assign the Redis in redis.url to this store instead of another store."""
     settings = command_settings()
     resolved = settings.resolved()
     if str(settings.redis_socket) in resolved.redis.url:
@@ -148,10 +149,10 @@ def adopt() -> None:
 @click.argument("to", metavar="SETTINGS", type=click.Path(exists=True, path_type=Path))
 def copy(to: Path) -> None:
     """
-    Copy all tables and content to the stores of another SETTINGS file, such as a cluster's.
+    Copy all tables and content to the stores in another SETTINGS file, such as a cluster's.
 
-    Removes nothing there; safe to repeat. Damaged objects are reported and left out; the exit
-    status is then 4.
+    It removes nothing there, and you can repeat it. Damaged objects are reported and left out;
+    the exit status is then 4.
     """
     source_settings, target_settings = command_settings(), load_settings(to, {})
     if _place_of(source_settings) == _place_of(target_settings):
@@ -188,8 +189,9 @@ def pack() -> None:
     """
     Move content that is stored as objects into packs.
 
-    Needs `content.layout = "packs"`. Workers may run; safe to repeat. Objects that cannot be read
-    stay, and `aragog store repair` has their pages fetched again; the exit status is then 4.
+    This needs `content.layout = "packs"`. Workers may run, and you can repeat it. Objects that
+    cannot be read stay, and `aragog store repair` enqueues their pages; the exit status is then
+    4.
     """
     with closing(url_store(command_settings())) as store, counting("objects") as counted:
         report = store.maintenance.pack_objects(counted)

@@ -43,7 +43,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def _of_what(command: F) -> F:
     """The argument and the options that say what a takedown is of, the same for both commands."""
     for option in (
-        click.option("--domain", type=Host(), help="A domain and the hosts below it."),
+        click.option("--domain", type=Host(), help="A domain and its subdomains."),
         click.option("--host", type=Host(), help="A host, on all its ports."),
         click.option("--url", "named", callback=_url, help="The same as URL."),
         click.argument("url", required=False, callback=_url),
@@ -61,8 +61,9 @@ def takedown(
     """
     Delete the page of URL, a host or a domain, and refuse it from now on.
 
-    A page is deleted with its aliases; of an alias on another host only the alias is. What it sent
-    is also deleted where a redirect stored it under another URL.
+    A page is deleted with its aliases. If URL is an alias of a page on another host, only the
+    alias is deleted. Pages that the URL sent are also deleted if a redirect stored them under
+    another URL.
     """
     what = _one_of(URL=url, **{"--url": named, "--host": host, "--domain": domain})
     url = url or named
@@ -112,9 +113,10 @@ def takedowns(*, as_json: bool) -> None:
 @_of_what
 def lift_takedown(url: str | None, named: str | None, host: str | None, domain: str | None) -> None:
     """
-    Accept URL, a host or a domain again; deleted data does not come back.
+    Accept URL, a host or a domain again; deleted data is not restored.
 
-    URLs that were taken down with their host or domain stay refused until each is lifted.
+    Pages that were stored when their host or domain was taken down stay refused until you lift
+    each URL.
     """
     what = _one_of(URL=url, **{"--url": named, "--host": host, "--domain": domain})
     settings = command_settings()

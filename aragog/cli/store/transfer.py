@@ -89,10 +89,11 @@ def export(
     """
     Write URLs to FILE or s3://BUCKET/KEY: JSON Lines, tables, or their content as a web archive.
 
-    By its ending: .jsonl and .parquet have all of a record, and can be imported; .csv, .json and
-    .sqlite have a row a page, with a column for each field. JSON Lines, CSV and JSON may be
-    compressed (.gz, .zst). JSON Lines go to standard output if FILE is `-`. For WARC, FILE is a
-    prefix of file names; beside each file is its index (.cdxj).
+    The ending of FILE chooses the format. .jsonl and .parquet have complete records, which can
+    be imported. .csv, .json and .sqlite have a row per page and a column per field. JSON Lines,
+    CSV and JSON can be compressed (.gz, .zst). If FILE is `-`, JSON Lines go to standard
+    output. For WARC, FILE is a prefix of file names, and each file has its index (.cdxj) next
+    to it.
     """
     settings = command_settings()
     with _local(file, settings) as path:
@@ -305,8 +306,8 @@ def export_parts(
     """
     Write all URLs to FOLDER in parts, for programs that read them in parallel.
 
-    Repeat the command after an interruption: parts that are complete are not written again. Each
-    part may be written by another process or machine (--part).
+    After an interruption, repeat the command: complete parts are not written again. Each part
+    can be written by a different process or machine (--part).
     """
     if parts > MAX_PARTS:
         raise click.BadParameter(f"at most {MAX_PARTS:,}", param_hint="--parts")

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from aragog.crawl.pipeline.in_flight import DELETED, Heir, UrlEnding
+from aragog.crawl.pipeline.in_flight import DELETED
+from aragog.crawl.pipeline.in_flight_values import Heir, UrlEnding
 from aragog.crawl.pipeline.outcome_log import Answered
 from aragog.crawl.pipeline.sitemap_walks import Walk, WalkSize
 

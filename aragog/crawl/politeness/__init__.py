@@ -15,7 +15,7 @@ Public:
     blocked_hosts   hosts without requests
     host_names      names of hosts in settings
     robots_rules    which URLs robots.txt allows
-    robots_cache    rules by origin, in Redis and in memory
+    robots_cache    rules by origin, in Redis and in memory (`robots_memory`)
     robots_records  the cached record of an origin
     robots_engines  the parsers of robots.txt
     second_opinion  a sample of files that reppy parses as well

@@ -16,7 +16,8 @@ from itertools import islice
 
 from aragog.crawl.pipeline.crawl_cancellations import Cancellation
 from aragog.crawl.pipeline.crawl_registry import CrawlRegistry
-from aragog.crawl.pipeline.in_flight import InFlightSet, Question
+from aragog.crawl.pipeline.in_flight import InFlightSet
+from aragog.crawl.pipeline.in_flight_values import Question
 from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
 from aragog.crawl.pipeline.routing import Queue
 from aragog.crawl.politeness.lines import Lines, is_without_slots

@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 
 from aragog.crawl.pipeline.crawl_records import ENQUEUED, CrawlRecord
 from aragog.crawl.pipeline.crawl_registry import Crawls
-from aragog.crawl.pipeline.in_flight import Heir, Held, Question
+from aragog.crawl.pipeline.in_flight_values import Heir, Held, Question
 from aragog.crawl.pipeline.messages import FetchResult, UrlJob
 from aragog.crawl.stages.returning_jobs import from_the_start
 from aragog.crawl.stages.waiting_line import InLine, paused_line

@@ -23,7 +23,7 @@ from aragog.crawl.pipeline.crawl_counts import (
 )
 from aragog.crawl.pipeline.crawl_records import REFRESHED, CrawlPhase
 from aragog.crawl.pipeline.crawl_registry import CrawlRegistry
-from aragog.crawl.pipeline.in_flight import UrlEnding
+from aragog.crawl.pipeline.in_flight_values import UrlEnding
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.pipeline.ports import InFlight
 from aragog.crawl.stages.crawl_checks import CrawlChecks, following

@@ -24,7 +24,8 @@ from aragog.crawl.pipeline.crawl_records import ENQUEUED, OWN_NAMES, CrawlRecord
 from aragog.crawl.pipeline.crawl_seeds import CrawlSeeds
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.crawl.pipeline.followed_urls import FollowedUrls
-from aragog.crawl.pipeline.in_flight import UNSENT, InFlightSet, Mark, UrlEnding, Wants
+from aragog.crawl.pipeline.in_flight import UNSENT, InFlightSet
+from aragog.crawl.pipeline.in_flight_values import Mark, UrlEnding, Wants
 from aragog.crawl.pipeline.memory_limit import Admission
 from aragog.crawl.pipeline.messages import UrlJob, into_batches
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, Sender

@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from aragog.crawl.pipeline.in_flight import Heir, UrlEnding
+from aragog.crawl.pipeline.in_flight_values import Heir, UrlEnding
 from aragog.crawl.pipeline.messages import FetchResult, PageBatch, ResultBatch, UrlJob
 from aragog.crawl.stages.canonicalize import CanonicalizeStage
 from aragog.crawl.stages.store import StoreStage

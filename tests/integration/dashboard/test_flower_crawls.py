@@ -11,7 +11,7 @@ import pytest
 
 from aragog.bootstrap.crawls import crawl_control
 from aragog.client import Aragog
-from aragog.crawl.pipeline.in_flight import UrlEnding
+from aragog.crawl.pipeline.in_flight_values import UrlEnding
 from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.crawl.traps.host_budget import TemplateDecision
 from aragog.crawl.traps.trap_store import ClosedTemplate

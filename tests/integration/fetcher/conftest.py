@@ -17,7 +17,8 @@ from aragog.crawl.fetcher.fetcher import Fetcher
 from aragog.runtime.clock import Clock
 from aragog.settings import FetchSettings
 from tests.support.http2_origin import http2_misbehaviour
-from tests.support.origin import Handler, Origin, misbehaviour
+from tests.support.misbehaviour import misbehaviour
+from tests.support.origin import Handler, Origin
 from tests.support.tls import client_context, server_context
 
 PATIENT = FetchSettings(

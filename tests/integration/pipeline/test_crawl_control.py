@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from aragog.cli.run import Crawl
+from aragog.cli.run_crawl import Crawl
 from aragog.cli.run_options import RunOptions
 from aragog.cli.terminal import SafeConsole
 from aragog.crawl.pipeline.crawl_cancellations import Cancellation
@@ -12,7 +12,8 @@ from aragog.crawl.pipeline.crawl_counts import CrawlCounters
 from aragog.crawl.pipeline.crawl_records import CrawlPhase
 from aragog.crawl.pipeline.crawl_registry import MOST_CANCELLATIONS, CrawlRegistry
 from aragog.crawl.pipeline.crawl_seeds import CrawlSeeds
-from aragog.crawl.pipeline.in_flight import Held, InFlightSet, Question, Wants
+from aragog.crawl.pipeline.in_flight import InFlightSet
+from aragog.crawl.pipeline.in_flight_values import Held, Question, Wants
 from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.crawl.politeness.lines import LineEntry, Lines
 from aragog.crawl.stages.cancel_dry_run import CancelDryRun

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from aragog.crawl.pipeline.crawl_records import CrawlPhase
-from aragog.crawl.pipeline.in_flight import MOST_AT_ONCE, Held, Question, UrlEnding, Wants
+from aragog.crawl.pipeline.in_flight import MOST_AT_ONCE
+from aragog.crawl.pipeline.in_flight_values import Held, Question, UrlEnding, Wants
 from aragog.crawl.pipeline.messages import FetchBatch
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
 from aragog.crawl.politeness.lines import TAKEN_LEASE_MS, LineEntry, LineServer

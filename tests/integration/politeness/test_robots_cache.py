@@ -4,7 +4,8 @@ import zlib
 import pytest
 import redis
 
-from aragog.crawl.politeness.robots_cache import LOOK_AGAIN_S, RobotsCache, RobotsMemory
+from aragog.crawl.politeness.robots_cache import LOOK_AGAIN_S, RobotsCache
+from aragog.crawl.politeness.robots_memory import RobotsMemory
 from aragog.crawl.politeness.robots_records import (
     HEAD,
     PARSER_VERSION,

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from aragog.api.operations.fetching import FetchResponse, FetchState
 from aragog.api.operations.operation import Parts
 from aragog.api.operations.store_reads import HedgedResult
 from aragog.api.server.http.services import Services
@@ -31,17 +30,16 @@ from aragog.errors import (
     TransientError,
     VersionConflict,
 )
-from aragog.fetch_record.outcome import FetchRecord, Hop
 from aragog.runtime.clock import ManualClock
 from aragog.settings import BrokerSettings, RedisSettings, Settings
 from aragog.urlstore.records import ContentWrite
 from tests.support import api_server, thrift_server
 from tests.support.documented import blocks
+from tests.support.fetching import URL, Fetching
 from tests.support.stores import NOW_MS, page, stand
 from tests.support.waiting import wait_until
 from zengraph.tables.memory import MemoryTables
 
-URL = "http://shop.example/p/1"
 DEADLINE_S = 60
 
 
@@ -54,34 +52,6 @@ class Producer:
     def enqueue(self, urls, **options):
         self.asked.append((list(urls), options))
         return [EnqueueResult(url, EnqueueStatus.INVALID, None, "not a URL") for url in urls]
-
-
-class Fetching:
-    """Plays the workers: the page is stored when the wait is over."""
-
-    def __init__(self, store):
-        self.store, self.asked = store, []
-
-    def fetch_now(self, request):
-        self.asked.append(request)
-        hop = Hop(url="http://old.example/", status=301, target=URL, latency_ms=1.5)
-        report = FetchRecord(
-            url=request.url, outcome="Fetched", fetched_at_ms=NOW_MS, final_url=URL, status=200,
-            headers=(("X-One", "1"), ("X-One", "2")), hops=(hop,), total_ms=12.5,
-        )  # fmt: skip
-        self.store.write_pages([page(URL, fields={"title": b"T"}, report=report)])
-        record = self.store.get(request.url, request.fields)
-        return FetchResponse(url=request.url, record=record, state=FetchState.FRESH, age_s=0.25)
-
-    def steps(self, request):
-        yield from ()
-        return self.fetch_now(request)
-
-    async def fetch_now_async(self, request, run):
-        return await run(lambda: self.fetch_now(request))
-
-    def drain(self):
-        """Nobody waits."""
 
 
 class Part:

@@ -29,9 +29,9 @@ from aragog.errors import AccessDenied
 from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.field_formats import FieldFormats
-from tests.integration.serving.test_client import Fetching
 from tests.support import api_server
 from tests.support.documented import blocks
+from tests.support.fetching import Fetching
 from tests.support.stores import NOW_MS, page, stand
 from tests.support.waiting import wait_until
 from zengraph.tables.memory import MemoryTables

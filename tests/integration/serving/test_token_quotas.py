@@ -13,7 +13,7 @@ from aragog.api.server.tokens import make
 from aragog.cli import main
 from aragog.client import Aragog, connect
 from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
-from aragog.crawl.pipeline.in_flight import UrlEnding
+from aragog.crawl.pipeline.in_flight_values import UrlEnding
 from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.errors import ConfigError, QuotaExceeded

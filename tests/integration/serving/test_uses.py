@@ -18,9 +18,9 @@ from aragog.urlstore.feed import SETTLE_MS
 from aragog.urlstore.records import Likeness, OutLink
 from aragog.urlstore.refresh_policy import Seen
 from richpins.items import Item
-from tests.integration.serving.test_client import Fetching
-from tests.integration.serving.test_operations_parity import WAYS, changed, graphs, ways
 from tests.support import api_server
+from tests.support.every_way import WAYS, changed, graphs, ways
+from tests.support.fetching import Fetching
 from tests.support.stores import NOW_MS, node_id, page, stand
 from zengraph.tables.memory import MemoryTables
 

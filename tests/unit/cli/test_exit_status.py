@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from aragog.cli import exit_status
-from aragog.cli.run import RunResult
+from aragog.cli.run_crawl import RunResult
 from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
 
 ROOT = Path(__file__).parents[3]

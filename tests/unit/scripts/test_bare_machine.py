@@ -23,6 +23,13 @@ def test_ci_begins_with_it_before_anything_is_installed():
     assert commands.index("scripts/bare_machine.py") < commands.index("make setup")
 
 
+def test_the_tests_that_ci_runs_there_or_leaves_out_exist():
+    named = [*SCRIPT["MACHINE_TESTS"], *SCRIPT["SAME_EVERYWHERE"]]
+
+    assert [path for path in named if not (ROOT / path).exists()] == []
+    assert {Path(path).parent for path in SCRIPT["SAME_EVERYWHERE"]} == {Path("tests/system")}
+
+
 def test_settings_for_the_package_index_and_certificates_are_passed_on():
     names = (
         "PIP_INDEX_URL",

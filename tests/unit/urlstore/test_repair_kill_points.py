@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:Deprecati
 FORK = multiprocessing.get_context("fork")
 HOUR_MS = 3_600_000
 SHARDS = 4
-SQLITE_PAGE = 4096
+SQLITE_PAGE = 2048
 URLS = [f"http://h{number % 7}.example/{number}" for number in range(100)]
 STEPS = {
     "note", "replace", "set_aside", "schedule", "delete_at", "delete", "delete_many", "drop",
@@ -47,7 +47,7 @@ def damaged(folder):
         for start in range(0, len(content), SQLITE_PAGE)
         if b"t" * 300 in content[start : start + SQLITE_PAGE]
     ]
-    for start in with_nodes[1:2]:
+    for start in with_nodes[1:4]:
         content[start : start + 100] = bytes(100)
     file.write_bytes(content)
 

@@ -15,6 +15,7 @@ For applications:
     gates.py             how a worker leaves jobs on the server while it has no room for them
     admin.py             inspects, pauses, limits and purges queues, retries and deletes jobs
     cli.py               the same on the command line
+    _command_output.py   what those commands print
     flower.py            the pages Queues and Jobs in Flower
     dead_letters.py      keeps messages that failed for good, on other brokers
     __main__.py          `python -m pinlater`

@@ -9,23 +9,30 @@ from __future__ import annotations
 
 import difflib
 import math
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Protocol
 
 import click
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from pinlater._command_output import (
+    bar,
+    cells,
+    done,
+    job_as_dict,
+    note,
+    print_json,
+    remarks,
+    status_as_dict,
+)
 from pinlater.admin import Admin, count_of
 from pinlater.errors import InvalidArgument
-from pinlater.models import JobInfo, JobState, QueueStatus
+from pinlater.models import JobState
 from pinlater.queue_settings import SETTINGS
 from pinlater.retry_policy import RetryPolicy
-from pinlater.terminal import SafeConsole, echo, echo_json, print_table
+from pinlater.terminal import print_table
 from pinlater.wording import span
 
 
@@ -76,10 +83,6 @@ def _admin(context: click.Context) -> Admin:
     return Admin.connect(place.broker_url, place.shards, before_delete=before_delete)
 
 
-def _print_json(what: Any) -> None:
-    echo_json(what, indent=True)
-
-
 @click.group()
 def queue() -> None:
     """Inspect, pause and limit queues, and retry failed jobs."""
@@ -92,42 +95,15 @@ def list_(context: click.Context, as_json: bool) -> None:
     """List all queues with their jobs by state."""
     statuses = _admin(context).statuses()
     if as_json:
-        _print_json([status_as_dict(s) for s in statuses])
+        print_json([status_as_dict(s) for s in statuses])
         return
     table = Table("queue", box=None, header_style="bold")
     for column in ("due", "later", "running", "succeeded", "failed", "oldest due", "rate/s"):
         table.add_column(column, justify="right")
     table.add_column("")
     for s in statuses:
-        table.add_row(s.queue, *_cells(s), _remarks(s))
+        table.add_row(s.queue, *cells(s), remarks(s))
     print_table(table)
-
-
-def _cells(status: QueueStatus) -> list[str]:
-    z = status.sizes
-    rate = "" if status.rate_per_s is None else f"{status.rate_per_s:g}"
-    counts = (z.due, z.later, z.running, z.succeeded, z.failed)
-    return [*(f"{n:,}" for n in counts), span(z.oldest_due_ms) if z.oldest_due_ms else "", rate]
-
-
-def _remarks(status: QueueStatus) -> str:
-    remarks = ["paused"] if status.paused else []
-    if status.missing_shards:
-        remarks.append(f"without shards {', '.join(status.missing_shards)}")
-    return ", ".join(remarks)
-
-
-def status_as_dict(status: QueueStatus) -> dict[str, Any]:
-    """A queue's status as it is printed in JSON."""
-    return {
-        "queue": status.queue,
-        "paused": status.paused,
-        "rate_per_s": status.rate_per_s,
-        **asdict(status.sizes),
-        "settings": dict(status.settings),
-        "stats": dict(status.stats),
-        "missing_shards": list(status.missing_shards),
-    }
 
 
 def _queue_command(command: Callable[..., None]) -> click.Command:
@@ -140,14 +116,14 @@ def show(context: click.Context, queue_name: str, as_json: bool) -> None:
     """Show one queue: sizes by priority, settings, counters."""
     status = _admin(context).status(queue_name)
     if as_json:
-        _print_json(status_as_dict(status))
+        print_json(status_as_dict(status))
         return
     table = Table(box=None, show_header=False)
     table.add_column(style="bold")
     table.add_column()
     for name, cell in zip(
         ("due", "later", "running", "succeeded", "failed", "oldest due", "rate/s"),
-        _cells(status),
+        cells(status),
         strict=True,
     ):
         table.add_row(name, cell)
@@ -160,38 +136,22 @@ def show(context: click.Context, queue_name: str, as_json: bool) -> None:
     )
     if claimed := status.stats.get("claimed"):
         table.add_row("mean lateness", f"{status.stats.get('late_ms', 0) / claimed / 1000:.1f} s")
-    table.add_row("", _remarks(status))
+    table.add_row("", remarks(status))
     print_table(table)
-
-
-def _done(as_json: bool, sentence: str, **facts: object) -> None:
-    if as_json:
-        _print_json(facts)
-    else:
-        _note(sentence)
-
-
-def _note(text: str, *, err: bool = False) -> None:
-    if not _is_quiet():
-        echo(text, err=err)
-
-
-def _is_quiet() -> bool:
-    return bool(getattr(click.get_current_context().obj, "quiet", False))
 
 
 @_queue_command
 def pause(context: click.Context, queue_name: str, as_json: bool) -> None:
-    """Deliver no jobs; new ones are still accepted."""
+    """Pause a queue: deliver no jobs, but still accept new ones."""
     _admin(context).pause(queue_name)
-    _done(as_json, f"{queue_name} is paused", queue=queue_name, paused=True)
+    done(as_json, f"{queue_name} is paused", queue=queue_name, paused=True)
 
 
 @_queue_command
 def resume(context: click.Context, queue_name: str, as_json: bool) -> None:
-    """Deliver jobs again."""
+    """Resume a queue: deliver jobs again."""
     _admin(context).resume(queue_name)
-    _done(as_json, f"{queue_name} is resumed", queue=queue_name, paused=False)
+    done(as_json, f"{queue_name} is resumed", queue=queue_name, paused=False)
 
 
 @queue.command()
@@ -218,7 +178,7 @@ def limit(
         raise click.BadParameter(f"{burst} is not a number of jobs", param_hint="'--burst'")
     _admin(context).limit(queue_name, per_s, burst)
     rate_text = "no limit" if per_s is None else f"at most {per_s:g} jobs/s"
-    _done(as_json, f"{queue_name}: {rate_text}", queue=queue_name, rate_per_s=per_s)
+    done(as_json, f"{queue_name}: {rate_text}", queue=queue_name, rate_per_s=per_s)
 
 
 def _policy_option(
@@ -235,7 +195,7 @@ YEAR_S = 366 * 86_400
 @queue.command("retry-policy")
 @queue_name
 @click.argument("word", required=False, type=click.Choice([*RetryPolicy.NAMED, "default"]))
-@click.option("--job-type", default="", help="Of this job type alone.")
+@click.option("--job-type", default="", help="Only for this job type.")
 @_policy_option("--max-attempts", "max_attempts", 1, 1000, "Deliveries before a job is FAILED.")
 @_policy_option(
     "--linear-attempts", "linear_attempts", 0, 1000, "Failures whose delay grows by a step."
@@ -249,7 +209,7 @@ YEAR_S = 366 * 86_400
     "max_age_ms",
     0,
     YEAR_S,
-    "A job is FAILED when its next attempt is later than this after it was enqueued.",
+    "A job is FAILED if its next attempt would be later than this after it was enqueued.",
 )
 @as_json
 @click.pass_context
@@ -261,7 +221,7 @@ def retry_policy(
     Show how failed jobs are retried, or change it.
 
     WORD is a whole policy: pinlater (ten retries, five of them linear, then exponential), once, or
-    default. Options change single values of it, or of what is there.
+    default. Options change single values of that policy, or of the current one.
     """
     admin = _admin(context)
     given = {
@@ -282,7 +242,7 @@ def retry_policy(
             raise click.BadParameter(str(error)) from error
     policy = admin.retry_policy(queue_name, job_type)
     if as_json:
-        _print_json({"queue": queue_name, "job_type": job_type, **asdict(policy)})
+        print_json({"queue": queue_name, "job_type": job_type, **asdict(policy)})
         return
     table = Table(box=None, show_header=False)
     table.add_column(style="bold")
@@ -305,9 +265,9 @@ def purge(context: click.Context, queue_name: str, yes: bool, as_json: bool) -> 
     waiting = admin.status(queue_name).sizes.pending
     if not yes:
         click.confirm(f"Delete {waiting:,} waiting jobs of {queue_name}?", abort=True, err=True)
-    with _bar(f"purging {queue_name}", waiting) as step:
+    with bar(f"purging {queue_name}", waiting) as step:
         count = admin.purge(queue_name, progress=step)
-    _done(as_json, f"{count:,} jobs deleted", queue=queue_name, deleted=count)
+    done(as_json, f"{count:,} jobs deleted", queue=queue_name, deleted=count)
 
 
 @queue.command()
@@ -322,7 +282,7 @@ def jobs(context: click.Context, queue_name: str, state: str, most: int, as_json
     """List the jobs of one state."""
     infos = _admin(context).jobs(queue_name, JobState(state.upper()), limit=most)
     if as_json:
-        _print_json([job_as_dict(job) for job in infos])
+        print_json([job_as_dict(job) for job in infos])
         return
     table = Table(box=None)
     table.add_column("job", no_wrap=True)  # what `retry` and `delete` take, on one line
@@ -337,11 +297,6 @@ def jobs(context: click.Context, queue_name: str, state: str, most: int, as_json
     print_table(table)
 
 
-def job_as_dict(job: JobInfo) -> dict[str, Any]:
-    """A job as it is printed in JSON; its body as text, as far as it is text."""
-    return asdict(job) | {"body": job.body.decode("utf-8", "replace")}
-
-
 @queue.command()
 @queue_name
 @click.argument("ids", nargs=-1)
@@ -351,18 +306,18 @@ def job_as_dict(job: JobInfo) -> dict[str, Any]:
 def retry(
     context: click.Context, queue_name: str, ids: tuple[str, ...], every: bool, as_json: bool
 ) -> None:
-    """Run failed jobs again, by id or all."""
+    """Run failed jobs again, by ID or all."""
     _one_of(ids, every)
     admin = _admin(context)
-    with _bar(f"retrying {queue_name}", _total(admin, queue_name, ids, JobState.FAILED)) as step:
+    with bar(f"retrying {queue_name}", _total(admin, queue_name, ids, JobState.FAILED)) as step:
         count = admin.retry(queue_name, ids, progress=step)
-    _done(as_json, f"{count:,} jobs are pending again", queue=queue_name, retried=count)
+    done(as_json, f"{count:,} jobs are pending again", queue=queue_name, retried=count)
 
 
 @queue.command()
 @queue_name
 @click.argument("ids", nargs=-1)
-@click.option("--all", "every", is_flag=True, help="All jobs of the state.")
+@click.option("--all", "every", is_flag=True, help="All jobs in the state.")
 @click.option("--state", type=STATES, default="failed", show_default=True)
 @as_json
 @click.pass_context
@@ -374,12 +329,12 @@ def delete(
     state: str,
     as_json: bool,
 ) -> None:
-    """Delete jobs that are not running, by id or all."""
+    """Delete jobs that are not running, by ID or all."""
     _one_of(ids, every)
     admin, which = _admin(context), JobState(state.upper())
-    with _bar(f"deleting of {queue_name}", _total(admin, queue_name, ids, which)) as step:
+    with bar(f"deleting of {queue_name}", _total(admin, queue_name, ids, which)) as step:
         count = admin.delete(queue_name, which, ids, progress=step)
-    _done(as_json, f"{count:,} jobs deleted", queue=queue_name, deleted=count)
+    done(as_json, f"{count:,} jobs deleted", queue=queue_name, deleted=count)
 
 
 @queue.command()
@@ -390,10 +345,10 @@ def release(context: click.Context, worker: str, as_json: bool) -> None:
     """
     Return a dead worker's jobs to their queues, without waiting until its claims expire.
 
-    WORKER is the beginning of a name that `jobs QUEUE --state running` shows: host:pid:…
+    WORKER is the beginning of a name in the output of `jobs QUEUE --state running`: host:pid:…
     """
     count = _admin(context).release(worker)
-    _done(as_json, f"{count:,} jobs are pending again", worker=worker, released=count)
+    done(as_json, f"{count:,} jobs are pending again", worker=worker, released=count)
 
 
 @queue.command()
@@ -401,13 +356,13 @@ def release(context: click.Context, worker: str, as_json: bool) -> None:
 @click.pass_context
 def upgrade(context: click.Context, as_json: bool) -> None:
     """
-    Take queues in PostgreSQL to the version that this program needs; workers may run.
+    Upgrade queues in PostgreSQL to the version that this program needs; workers may run.
 
-    There is no way back: an older program refuses the new version.
+    You cannot undo this: an older program refuses the new version.
     """
-    versions = _admin(context).upgrade(lambda step: _note(step, err=True))
+    versions = _admin(context).upgrade(lambda step: note(step, err=True))
     shards = ", ".join(f"shard {name}: version {number}" for name, number in versions.items())
-    _done(as_json, shards or "nothing to do: no shard is on PostgreSQL", versions=versions)
+    done(as_json, shards or "nothing to do: no shard is on PostgreSQL", versions=versions)
 
 
 def _one_of(ids: tuple[str, ...], every: bool) -> None:
@@ -417,20 +372,3 @@ def _one_of(ids: tuple[str, ...], every: bool) -> None:
 
 def _total(admin: Admin, queue_name: str, ids: tuple[str, ...], state: JobState) -> int:
     return 0 if ids else count_of(admin.status(queue_name).sizes, state)
-
-
-@contextmanager
-def _bar(what: str, total: int) -> Iterator[Any]:
-    """A progress bar on standard error, on a terminal and for longer operations."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    hidden = total < 1000 or not sys.stderr.isatty() or _is_quiet()
-    with Progress(
-        *columns, console=SafeConsole(stderr=True), disable=hidden, transient=True
-    ) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda count: bar.advance(task, count)

@@ -5,7 +5,7 @@ import pytest
 from aragog.crawl.pipeline.crawl_cancellations import Cancellation
 from aragog.crawl.pipeline.crawl_records import CrawlPhase, CrawlRecord
 from aragog.crawl.pipeline.crawl_registry import Crawls
-from aragog.crawl.pipeline.in_flight import Heir, Held
+from aragog.crawl.pipeline.in_flight_values import Heir, Held
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.stages.crawl_checks import CrawlChecks, following
 

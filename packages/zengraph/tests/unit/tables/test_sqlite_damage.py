@@ -6,18 +6,20 @@ import os
 import random
 import sqlite3
 import tempfile
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
 from zengraph.errors import StoreDamaged, StoreUnavailable
-from zengraph.tables import Cell
+from zengraph.tables import FORMAT, Cell
 from zengraph.tables.sqlite import SqliteTables
+from zengraph.tables.sqlite.files import open_file
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 
 FORK = multiprocessing.get_context("fork")
-PAGE = 4096
+PAGE = 2048
 NOBODY = 65534
 
 
@@ -157,6 +159,35 @@ def test_salvage_saves_every_row_that_can_be_read(folder, how, least):
     tables["n"].put(mine[0], {b"m:a": b"new"}, at_ms=2)
     assert (folder / "00.db").exists()
     tables.close()
+
+
+@pytest.mark.parametrize("rows", [0, 200])
+def test_salvage_reads_files_with_pages_of_both_sizes(folder, rows):
+    """A file whose first page is lost does not say how large its pages are."""
+    opened(folder).close()
+    for name in ("00.db", "01.db"):
+        open_file(folder / name, FORMAT, new_page_bytes=4096).close()
+    nodes = filled(folder, rows)
+    assert sizes(folder) == {"00.db": 4096, "01.db": 4096}
+    damage(folder / "00.db", lambda content: content.__setitem__(slice(4096), bytes(4096)))
+    tables = opened(folder)
+    tables._shards.health.set_aside(0, 0, "for the test")
+
+    (done,) = tables.salvage()
+
+    assert not done.gaps
+    assert tables["n"].get_many(list(nodes)).keys() == nodes.keys()
+    assert sizes(folder)["00.2.db"] == 2048
+    tables.close()
+
+
+def sizes(folder):
+    """The pages of each file, by its name."""
+    found = {}
+    for path in folder.glob("*.db"):
+        with closing(sqlite3.connect(path)) as db, suppress(sqlite3.DatabaseError):
+            found[path.name] = db.execute("PRAGMA page_size").fetchone()[0]
+    return found
 
 
 def test_salvage_saves_what_is_still_in_the_write_ahead_log(folder):

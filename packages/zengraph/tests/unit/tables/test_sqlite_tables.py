@@ -330,3 +330,21 @@ def test_large_cells_lie_beside_the_tree_of_their_keys_only_in_new_folders(tmp_p
         with closing(sqlite3.connect(tmp_path / name / "00.db")) as db:
             ((sql,),) = db.execute("SELECT sql FROM sqlite_master WHERE name='o'").fetchall()
         assert ("WITHOUT ROWID" in sql) is in_the_tree
+
+
+def test_new_files_have_small_pages_and_those_of_the_first_form_keep_theirs(tmp_path):
+    """A transaction writes whole pages to the log, and a node took one of 4 KB for itself."""
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "format").write_text("1\n")
+    written = {}
+    for name, page_bytes in (("old", 4096), ("new", 2048)):
+        tables = SqliteTables(tmp_path / name, shards=1)
+        for number in range(50):
+            node = number.to_bytes(16)
+            tables.write([("n", node, {b"m:text": bytes(2800)}, 1), ("d", node, {b"i:u": node}, 1)])
+        with closing(sqlite3.connect(tmp_path / name / "00.db")) as db:
+            assert db.execute("PRAGMA page_size").fetchone() == (page_bytes,)
+        use = log_use(tmp_path / name / "00.db-wal")
+        written[name] = use.frames * use.frame_bytes
+        tables.close()
+    assert written["new"] < 0.85 * written["old"]

@@ -21,7 +21,7 @@ from zengraph.tables import FORMAT
 from zengraph.tables.sqlite.checkpoints import Checkpoints, CheckpointTimes
 from zengraph.tables.sqlite.file_locks import holder, locked
 from zengraph.tables.sqlite.health import Health, first_files, has_state
-from zengraph.tables.sqlite.layouts import schemas
+from zengraph.tables.sqlite.layouts import page_bytes, schemas
 
 BUSY_TIMEOUT_S = 30.0
 LOCK_WAIT_S = 10.0
@@ -67,9 +67,13 @@ def share_mode(path: Path) -> None:
                 side.chmod(path.stat().st_mode & 0o777)
 
 
-def open_file(path: Path, form: int, busy_s: float = BUSY_TIMEOUT_S) -> sqlite3.Connection:
+def open_file(
+    path: Path, form: int, busy_s: float = BUSY_TIMEOUT_S, new_page_bytes: int | None = None
+) -> sqlite3.Connection:
     """
     A connection to a file, which is created with its tables in that form if missing.
+
+    A file that exists keeps its pages; a new one has those of its form, or `new_page_bytes`.
 
     Two processes must not create one file at the same time: see `StoreFiles.connection`.
     """
@@ -83,6 +87,7 @@ def open_file(path: Path, form: int, busy_s: float = BUSY_TIMEOUT_S) -> sqlite3.
         cached_statements=256,
     )
     try:
+        db.execute(f"PRAGMA page_size={new_page_bytes or page_bytes(form)}")
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=NORMAL")
         # What is taken down must not stay in free pages; costs nothing that can be measured.

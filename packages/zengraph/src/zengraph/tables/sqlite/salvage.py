@@ -25,7 +25,12 @@ from zengraph.tables._packed import unpack
 from zengraph.tables.sqlite import replacements
 from zengraph.tables.sqlite.file_locks import locked
 from zengraph.tables.sqlite.files import StoreFiles, open_file
-from zengraph.tables.sqlite.layouts import LAYOUTS, is_by_number
+from zengraph.tables.sqlite.layouts import (
+    LARGE_PAGE_BYTES,
+    LAYOUTS,
+    SMALL_PAGE_BYTES,
+    is_by_number,
+)
 from zengraph.tables.sqlite.packed_layout import Packed
 
 log = logging.getLogger(__name__)
@@ -40,6 +45,10 @@ _OTHER_REPAIR_S = 1.0
 LOCK = "repairing"
 """The file that one process at a time locks while it replaces damaged files."""
 _KEY_BYTES = 64
+_ROOTS = 13
+"""The trees of a new file, whose roots follow its first page."""
+_TREE_KINDS = (2, 5, 10, 13)
+"""What the pages of trees begin with: section 1.6 of sqlite.org/fileformat2.html."""
 
 SqlRow = tuple[object, ...]
 
@@ -173,17 +182,32 @@ def _opened(copy: Path, form: int) -> sqlite3.Connection:
 def _give_first_page(copy: Path, form: int) -> None:
     """Write the first page of an empty file, adapted to the length of the copy."""
     empty = copy.with_name(f"{copy.name}.empty")
+    size = _page_bytes(copy)
     try:
-        open_file(empty, form).close()  # the last connection moves the log into the file
+        # The last connection moves the log into the file.
+        open_file(empty, form, new_page_bytes=size).close()
         with empty.open("rb") as file:
-            head = bytearray(file.read(100))
-            size = int.from_bytes(head[16:18])
-            first = head + file.read(size - len(head))
+            first = bytearray(file.read(size))
     finally:
         _remove(empty)
     first[28:32] = (copy.stat().st_size // size).to_bytes(4)
     with copy.open("r+b") as file:
         file.write(first)
+
+
+def _page_bytes(copy: Path) -> int:
+    """
+    The size of the pages of a file whose first page is lost.
+
+    Files of one form have pages of either size (`page_bytes`). The first pages after the lost one
+    are the roots of the tables, and a page of a tree begins with its kind; in the middle of a page
+    of 4 KB, where every second page of 2 KB would begin, that is rare.
+    """
+    with copy.open("rb") as file:
+        start = file.read(SMALL_PAGE_BYTES * _ROOTS)
+    odd = start[SMALL_PAGE_BYTES :: 2 * SMALL_PAGE_BYTES]
+    trees = sum(kind in _TREE_KINDS for kind in odd)
+    return SMALL_PAGE_BYTES if 2 * trees > len(odd) else LARGE_PAGE_BYTES
 
 
 def _is_good(name: str, row: SqlRow, *, packed: bool) -> bool:

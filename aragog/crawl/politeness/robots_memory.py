@@ -1,0 +1,76 @@
+"""Rules of robots.txt in the memory of a process: records by origin, rules by version."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+
+from aragog.crawl.politeness.robots_records import (
+    RobotsRecord,
+)
+from aragog.crawl.politeness.robots_rules import RobotsRules
+
+# A record takes about 0.5 KB.
+MAX_ORIGINS = 50_000
+# Files, and rules in all of them together; a rule takes about 250 bytes with its matcher.
+MAX_FILES = 5_000
+MAX_RULES = 200_000
+
+
+class RobotsMemory:
+    """
+    An LRU cache of records by origin and rules by version. Thread-safe.
+
+    Origins with equal rules share them, because their records have the same version.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_origins: int = MAX_ORIGINS,
+        max_files: int = MAX_FILES,
+        max_rules: int = MAX_RULES,
+    ) -> None:
+        self._max_origins, self._max_files, self._max_rules = max_origins, max_files, max_rules
+        self._lock = threading.Lock()
+        self._records: OrderedDict[str, tuple[RobotsRecord, float]] = OrderedDict()
+        self._rules: OrderedDict[bytes, RobotsRules] = OrderedDict()
+        self._rules_count = 0
+
+    def get(self, origin: str) -> tuple[RobotsRecord, RobotsRules, float] | None:
+        """Return the record and rules of `origin` and when they were read; None if not cached."""
+        with self._lock:
+            record, looked_s = self._records.get(origin, (None, 0.0))
+            rules = self._rules.get(record.version) if record else None
+            return (record, rules, looked_s) if record and rules is not None else None
+
+    def rules(self, version: bytes) -> RobotsRules | None:
+        """Return the rules of a version; None if not cached."""
+        with self._lock:
+            return self._rules.get(version)
+
+    def keep(self, origin: str, record: RobotsRecord, rules: RobotsRules, looked_s: float) -> None:
+        """Cache what was read at `looked_s` (monotonic clock)."""
+        with self._lock:
+            self._records[origin] = record, looked_s
+            self._records.move_to_end(origin)
+            while len(self._records) > self._max_origins:
+                self._records.popitem(last=False)
+            if record.version not in self._rules:
+                self._rules_count += rules.size
+            self._rules[record.version] = rules
+            self._rules.move_to_end(record.version)
+            while len(self._rules) > 1 and self._too_many():
+                self._rules_count -= self._rules.popitem(last=False)[1].size
+
+    def _too_many(self) -> bool:
+        return len(self._rules) > self._max_files or self._rules_count > self._max_rules
+
+    def drop(self, origin: str) -> None:
+        """Remove the record of `origin`, which was replaced."""
+        with self._lock:
+            self._records.pop(origin, None)
+
+    def __len__(self) -> int:
+        """Return the number of cached files."""
+        return len(self._rules)

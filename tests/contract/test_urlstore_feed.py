@@ -1,0 +1,203 @@
+"""The feed of changes on every engine: what is in it, for how long, and behind which cursor."""
+
+from hashlib import sha256
+
+import orjson
+import pytest
+
+from aragog.errors import BadInput
+from aragog.runtime.clock import ManualClock
+from aragog.urlstore.feed import MAX_VALUE_BYTES, SETTLE_MS, Change, Changes, publish
+from aragog.urlstore.refresh_policy import Seen
+from tests.support.refreshed_pages import A, B, failed, fetched, reported
+from tests.support.stores import NOW_MS, body, page
+from zengraph import MultiGraph
+from zengraph.tables.memory import MemoryTables
+
+
+def test_the_history_of_a_price_keeps_its_changes_newest_first(a_stand):
+    prices = [b'"5"', b'"5"', b'"4"', b'"4"', b'"6"']
+    for n, price in enumerate(prices):
+        a_stand.store.write_pages([fetched(A, NOW_MS + n, fields={"product.price": price})])
+
+    assert a_stand.store.pages.history(A, "product.price") == [
+        (b'"6"', NOW_MS + 4),
+        (b'"4"', NOW_MS + 2),
+        (b'"5"', NOW_MS),
+    ]
+
+
+def test_the_feed_tells_what_was_before_and_what_is_now(a_stand):
+    a_stand.store.write_pages([fetched(A), fetched(B)])
+    a_stand.store.write_pages(
+        [fetched(A, NOW_MS + 9, fields={"product.price": b'"4"'}), fetched(B, NOW_MS + 9)]
+    )
+
+    (change,) = reported(a_stand)
+    assert (change.url, change.kind, change.at_ms) == (A, "changed", NOW_MS + 9)
+    assert change.fields == {"product.price": ('"5"', '"4"')}
+
+
+def test_the_feed_goes_on_behind_a_cursor(a_stand):
+    urls = [f"http://{n}.example/" for n in range(7)]
+    a_stand.store.write_pages([fetched(u) for u in urls])
+    a_stand.store.write_pages([fetched(u, NOW_MS + 9, fields={"page.title": b"2"}) for u in urls])
+    a_stand.clock.advance_ms(SETTLE_MS + 1000)
+    changes, cursor = [], None
+    while page_ := a_stand.store.feed.changes(cursor, 3).items:
+        changes += [change.url for change in page_]
+        cursor = page_[-1].cursor
+    a_stand.store.write_pages([fetched(A)])
+    a_stand.store.write_pages([fetched(A, NOW_MS + 9, fields={"page.title": b"2"})])
+
+    assert sorted(changes) == urls
+    assert [change.url for change in reported(a_stand, cursor)] == [A]
+
+
+def test_the_feed_of_a_host_and_its_end(a_stand):
+    a_stand.store.write_pages([fetched(A), fetched(B)])
+    news = {"page.title": b"2"}
+    a_stand.store.write_pages([fetched(u, NOW_MS + 9, fields=news) for u in (A, B)])
+
+    assert [c.url for c in reported(a_stand, host="b.example")] == [B]
+    assert reported(a_stand, a_stand.store.feed.end()) == []
+    for bad in ("nonsense", "00"):
+        with pytest.raises(BadInput):
+            a_stand.store.feed.changes(bad)
+
+
+def test_a_long_value_is_left_out_of_the_feed(a_stand):
+    long = b"x" * (MAX_VALUE_BYTES + 1)
+    a_stand.store.write_pages([fetched(A)])
+    a_stand.store.write_pages([fetched(A, NOW_MS + 9, fields={"article.body": long})])
+
+    assert reported(a_stand)[0].fields == {"article.body": (None, None)}
+
+
+def test_the_feed_lets_go_of_what_is_old(a_stand):
+    a_stand.store.write_pages([fetched(A)])
+    a_stand.store.write_pages([fetched(A, NOW_MS + 9, fields={"page.title": b"2"})])
+    a_stand.clock.advance_ms(100_000)
+
+    assert a_stand.store.feed.sweep(kept_s=101) == 0
+    assert a_stand.store.feed.sweep(kept_s=99) == 1
+    assert reported(a_stand) == []
+
+
+def test_unchanged_pages_write_nothing_into_the_feed(a_stand):
+    a_stand.store.write_pages([fetched(A)])
+    a_stand.store.write_pages([fetched(A, NOW_MS + 9), failed(A, NOW_MS + 10, "NotModified")])
+
+    assert list(a_stand.tables["f"].scan(b"", None)) == []
+
+
+def test_a_change_whose_writing_was_slow_is_reported_again_so_that_nobody_passes_it_by():
+    class Slow(MemoryTables):
+        slow = True
+
+        def write(self, puts):
+            super().write(puts)
+            if self.slow and any(table == "f" for table, *_ in puts):
+                clock.advance_ms(SETTLE_MS)
+                self.slow = False
+
+    clock = ManualClock(NOW_MS)
+    zen = MultiGraph(Slow(clock))
+    publish(zen, [Change(A, NOW_MS, "changed")], clock)
+    clock.advance_ms(SETTLE_MS)
+    feed = Changes(zen)
+
+    assert [c.url for c in feed.page(None, clock.now_ms(), 9).items] == [A, A]
+
+
+def with_body(url, text, at_ms, **parts):
+    """A fetch of a page with these bytes, and always the same fields."""
+    digest = sha256(text.encode()).hexdigest()
+    parts.setdefault(
+        "seen", Seen(outcome="Fetched", fetched_at_ms=at_ms, page_type="product", body_hash=digest)
+    )
+    facts = {"status": 200, "outcome": "Fetched"}
+    return page(url, at_ms, content=body(text), fields={"t": b"1"}, facts=facts, **parts)
+
+
+def kinds(stand, **which):
+    return [(change.url, change.kind) for change in reported(stand, **which)]
+
+
+def test_a_page_with_new_text_is_in_the_feed_with_both_hashes(a_stand):
+    a_stand.store.write_pages([with_body(A, "old", NOW_MS)])
+    before = a_stand.store.get(A).content_hash
+    for at_ms in (NOW_MS + 1, NOW_MS + 2):
+        a_stand.store.write_pages([with_body(A, "new", at_ms)])
+
+    (change,) = reported(a_stand)
+
+    assert (change.url, change.kind, change.fields) == (A, "content", {})
+    assert change.content_hash == (before, a_stand.store.get(A).content_hash)
+
+
+@pytest.mark.parametrize(
+    "outcome", ["Unauthorized", "PaymentRequired", "Forbidden", "UnavailableLegally"]
+)
+def test_a_page_that_its_site_withholds_is_in_the_feed_once(a_stand, outcome):
+    a_stand.store.write_pages([with_body(A, "x", NOW_MS)])
+    for at_ms in (NOW_MS + 1, NOW_MS + 2):
+        a_stand.store.write_pages([failed(A, at_ms, outcome)])
+
+    assert kinds(a_stand) == [(A, "withheld")]
+
+
+def test_a_first_404_is_in_the_feed_and_one_after_it_is_not(a_stand):
+    a_stand.store.write_pages([with_body(A, "x", NOW_MS)])
+    for at_ms in (NOW_MS + 1, NOW_MS + 2):
+        a_stand.store.write_pages([failed(A, at_ms, "Gone", gone=True)])
+
+    assert kinds(a_stand) == [(A, "gone")]
+
+
+def test_what_was_never_stored_is_in_the_feed_only_if_it_is_watched(a_stand):
+    a_stand.store.schedule.watch(B, "shop")
+    a_stand.store.write_pages([failed(u, NOW_MS, "Gone", gone=True) for u in (A, B)])
+
+    assert kinds(a_stand) == [(B, "gone")]
+
+
+@pytest.mark.parametrize("is_temporary", [False, True])
+def test_a_url_that_leads_elsewhere_now_is_in_the_feed_once(a_stand, is_temporary):
+    a_stand.store.schedule.watch(A, "shop")
+    a_stand.store.write_pages([with_body(A, "x", NOW_MS)])
+    before = a_stand.store.get(A).content_hash
+    canonical = A if is_temporary else B
+    for at_ms in (NOW_MS + 1, NOW_MS + 2):
+        moved = with_body(A, "x", at_ms, final_url=B, canonical_url=canonical)
+        a_stand.store.write_pages([moved])
+
+    found = [change for change in reported(a_stand) if change.kind == "redirected"]
+
+    (change,) = found
+    assert (change.url, change.redirected_to, change.owners) == (A, B, ("shop",))
+    assert change.content_hash == (None if is_temporary else (before, None))
+
+
+def test_passing_failures_are_not_in_the_feed(a_stand):
+    a_stand.store.write_pages([with_body(A, "x", NOW_MS)])
+    outcomes = ["Busy", "Unreachable", "TooLarge", "NotModified"]
+    for at, outcome in enumerate(outcomes, 1):
+        a_stand.store.write_pages([failed(A, NOW_MS + at, outcome)])
+
+    assert kinds(a_stand) == []
+
+
+def test_an_entry_can_be_read_by_version_0_1_and_an_entry_of_it_can_be_read(a_stand):
+    """It unpacks five values, and knows no others."""
+    a_stand.store.write_pages([with_body(A, "old", NOW_MS)])
+    a_stand.store.write_pages([with_body(A, "new", NOW_MS + 1)])
+    ((key, row),) = a_stand.tables["f"].scan(b"", None)
+    ((url, at_ms, kind, fields, owners),) = orjson.loads(row[b"l:v"].value)
+    assert (url, at_ms, kind, owners) == (A, NOW_MS + 1, "content", [])
+    assert all(len(pair) == 2 for pair in fields.values())
+
+    old = orjson.dumps([[A, 1, "changed", {"t": ["1", None]}, ["shop"]]])
+    a_stand.tables["f"].put(key, {b"l:v": old}, at_ms=row[b"l:v"].at_ms + 1)
+    (change,) = reported(a_stand)
+    assert (change.fields, change.content_hash) == ({"t": ("1", None)}, None)
