@@ -22,14 +22,14 @@ from aragog.client import Aragog
 from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.crawl.stages.crawl_control import CrawlControl
 from aragog.settings import load_settings
-from bench.crawl_laws import broken_counts, found
+from bench.crawl_laws import found, violated_invariants
 from bench.crawl_shards import shards
 from bench.crawl_system import Clock, Origin, System, origin, wait_for
 from pinlater.redis.scripts import load_script
 
-HOLDS_S = 10.0
+CANCELLED_WITHIN_S = 10.0
 """It takes about 2 s on an idle machine: each process checks once a second, and slots are 1.5 s."""
-GOES_ON_S = 600.0
+RESUMES_WITHIN_S = 600.0
 """The claim of a killed process ends after 10 s, plus time for a busy machine."""
 SWEPT_WITHIN_S = 900.0
 SLOW_MICROSECONDS = 50_000
@@ -95,11 +95,11 @@ class _Scenario:
         if self.system.broker.kill_last():
             self.say("a server of the broker is dead")
         control, asked = crawl_control(load_settings()), self._asked_alone(self.cancelled)
-        wait_for(lambda: self._asked_alone(self.cancelled) > asked, GOES_ON_S)
-        wait_for(lambda: self._stored(control) >= len(self.names), GOES_ON_S)
+        wait_for(lambda: self._asked_alone(self.cancelled) > asked, RESUMES_WITHIN_S)
+        wait_for(lambda: self._stored(control) >= len(self.names), RESUMES_WITHIN_S)
         self._cancel(self.cancelled)
         asked = self.web.seen.total()
-        wait_for(lambda: self.web.seen.total() > asked, GOES_ON_S)
+        wait_for(lambda: self.web.seen.total() > asked, RESUMES_WITHIN_S)
         self.say("the other crawls go on")
         self._kill(checked=True)
         left = self.live
@@ -155,7 +155,7 @@ class _Scenario:
         for name in names:
             control.cancel(name)
         held_s = time.monotonic()
-        time.sleep(HOLDS_S)
+        time.sleep(CANCELLED_WITHIN_S)
         late = [self._last_s(name, names) - held_s for name in names]
         self.say(
             f"cancelled {waited:,} URLs in {held_s - began_s:.2f} s; the last of them was asked for "
@@ -190,12 +190,12 @@ class _Scenario:
             f"{name} was asked for {late_s:.1f} s after it was cancelled"
             for names, held_s in self.held
             for name in names
-            if (late_s := self._last_s(name, names) - held_s) > HOLDS_S
+            if (late_s := self._last_s(name, names) - held_s) > CANCELLED_WITHIN_S
         ]
 
     def _check(self, when: str, *, is_whole: bool = False) -> None:
         control, of = crawl_control(load_settings()), found(load_settings())
-        broken = broken_counts(control, self.names, self.given, of, is_whole=is_whole)
+        broken = violated_invariants(control, self.names, self.given, of, is_whole=is_whole)
         waiting = sum(of.entries.values())
         self.say(f"{when}: {waiting:,} are in flight, {len(broken)} laws are broken")
         self.broken += [f"{when}: {text}" for text in broken]

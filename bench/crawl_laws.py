@@ -117,7 +117,7 @@ def _members(settings: Settings) -> Counter[str]:
     return members
 
 
-def broken_counts(
+def violated_invariants(
     control: CrawlControl,
     names: list[str],
     given: Mapping[str, int],

@@ -120,7 +120,7 @@ def compare(groups: dict[str, list[Path]], checkout: Path) -> bool:
     same = True
     with _probe(root) as own, _probe(checkout) as other:
         for name, paths in groups.items():
-            pairs = [(_asked(own, path), _asked(other, path)) for path in paths]
+            pairs = [(_analyzed(own, path), _analyzed(other, path)) for path in paths]
             differ = 0
             for path, (new, old) in zip(paths, pairs, strict=True):
                 parts = [
@@ -151,7 +151,7 @@ def _probe(checkout: Path) -> subprocess.Popen[str]:
     )
 
 
-def _asked(probe: subprocess.Popen[str], path: Path) -> dict[str, Any]:
+def _analyzed(probe: subprocess.Popen[str], path: Path) -> dict[str, Any]:
     if probe.stdin is None or probe.stdout is None:
         raise RuntimeError("the probe has no pipes")
     print(path, file=probe.stdin, flush=True)

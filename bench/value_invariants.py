@@ -76,7 +76,7 @@ def _significant(number: str) -> str:
     return "".join(filter(str.isdigit, number)).strip("0")
 
 
-def stands_in_page(body: bytes, url: str, pin: RichPin | None = None) -> list[Violation] | None:
+def occurs_in_page(body: bytes, url: str, pin: RichPin | None = None) -> list[Violation] | None:
     """
     Check that each price, date, author and SKU of `pin` (by default the page's) is in
     the page.
@@ -130,7 +130,9 @@ def _has_day(when: date, page: _Page) -> bool:
     return str(when.year) in page.text and not days.isdisjoint(parts)
 
 
-def said_twice_agrees(body: bytes, url: str, pin: RichPin | None = None) -> list[Violation] | None:
+def repeated_values_agree(
+    body: bytes, url: str, pin: RichPin | None = None
+) -> list[Violation] | None:
     """
     Check that a value agrees with what two sources state, or is reported as a conflict.
 
@@ -143,7 +145,7 @@ def said_twice_agrees(body: bytes, url: str, pin: RichPin | None = None) -> list
     reported = {conflict.field for conflict in pin.conflicts}
     found: list[Violation] = []
     checked = False
-    for field, chosen, others in _said(pin, tree):
+    for field, chosen, others in _repeated_values(pin, tree):
         if len(others) < 2:
             continue
         checked = True
@@ -153,7 +155,7 @@ def said_twice_agrees(body: bytes, url: str, pin: RichPin | None = None) -> list
     return found if checked else None
 
 
-def _said(pin: RichPin, tree: LexborHTMLParser) -> Iterator[tuple[str, Any, list[Any]]]:
+def _repeated_values(pin: RichPin, tree: LexborHTMLParser) -> Iterator[tuple[str, Any, list[Any]]]:
     """Yield a field, its value, and the value in each source that has exactly one."""
     price = getattr(pin.details, "price", None)
     if pin.type == "product" and isinstance(price, Decimal):
@@ -247,8 +249,8 @@ def _collect(value: Any, name: str, values: list[Any]) -> None:
 
 
 CHECKS: dict[str, Check] = {
-    "a price, date, author or SKU stands in the page": stands_in_page,
-    "what is said twice agrees or is a conflict": said_twice_agrees,
+    "a price, date, author or SKU occurs in the page": occurs_in_page,
+    "values stated twice agree or are a conflict": repeated_values_agree,
 }
 
 

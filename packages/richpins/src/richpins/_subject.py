@@ -23,7 +23,7 @@ from richpins.structured_data.sources import Sources, by_trust
 from richpins.values.scalars import text
 
 _LEAST_WEIGHT = 20
-_BEHIND_OTHERS = -45
+_OTHER_ITEM_FIRST = -45
 """Added to the weight of a place or video if another item comes first."""
 _MAIN_ROLES = frozenset({"mainentity", "mainentityofpage", "about"})
 _BESIDE_ROLES = frozenset(
@@ -78,7 +78,7 @@ def subject_of(sources: Sources) -> tuple[PageType | None, list[Node]]:
             continue
         weight = _weight(sources, page_type, chosen, og_type)
         if best is None or weight > best[0]:
-            best = (weight, page_type, _behind(chosen, nodes))
+            best = (weight, page_type, _with_repetitions(chosen, nodes))
     if best is not None and best[0] > _LEAST_WEIGHT:
         return best[1], best[2]
     declared = next((t for t in page_types() if og_type in t.og_types), None) if og_type else None
@@ -91,7 +91,7 @@ def _weight(sources: Sources, page_type: PageType, chosen: Node, og_type: str) -
     if og_type in page_type.og_types:
         weight += page_type.og_weight
     if page_type.yields_to_others and _follows_another(sources, chosen):
-        weight += _BEHIND_OTHERS
+        weight += _OTHER_ITEM_FIRST
     return weight + page_type.adjustment(sources, chosen, og_type)
 
 
@@ -156,7 +156,7 @@ def chosen_of(sources: Sources, page_type: PageType, nodes: list[Node]) -> Node:
     return max(nodes[:_EXAMINED], key=score)
 
 
-def _behind(chosen: Node, nodes: list[Node]) -> list[Node]:
+def _with_repetitions(chosen: Node, nodes: list[Node]) -> list[Node]:
     """
     Return `chosen` and its repetitions, most trusted first, then items in other syntaxes that are
     the only ones of their type, whatever their names.

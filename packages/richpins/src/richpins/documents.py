@@ -126,8 +126,8 @@ def _pdf(body: bytes, _content_type: str | None) -> _Read:
     except Exception as error:  # noqa: BLE001 - whatever a damaged file leads to
         return _Read("", problems=(_problem("it cannot be read", error),))
     text = _cleaned("\n\n".join(_page_texts(reader, problems)), problems)
-    title = _told(lambda: _declared_title(reader)) or _first_line(text)
-    language = _told(lambda: _declared_language(reader)) or _detected_language(text)
+    title = _text_of(lambda: _declared_title(reader)) or _first_line(text)
+    language = _text_of(lambda: _declared_language(reader)) or _detected_language(text)
     return _Read(text, title, language, problems=tuple(problems))
 
 
@@ -141,7 +141,7 @@ def _page_texts(reader: PdfReader, problems: list[str]) -> list[str]:
             if late or number >= MOST_PAGES or chars > MOST_CHARS:
                 problems.append(f"PDF: the text ends after {number} pages")
                 break
-            text = _told(page.extract_text)
+            text = _text_of(page.extract_text)
             broken += text is None
             texts.append(text or "")
             chars += len(texts[-1])
@@ -154,7 +154,7 @@ def _page_texts(reader: PdfReader, problems: list[str]) -> list[str]:
     return texts
 
 
-def _told(read: Callable[[], Any]) -> str | None:
+def _text_of(read: Callable[[], Any]) -> str | None:
     """Return the result of `read` if it is a text, or None if it is not or `read` fails."""
     try:
         value = read()

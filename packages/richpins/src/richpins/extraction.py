@@ -101,8 +101,8 @@ def _shown_names(sources: Sources, page_type: PageType | None) -> Iterator[Candi
     if page_type is None or page_type.credits_authors:
         yield from chain(
             bylines.bylines(sources),
-            bylines.names_behind_by(sources),
-            bylines.names_behind_a_caption(sources),
+            bylines.names_after_by(sources),
+            bylines.names_after_a_caption(sources),
             bylines.names_below_heading(sources),
         )
 
@@ -111,14 +111,14 @@ def _shown_dates(sources: Sources, page_type: PageType | None) -> Iterator[Candi
     if page_type is None or page_type.credits_authors:
         yield from chain(
             shown_days.shown_times(sources),
-            shown_days.days_behind_heading(sources),
+            shown_days.days_after_heading(sources),
             shown_days.shown_times(sources, elsewhere=True),
         )
 
 
 def _shown_changes(sources: Sources, page_type: PageType | None) -> Iterator[Candidate]:
     if page_type is None or page_type.credits_authors:
-        yield from shown_days.changes_behind_heading(sources)
+        yield from shown_days.changes_after_heading(sources)
 
 
 def _shown_pictures(

@@ -281,7 +281,7 @@ def decide(evidence: Evidence) -> Decision:
         )
         return _decision(evidence, evidence.url, "self", findings, aliases=())
     if redirected != evidence.final_url:
-        return _behind(evidence, redirected, findings)
+        return _after_temporary_redirect(evidence, redirected, findings)
     if (chosen := _declared(evidence, findings)) is not None:
         source, url = chosen
         return _decision(evidence, url, source, findings, aliases=_fetched(evidence))
@@ -338,7 +338,7 @@ def _not_moved(url: str, hop: Redirect) -> str | None:
     return None
 
 
-def _behind(evidence: Evidence, redirected: str, findings: _Findings) -> Decision:
+def _after_temporary_redirect(evidence: Evidence, redirected: str, findings: _Findings) -> Decision:
     """
     Decide for a page that was reached by a redirect that is not permanent.
 

@@ -34,7 +34,7 @@ _FIRST = (
     "image",
 )
 _OFTEN_SAME = ("availability", "brand", "currency", "category")
-_OF_MANY = ("url", "tags", "location")
+_COMMON_FIELDS = ("url", "tags", "location")
 """Fields that occur in many places of a page, mostly not as those of the page itself."""
 _ASIDE = re.compile(
     r"cookie|consent|dialog|modal|popup|menu|cart|basket|newsletter|signup|login|skip"
@@ -79,7 +79,7 @@ def _order(name: str) -> int:
 def _field(name: str, rule: str, end: str, values: Sequence[str | None]) -> GuessedField | None:
     found = [value for value in values if value]
     is_known = name in _names.FIELDS
-    if not name or name in _OF_MANY or len(found) < len(values):
+    if not name or name in _COMMON_FIELDS or len(found) < len(values):
         return None
     is_same = len(values) > 1 and len(set(found)) == 1
     # A value that all pages share belongs to the site, except for facts such as a currency.

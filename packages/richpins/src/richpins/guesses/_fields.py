@@ -17,7 +17,7 @@ from richpins.values.numbers import decimal
 MOST_FIELDS = 12
 SAMPLED = 30
 """Maximum number of elements whose values are compared."""
-LOOKED_INTO = 5
+SEARCHED = 5
 """Maximum number of elements whose parts become candidates."""
 MOST_PARTS = 300
 LONGEST_TEXT = 2_000
@@ -72,7 +72,7 @@ def fields_of(elements: Sequence[tuple[Document, LexborNode]]) -> list[GuessedFi
     """
     sampled = elements[:SAMPLED]
     by_values: dict[tuple[str | None, ...], Part] = {}
-    for part in _parts([node for _, node in sampled[:LOOKED_INTO]]):
+    for part in _parts([node for _, node in sampled[:SEARCHED]]):
         values = tuple(_value(part, document, node) for document, node in sampled)
         found = [value for value in values if value]
         if len(found) < max(2, LEAST_SHARE * len(sampled)) or len(set(found)) < 2:

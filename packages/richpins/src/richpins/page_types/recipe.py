@@ -204,7 +204,7 @@ def _completed(sources: Sources, marked: Recipe) -> Recipe:
             ingredients=(lone and len(shown.ingredients) > 2)
             or not marked.ingredients
             or (bare and shown.has_amounts_of(marked)),
-            instructions=hollow and shown.says_more_than(marked.instructions),
+            instructions=hollow and shown.is_longer_than(marked.instructions),
         )
     open_ended = _is_timeless(marked) or marked.yields is None
     return _captioned(sources, marked) if open_ended else marked
@@ -236,7 +236,7 @@ class _Shown:
         named = sum(name.lower() in text for name in marked.ingredients)
         return not _lacks_amounts(self.ingredients) and named * 10 >= 7 * len(marked.ingredients)
 
-    def says_more_than(self, steps: tuple[str, ...]) -> bool:
+    def is_longer_than(self, steps: tuple[str, ...]) -> bool:
         """Return True if the visible steps are twice as long as the marked-up ones."""
         return sum(map(len, self.instructions)) > 2 * sum(map(len, steps))
 

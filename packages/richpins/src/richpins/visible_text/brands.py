@@ -16,7 +16,7 @@ from richpins.document import normalize_space
 from richpins.provenance import Candidate
 from richpins.structured_data.shop_texts import BRAND_LABELS, LABELS, MAKER_LABELS
 from richpins.structured_data.sources import Sources
-from richpins.visible_text.places import behind_heading
+from richpins.visible_text.places import after_heading
 from richpins.visible_text.product_details import OUTSIDE, labeled
 
 _MAX_NAME_CHARS = 40
@@ -41,15 +41,15 @@ def brands(sources: Sources) -> Iterator[Candidate]:
             yield each
     yield from _brands_in_pictures(sources)
     yield from _brands_in_links(sources)
-    yield from _brands_behind_heading(sources)
+    yield from _brands_after_heading(sources)
 
 
-def _brands_behind_heading(sources: Sources) -> Iterator[Candidate]:
+def _brands_after_heading(sources: Sources) -> Iterator[Candidate]:
     """Yield the text of a brand page link shortly after the first h1, if there is only one."""
     start = max(0, sources.heading_end)
-    end = _FRAME.search(sources.words.lowered, start, start + _MAX_BYTES_BEHIND_HEADING)
-    most = end.start() - start if end else _MAX_BYTES_BEHIND_HEADING
-    links = behind_heading(sources, _BRAND_LINK, most)
+    end = _FRAME.search(sources.words.lowered, start, start + _MAX_BYTES_AFTER_HEADING)
+    most = end.start() - start if end else _MAX_BYTES_AFTER_HEADING
+    links = after_heading(sources, _BRAND_LINK, most)
     texts = (html.unescape(link[1].decode("utf-8", "replace")) for link in links)
     names = {
         name.casefold(): name
@@ -66,7 +66,7 @@ _BRAND_LINK = re.compile(
     rb"stores|vendors?|manufacturers?|hersteller)/[^<>]{0,400}>([^<>]{2,80})</a",
     re.IGNORECASE,
 )
-_MAX_BYTES_BEHIND_HEADING = 3_000
+_MAX_BYTES_AFTER_HEADING = 3_000
 _FRAME = re.compile(rb"<(?:nav|footer|aside)[\s>]")
 
 

@@ -15,7 +15,7 @@ from richpins.provenance import Candidate
 from richpins.structured_data.sources import Sources
 from richpins.structured_data.words import AUTHORS_IN_TAGS
 from richpins.values.scalars import MAX_NAME_CHARS
-from richpins.visible_text.places import behind_heading, is_elsewhere
+from richpins.visible_text.places import after_heading, is_elsewhere
 from richpins.visible_text.shown_days import before_date
 
 _BYLINES = (
@@ -53,11 +53,11 @@ def bylines(sources: Sources) -> Iterator[Candidate]:
         yield Candidate(list(dict.fromkeys(together)), "html", f"{node.tag} of class or rel author")
 
 
-def names_behind_by(sources: Sources) -> Iterator[Candidate]:
+def names_after_by(sources: Sources) -> Iterator[Candidate]:
     """Yield names after a `by` shortly after the first h1, in any elements."""
-    if not _may_say_by(sources):
+    if not _may_contain_by(sources):
         return
-    for match in behind_heading(sources, _SAID_BY, _MAX_BYTES_BEHIND_HEADING):
+    for match in after_heading(sources, _BY_PHRASE, _MAX_BYTES_AFTER_HEADING):
         text = normalize_space(html.unescape(match[1].decode("utf-8", "replace")))
         alone = _BYLINE.fullmatch(text)
         if alone is not None:
@@ -65,9 +65,9 @@ def names_behind_by(sources: Sources) -> Iterator[Candidate]:
             yield Candidate([name], "html", "behind a by")
 
 
-def names_behind_a_caption(sources: Sources) -> Iterator[Candidate]:
+def names_after_a_caption(sources: Sources) -> Iterator[Candidate]:
     """Yield the name after `作者`, `Autor` or another caption, shortly after the first h1."""
-    for match in behind_heading(sources, _CAPTIONED, _MAX_BYTES_BEHIND_HEADING):
+    for match in after_heading(sources, _CAPTIONED, _MAX_BYTES_AFTER_HEADING):
         text = normalize_space(html.unescape(match[1].decode("utf-8", "replace")))
         alone = _BYLINE.fullmatch(text) or _SHORT_NAME.fullmatch(text)
         if alone is not None and not _NO_NAME.fullmatch(alone[1]):
@@ -106,10 +106,10 @@ _PERSON = re.compile(
 )
 
 
-def _may_say_by(sources: Sources) -> bool:
-    """Return True if a word that `_SAID_BY` matches may begin a text there."""
+def _may_contain_by(sources: Sources) -> bool:
+    """Return True if a word that `_BY_PHRASE` matches may begin a text there."""
     start = sources.heading_end
-    behind = sources.words.lowered[start : start + _MAX_BYTES_BEHIND_HEADING] if start >= 0 else b""
+    behind = sources.words.lowered[start : start + _MAX_BYTES_AFTER_HEADING] if start >= 0 else b""
     return any(
         behind[max(0, at - _MAX_BYTES_BEFORE_BY) : at].rstrip().endswith(_BEFORE_BY)
         for _, at, _ in _BY_WORDS.find_matches_as_indexes(behind)
@@ -127,13 +127,13 @@ _BY_WORDS = BytesAhoCorasick(
 )
 _BEFORE_BY = (b">", b"written", b"posted", b"published", b"words", b"story")
 _MAX_BYTES_BEFORE_BY = 40
-_SAID_BY = re.compile(
+_BY_PHRASE = re.compile(
     rb">\s{0,20}+(?=[BbDPpSVvW])(?:(?:Written|Posted|Published|Words|Story)\s)?(?:[Bb]y|BY|[Vv]on|[Pp]ar|[Pp]or|[Dd]oor)"
     rb"(?=[\s:<])\s{0,20}:?\s{0,20}(?:<[^<>]{1,400}>\s{0,20}){0,4}([^<>]{5,80})<"
 )
 _BY_BEFORE = re.compile(r"^by\s", re.IGNORECASE)
 _AND = re.compile(r"\band\b", re.IGNORECASE)
-_MAX_BYTES_BEHIND_HEADING = 20_000
+_MAX_BYTES_AFTER_HEADING = 20_000
 
 
 def _name_in(node: LexborNode) -> str | None:

@@ -40,7 +40,7 @@ def pictures(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
     are_several = len(sources.document.tree.css("article")) > 1
     first = next((n for n, node in enumerate(nodes) if node.tag == "h1"), len(nodes))
     for node in nodes[first + 1 : first + 1 + _MAX_SEEN]:
-        if node.tag == "h1" or _is_beside(node) or (are_several and _is_of_another(node)):
+        if node.tag == "h1" or _is_beside(node) or (are_several and _is_in_another_article(node)):
             continue
         image = _image(node, sources)
         if image is not None:
@@ -74,7 +74,7 @@ def _largest_source(node: LexborNode, sources: Sources) -> str | None:
     return sources.absolute(image_sets.largest(sets) or "") if sets else None
 
 
-def _is_of_another(node: LexborNode) -> bool:
+def _is_in_another_article(node: LexborNode) -> bool:
     """Return True inside an article that does not contain the page's h1."""
     at: LexborNode | None = node
     while at is not None and at.tag != "article":

@@ -10,7 +10,7 @@ from selectolax.lexbor import LexborNode
 from richpins.structured_data.sources import Sources
 
 
-def behind_heading(
+def after_heading(
     sources: Sources, pattern: re.Pattern[bytes], most_bytes: int
 ) -> Iterator[re.Match[bytes]]:
     """Yield matches in the bytes after the first h1. Empty if there is no h1."""

@@ -54,9 +54,9 @@ def shown_price(
         return None
     nodes = sources.document.tree.css(f"h1,{_PRICES}")[:_MAX_ELEMENTS]
     holders = _holders(nodes)
-    for node in _behind_the_heading(nodes):
+    for node in _after_the_heading(nodes):
         text = price_text(node)
-        if not 0 < len(text) <= MAX_PRICE_CHARS or _is_of_another(node, holders):
+        if not 0 < len(text) <= MAX_PRICE_CHARS or _is_of_another_product(node, holders):
             continue
         if money.count_of_amounts(text) > 1 and not _RANGE.search(text):
             continue  # a former price is next to it, each in its own element
@@ -80,7 +80,7 @@ def _holders(nodes: list[LexborNode]) -> set[int]:
     return holders
 
 
-def _behind_the_heading(nodes: list[LexborNode]) -> list[LexborNode]:
+def _after_the_heading(nodes: list[LexborNode]) -> list[LexborNode]:
     places = [place for place, node in enumerate(nodes) if node.tag == "h1"]
     if not places:
         return []
@@ -88,7 +88,7 @@ def _behind_the_heading(nodes: list[LexborNode]) -> list[LexborNode]:
     return [node for node in behind if node.tag not in {"h1", "input", "script", "style", "label"}]
 
 
-def _is_of_another(node: LexborNode, holders: set[int]) -> bool:
+def _is_of_another_product(node: LexborNode, holders: set[int]) -> bool:
     """Return True for a former price, a price in a link, or one of several similar blocks."""
     attributes = node.attributes
     named = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"[:_MAX_CLASS_CHARS]

@@ -79,7 +79,7 @@ def _value_at(sources: Sources, at: int, length: int) -> str | None:
     if not _BEFORE.search(lowered[max(0, at - _MAX_BYTES_BEFORE) : at]):
         return None
     match = _VALUE.match(lowered, at + length)
-    if match is None or not _is_same_row(match["tags"], is_said=bool(match["colon"])):
+    if match is None or not _is_same_row(match["tags"], has_colon=bool(match["colon"])):
         return None
     raw = body[match.start("value") : match.end("value")].decode("utf-8", "replace")
     text = normalize_space(html.unescape(raw)).strip(" :-–")
@@ -91,9 +91,9 @@ _NO_VALUE = re.compile(
 )
 
 
-def _is_same_row(tags: bytes, *, is_said: bool) -> bool:
+def _is_same_row(tags: bytes, *, has_colon: bool) -> bool:
     """Return True if the tags between a label and a text keep them in the same row."""
-    if not (is_said or b"<" in tags) or _EMPTY.search(tags):
+    if not (has_colon or b"<" in tags) or _EMPTY.search(tags):
         return False
     tag_matches = _TAG.findall(tags)
     opened = [name for closes, name in tag_matches if not closes]
@@ -200,12 +200,16 @@ def _own_phrases(sources: Sources, phrases: set[str]) -> set[str]:
     found: set[str] = set()
     for node in sources.document.tree.css(_STATE_ELEMENTS)[:_MAX_STATE_ELEMENTS]:
         text = node.text(deep=True)
-        if len(text) <= _MAX_STOCK_CHARS and _bare(text) in phrases and not _is_of_others(node):
+        if (
+            len(text) <= _MAX_STOCK_CHARS
+            and _bare(text) in phrases
+            and not _is_in_other_products(node)
+        ):
             found.add(_bare(text))
     return found
 
 
-def _is_of_others(node: LexborNode) -> bool:
+def _is_in_other_products(node: LexborNode) -> bool:
     """
     Return True if an element is outside the content, or in an entry that links to its
     own page.

@@ -12,7 +12,7 @@ from richpins.provenance import Candidate
 from richpins.structured_data.sources import Sources
 from richpins.structured_data.words import DATES, TIME
 from richpins.values import date_orders, dates
-from richpins.visible_text.places import behind_heading, is_elsewhere, is_in_comments
+from richpins.visible_text.places import after_heading, is_elsewhere, is_in_comments
 
 _MAX_CHARS_WITH_SCRIPTS = 20_000
 _MAX_BYLINES = 30
@@ -95,7 +95,7 @@ def _days_in_bylines(sources: Sources, *, elsewhere: bool) -> Iterator[Candidate
             yield Candidate(text[at:], "html", f"{node.tag} of class byline")
 
 
-def days_behind_heading(sources: Sources) -> Iterator[Candidate]:
+def days_after_heading(sources: Sources) -> Iterator[Candidate]:
     """Yield dates that are the only text of an element, or follow a name, shortly after the h1."""
     for pattern in (_DAY_ALONE, _DAY_BEHIND_NAME):
         candidate = _first_day(sources, pattern)
@@ -104,7 +104,7 @@ def days_behind_heading(sources: Sources) -> Iterator[Candidate]:
             return
 
 
-def changes_behind_heading(sources: Sources) -> Iterator[Candidate]:
+def changes_after_heading(sources: Sources) -> Iterator[Candidate]:
     """Yield a date after a word such as `Updated`, shortly after the first h1."""
     candidate = _first_day(sources, _CHANGED)
     if candidate is not None:
@@ -113,7 +113,7 @@ def changes_behind_heading(sources: Sources) -> Iterator[Candidate]:
 
 def _first_day(sources: Sources, pattern: re.Pattern[bytes]) -> Candidate | None:
     most = min(_bytes_of_the_article(sources), _MAX_BYTES_BEFORE_DAY)
-    for match in behind_heading(sources, pattern, most):
+    for match in after_heading(sources, pattern, most):
         text = match[1].decode("utf-8", "replace").strip(" ,|·–-")
         if dates.moment(text, sources.document.language) is not None:
             return Candidate(text, "html", "behind the h1")
