@@ -88,7 +88,7 @@ FIGURES = {
         f"up to {extractors.MAX_VALUE_BYTES // KIB} KiB each, {extractors.MAX_FIELDS} a page",
     ],
     "fetching.md": [
-        f"more than {body_limits.BOMB_RATIO} times its size",
+        f"more than {body_limits.BOMB_RATIO} times its compressed size",
         f"skipped, {reader.MAX_INTERIM} at most",
         f"are followed, {DEFAULTS.fetch.max_redirects} at most",
     ],

@@ -19,7 +19,7 @@ from richpins.page_types import NAMES, page_types, product, recipe
 from richpins.rich_pins import FIELDS_VERSION, PAGE_FIELDS
 from richpins.structured_data import graph, jsonld, lenient_json, microdata_rdfa
 from richpins.values import images
-from richpins.visible_text import captions, price, sections
+from richpins.visible_text import captions, price, section_headings, sections
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -68,7 +68,7 @@ BOUNDS = [
         f" {microdata_rdfa.MAX_REFERENCED:,}; {microdata_rdfa.MAX_VALUE_CHARS:,} characters of values |"
     ),
     f"| ingredients, steps | {recipe.MAX_INGREDIENTS} each |",
-    f"| headings; lists without one | {sections._MAX_HEADINGS:,}; {sections._MAX_LISTS} |",
+    f"| headings; lists without one | {section_headings._MAX_HEADINGS:,}; {sections._MAX_LISTS} |",
     (
         f"| text searched for captions | {captions.MAX_CHARS:,} characters;"
         f" {captions._MAX_TOKENS} durations and captions |"

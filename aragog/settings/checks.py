@@ -223,7 +223,12 @@ def _graph_problems(settings: Settings) -> Iterator[str]:
                 "store.graphs: must be up to 20 lower-case letters, digits and underscores that "
                 f"begin with a letter, got {name!r}"
             )
-    typed = "graph_counted", "graph_ordered"
+    typed = "graph_counted", "graph_ordered", "graph_packed"
+    for entry in sorted({*store.graph_counted}.intersection(store.graph_packed)):
+        yield (
+            f"store.graph_packed: {entry!r} is in store.graph_counted as well; "
+            "packed edges are counted without"
+        )
     for setting in ("graph_indexed", "graph_unique", "graph_sorted", *typed):
         for entry in getattr(store, setting):
             graph, colon, rest = entry.partition(":")

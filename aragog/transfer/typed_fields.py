@@ -1,10 +1,10 @@
 """
-Values of fields in files: as JSON with real numbers, lists and records, and as typed columns.
+Field values in files: as JSON with real numbers, lists and records, and as typed columns.
 
-Each field has a type: that of the record that extraction fills, that of its rule, or that of its
-declared format. A file has the typed value where it has one. Where a typed value does not give the
-stored bytes back exactly (a price of 19.90 in a column of doubles, JSON with blanks), the file has
-the bytes beside it, so every import restores them.
+A field's type comes from the record that extraction fills, from its rule, or from its declared
+format. A file contains the typed value if there is one. If a typed value does not restore the exact
+stored bytes (a price of 19.90 in a column of doubles, JSON with spaces), the file contains the
+bytes as well, so every import restores them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from richpins.field_types import (
 
 _INT64 = 2**63
 _MOST_DIGITS = 300
-"""The most digits of a number in a file; a longer one stays bytes."""
+"""Maximum number of digits of a number in a file; a longer number stays bytes."""
 _DIGITS = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
 _WHOLE = re.compile(rb"0|-?[1-9][0-9]*")
 _NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -40,11 +40,11 @@ _PRICE = re.compile(rb'"((?:0|[1-9][0-9]*)(?:\.[0-9]+)?)"')
 
 class TypedFields:
     """
-    The type of each field, and conversions of its values.
+    The types of fields, and conversions of their values.
 
     Args:
-        formats: the formats of the store, as `UrlStore.formats` has them.
-        types: types by field, such as those of rules; those of extraction are known.
+        formats: the field formats of the store (`UrlStore.formats`).
+        types: types by field name, such as those of rules. Types of extracted fields are built in.
     """
 
     def __init__(
@@ -55,22 +55,22 @@ class TypedFields:
         self.type_of = lru_cache(maxsize=4096)(self._type_of)
 
     def _type_of(self, name: str) -> FieldType | None:
-        """The type of a field; None: bytes without a meaning."""
+        """The type of a field, or None if its bytes have no known format."""
         kind = self._formats.of(name)
         if kind == "json":
             return self._types.get(name, ANY)
         return {"text": TEXT, "integer": INTEGER, "decimal": DECIMAL, "bytes": None}[kind]
 
     def known(self) -> list[str]:
-        """The fields whose types are known, those of extraction and of rules, in order."""
+        """The fields whose types are known from extraction and rules, in order."""
         return sorted(name for name in self._types if self._formats.of(name) == "json")
 
     def to_json(self, name: str, value: bytes) -> tuple[Any, bool]:
         """
-        A value for `orjson.dumps`, and whether `from_json` returns exactly its bytes.
+        A value for `orjson.dumps`, and True if `from_json` restores its exact bytes.
 
         Raises:
-            ValueError: it has no JSON of its type.
+            ValueError: the value cannot be expressed as JSON of its type.
         """
         if self._formats.of(name) == "json":
             return _typed_json(value, self._types.get(name, ANY))
@@ -87,7 +87,7 @@ class TypedFields:
 
     def from_json(self, name: str, value: Any) -> bytes:
         """
-        The bytes of a value of `field_formats.parse`.
+        The bytes of a value that `field_formats.parse` returned.
 
         Raises:
             ValueError: it does not fit the field's format.
@@ -98,7 +98,7 @@ class TypedFields:
 
     def to_column(self, name: str, value: bytes) -> tuple[Any, bool]:
         """
-        A value for a column of the field's type, and whether `from_column` returns its bytes.
+        A value for a column of the field's type, and True if `from_column` restores its bytes.
 
         Raises:
             ValueError: it does not fit the column.
@@ -123,7 +123,7 @@ class TypedFields:
         The bytes of a column's value, which may come from another program.
 
         Raises:
-            ValueError, TypeError: no field can hold it.
+            ValueError, TypeError: the value cannot be stored in a field.
         """
         if isinstance(value, bytes):
             return value
@@ -155,7 +155,7 @@ def _typed_json(value: bytes, its_type: FieldType) -> tuple[Any, bool]:
 
 
 def _shown(value: Any, its_type: FieldType) -> Any:
-    """A stored value with its decimals as numbers; what does not fit its type stays."""
+    """A stored value with decimals as numbers; parts that do not fit the type stay unchanged."""
     if its_type.kind == "decimal":
         fits = isinstance(value, str) and len(value) <= _MOST_DIGITS and _DIGITS.fullmatch(value)
         return Number(value) if fits else value
@@ -184,7 +184,7 @@ def _with_parts(value: Any, its_type: FieldType, convert: Any) -> Any:
 
 def cell_of(value: Any, its_type: FieldType) -> Any:
     """
-    A stored JSON value as a column of its type has it.
+    Convert a stored JSON value for a column of its type.
 
     Raises:
         ValueError: it does not fit.
@@ -247,7 +247,7 @@ def _digits(value: Any) -> str:
 
 
 def _plain(value: Any, its_type: FieldType) -> Any:
-    """The stored JSON of a column's value; other types than the column's are taken as they are."""
+    """The stored JSON of a column's value; values of other types are kept as they are."""
     kind = its_type.kind
     if kind == "decimal" and not isinstance(value, str):
         return _digits(value)

@@ -1,4 +1,4 @@
-"""What messages of the graph tell an operator of aragog to do: its commands and settings."""
+"""The remedies in graph error messages for an operator of aragog: commands and settings."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ REMEDIES = Remedies(
     record_properties="store.max_record_fields",
     counted="store.graph_counted",
     ordered="store.graph_ordered",
+    packed="store.graph_packed",
 )
 """For SQLite and PostgreSQL; `HBASE_REMEDIES` names the settings of HBase."""
 HBASE_REMEDIES = replace(

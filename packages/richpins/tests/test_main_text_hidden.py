@@ -13,7 +13,7 @@ LAST = "Whoever waits until the first frost gets the mildest taste, say the grow
 
 
 def found(inner: str, form: str) -> str:
-    page = f"<html><title>T</title><article><h1>Leeks</h1><p>{FIRST}</p><p>{MORE}</p>{inner}<p>{LAST}</p></article>"
+    page = f"<html><title>Leeks | The Garden</title><article><h1>Leeks</h1><p>{FIRST}</p><p>{MORE}</p>{inner}<p>{LAST}</p></article>"
     return find(parse(page.encode(), url="https://a.test/x"), form)
 
 

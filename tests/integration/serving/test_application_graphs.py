@@ -4,6 +4,7 @@ import contextlib
 import io
 import os
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -120,13 +121,36 @@ def test_the_command_of_the_page_makes_a_token_for_a_graph(settings):
 @pytest.mark.parametrize(
     ("name", "value"),
     [("GRAPHS", "Pins"), ("GRAPHS", "a:b"), ("GRAPH_INDEXED", "feeds:x"), ("GRAPH_UNIQUE", "pins"),
-     ("GRAPH_COUNTED", "pins:x"), ("GRAPH_COUNTED", "pins:15")],
+     ("GRAPH_COUNTED", "pins:x"), ("GRAPH_COUNTED", "pins:15"), ("GRAPH_PACKED", "pins:x"), ("GRAPH_PACKED", "pins:16")],
 )  # fmt: skip
 def test_a_wrong_declaration_is_refused(settings, name, value):
     path = settings.data_dir.parent / "aragog.toml"
 
     with pytest.raises(ConfigError, match=f"store.{name.lower()}"):
         load_settings(path, {f"ARAGOG_STORE__{name}": value})
+
+
+def test_packed_edges_are_taken_over_both_doors(settings):
+    own = replace(settings.store, graph_packed=("pins:30",))
+    store = stand(MemoryTables()).store
+    with (
+        closing(application_graphs(replace(settings, store=own))) as graphs,
+        api_server.running(store, Services(graphs=graphs)) as http,
+        thrift_server.running(store, graphs=graphs) as thrift,
+    ):
+        for address in (f"http://127.0.0.1:{http.port}", f"thrift://127.0.0.1:{thrift.port}"):
+            with connect(address) as client:
+                for score in range(6):
+                    client.put_edge("user:ada", 30, f"pin:{score}", score=score, graph="pins")
+                taken = client.take_edges("pins", "user:ada", 30, 2, request_id=address)
+                assert [edge.score for edge in taken] == [5, 4]
+                assert client.take_edges("pins", "user:ada", 30, 2, request_id=address) == taken
+                assert client.trim_edges("pins", "user:ada", 30, 3) == 1
+                assert client.count_edges("user:ada", 30, graph="pins") == 3
+                page = client.edges("user:ada", 30, graph="pins", reverse=True)
+                assert [edge.score for edge in page.edges] == [3, 2, 1]
+                with pytest.raises(BadInput, match=r"packed \(store\.graph_packed\)"):
+                    client.edges("pin:1", 30, graph="pins", direction="in")
 
 
 @pytest.mark.redis

@@ -12,7 +12,6 @@ import importlib.metadata
 import importlib.util
 import logging
 import unicodedata
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from richpins.errors import MissingExtra
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from richpins.document import Document  # the names of forms need no parser
 
 TRAFILATURA = "trafilatura"
-TEXT_VERSION = 5
+TEXT_VERSION = 6
 """Incremented when the library is called differently, or its result is written differently."""
 TEXT, MARKDOWN = FORMS = ("text", "markdown")
 _LEAST_FOUND = 0.9
@@ -72,6 +71,7 @@ def find(page: Document, form: str) -> str:
     from richpins.article import (  # noqa: PLC0415 - lxml, of that extra
         completion,
         composition,
+        opening,
         page_texts,
         preparation,
         selection,
@@ -105,38 +105,10 @@ def find(page: Document, form: str) -> str:
     share = selection.select(texts, page_texts.blocks_of(body))
     if share >= _LEAST_FOUND:
         completion.complete(texts)
+        opening.open_with_lead(texts, page, with_title=form == MARKDOWN)
         body = composition.compose(texts, article.images)
-        if form == TEXT:
-            _leave_out_title(body, page)
     write = writing.to_text if form == TEXT else writing.to_markdown
     return unicodedata.normalize("NFC", write(body, article))
-
-
-def _leave_out_title(body: Any, page: Document) -> None:
-    """
-    Remove the heading that repeats the page's title from the start of a plain text.
-
-    Without heading markup it would read as the first sentence. The title is a separate field.
-    """
-    titles = {letters for each in page.headings[:_MAX_TITLES] if (letters := _squeezed(each))}
-    everything = _squeezed("".join(body.itertext()))
-    for heading in islice(body.iter("head"), _MAX_TITLES):
-        own = _squeezed("".join(heading.itertext()))
-        before = everything.find(own)
-        if own in titles and before <= _MOST_BEFORE_TITLE and len(own) < len(everything):
-            tail, heading.tail = heading.tail, None
-            heading.clear()
-            heading.tag, heading.tail = "div", tail  # it still ends the preceding block
-            return
-
-
-_MAX_TITLES = 3
-_MOST_BEFORE_TITLE = 200
-"""Maximum letters of a breadcrumb trail, a section or a date above the title."""
-
-
-def _squeezed(text: str) -> str:
-    return "".join(filter(str.isalnum, text)).casefold()
 
 
 def _letters(body: Any) -> int:

@@ -58,6 +58,14 @@ class Seen(NamedTuple):
         return edge_of(read_edge_key(self.key)[4], self.row)
 
 
+class ListPlace(NamedTuple):
+    """The list of a node's edges of a type, in one direction."""
+
+    node_id: bytes
+    direction: bytes
+    edge_type: int
+
+
 class ListEnd(NamedTuple):
     """An end of the list of a node's outgoing edges."""
 
@@ -78,9 +86,7 @@ class EdgeLists:
 
     def edges(
         self,
-        node_id: bytes,
-        direction: bytes,
-        edge_type: int,
+        place: ListPlace,
         limit: int = 100,
         cursor: bytes | None = None,
         *,
@@ -96,23 +102,22 @@ class EdgeLists:
         selects the edges with one score (`least_score` or 0) whose order begins with it.
 
         Takes one range scan, and a few multi-gets for the page's edges. A page ends before `limit`
-        when its properties reach about `PAGE_BYTES`. `direction` is `OUT` or `IN`; scores are from
-        `least_score` to `most_score`.
+        when its properties reach about `PAGE_BYTES`. The direction is `OUT` or `IN`; scores are
+        from `least_score` to `most_score`.
 
         Raises:
             InvalidArgument: the cursor is not one that this call returned, or `prefix` is for a
                 type without an order, or for several scores.
         """
         limit = min(limit, MAX_LIMIT)
-        base = edge_prefix(node_id, direction, edge_type)
-        start, stop = score_range(base, least_score, most_score)
-        if prefix is not None:
-            start, stop = self._beginning(base, edge_type, prefix, least_score, most_score)
-        if cursor is not None:
-            if not _CURSOR_BYTES <= len(cursor) <= _MOST_CURSOR_BYTES:
-                raise InvalidArgument("cursor: must be one that this call returned")
-            last = base + cursor
-            start, stop = (start, min(stop, last)) if reverse else (max(start, last + b"\0"), stop)
+        base, start, stop = self.page_range(
+            place,
+            cursor,
+            reverse=reverse,
+            least_score=least_score,
+            most_score=most_score,
+            prefix=prefix,
+        )
         items: list[Seen] = []
         edges: list[Edge] = []
         ended = False
@@ -132,11 +137,38 @@ class EdgeLists:
         limit = min(limit, len(items))
         return Edges(edges[:limit], items[limit - 1].key[len(base) :])
 
-    def walk(self, node_id: bytes, direction: bytes, edge_type: int) -> Iterator[Edge]:
+    def page_range(
+        self,
+        place: ListPlace,
+        cursor: bytes | None = None,
+        *,
+        reverse: bool = False,
+        least_score: int | None = None,
+        most_score: int | None = None,
+        prefix: bytes | None = None,
+    ) -> tuple[bytes, bytes, bytes]:
+        """
+        Return (key prefix of a list, start, stop) of a page, for the arguments of `edges`.
+
+        Raises:
+            InvalidArgument: as for `edges`.
+        """
+        base = edge_prefix(*place)
+        start, stop = score_range(base, least_score, most_score)
+        if prefix is not None:
+            start, stop = self._beginning(base, place.edge_type, prefix, least_score, most_score)
+        if cursor is not None:
+            if not _CURSOR_BYTES <= len(cursor) <= _MOST_CURSOR_BYTES:
+                raise InvalidArgument("cursor: must be one that this call returned")
+            last = base + cursor
+            start, stop = (start, min(stop, last)) if reverse else (max(start, last + b"\0"), stop)
+        return base, start, stop
+
+    def walk(self, place: ListPlace) -> Iterator[Edge]:
         """Yield all edges in the order of `edges`."""
         cursor = None
         while True:
-            page = self.edges(node_id, direction, edge_type, MAX_LIMIT, cursor)
+            page = self.edges(place, MAX_LIMIT, cursor)
             yield from page.items
             if (cursor := page.cursor) is None:
                 return

@@ -12,8 +12,11 @@ from contextlib import closing
 from itertools import islice
 from typing import Any, NamedTuple, NoReturn
 
+from zengraph._edge_lists import ListPlace
 from zengraph._indexes import PAGE_BYTES, Schema
 from zengraph._multigraph import MultiGraph
+from zengraph._packed_edges import PackedEdges
+from zengraph._packed_moves import PackedMoves
 from zengraph._parallel_edges import Edge, Edges
 from zengraph._simple_edge_rows import EdgeKey, NewEdge, check_id
 from zengraph._simple_edges import MOST_COUNTED, SimpleEdges
@@ -46,6 +49,9 @@ class _Closed:
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)
+        raise InvalidArgument("the graph is closed; open another one")
+
+    def __contains__(self, _: object) -> bool:
         raise InvalidArgument("the graph is closed; open another one")
 
 
@@ -97,6 +103,7 @@ class Graph:
         clock = self._base.clock
         self._edges = SimpleEdges(tables, schema, clock, most_counted)
         self._takes = Takes(tables, self._edges, clock)
+        self._packed = PackedEdges(tables, schema, self._edges.lists, clock)
 
     def get_node(
         self, node_id: bytes, names: Sequence[str] | None = None
@@ -169,17 +176,38 @@ class Graph:
         properties: Mapping[str, bytes] | None = None,
         order: bytes = b"",
     ) -> None:
-        """Put one edge; see `SimpleEdges.put`."""
+        """Put one edge; see `put_edges`."""
         pair = EdgeKey(source, edge_type, target)
-        self._edges.put([NewEdge(pair, score, properties or {}, order)])
+        self.put_edges([NewEdge(pair, score, properties or {}, order)])
 
     def put_edges(self, edges: Sequence[NewEdge]) -> None:
-        """Put many edges with one read and two writes; see `SimpleEdges.put`."""
-        self._edges.put(edges)
+        """
+        Put edges. An existing edge gets the new score, and keeps properties that are not given.
+
+        Takes one read and two writes for any number of edges, a third write if scores change, and
+        another read for properties. For packed types it takes one read and one write, atomic for
+        each list. Safe to repeat. If several edges have the same pair, the last one is used.
+
+        Raises:
+            InvalidArgument: an id, a type or a score cannot be stored; nothing was written.
+            SizeExceeded: an edge would exceed the limits of the schema, or a packed list those of
+                its cell; other packed lists may have been written, but no other edge.
+            Unfinished: other writers kept changing a packed list; other lists may have been
+                written.
+        """
+        packed = [edge for edge in edges if edge.pair.edge_type in self._packed]
+        if not packed:
+            self._edges.put(edges)
+            return
+        self._edges.check(edges)
+        self._packed.put(packed)
+        if rest := [edge for edge in edges if edge.pair.edge_type not in self._packed]:
+            self._edges.put(rest)
 
     def get_edge(self, source: bytes, edge_type: int, target: bytes) -> Edge | None:
         """Return the edge, or None."""
-        return self._edges.get(EdgeKey(source, edge_type, target))
+        pair = EdgeKey(source, edge_type, target)
+        return self._packed.get(pair) if edge_type in self._packed else self._edges.get(pair)
 
     def edges(
         self,
@@ -194,11 +222,16 @@ class Graph:
         most_score: int | None = None,
         prefix: bytes | None = None,
     ) -> Edges:
-        """Return a page of a node's edges, by score; see `EdgeLists.edges`."""
-        return self._edges.lists.edges(
-            node_id,
-            direction,
-            edge_type,
+        """
+        Return a page of a node's edges, by score; see `EdgeLists.edges`.
+
+        Raises:
+            InvalidArgument: as for `EdgeLists.edges`, or for incoming edges of a packed type.
+        """
+        place = ListPlace(node_id, direction, edge_type)
+        lists = self._packed if edge_type in self._packed else self._edges.lists
+        return lists.edges(
+            place,
             limit,
             cursor,
             reverse=reverse,
@@ -209,15 +242,19 @@ class Graph:
 
     def walk_edges(self, node_id: bytes, direction: bytes, edge_type: int) -> Iterator[Edge]:
         """Yield all edges in the order of `edges`."""
-        return self._edges.lists.walk(node_id, direction, edge_type)
+        place = ListPlace(node_id, direction, edge_type)
+        return (self._packed if edge_type in self._packed else self._edges.lists).walk(place)
 
     def count_edges(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
         """
         Return the number of edges: the stored count of a counted type, else the edges are read.
 
         Raises:
-            InvalidArgument: the type is not counted, and there are more than `most_counted` edges.
+            InvalidArgument: the type is not counted and there are more than `most_counted` edges,
+                or these are incoming edges of a packed type.
         """
+        if edge_type in self._packed:
+            return self._packed.count(ListPlace(node_id, direction, edge_type))
         return self._edges.count(node_id, direction, edge_type)
 
     def take_edges(
@@ -230,11 +267,16 @@ class Graph:
         request_id: str | None = None,
     ) -> list[Edge]:
         """Remove a node's `count` best outgoing edges and return them; see `Takes.take`."""
-        return self._takes.take(node_id, edge_type, count, lowest=lowest, request_id=request_id)
+        takes = self._packed if edge_type in self._packed else self._takes
+        return takes.take(node_id, edge_type, count, lowest=lowest, request_id=request_id)
 
     def remove_edges(self, edges: Sequence[tuple[bytes, int, bytes]]) -> None:
         """Remove edges (source, type, target). Missing edges are ignored."""
-        self._edges.remove(EdgeKey(*edge) for edge in edges)
+        pairs = [EdgeKey(*edge) for edge in edges]
+        packed = [pair for pair in pairs if pair.edge_type in self._packed]
+        self._packed.remove(packed)
+        if len(packed) < len(pairs):
+            self._edges.remove(pair for pair in pairs if pair.edge_type not in self._packed)
 
     def trim_edges(
         self,
@@ -259,6 +301,8 @@ class Graph:
         """
         if keep < 0:
             raise InvalidArgument(f"keep: must not be negative, got {keep}")
+        if edge_type in self._packed:
+            return self._packed.trim(ListPlace(node_id, direction, edge_type), keep, lowest=lowest)
         removed, complete = self._edges.trim(
             node_id, direction, edge_type, keep, self._most_removed, lowest=lowest
         )
@@ -270,10 +314,13 @@ class Graph:
         """
         Remove a node and its edges in both directions, edges first.
 
+        Packed edges from other nodes to this one stay, because this node does not list them.
+
         Raises:
             Unfinished: it had more than `most_removed` edges; that many were removed.
         """
         self._takes.forget(node_id)
+        self._packed.remove_all(node_id)
         if not self._edges.remove_all(node_id, self._most_removed):
             raise Unfinished(
                 "graph",
@@ -318,7 +365,8 @@ class Graph:
         for key, row in self._base.nodes.walk():
             added, refused = self._base.index(key, row)
             entries, taken = entries + added, taken + refused
-        rows = self._takes.repair() + self._edges.repair()
+        moves = PackedMoves(self._tables, self.schema, self._edges, self._packed)
+        rows = self._takes.repair() + moves.repair() + self._edges.repair()
         counted = set(self.schema.counted)
         wrong = [
             self._edges.recount(*place) for place in self._edges.counts() if place[2] in counted
@@ -337,4 +385,4 @@ class Graph:
         """Close files and connections. Safe to repeat. Calls running in other threads may fail."""
         if self._base is not _CLOSED:
             self._base.close()
-            self._base = self._edges = self._takes = self._tables = _CLOSED
+            self._base = self._edges = self._takes = self._packed = self._tables = _CLOSED

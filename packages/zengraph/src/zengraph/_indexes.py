@@ -65,9 +65,11 @@ class Schema:
     counted: tuple[int, ...] = ()
     """Edge types whose number of edges is stored with the node, in both directions."""
     ordered: tuple[int, ...] = ()
+    """Edge types of a `Graph` whose edges have an order as well as a score, and sort by both."""
+    packed: tuple[int, ...] = ()
     """
-    Edge types of a `Graph` whose edges have an order in addition to their score, and
-    sort by both.
+    Edge types of a `Graph` whose outgoing edges are stored in one cell of their source, and listed
+    only there. Takes cost a fifth. A list may have up to 1 MiB, and each change rewrites all of it.
     """
     sorted: tuple[str, ...] = ()
     """Properties whose values can be looked up by prefix (`lookup_prefix`)."""

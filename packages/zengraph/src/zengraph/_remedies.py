@@ -38,6 +38,7 @@ class Remedies:
     record_properties: str = "Schema.limits.properties"
     counted: str = "Schema.counted"
     ordered: str = "Schema.ordered"
+    packed: str = "Schema.packed"
 
 
 DEFAULT = Remedies()

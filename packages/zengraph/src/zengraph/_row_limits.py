@@ -83,7 +83,7 @@ class RowLimits:
             near = [row for row in cells_of if self._may_exceed(extents.get(row), cells_of[row])]
             stored = self._table.sizes_many(near) if near else {}
             for row in near:
-                self._check(stored.get(row, {}), cells_of[row], to_delete)
+                self.check(stored.get(row, {}), cells_of[row], to_delete)
             yield
 
     def _may_exceed(self, stored: RowExtent | None, cells: Mapping[bytes, bytes]) -> bool:
@@ -92,9 +92,10 @@ class RowLimits:
         size_bytes += sum(map(len, cells.values()))
         return size_bytes > self._most_bytes or count + len(cells) > self._most_properties
 
-    def _check(
-        self, stored: RowSizes, cells: Mapping[bytes, bytes], to_delete: Collection[bytes]
+    def check(
+        self, stored: RowSizes, cells: Mapping[bytes, bytes], to_delete: Collection[bytes] = ()
     ) -> None:
+        """Raise SizeExceeded if a put of these cells would make a stored row too large."""
         before = {column: size.size_bytes for column, size in stored.items()}
         after = before | {column: len(value) for column, value in cells.items()}
         for column in to_delete:

@@ -16,7 +16,7 @@ from itertools import islice
 
 from zengraph._codec import IN, OUT, edge_prefix, read_edge_key, score_range
 from zengraph._edge_counts import EdgeCounts
-from zengraph._edge_lists import EdgeLists
+from zengraph._edge_lists import EdgeLists, ListPlace
 from zengraph._indexes import Schema
 from zengraph._parallel_edges import Edge
 from zengraph._properties import Row, newest_ms
@@ -77,9 +77,8 @@ class SimpleEdges:
             InvalidArgument: an id, a type or a score cannot be stored; nothing was written.
             SizeExceeded: an edge would exceed the limits of the schema; nothing was written.
         """
+        self.check(edges)
         wanted = {edge.pair: edge for edge in edges}
-        for edge in wanted.values():
-            check_edge(edge, self._ordered, self._remedies.ordered)
         if not any(edge.properties for edge in wanted.values()):
             self._put(wanted)
             return
@@ -88,6 +87,11 @@ class SimpleEdges:
         ]
         with self._limits.writing(cells):
             self._put(wanted)
+
+    def check(self, edges: Iterable[NewEdge]) -> None:
+        """Raise InvalidArgument for an edge that cannot be stored."""
+        for edge in edges:
+            check_edge(edge, self._ordered, self._remedies.ordered)
 
     def _put(self, wanted: Mapping[EdgeKey, NewEdge]) -> None:
         before = self._pairs(wanted)
@@ -164,7 +168,7 @@ class SimpleEdges:
 
         Writes of the same edges in the meantime can make it wrong.
         """
-        true = sum(1 for _ in self.lists.walk(node_id, direction, edge_type))
+        true = sum(1 for _ in self.lists.walk(ListPlace(node_id, direction, edge_type)))
         return self.counted.correct(node_id, direction, edge_type, true)
 
     def trim(

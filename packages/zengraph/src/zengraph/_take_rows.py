@@ -75,7 +75,10 @@ class TakeState(NamedTuple):
         number = 1 if before is None else before.number + 1
         whole = request != NO_REQUEST
         return cls(
-            number, os.urandom(8), request, _packed(_edge_part(each, whole=whole) for each in edges)
+            number,
+            os.urandom(8),
+            request,
+            packed_parts(_edge_part(each, whole=whole) for each in edges),
         )
 
     @classmethod
@@ -115,8 +118,8 @@ class TakeState(NamedTuple):
     def scores(self, key: bytes) -> dict[bytes, Cell]:
         """The key of the row of each edge's pair, and the cell of its score as it was taken."""
         prefix, found = edge_prefix(key[:16], PAIR_KIND) + key[17:19], {}
-        for part in _unpacked(self.parts):
-            target, *cells = _unpacked(part)
+        for part in unpacked_parts(self.parts):
+            target, *cells = unpacked_parts(part)
             at = 3 * cells[::3].index(SCORE)
             found[prefix + target] = Cell(cells[at + 2], int.from_bytes(cells[at + 1]))
         return found
@@ -124,7 +127,7 @@ class TakeState(NamedTuple):
     def edges(self, key: bytes) -> list[Seen]:
         """The edges that it took from the list of this state or receipt."""
         source, edge_type = key[:16], int.from_bytes(key[17:19])
-        return [_edge_of(part, source, edge_type) for part in _unpacked(self.parts)]
+        return [_edge_of(part, source, edge_type) for part in unpacked_parts(self.parts)]
 
 
 def _edge_part(edge: Seen, *, whole: bool) -> bytes:
@@ -142,22 +145,24 @@ def _edge_part(edge: Seen, *, whole: bool) -> bytes:
             cell.value if whole or column == SCORE else b"",
         )
     ]
-    return _packed([edge.pair.target, *cells])
+    return packed_parts([edge.pair.target, *cells])
 
 
 def _edge_of(part: bytes, source: bytes, edge_type: int) -> Seen:
-    target, *cells = _unpacked(part)
+    target, *cells = unpacked_parts(part)
     triples = zip(cells[::3], cells[1::3], cells[2::3], strict=True)
     row = {column: Cell(value, int.from_bytes(at_ms)) for column, at_ms, value in triples}
     pair = EdgeKey(source, edge_type, target)
     return Seen(place_of(row).key(source, OUT, edge_type, target), pair, row)
 
 
-def _packed(parts: Iterable[bytes]) -> bytes:
+def packed_parts(parts: Iterable[bytes]) -> bytes:
+    """Parts one behind the other, each after its length in 4 bytes."""
     return b"".join(len(part).to_bytes(_LENGTH_BYTES) + part for part in parts)
 
 
-def _unpacked(data: bytes) -> list[bytes]:
+def unpacked_parts(data: bytes) -> list[bytes]:
+    """The parts that were packed."""
     parts, at = [], 0
     while at < len(data):
         start = at + _LENGTH_BYTES

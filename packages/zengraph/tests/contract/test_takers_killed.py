@@ -12,7 +12,7 @@ import pytest
 from support import taker
 from support.waiting import wait_until
 
-from zengraph import OUT, EdgeKey, Graph, NewEdge, Schema
+from zengraph import OUT, EdgeKey, Graph, NewEdge
 
 EDGES = 400
 MOST_KILLS = 12
@@ -27,13 +27,14 @@ MOST_KILLS = 12
 )
 def place(request, tmp_path):
     """(engine, where its tables are) of empty tables that several processes may open."""
+    name = f"takers{uuid.uuid4().hex[:8]}"
     if request.param == "sqlite":
         return "sqlite", str(tmp_path / "tables")
     if request.param == "postgres":
         server = request.getfixturevalue("postgres_server")
-        return "postgres", server.create_database("takers")
+        return "postgres", server.create_database(name)
     gateways = request.getfixturevalue("hbase_gateways")
-    return "hbase", f"{','.join(gateways)} takers{uuid.uuid4().hex[:8]}_"
+    return "hbase", f"{','.join(gateways)} {name}_"
 
 
 def lines_of(file):
@@ -44,27 +45,30 @@ def has_taken(consumer, file, before):
     return lines_of(file) > before or consumer.poll() is not None
 
 
-def started(file, place):
+def started(file, edge_type, place):
     """Start a consumer; the others wait in the meantime, or nothing would be left for it."""
     file.with_name("pause").touch()
     ready = taker.ready_file(file)
     ready.unlink(missing_ok=True)
-    consumer = subprocess.Popen([sys.executable, taker.__file__, file.name, str(file), *place])
+    consumer = subprocess.Popen(
+        [sys.executable, taker.__file__, file.name, str(file), str(edge_type), *place]
+    )
     wait_until(lambda: ready.exists() or consumer.poll() is not None)
     return consumer
 
 
-def test_each_edge_goes_to_one_consumer_whichever_is_killed(place, tmp_path):
+@pytest.mark.parametrize("edge_type", [taker.POOL, taker.PACKED])
+def test_each_edge_goes_to_one_consumer_whichever_is_killed(place, tmp_path, edge_type):
     tables = taker.opened(*place)
     tables.create()
-    graph = Graph(tables, Schema())
+    graph = Graph(tables, taker.SCHEMA)
     others = [bytes([n % 251]) + n.to_bytes(15) for n in range(EDGES)]
     graph.put_edges(
-        [NewEdge(EdgeKey(taker.NODE, taker.POOL, other), n) for n, other in enumerate(others)]
+        [NewEdge(EdgeKey(taker.NODE, edge_type, other), n) for n, other in enumerate(others)]
     )
     files: list[Path] = [tmp_path / "a", tmp_path / "b"]
     chance = random.Random(7)
-    consumers = [started(file, place) for file in files]
+    consumers = [started(file, edge_type, place) for file in files]
     pause = tmp_path / "pause"
     pause.unlink()
     kills = 0
@@ -77,7 +81,7 @@ def test_each_edge_goes_to_one_consumer_whichever_is_killed(place, tmp_path):
             kills += 1
             consumers[chosen].kill()
             consumers[chosen].wait(30)
-            consumers[chosen] = started(files[chosen], place)
+            consumers[chosen] = started(files[chosen], edge_type, place)
             pause.unlink()
     assert [each.wait(120) for each in consumers] == [0, 0]
 
@@ -85,5 +89,5 @@ def test_each_edge_goes_to_one_consumer_whichever_is_killed(place, tmp_path):
     assert sorted(taken) == list(range(EDGES))
     assert kills > 1
     graph.repair()
-    assert graph.edges(taker.NODE, OUT, taker.POOL).items == []
+    assert graph.edges(taker.NODE, OUT, edge_type).items == []
     tables.close()

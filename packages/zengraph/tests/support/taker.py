@@ -1,5 +1,5 @@
 """
-A consumer that takes edges until none is left: `python taker.py NAME FILE ENGINE WHERE`.
+A consumer that takes edges until none is left: `python taker.py NAME FILE TYPE ENGINE WHERE`.
 
 Each take has an id. The edges that it got are a line in the file, written after the take, so a
 consumer that is killed and started again repeats the take of which the file has no line. It makes
@@ -16,7 +16,8 @@ from zengraph import Graph, Schema
 from zengraph.errors import StoreUnavailable, Unfinished
 from zengraph.tables import Tables
 
-POOL = 16
+POOL, PACKED = 16, 17
+SCHEMA = Schema(packed=(PACKED,))
 NODE = bytes(range(16))
 AT_ONCE = 4
 
@@ -44,17 +45,17 @@ def ready_file(file: Path) -> Path:
 
 def main() -> None:
     """Take until the list is empty."""
-    name, file, engine, where = sys.argv[1:]
+    name, file, edge_type, engine, where = sys.argv[1:]
     done = Path(file)
     done.touch()
-    graph = Graph(opened(engine, where), Schema())
+    graph = Graph(opened(engine, where), SCHEMA)
     number = len(done.read_text().splitlines())
     ready_file(done).touch()
     while True:
         while done.with_name("pause").exists():
             time.sleep(0.002)
         try:
-            edges = graph.take_edges(NODE, POOL, AT_ONCE, request_id=f"{name} {number}")
+            edges = graph.take_edges(NODE, int(edge_type), AT_ONCE, request_id=f"{name} {number}")
         except (StoreUnavailable, Unfinished):
             continue  # the same request again
         if not edges:

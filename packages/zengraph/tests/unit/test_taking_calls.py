@@ -6,7 +6,7 @@ from zengraph import OUT, EdgeKey, Graph, NewEdge, Schema
 from zengraph.clock import ManualClock
 from zengraph.tables.memory import MemoryTables
 
-NODE, POOL = bytes(16), 16
+NODE, POOL, PACKED = bytes(16), 16, 17
 
 
 class Counted:
@@ -34,15 +34,15 @@ class CountedTables(MemoryTables):
         return Counted(super().__getitem__(name), self.calls)
 
 
-def filled(batches):
+def filled(batches, edge_type=POOL):
     """A graph with twenty edges that were put an hour ago, in one call or in several."""
     clock = ManualClock()
     tables = CountedTables(clock)
-    graph = Graph(tables, Schema(), clock)
+    graph = Graph(tables, Schema(packed=(PACKED,)), clock)
     for _ in range(batches):
         graph.put_edges(
             [
-                NewEdge(EdgeKey(NODE, POOL, os.urandom(16)), n, {"why": b"x"})
+                NewEdge(EdgeKey(NODE, edge_type, os.urandom(16)), n, {"why": b"x"})
                 for n in range(20 // batches)
             ]
         )
@@ -73,6 +73,37 @@ def test_a_take_after_another_reads_whether_that_one_is_finished_in_the_same_cal
 
     assert len(graph.take_edges(NODE, POOL, 10, request_id="job 2")) == 10
     assert tables.calls == TAKE
+
+
+def test_a_take_from_a_packed_list_is_one_read_and_one_write_with_an_id_or_without():
+    graph, tables = filled(1, PACKED)
+    for number in range(8):
+        assert len(graph.take_edges(NODE, PACKED, 1)) == 1
+        assert len(graph.take_edges(NODE, PACKED, 1, request_id=f"job {number}")) == 1
+    assert tables.calls == ["get_each", "check_and_put"] * 16
+
+    tables.calls.clear()
+    assert len(graph.take_edges(NODE, PACKED, 1, request_id="job 8")) == 1
+    assert tables.calls == ["get_each", "put_many", "scan", "check_and_put"]
+
+
+def test_a_put_of_packed_edges_is_one_read_and_one_write():
+    graph, tables = filled(1, PACKED)
+    graph.put_edges([NewEdge(EdgeKey(NODE, PACKED, os.urandom(16)), n) for n in range(20)])
+    assert tables.calls == ["get_many", "check_and_put_many"]
+
+
+def test_packed_lists_cost_nothing_where_no_type_is_packed():
+    _, tables = filled(1)
+    calls = []
+    for schema in (Schema(), Schema(packed=(PACKED,))):
+        graph = Graph(tables, schema, ManualClock())
+        graph.remove_edges([(NODE, POOL, NODE)])
+        assert tables.calls == ["get_many"]
+        graph.remove_node(bytes(15) + b"1")
+        calls.append(tables.calls.count("scan"))
+        tables.calls.clear()
+    assert calls[0] == calls[1] - 2
 
 
 def test_edges_that_were_put_at_many_times_are_deleted_at_one():

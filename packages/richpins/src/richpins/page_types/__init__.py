@@ -3,7 +3,9 @@ The types of pages that have metadata of their own. Each is a module here that r
 
 A module defines the type's record, how to read it from a page, and `PAGE_TYPE`. The name of the
 module is the name of the type and the prefix of its fields (`recipe.yields`). No other module lists
-the types, so a new type is one file. `_page_type` documents `PAGE_TYPE`. `NAMES` imports no parser.
+the types, so a new type is one file. Also increment `rich_pins.EXTRACTOR_VERSION`, so that programs
+that store fields read their pages again. `_page_type` documents `PAGE_TYPE`. `NAMES` imports no
+parser.
 """
 
 from __future__ import annotations

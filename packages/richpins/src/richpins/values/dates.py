@@ -54,7 +54,10 @@ _ISO = re.compile(
 _YEAR = re.compile(r"(\d{4})(?:-(\d{2}))?")
 _SHORT_TIME = re.compile(r"[T,\s]{0,3}\d{1,2}(?::\d?(?::\d{0,2})?)?\Z")
 """A time without its minutes, or with minutes of one digit: only its day is certain."""
-_WEEKDAY = r"(?:(?P<weekday>[^\W\d_]{1,30}+(?:-feira)?)(?:[,.]{1,2}\s{0,9}|\s{1,9}))?"
+_WEEKDAY = (
+    r"(?:(?:le|am|on|el|il)\s{1,3})?"
+    r"(?:(?P<weekday>[^\W\d_]{1,30}+(?:-feira)?)(?:[,.]{1,2}\s{0,9}|\s{1,9}))?"
+)
 _SLASHED = re.compile(
     rf"{_WEEKDAY}(?P<first>\d{{1,4}})(?P<mark>[/-]|\.\s?)(?P<second>\d{{1,2}})(?P=mark)"
     rf"(?P<third>\d{{1,4}})(?:(?<=\d)(?P<end>\.)(?!\d))?"
@@ -93,6 +96,15 @@ _CJK = re.compile(
     rf"(?:[:：分분]\s?(?P<s>\d{{2}})[秒초]?|[分분])?{_HALF})?",
     re.IGNORECASE,
 )
+_ERA = re.compile(r"\A(令和|平成|昭和)\s?(\d{1,2}|元)\s?(?=年)")
+_BEFORE_ERA = {"令和": 2018, "平成": 1988, "昭和": 1925}
+"""The year before the first one of each era of Japan."""
+
+
+def _western(match: re.Match[str]) -> str:
+    return str(_BEFORE_ERA[match[1]] + (1 if match[2] == "元" else int(match[2])))
+
+
 _FORENOON = frozenset({"上午", "凌晨", "早上", "午前", "오전"})
 _MAX_REST = 12
 _ODD_REST = re.compile(r"\s{0,3}(?:[^\W\d_a-zA-Z]|[ap]\b)")
@@ -312,12 +324,12 @@ def _day_of_numbers(match: re.Match[str], *, is_day_first: bool) -> date | None:
 
 def _cjk(text: str) -> Moment | None:
     """Parse dates such as `2019年3月4日 10時05分`."""
-    match = _CJK.match(text)
+    match = _CJK.match(_ERA.sub(_western, text, count=1))
     if not match:
         return None
     half = ("a" if match["day"] in _FORENOON else "p") if match["day"] else None
     day = _day(int(match["y"]), int(match["mo"]), int(match["d"]))
-    return _timed_or_day(day, match, text, half=half)
+    return _timed_or_day(day, match, match.string, half=half)
 
 
 def _digits(text: str) -> Moment | None:

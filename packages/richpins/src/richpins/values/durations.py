@@ -63,7 +63,23 @@ _WITH_FRACTION = {
     sign: (re.compile(rf"(\d{{1,9}})\s{{0,3}}{sign}"), rf"\g<1>{part}")
     for sign, part in _FRACTIONS.items()
 }
-_WORDS = {"an hour": "1 hour", "half an hour": "30 minutes", "a minute": "1 minute"}
+_WORDS = {
+    "1 hour": ("an hour", "one hour", "eine stunde", "une heure", "una hora", "un'ora", "een uur"),
+    "30 minutes": (
+        "half an hour", "half hour", "a half hour", "eine halbe stunde", "halbe stunde",
+        "une demi-heure", "media hora", "mezz'ora", "een half uur", "half uur", "en halvtimme",
+        "en halv time", "pół godziny", "meia hora",
+    ),
+    "90 minutes": (
+        "an hour and a half", "one and a half hours", "1 hour and a half", "anderthalb stunden",
+        "eineinhalb stunden", "une heure et demie", "1 heure et demie", "hora y media",
+        "una hora y media", "un'ora e mezza", "anderhalf uur", "półtorej godziny",
+    ),
+    "1 minute": ("a minute", "one minute"),
+}  # fmt: skip
+_PLAIN_WORDS = {words: plain for plain, spellings in _WORDS.items() for words in spellings}
+_PRIMES = re.compile(r"(\d{1,3})\s?['’′]")
+_TIMES = re.compile(r"(\d)\s?[x×]\s?(\d{1,3})(?=\s?[^\W\d])", re.IGNORECASE)
 
 
 def minutes(value: Any) -> int | None:
@@ -142,10 +158,11 @@ def _informal(text: str, bare_unit: str) -> Decimal | None:
 
 
 def _plain_fractions(text: str) -> str:
-    low = text.lower()
-    for words, plain in _WORDS.items():
-        if low == words:
-            return plain
+    plain = _PLAIN_WORDS.get(text.lower().replace("’", "'"))
+    if plain is not None:
+        return plain
+    text = _PRIMES.sub(r"\1 min", text) if _PRIMES.fullmatch(text) else text
+    text = _TIMES.sub(lambda m: str(int(m[1]) * int(m[2])), text)
     text = _MIXED.sub(_as_decimal, text)
     for sign, part in _FRACTIONS.items():
         if sign in text:

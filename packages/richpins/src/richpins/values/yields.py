@@ -27,9 +27,28 @@ _SERVINGS = re.compile(
     re.IGNORECASE,
 )
 _WORDS = {
-    "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "eight": "8",
-    "ten": "10", "twelve": "12", "a dozen": "1 dozen",
-}  # fmt: skip
+    word: digits
+    for digits, words in {
+        "1": "one ein eine einen une una uno een",
+        "2": "two zwei deux dos due twee dois",
+        "3": "three drei trois tres tre drie três",
+        "4": "four vier quatre cuatro quattro quatro cztery",
+        "5": "five fünf cinq cinco cinque vijf",
+        "6": "six sechs seis sei zes",
+        "8": "eight acht huit ocho otto oito",
+        "10": "ten zehn dix diez dieci tien dez",
+        "12": "twelve zwölf douze doce dodici twaalf doze",
+        "1 dozen": "a\\sdozen",
+    }.items()
+    for word in words.split()
+}
+_SPELLED = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b(?=\s|\Z)", re.IGNORECASE)
+_SIZE = re.compile(
+    r"\s{0,3}\(?\d[\d.,/½¼¾]{0,5}(?:\s?[x×-]\s?\d[\d.,]{0,5})?\s?-?\s?"
+    r"(?:inch(?:es)?|in|cm|mm|ounces?|oz|g|kg|lb|pounds?|ml|cl|l|quarts?|qt|cups?|[\"″])\)?(?:\s|-|(?<=\)))\s{0,3}(?=[^\W\d_])",
+    re.IGNORECASE,
+)
+"""The size of one piece before its name: `9-inch pie`, `(8-inch) cakes`."""
 _LEAD = re.compile(
     r"^(?:makes|yields?|serves|serving[s ]*size|servings?|for|about|approx\w*|ca\.?|circa|für|pour|"
     r"para|per|voor|för|til|around|roughly)\b[:.\s]*",
@@ -103,11 +122,13 @@ def _in_digits(match: re.Match[str]) -> str:
 
 
 def _spelled_out(text: str) -> str:
-    low = text.lower()
-    for word, digits in _WORDS.items():
-        if low.startswith(word + " ") or f" {word} " in low:
-            return re.sub(rf"\b{word}\b", digits, low)
-    return text
+    """Return a text with its first number in digits, if that is a word and stands before others."""
+    word = _SPELLED.search(text)
+    digit = _NUMBER.search(text)
+    if word is None or (digit is not None and digit.start() < word.start()):
+        return text
+    spelled = "a\\sdozen" if word[0][:1].lower() == "a" and " " in word[0] else word[0].lower()
+    return f"{text[: word.start()]}{_WORDS[spelled]}{text[word.end() :]}"
 
 
 def _bounds(match: re.Match[str]) -> tuple[Decimal | None, Decimal | None]:
@@ -121,6 +142,8 @@ def _bounds(match: re.Match[str]) -> tuple[Decimal | None, Decimal | None]:
 
 
 def _unit(text: str, end: int) -> str | None:
+    size = _SIZE.match(text, end)
+    end = size.end() if size is not None else end
     after = _UNIT.search(text, end)
     if after and _SERVINGS.search(after[0]):
         return "servings"

@@ -101,12 +101,20 @@ _LEAST_ITEMS = 2
 
 def _as_one(shown: list[str]) -> list[str]:
     """Return an item's lines as one step, unless they are numbered steps themselves."""
-    kept = [line for line in shown if cleaned(line, "steps")]
+    kept = [line for line in _each_once(shown) if cleaned(line, "steps")]
     counted = sum(COUNTED.match(line) is not None for line in kept)
     if len(kept) < 2 or counted > 1 or not any(map(is_step, kept)):
-        return shown
+        return kept if len(kept) == 1 else _each_once(shown)
     ended = [line if line.endswith(_ENDS_OF_LINES) else f"{line}." for line in kept[:-1]]
     return [" ".join([*ended, kept[-1]])]
+
+
+def _each_once(lines: list[str]) -> list[str]:
+    """Return lines without those that are repeated for another screen, one by one or all."""
+    half = len(lines) // 2
+    if half and lines[:half] == lines[half:]:
+        return lines[:half]
+    return [line for line, before in zip(lines, [None, *lines], strict=False) if line != before]
 
 
 _ENDS_OF_LINES = tuple(".!?:;,–-…。！？：、)")

@@ -218,6 +218,8 @@ def _extend(groups: Groups, entries: list[str], kind: SectionKind) -> None:
             continue
         if not groups:
             groups.append((None, []))
+        if kind == "steps" and groups[-1][1][-1:] == [text] and len(text) >= _LONG_STEP:
+            continue  # written again for another screen
         groups[-1][1].append(text)
 
 
@@ -226,6 +228,7 @@ def _names_of(entries: list[str]) -> list[list[str]]:
     return [words for e in entries if (words := _WORD.findall(without_amount(e).casefold()))]
 
 
+_LONG_STEP = 20
 _WORD = re.compile(r"[^\W\d_]{3,}")
 
 

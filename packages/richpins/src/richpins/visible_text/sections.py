@@ -10,38 +10,42 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from itertools import product, takewhile
-from typing import Literal
+from itertools import pairwise
 
 from selectolax.lexbor import LexborNode
 
-from richpins._permalinks import without_trailing_sign
 from richpins._plain_text import lines_of, parted_text
 from richpins.document import normalize_space
 from richpins.structured_data.sources import Sources
 from richpins.visible_text.beside_lists import is_menu, is_trail
 from richpins.visible_text.list_items import NOT_CONTENT, SectionKind, entries_of
-from richpins.visible_text.section_walk import HEADINGS, MAX_HEADING_CHARS, Section, collect_after
+from richpins.visible_text.section_choice import (
+    KINDS,
+    are_clear,
+    is_plausible,
+    join,
+    nearest,
+    score,
+)
+from richpins.visible_text.section_headings import Head, heads_of
+from richpins.visible_text.section_walk import (
+    Groups,
+    Section,
+    collect_after,
+)
 from richpins.visible_text.vocabulary import (
-    ENDS,
     IS_AFTERWORD,
-    IS_INGREDIENTS,
     IS_NEEDED,
-    IS_STEPS,
     amounts,
     are_ingredients,
     is_mentioned,
     is_step,
-    measured,
 )
 
-_MAX_HEADINGS = 4_000
 _MAX_SECTIONS = 20
 """Maximum number of elements of one kind that are examined."""
 _MAX_LISTS = 300
 _MAX_PARAGRAPH_CHARS = 4_000
-
-HeadingKind = SectionKind | Literal["end"]
 
 
 def best_sections(sources: Sources) -> dict[str, Section]:
@@ -54,23 +58,19 @@ def best_sections(sources: Sources) -> dict[str, Section]:
     best: dict[str, Section] = {}
     if not is_mentioned(sources.words, sources.document.language):
         return best
-    heads = _once_only(list(_heads(sources)))
-    found = _joined(_by_headings(heads))
-    found["steps"] = [section for section in found["steps"] if _score(section)]
-    if len(found["steps"]) < _LEAST_RECIPES:
-        found["ingredients"] = _parts_of_one(found["ingredients"])
-    is_clear = all(len(found[kind]) == 1 and _is_plausible(found[kind][0]) for kind in _KINDS)
-    for kind in () if is_clear else _KINDS:
+    heads = heads_of(sources)
+    found = join(_by_headings(heads))
+    for kind in () if are_clear(found) else KINDS:
         called = _by_class(sources, kind)
-        if called is not None and (not found[kind] or _is_plausible(called)):
+        if called is not None and (not found[kind] or is_plausible(called)):
             found[kind].append(called)
-    if not any(map(_is_plausible, found["ingredients"])):
+    if not any(map(is_plausible, found["ingredients"])):
         unnamed = _by_amounts(sources, heads)
         found["ingredients"].extend([unnamed] if unnamed is not None else [])
-    best = _nearest(found["ingredients"], found["steps"])
+    best = nearest(found["ingredients"], found["steps"])
     following = _steps_behind(best.get("ingredients"))
     if following is not None and (
-        "steps" not in best or best["steps"].heading == "class" or not _score(best["steps"])
+        "steps" not in best or best["steps"].heading == "class" or not score(best["steps"])
     ):
         best["steps"] = following
     _remove_repeated(best, sources)
@@ -84,11 +84,37 @@ def _remove_repeated(best: dict[str, Section], sources: Sources) -> None:
     named = best.get("ingredients") if "steps" in best else None
     ingredients = [_words(entry) for entry in named.entries] if named is not None else []
     for section in best.values():
+        if section.kind == "steps":
+            section.groups[:] = [part for group in section.groups for part in _by_names(*group)]
         for number, (group, entries) in enumerate(section.groups):
             kept = [entry for entry in entries if entry.casefold() != name]
             if section.kind == "steps":
                 kept = [entry for entry in kept if not _repeats(entry, ingredients)]
             section.groups[number] = (group, kept)
+
+
+def _by_names(name: str | None, steps: list[str]) -> Groups:
+    """Divide steps at the names that stand above them: `Wash the leeks` above what that means."""
+    names = [not is_step(step) and len(step.split()) <= _MAX_NAME_WORDS for step in steps]
+    sentences = [step for step, is_name in zip(steps, names, strict=True) if not is_name]
+    if (
+        sum(names) < _LEAST_NAMES
+        or not names[0]
+        or any(both == (True, True) for both in pairwise([*names, True]))
+        or not all(step.endswith(_ENDS) and len(step) >= _LEAST_CHARS for step in sentences)
+    ):
+        return [(name, steps)]
+    groups: Groups = [(name, [])] if name else []
+    for step, is_name in zip(steps, names, strict=True):
+        if is_name:
+            groups.append((step, []))
+        else:
+            groups[-1][1].append(step)
+    return groups
+
+
+_LEAST_NAMES, _MAX_NAME_WORDS, _LEAST_CHARS = 2, 8, 30
+_ENDS = (".", "!", ")", "。", "！")
 
 
 def _repeats(entry: str, ingredients: list[set[str]]) -> bool:
@@ -104,128 +130,6 @@ def _words(text: str) -> set[str]:
 
 
 _WORD = re.compile(r"\w+")
-
-
-_KINDS: tuple[SectionKind, ...] = ("ingredients", "steps")
-
-
-Head = tuple[LexborNode, HeadingKind, str]
-
-
-def _once_only(heads: list[Head]) -> list[Head]:
-    """Return the headings without labels that each step has: `Step`, `Step`, `Step`."""
-    counts = Counter(text for _, kind, text in heads if kind == "steps")
-    return [head for head in heads if head[1] != "steps" or counts[head[2]] <= _MAX_SAME]
-
-
-_MAX_SAME = 2
-
-
-def _is_plausible(section: Section) -> bool:
-    if section.kind == "steps":
-        return _score(section) > 0
-    return 2 * measured(section.entries) >= section.count
-
-
-def _joined(sections: Iterator[Section]) -> dict[str, list[Section]]:
-    """Return the sections by kind; `Ingredients for the sauce` continues the one before it."""
-    found: dict[str, list[Section]] = {kind: [] for kind in _KINDS}
-    for section in sections:
-        same = found[section.kind]
-        if same and _continues(same[-1], section):
-            same[-1].groups.extend(section.groups)
-        else:
-            same.append(section)
-    return found
-
-
-def _parts_of_one(sections: list[Section]) -> list[Section]:
-    """Join the ingredients under equal headings where the page has the steps of one recipe only."""
-    joined: list[Section] = []
-    for section in sections:
-        before = joined[-1] if joined else None
-        if before is not None and _is_another_part(before, section):
-            before.groups.extend(section.groups)
-        else:
-            joined.append(section)
-    return joined
-
-
-_LEAST_RECIPES = 2
-
-
-def _is_another_part(before: Section, section: Section) -> bool:
-    """Return True for two lists of amounts under the same heading that have no entry in common."""
-    first, other = before.at, section.at
-    return (
-        first is not None
-        and other is not None
-        and before.heading.lower() == section.heading.lower()
-        and (first.tag, first.attributes) == (other.tag, other.attributes)
-        and _is_plausible(before)
-        and _is_plausible(section)
-        and not set(before.entries) & set(section.entries)
-    )
-
-
-def _nearest(ingredients: list[Section], steps: list[Section]) -> dict[str, Section]:
-    """Return the pair with the most of the page's structure in common; of equals the longest."""
-    pairs = [
-        (_shared_depth(first, other), _score(first), _score(other), -number, first, other)
-        for number, (first, other) in enumerate(product(_likely(ingredients), _likely(steps)))
-    ]
-    if pairs:
-        *_, first, other = max(pairs, key=lambda pair: pair[:4])
-        return {"ingredients": first, "steps": other}
-    alone = [*ingredients, *steps]
-    return {section.kind: section for section in sorted(alone, key=_score)}
-
-
-def _likely(sections: list[Section]) -> list[Section]:
-    """Return the sections that have at least half of what the best one has."""
-    best = max(map(_score, sections), default=0)
-    return [section for section in sections if 2 * _score(section) >= best]
-
-
-def _shared_depth(first: Section, other: Section) -> int:
-    """Return how many elements contain the headings of both sections."""
-    paths = zip(_path(first.at), _path(other.at), strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], paths))
-
-
-def _path(node: LexborNode | None) -> list[int]:
-    """Return the identities of the elements around a node, outermost first."""
-    path: list[int] = []
-    while node is not None and len(path) < _MAX_PATH:
-        path.append(node.mem_id)
-        node = node.parent
-    return path[::-1]
-
-
-_MAX_PATH = 600
-
-
-def _score(section: Section) -> int:
-    entries = section.entries
-    if section.kind == "ingredients":
-        return min(len(entries), 6) + min(measured(entries), 6)
-    steps = sum(map(is_step, entries))
-    return min(max(steps, 1) if section.is_list else steps, 4)
-
-
-def _continues(previous: Section, section: Section) -> bool:
-    """Return True for `Ingredients for the sauce` after `Ingredients for the filling`."""
-    words, others = previous.heading.lower().split(), section.heading.lower().split()
-    return (
-        len(words) > 1
-        and len(others) > 1
-        and words[0] == others[0]
-        and words[1:] != others[1:]
-        and previous.at is not None
-        and section.at is not None
-        and previous.at.tag == section.at.tag
-        and not set(previous.entries) & set(section.entries)
-    )
 
 
 def _steps_behind(ingredients: Section | None) -> Section | None:
@@ -249,64 +153,6 @@ def _by_headings(heads: list[Head]) -> Iterator[Section]:
                 IS_NEEDED.fullmatch(text) and 5 * amounts(section.entries) < 2 * section.count
             ):
                 yield section
-
-
-def _heads(sources: Sources) -> Iterator[tuple[LexborNode, HeadingKind, str]]:
-    """Yield elements whose own text is a known heading, in document order."""
-    for count, node in enumerate(sources.document.tree.css(HEADINGS)):
-        if count > _MAX_HEADINGS:
-            return
-        tag = node.tag or ""
-        text = node.text(deep=tag[:1] == "h" and len(tag) == 2)
-        if not text or len(text) > 4 * MAX_HEADING_CHARS:
-            continue
-        text = without_trailing_sign(normalize_space(text))
-        if text[-1:] == "#":
-            text = text[:-1].rstrip()  # the sign of a link to the heading
-        if not 2 <= len(text) <= MAX_HEADING_CHARS:
-            continue
-        if not text[0].isalpha():
-            text = _undecorated(text)
-        if tag in _TITLES and (parts := _PARTS.split(text))[1:]:
-            text = next(filter(_is_heading, (parts[-1], parts[0])), text)
-        if IS_INGREDIENTS.fullmatch(text) or IS_NEEDED.fullmatch(text):
-            if not _is_in_menu(node):
-                yield node, "ingredients", text
-        elif IS_STEPS.fullmatch(text):
-            if not _is_in_menu(node):
-                yield node, "steps", text
-        elif tag in {"h2", "h3", "h4", "h5"} and ENDS.fullmatch(text):
-            yield node, "end", text
-
-
-_TITLES = frozenset({"h2", "h3", "h4", "h5"})
-_PARTS = re.compile(r"\s{1,9}[–—|-]\s{1,9}|:\s{1,9}")
-
-
-def _is_in_menu(node: LexborNode) -> bool:
-    at = node.parent
-    for _ in range(_MAX_CLIMB):
-        if at is None:
-            return False
-        if at.tag in {"nav", "footer"}:
-            return True
-        at = at.parent
-    return False
-
-
-_MAX_CLIMB = 12
-
-
-def _is_heading(text: str) -> bool:
-    return IS_INGREDIENTS.fullmatch(text) is not None or IS_STEPS.fullmatch(text) is not None
-
-
-def _undecorated(text: str) -> str:
-    """Return a heading without the pictures and numbers before it."""
-    for place, char in enumerate(text):
-        if char.isalpha():
-            return text[place:]
-    return text
 
 
 def _by_amounts(sources: Sources, heads: list[Head]) -> Section | None:

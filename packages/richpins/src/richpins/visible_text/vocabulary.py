@@ -30,7 +30,7 @@ _STEPS = (
     "réalisation cooking\\s+instructions preparation\\s+method aan\\s+de\\s+slag "
     "zo\\s+maak\\s+je\\s+het how\\s+to\\s+prepare.* step.by.step.* let.s\\s+cook.* "
     "so\\s+geht.s so\\s+wird.s\\s+gemacht slik\\s+gjør\\s+du ohje näin\\s+teet 步骤 步驟 手順 "
-    "pasos sposób\\s+wykonania"
+    "pasos sposób\\s+wykonania vorbereit(?:en|ung) zubereiten voorbereid(?:en|ing) bereiden"
 ).split()
 _LEAD = r"(?:the\s+|for\s+the\s+|les\s+|die\s+|los\s+|gli\s+|de\s+|recipe\s+)?"
 _TAIL = (
@@ -42,6 +42,9 @@ IS_INGREDIENTS = re.compile(
     rf"{_LEAD}(?:{'|'.join(_INGREDIENTS)}){_TAIL}\s*+[:：!]?\s*+", re.IGNORECASE
 )
 IS_STEPS = re.compile(rf"{_LEAD}(?:{'|'.join(_STEPS)}){_TAIL}\s*+[:：!]?\s*+", re.IGNORECASE)
+_SPEAKS_OF_STEPS = re.compile(
+    r"(?:how\sto|here.s\show|step.by.step|let.s\scook|krok\spo\skroku|recette)\s.+", re.IGNORECASE
+)
 IS_NEEDED = re.compile(
     r"(?:(?:(?:the )?(?:what|things|all) )?you(?:.ll| will)? need|wat heb je nodig|"
     r"(?:was )?(?:du brauchst|ihr braucht|man braucht)|det skal du bruge|du skal bruge|du trenger|"
@@ -116,10 +119,10 @@ IS_CONTROL = re.compile(
     r"|(?:anzahl\s(?:der\s)?)?(?:portionen|personen)|(?:nombre\sde\s)?(?:personnes|parts|portions)"
     r"|(?:aantal\s)?(?:personen|porties)|(?:número\sde\s)?(?:personas|raciones|porciones|porções)"
     r"|(?:numero\s(?:di\s)?)?(?:persone|porzioni)|(?:antal\s)?(?:portioner|personer)|(?:liczba\s)?porcji"
-    r"|annons(?:e|er)?|advert|reklama?|publicidade?|.{0,20}(?:la\spublicité|efter\sannonsen|continues\sbelow).{0,20}"
+    r"|annons(?:e|er)?|advert|reklama?|publicidade?|pubblicità|advertentie|.{0,20}(?:la\spublicité|efter\sannonsen|continues\sbelow).{0,20}"
     r"|(?:prevent|disable)\s(?:sleep|screen).{0,40}"
     r"|.{0,30}\b(?:skærmen|skärmen|skjermen|bildschirm|scherm|écran|pantalla|schermo)\b.{0,30}"
-    r"|(?:(?:pr[eé]p\w*|cook\w*|total|active|rest\w*|bak\w*|temps\sde\s\w+|\w{0,12}zeit|cuisson|repos)"
+    r"|(?:(?:pr[eé]p\w*|cook\w*|total|active|rest\w*|bak\w*|temps\s(?:de\s\w+|total)|\w{0,12}zeit|cuisson|repos)"
     rf"(?:\s?time)?\s?:?\s?)?(?:{_TIME}\s?){{1,2}}"
     rf"|{_NUTRIENTS}(?:\s?:?\s?\d[\d.,]{{0,6}}\s?(?:k?cal|kj|g|mg|%)?){{1,4}}|\d[\d.,]{{0,6}}\s?(?:kcal|kj|calories)"
     r")\W*",
@@ -135,10 +138,14 @@ IS_NO_STEP = re.compile(
     r"bekijk\sook|auch\slecker|das\skönnte\s.{2,20}gefallen|lesen\ssie\sauch|à\slire\saussi|lire\saussi|"
     r"(?:te\s)?puede\sinteresar(?:te)?|lee\stambién|leggi\sanche|prova\sanche|veja\stambém|leia\stambém|"
     r"läs\sockså|prova\sockså|les\sogså|læs\sogså|prøv\sogså|zobacz\s(?:też|także|również))\s?:"
-    r"|\bnot\sable\sto\sanswer\s(?:any\s)?questions\b|\A\d{1,2}\s?/\s?\d{1,2}\Z",
+    r"|\bnot\sable\sto\sanswer\s(?:any\s)?questions\b|\A\d{1,2}\s?/\s?\d{1,2}\Z"
+    r"|\A(?:click|tap|klicke?|klik\w*|cliquez|haz\sclic|clicca|clique|vælg|velg|välj|kliknij)\b"
+    r".{1,40}(?:\bstars?\b|stern|étoile|estrella|stelle|estrela|\bster(?:ren)?\b|stjern|stjärn|gwiazd)"
+    r"|\A(?:average\srating|durchschnittliche\sbewertung|note\smoyenne|valoración\smedia|gemiddelde\sbeoordeling|"
+    r"valutazione\smedia)\b\W{0,3}\d|\Abe\sthe\sfirst\sto\s(?:rate|review|comment)\b",
     re.IGNORECASE,
 )
-"""A line of the site in a list of steps: rights, links to other pages, `1/12` of its pictures."""
+"""A line of the site among steps: rights, links to other pages, `1/12` of its pictures, stars."""
 _UNITS = (
     r"g|gr|grams?|gramm?|kg|mg|ml|cl|dl|l|lbs?|pounds?|oz|ounces?|cups?|c|tsps?|teaspoons?|tbsp?s?|"
     r"tablespoons?|pinch|cloves?|cans?|sticks?|slices?|el|tl|essl\S*|teel\S*|prisen?|stück|stk|stuks|"
@@ -220,13 +227,40 @@ def are_listed_steps(entries: list[str]) -> bool:
 
 
 def is_heading_again(text: str) -> bool:
-    """Return True for a heading of a part that is repeated above its list."""
+    """Return True for a heading that is repeated above its list, perhaps with its time."""
     if len(text) > _MAX_HEADING_CHARS or text[-1:] in _SENTENCE_ENDS:
         return False
-    return IS_INGREDIENTS.fullmatch(text) is not None or IS_STEPS.fullmatch(text) is not None
+    heading, _, time = text.partition(" ")
+    while time and not lasts(time):
+        word, _, time = time.partition(" ")
+        heading = f"{heading} {word}"
+    return IS_INGREDIENTS.fullmatch(heading) is not None or IS_STEPS.fullmatch(heading) is not None
 
 
 _MAX_HEADING_CHARS = 40
+
+
+def only_speaks_of_steps(heading: str) -> bool:
+    """
+    Return True for a heading such as `How to make leek soup`.
+
+    It may stand above prose or be a page's title; `Directions` names the steps themselves.
+    """
+    return _SPEAKS_OF_STEPS.match(heading) is not None
+
+
+def lasts(text: str) -> bool:
+    """Return True for a duration and no other text: `20 min`, `1 h 30`."""
+    return len(text) <= _MAX_LASTS_CHARS and _LASTS_ALONE.fullmatch(text) is not None
+
+
+_MAX_LASTS_CHARS = 30
+_LASTS_ALONE = re.compile(
+    r"(?:(?:ca|circa|about|env|environ|approx)\.?\s)?(?:\d[\d\s.,/½¼¾–-]{0,8}"
+    r"(?:h(?:ours?|rs?|eures?|oras?)?|std|stunden?|uur|uren|or[ae]|godz|timer?|tim|m(?:in(?:s|ut\w{0,4})?)?)\b"
+    r"[.\s]{0,3}(?:\d{1,2}(?!\S))?){1,2}",
+    re.IGNORECASE,
+)
 
 
 def ends_steps(text: str) -> bool:

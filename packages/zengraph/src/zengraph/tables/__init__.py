@@ -125,6 +125,15 @@ class CellTable(Protocol):
     ) -> dict[bytes, Row]:
         """Return the existing rows that have any of `columns`, in one round trip if possible."""
 
+    def get_each(self, rows: Sequence[bytes], columns: Sequence[bytes]) -> list[Row]:
+        """
+        `get` of each of a few rows, each after the one before it; a round trip on engines that can.
+
+        So what was moved from the first row to the second one, first written there and then
+        removed here, is found.
+        """
+        return [self.get(row, columns) for row in rows]
+
     def values_many(
         self, rows: Sequence[bytes], columns: tuple[bytes, ...]
     ) -> dict[bytes, tuple[bytes | None, ...]]:

@@ -3,6 +3,8 @@ Contract tests for cell table engines, for authors of new engines.
 
     cell_table.py  `CellTableContract`: a subclass named `Test…` supplies the engine
     edge_lists.py  `EdgeListsContract`: orders, takes and trims of a `Graph`
+    packed_lists.py  `PackedListsContract`: packed lists
+    packed_moves.py  `PackedMovesContract`: edges that a repair packs and unpacks
     prefixes.py  `PrefixContract`: lookups by prefix
     dying_tables.py  tables of a process that is killed after some writes
 

@@ -121,6 +121,15 @@ class CellTableContract:
         assert [key for key, _ in scan] == (keys[::-1] if reverse else keys)[:limit]
         assert (none, list(empty)) == ({}, [])
 
+    def test_rows_are_returned_in_the_requested_order(self, tables: Tables) -> None:
+        edges = tables["e"]
+        edges.put_many([(row, {b"p:a": row, b"p:b": b"x"}, 1000) for row in (b"1", b"2")])
+
+        first, second = ({b"p:a": Cell(row, 1000)} for row in (b"1", b"2"))
+        found = edges.get_each([b"2", b"none", b"1", b"2"], [b"p:a"])
+        assert found == [second, {}, first, second]
+        assert edges.get_each([], [b"p:a"]) == []
+
     def test_cells_are_found_by_column_prefix(self, tables: Tables) -> None:
         nodes = tables["n"]
         names = ["", "an", "an'", "an\\", "anna", "ännchen", "b", "\N{GRINNING FACE}"]

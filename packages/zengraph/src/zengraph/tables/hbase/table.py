@@ -73,6 +73,15 @@ class HBaseTable(CellTable):
         _count(results)
         return _cells(results[0]) if results else {}
 
+    def get_each(self, rows: Sequence[bytes], columns: Sequence[bytes]) -> list[Row]:
+        table = {"tableName": self._name, "columns": list(columns), "attributes": {}}
+        calls = [{**table, "row": row} for row in rows]
+        read = partial(call_many, method="getRowWithColumns", calls=calls)
+        found: list[list[Any]] = self._pool.run(read)
+        for results in found:
+            _count(results)
+        return [_cells(results[0]) if results else {} for results in found]
+
     def get_many(
         self, rows: Sequence[bytes], columns: Sequence[bytes] | None = None
     ) -> dict[bytes, Row]:
@@ -327,6 +336,8 @@ class HBaseTable(CellTable):
 
     def _read(self, client: Any, rows: int, call: Call = call_each, **scan: Any) -> list[Any]:
         columns = scan.pop("columns")
+        # With this filter the region server ends the scan itself: one call less behind the gateway.
+        scan.setdefault("filterString", b"PageFilter(%d)" % rows)
         scan_request = thrift_api.TScan(
             caching=rows, columns=None if columns is None else list(columns), **scan
         )

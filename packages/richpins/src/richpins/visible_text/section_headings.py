@@ -1,0 +1,122 @@
+"""Find the headings of a page that name its ingredients, its steps, or another part."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Literal
+
+from selectolax.lexbor import LexborNode
+
+from richpins._permalinks import without_trailing_sign
+from richpins.document import normalize_space
+from richpins.structured_data.sources import Sources
+from richpins.visible_text.list_items import SectionKind
+from richpins.visible_text.section_walk import HEADINGS, MAX_HEADING_CHARS
+from richpins.visible_text.vocabulary import ENDS, IS_INGREDIENTS, IS_NEEDED, IS_STEPS, lasts
+
+_MAX_HEADINGS = 4_000
+
+HeadingKind = SectionKind | Literal["end"]
+Head = tuple[LexborNode, HeadingKind, str]
+
+
+def heads_of(sources: Sources) -> list[Head]:
+    """Return the elements that are known headings, in document order, with their kind and text."""
+    return _without_times(_once_only(list(_heads(sources))))
+
+
+def _once_only(heads: list[Head]) -> list[Head]:
+    """Return the headings without labels that each step has: `Step`, `Step`, `Step`."""
+    counts = Counter(text for _, kind, text in heads if kind == "steps")
+    return [head for head in heads if head[1] != "steps" or counts[head[2]] <= _MAX_SAME]
+
+
+_MAX_SAME = 2
+
+
+def _without_times(heads: list[Head]) -> list[Head]:
+    """Return the headings without captions of a time, `Preparation: 20 min`, if others are left."""
+    named = [node.mem_id for node, kind, _ in heads if kind == "steps"]
+    timed = {node.mem_id for node, kind, _ in heads if kind == "steps" and _is_before_a_time(node)}
+    if len(timed) == len(named):
+        return heads
+    return [head for head in heads if head[0].mem_id not in timed]
+
+
+def _heads(sources: Sources) -> Iterator[tuple[LexborNode, HeadingKind, str]]:
+    """Yield elements whose own text is a known heading, in document order."""
+    for count, node in enumerate(sources.document.tree.css(HEADINGS)):
+        if count > _MAX_HEADINGS:
+            return
+        tag = node.tag or ""
+        text = node.text(deep=tag[:1] == "h" and len(tag) == 2)
+        if not text or len(text) > 4 * MAX_HEADING_CHARS:
+            continue
+        text = without_trailing_sign(normalize_space(text))
+        if text[-1:] == "#":
+            text = text[:-1].rstrip()  # the sign of a link to the heading
+        if not 2 <= len(text) <= MAX_HEADING_CHARS:
+            continue
+        if not text[0].isalpha():
+            text = _undecorated(text)
+        if tag in _TITLES and (parts := _PARTS.split(text))[1:]:
+            text = next(filter(_is_heading, (parts[-1], parts[0])), text)
+        if IS_INGREDIENTS.fullmatch(text) or IS_NEEDED.fullmatch(text):
+            if not _is_in_menu(node):
+                yield node, "ingredients", text
+        elif IS_STEPS.fullmatch(text):
+            if not _is_in_menu(node):
+                yield node, "steps", text
+        elif tag in {"h2", "h3", "h4", "h5"} and ENDS.fullmatch(text):
+            yield node, "end", text
+
+
+_TITLES = frozenset({"h2", "h3", "h4", "h5"})
+_PARTS = re.compile(r"\s{1,9}[–—|-]\s{1,9}|:\s{1,9}")
+
+
+def _is_in_menu(node: LexborNode) -> bool:
+    at = node.parent
+    for _ in range(_MAX_CLIMB):
+        if at is None:
+            return False
+        if at.tag in {"nav", "footer"}:
+            return True
+        at = at.parent
+    return False
+
+
+_MAX_CLIMB = 12
+
+
+def _is_before_a_time(node: LexborNode) -> bool:
+    """Return True for the caption of a duration: `Preparation`, `20 min`."""
+    at: LexborNode | None = node
+    for _ in range(_MAX_AROUND):
+        if at is None or at.tag == "body":
+            return False
+        following = at.next
+        while following is not None:
+            text = normalize_space(following.text() or "")
+            if text:
+                return lasts(text.lstrip(":–- "))
+            following = following.next
+        at = at.parent
+    return False
+
+
+_MAX_AROUND = 3
+
+
+def _is_heading(text: str) -> bool:
+    return IS_INGREDIENTS.fullmatch(text) is not None or IS_STEPS.fullmatch(text) is not None
+
+
+def _undecorated(text: str) -> str:
+    """Return a heading without the pictures and numbers before it."""
+    for place, char in enumerate(text):
+        if char.isalpha():
+            return text[place:]
+    return text

@@ -1,0 +1,343 @@
+"""
+Packed edges: all edges of a type out of a node in one cell, for pools that many take from.
+
+Each change reads the cell and replaces it by check-and-put, so it is atomic, and whoever is killed
+has changed all or nothing. Of two writers that read the same list one is made, and the other one
+reads it again. A take is one read and one such write, whatever it takes.
+
+There are no rows at the targets: packed edges are listed at their source only. The cell is in the
+row of the state of the list (`_take_rows.py`), and the receipts of takes are in the rows of other
+receipts; earlier programs, which know only the other columns of these rows, leave it alone.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from itertools import islice
+
+from zengraph._codec import OUT, after
+from zengraph._edge_lists import EdgeLists, ListPlace
+from zengraph._indexes import MAX_LIMIT, Schema
+from zengraph._packed_lists import (
+    PACKED,
+    PackedEdge,
+    PackedList,
+    Taken,
+    key_of,
+    packed_key,
+    target_of,
+)
+from zengraph._parallel_edges import Edge, Edges
+from zengraph._properties import newest_ms
+from zengraph._row_limits import RowLimits
+from zengraph._simple_edge_rows import PROPERTY, EdgeKey, NewEdge
+from zengraph._take_rows import is_state, receipt_key, request_of, state_key, takes_prefix
+from zengraph._taking import RECEIPTS_MS, checked_count
+from zengraph.clock import Clock
+from zengraph.errors import InvalidArgument, SizeExceeded, Unfinished
+from zengraph.tables import CellSize, Tables
+
+MOST_LIST_BYTES = 1_048_576
+"""Of a packed list: its edges with their properties. Each change of the list writes all of it."""
+
+_MOST_TAKES = 8
+_MOST_TAKES_BYTES = 65_536
+"""What a list has of takes with an id before their receipts are written, all at once."""
+_SWEPT_AT_ONCE = 200
+_TRIES = 50
+_PAUSE_S = 0.002
+
+
+class PackedEdges:
+    """
+    Writes, reads and takes the edges of the types in `Schema.packed`.
+
+    Raises:
+        InvalidArgument: a type is in `Schema.counted` as well; a packed list has its number.
+    """
+
+    def __init__(self, tables: Tables, schema: Schema, lists: EdgeLists, clock: Clock) -> None:
+        self._table = tables["e"]
+        self._types = frozenset(schema.packed)
+        self._ordered = frozenset(schema.ordered)
+        self._remedies = schema.remedies
+        self._lists = lists
+        self._clock = clock
+        self._limits = RowLimits(self._table, PROPERTY, b"", schema.limits, schema.remedies)
+        if both := self._types.intersection(schema.counted):
+            raise InvalidArgument(
+                f"edge type {min(both)} is in {self._remedies.packed} and in "
+                f"{self._remedies.counted}; packed edges are counted without"
+            )
+
+    def __contains__(self, edge_type: int) -> bool:
+        """True if edges of the type are packed."""
+        return edge_type in self._types
+
+    def put(self, edges: Sequence[NewEdge], *, missing: bool = False) -> None:
+        """
+        Put edges, as `SimpleEdges.put` does; `missing`: only those that do not exist.
+
+        Atomic for each list; a read and a write for any number of lists. The edges are valid.
+
+        Raises:
+            SizeExceeded: an edge or a list would exceed its limit; lists of other nodes may have
+                been written.
+            Unfinished: others write these lists all the time; some may have been written.
+        """
+        wanted: dict[bytes, dict[bytes, NewEdge]] = {}
+        for edge in edges:
+            key = state_key(edge.pair.source, edge.pair.edge_type)
+            wanted.setdefault(key, {})[edge.pair.target] = edge
+        self._change(
+            list(wanted), lambda key, found: self._added(found, wanted[key], missing=missing)
+        )
+
+    def get(self, pair: EdgeKey) -> Edge | None:
+        """The edge, or None. Reads the whole list."""
+        found = self._list(pair.source, OUT, pair.edge_type).found(pair.target)
+        return found and found.edge
+
+    def edges(
+        self,
+        place: ListPlace,
+        limit: int,
+        cursor: bytes | None,
+        *,
+        reverse: bool = False,
+        least_score: int | None = None,
+        most_score: int | None = None,
+        prefix: bytes | None = None,
+    ) -> Edges:
+        """
+        A page of a list, as `EdgeLists.edges` returns it. One read, of the whole list.
+
+        Raises:
+            InvalidArgument: as there; or the list of a target, which packed edges do not have.
+        """
+        base, start, stop = self._lists.page_range(
+            place, cursor, reverse=reverse,
+            least_score=least_score, most_score=most_score, prefix=prefix,
+        )  # fmt: skip
+        keyed = [(base + key_of(each), each) for each in self._list(*place).data]
+        inside = [(key, each) for key, each in keyed if start <= key < stop]
+        limit = min(limit, MAX_LIMIT)
+        page = (inside[::-1] if reverse else inside)[:limit]
+        more = len(inside) > limit
+        return Edges(
+            [PackedEdge.read(each).edge for _, each in page],
+            page[-1][0][len(base) :] if more and page else None,
+        )
+
+    def walk(self, place: ListPlace) -> Iterator[Edge]:
+        """`edges`, all of them, at one moment."""
+        for each in self._list(*place).data:
+            yield PackedEdge.read(each).edge
+
+    def count(self, place: ListPlace) -> int:
+        """The number of edges. Reads the whole list."""
+        return len(self._list(*place).data)
+
+    def remove(self, pairs: Iterable[EdgeKey]) -> None:
+        """Remove edges; those that do not exist are ignored. Atomic for each list."""
+        going: dict[bytes, set[bytes]] = {}
+        for pair in pairs:
+            going.setdefault(state_key(pair.source, pair.edge_type), set()).add(pair.target)
+        self._change(list(going), lambda key, found: found.without(frozenset(going[key])))
+
+    def trim(self, place: ListPlace, keep: int, *, lowest: bool = False) -> int:
+        """Remove the edges of a list except its `keep` best ones, at once; returns how many."""
+        self._refuse_targets(place.direction, place.edge_type)
+        removed = 0
+
+        def kept(_: bytes, found: PackedList) -> PackedList:
+            nonlocal removed
+            removed = max(len(found.data) - keep, 0)
+            return found.split(removed, lowest=not lowest)[1]
+
+        self._change([state_key(place.node_id, place.edge_type)], kept)
+        return removed
+
+    def take(
+        self,
+        node_id: bytes,
+        edge_type: int,
+        count: int,
+        *,
+        lowest: bool = False,
+        request_id: str | None = None,
+    ) -> list[Edge]:
+        """
+        Remove the `count` best edges out of a node, and return them, as `Takes.take` does.
+
+        Costs a read and a write of the list. With an id a read of the receipt comes with the
+        first, and each eighth take writes the receipts of the last ones.
+        """
+        checked_count(count)
+        place = ListPlace(node_id, OUT, edge_type)
+        for _ in _attempts():
+            edges = self._tried(place, count, lowest=lowest, request_id=request_id)
+            if edges is not None:
+                return edges
+        raise _others_write()
+
+    def _tried(
+        self, place: ListPlace, count: int, *, lowest: bool, request_id: str | None
+    ) -> list[Edge] | None:
+        """Take once; None: another writer was in the way, look again."""
+        key, mark = state_key(place.node_id, place.edge_type), request_of(request_id)
+        own = [] if request_id is None else [receipt_key(place.node_id, place.edge_type, mark)]
+        # The receipt after the list, which holds a take until its receipt is written.
+        rows = self._table.get_each([key, *own], [PACKED])
+        before = rows[0].get(PACKED)
+        found = PackedList.read(key, before and before.value)
+        now_ms = self._clock.now_ms()
+        if own:
+            receipt = rows[1].get(PACKED)
+            given = found.taken_by(mark) or (receipt and Taken.of_receipt(own[0], receipt.value))
+            if given and given.at_ms >= now_ms - RECEIPTS_MS:
+                return given.edges
+        if not found.data or before is None:
+            return []
+        taken, rest = found.split(count, lowest=lowest)
+        if own:
+            rest = self._noted(key, rest, Taken(mark, now_ms, taken))
+        if not self._table.check_and_put(key, PACKED, before.value, rest.cell):
+            return None
+        return [PackedEdge.read(each).edge for each in taken]
+
+    def _noted(self, key: bytes, rest: PackedList, take: Taken) -> PackedList:
+        """The list with a take; once it has enough of them, their receipts are written."""
+        size = sum(len(data) for each in rest.takes for data in each.data)
+        if len(rest.takes) < _MOST_TAKES and size < _MOST_TAKES_BYTES:
+            return rest._replace(takes=[*rest.takes, take])
+        # Before the list forgets them. They say what was taken, whatever becomes of this take.
+        self._table.put_many(
+            [(key[:-16] + each.request, {PACKED: each.receipt}, each.at_ms) for each in rest.takes]
+        )
+        self._delete_receipts(key[:-16], self._clock.now_ms() - RECEIPTS_MS)
+        return rest._replace(takes=[take])
+
+    def remove_all(self, node_id: bytes) -> None:
+        """Remove the edges out of a node that is removed, and the receipts of takes."""
+        if not self._types:
+            return
+        prefix = takes_prefix(node_id)
+        with closing(self._table.scan(prefix, after(prefix), columns=[PACKED])) as rows:
+            keys = [key for key, _ in rows if is_state(key)]
+        # A small cell stays: to delete it could hide one that another writer puts at that moment.
+        self._change(keys, lambda _, found: PackedList() if any(found) else found)
+        self._delete_receipts(prefix, None)
+
+    def reorder(self, key: bytes) -> int:
+        """Correct the places of the edges of a list after a change of `Schema.ordered`."""
+        moved: list[PackedEdge] = []
+
+        def reordered(key: bytes, found: PackedList) -> PackedList:
+            nonlocal moved
+            edges = [(PackedEdge.read(each), target_of(each)) for each in found.data]
+            in_order = int.from_bytes(key[17:19]) in self._ordered
+            moved = [
+                new
+                for old, target in edges
+                if (new := old.placed(target, in_order=in_order)) != old
+            ]
+            return found.with_edges(moved)
+
+        self._change([key], reordered)
+        return len(moved)
+
+    def _added(
+        self, found: PackedList, wanted: Mapping[bytes, NewEdge], *, missing: bool
+    ) -> PackedList:
+        """A list with edges, by their targets."""
+        now_ms = self._clock.now_ms()
+        old_of = {
+            target: PackedEdge.read(each)
+            for each in found.data
+            if (target := target_of(each)) in wanted
+        }
+        new = [
+            self._merged(old_of.get(target), edge, now_ms)
+            for target, edge in wanted.items()
+            if not (missing and target in old_of)
+        ]
+        after = found.with_edges(new)
+        if after.size_bytes > max(MOST_LIST_BYTES, found.size_bytes):
+            raise SizeExceeded(
+                f"the packed list would have {after.size_bytes:,} bytes, the limit is "
+                f"{MOST_LIST_BYTES:,}; trim it, or take its type out of {self._remedies.packed}"
+            )
+        return after
+
+    def _merged(self, old: PackedEdge | None, edge: NewEdge, now_ms: int) -> PackedEdge:
+        """An edge as it will be: it keeps properties that are not given."""
+        before = {} if old is None else old.properties
+        if edge.properties:
+            sizes = {PROPERTY + n.encode(): CellSize(len(v), 0) for n, v in before.items()}
+            cells = {PROPERTY + n.encode(): v for n, v in edge.properties.items()}
+            self._limits.check(sizes, cells)
+        at_ms = now_ms if old is None else max(now_ms, old.at_ms)
+        key = packed_key(edge.place(self._ordered), edge.pair.target)
+        return PackedEdge(key, at_ms, {**before, **edge.properties})
+
+    def _change(
+        self, keys: Sequence[bytes], changed: Callable[[bytes, PackedList], PackedList]
+    ) -> None:
+        """Replace lists by what `changed` makes of them, each as it was read."""
+        left = list(keys)
+        if not left:
+            return
+        for _ in _attempts():
+            rows = self._table.get_many(left, [PACKED])
+            writes: list[tuple[bytes, bytes, bytes | None, bytes]] = []
+            for key in left:
+                before = rows[key][PACKED].value if key in rows else None
+                found = PackedList.read(key, before)
+                if (after := changed(key, found)) != found:
+                    writes.append((key, PACKED, before, after.cell))
+            done = self._table.check_and_put_many(writes) if writes else []
+            left = [key for (key, *_), made in zip(writes, done, strict=True) if not made]
+            if not left:
+                return
+        raise _others_write()
+
+    def _list(self, node_id: bytes, direction: bytes, edge_type: int) -> PackedList:
+        self._refuse_targets(direction, edge_type)
+        key = state_key(node_id, edge_type)
+        cell = self._table.get(key, [PACKED]).get(PACKED)
+        return PackedList.read(key, cell and cell.value)
+
+    def _refuse_targets(self, direction: bytes, edge_type: int) -> None:
+        if direction != OUT:
+            raise InvalidArgument(
+                f"direction: edges of type {edge_type} are packed ({self._remedies.packed}) and "
+                "listed at their source only"
+            )
+
+    def _delete_receipts(self, prefix: bytes, before_ms: int | None) -> None:
+        """Delete receipts: all, or some that are older."""
+        with closing(self._table.scan(prefix, after(prefix), columns=[PACKED])) as rows:
+            some = rows if before_ms is None else islice(rows, _SWEPT_AT_ONCE)
+            old = [
+                (key, [PACKED], newest_ms(row))
+                for key, row in some
+                if not is_state(key) and (before_ms is None or newest_ms(row) < before_ms)
+            ]
+        if old:
+            self._table.delete_many(old)
+
+
+def _attempts() -> Iterator[int]:
+    """The attempts of a change, with longer and longer pauses between them."""
+    for attempt in range(_TRIES):
+        if attempt:  # a pause of 0 s is a system call of about 60 µs
+            time.sleep(random.uniform(0, _PAUSE_S * min(attempt, 10)))
+        yield attempt
+
+
+def _others_write() -> Unfinished:
+    return Unfinished("graph", "others write this packed list all the time; repeat")

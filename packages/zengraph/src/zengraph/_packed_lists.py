@@ -1,0 +1,209 @@
+"""
+The cell of a packed list: all edges of one type out of a node, and its latest takes. Pure.
+
+`_packed_edges.py` says how it is read and replaced. Integers are big-endian; a part is its length
+in 4 bytes and its bytes.
+
+    1 byte    version
+    8 bytes   random, so that no two cells are equal
+    part      the takes with an id whose receipts are not written yet: a part each
+    part      length of each edge, 4 bytes each
+    bytes     the edges, in the order of the list
+
+An edge is the length of its key in 2 bytes, its key (score, order and target, as in the key of a
+row that lists an edge), its time in 8 bytes, and its properties: name and value, a part each. A
+take is the 16 bytes of its request, its time in 8 bytes, and a part for each edge.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
+from struct import Struct
+from typing import NamedTuple, Self
+
+from zengraph._codec import ID_BYTES, OUT, edge_prefix, read_edge_key, read_order
+from zengraph._parallel_edges import Edge
+from zengraph._simple_edge_rows import Place
+from zengraph._take_rows import packed_parts, unpacked_parts
+from zengraph.errors import CorruptRow
+
+PACKED = b"p:k"
+"""The cell of a list, and of a receipt; that of a list is only written by check-and-put."""
+_VERSION = b"\1"
+_HEAD_BYTES = 9
+_LENGTH = Struct(">I")
+_KEY_LENGTH = Struct(">H")
+_TIME_BYTES = 8
+_NO_LIST = edge_prefix(bytes(ID_BYTES), OUT, 0)
+"""Stands before the key of a packed edge where functions expect the key of a row."""
+
+
+class PackedEdge(NamedTuple):
+    """An edge as a list holds it."""
+
+    key: bytes
+    """Score, order and target: the place in the list, and what a cursor is."""
+    at_ms: int
+    properties: Mapping[str, bytes]
+
+    @property
+    def edge(self) -> Edge:
+        """As callers get it."""
+        _, _, _, score, other = read_edge_key(_NO_LIST + self.key)
+        order = read_order(_NO_LIST + self.key) or b""
+        return Edge(other, score, dict(self.properties), self.at_ms, order)
+
+    @property
+    def data(self) -> bytes:
+        """As it is stored."""
+        parts = (part for name, value in self.properties.items() for part in (name.encode(), value))
+        at = self.at_ms.to_bytes(_TIME_BYTES)
+        return _KEY_LENGTH.pack(len(self.key)) + self.key + at + packed_parts(parts)
+
+    def placed(self, target: bytes, *, in_order: bool) -> Self:
+        """The edge with the key of a type with an order, or without one."""
+        edge = self.edge
+        place = Place(edge.score, edge.order if in_order else None)
+        return self._replace(key=packed_key(place, target))
+
+    @classmethod
+    def read(cls, data: bytes) -> Self:
+        """An edge that was stored."""
+        key, at = key_of(data), _KEY_LENGTH.size + _KEY_LENGTH.unpack_from(data)[0]
+        parts = unpacked_parts(data[at + _TIME_BYTES :])
+        properties = {
+            name.decode(): value for name, value in zip(parts[::2], parts[1::2], strict=True)
+        }
+        return cls(key, int.from_bytes(data[at : at + _TIME_BYTES]), properties)
+
+
+def packed_key(place: Place, target: bytes) -> bytes:
+    """The key of an edge in its list."""
+    return place.key(bytes(ID_BYTES), OUT, 0, target)[len(_NO_LIST) :]
+
+
+def key_of(data: bytes) -> bytes:
+    """The key of an edge as it is stored."""
+    return data[_KEY_LENGTH.size : _KEY_LENGTH.size + _KEY_LENGTH.unpack_from(data)[0]]
+
+
+def target_of(data: bytes) -> bytes:
+    """The target of an edge as it is stored."""
+    end = _KEY_LENGTH.size + int(_KEY_LENGTH.unpack_from(data)[0])
+    return data[end - ID_BYTES : end]
+
+
+class Taken(NamedTuple):
+    """A take with an id."""
+
+    request: bytes
+    """16 bytes."""
+    at_ms: int
+    data: Sequence[bytes]
+    """Its edges, as a list stores them."""
+
+    @property
+    def edges(self) -> list[Edge]:
+        """Its edges, in the order in which they were taken."""
+        return [PackedEdge.read(each).edge for each in self.data]
+
+    @property
+    def packed(self) -> bytes:
+        """As it is stored in its list."""
+        return self.request + self.at_ms.to_bytes(_TIME_BYTES) + packed_parts(self.data)
+
+    @property
+    def receipt(self) -> bytes:
+        """The cell of its receipt."""
+        return _VERSION + self.packed
+
+    @classmethod
+    def read(cls, packed: bytes) -> Self:
+        """A take that was stored."""
+        at_ms, data = packed[ID_BYTES : ID_BYTES + _TIME_BYTES], packed[ID_BYTES + _TIME_BYTES :]
+        return cls(packed[:ID_BYTES], int.from_bytes(at_ms), unpacked_parts(data))
+
+    @classmethod
+    def of_receipt(cls, key: bytes, cell: bytes) -> Self:
+        """The take of a receipt; raises CorruptRow if a later version has written it."""
+        return cls.read(_checked(key, cell)[len(_VERSION) :])
+
+
+class PackedList(NamedTuple):
+    """A list of edges, in their order."""
+
+    data: Sequence[bytes] = ()
+    """The edges, as they are stored: what stays as it is need not be unpacked."""
+    takes: Sequence[Taken] = ()
+    """The latest ones with an id, the last one at the end."""
+
+    @classmethod
+    def read(cls, key: bytes, cell: bytes | None) -> Self:
+        """
+        The list in a cell that was read; None: an empty one.
+
+        Raises:
+            CorruptRow: a later version has written it.
+        """
+        if cell is None:
+            return cls([], [])
+        at = _HEAD_BYTES
+        takes, at = _part(_checked(key, cell), at)
+        lengths, at = _part(cell, at)
+        ends = accumulate((length for (length,) in _LENGTH.iter_unpack(lengths)), initial=at)
+        data = [cell[start:end] for start, end in pairwise(ends)]
+        return cls(data, [Taken.read(each) for each in unpacked_parts(takes)])
+
+    @property
+    def cell(self) -> bytes:
+        """A new cell for it, which differs from all others."""
+        takes = packed_parts(each.packed for each in self.takes)
+        lengths = b"".join(_LENGTH.pack(len(each)) for each in self.data)
+        return b"".join([_VERSION, os.urandom(8), packed_parts([takes, lengths]), *self.data])
+
+    @property
+    def size_bytes(self) -> int:
+        """Of its edges."""
+        return sum(map(len, self.data))
+
+    def found(self, target: bytes) -> PackedEdge | None:
+        """The edge to a node, or None."""
+        return next(
+            (PackedEdge.read(each) for each in self.data if target_of(each) == target), None
+        )
+
+    def with_edges(self, edges: Iterable[PackedEdge]) -> Self:
+        """The list with edges instead of those to the same nodes."""
+        new = {edge.key[-ID_BYTES:]: edge.data for edge in edges}
+        kept = [each for each in self.data if target_of(each) not in new]
+        return self._replace(data=sorted([*kept, *new.values()], key=key_of))
+
+    def without(self, targets: frozenset[bytes]) -> Self:
+        """The list without the edges to some nodes."""
+        return self._replace(data=[each for each in self.data if target_of(each) not in targets])
+
+    def split(self, count: int, *, lowest: bool) -> tuple[list[bytes], Self]:
+        """The `count` best edges, the best first, and the list without them."""
+        if lowest:
+            return list(self.data[:count]), self._replace(data=self.data[count:])
+        at = max(len(self.data) - count, 0)
+        return list(self.data[at:])[::-1], self._replace(data=self.data[:at])
+
+    def taken_by(self, request: bytes) -> Taken | None:
+        """The latest take of a request that the list holds."""
+        return next((each for each in reversed(self.takes) if each.request == request), None)
+
+
+def _part(cell: bytes, at: int) -> tuple[bytes, int]:
+    """A part of a cell, and where it ends."""
+    start = at + _LENGTH.size
+    end = start + _LENGTH.unpack_from(cell, at)[0]
+    return cell[start:end], end
+
+
+def _checked(key: bytes, cell: bytes) -> bytes:
+    if not cell.startswith(_VERSION):
+        raise CorruptRow("e", key.hex(), f"version {cell[:1].hex()} of packed edges is not known")
+    return cell

@@ -1,0 +1,80 @@
+"""
+Moves edges between rows and packed lists, after a change of `Schema.packed` or `Schema.ordered`.
+
+An edge is put in its new form before it leaves the old one, so a repair that is killed loses none.
+Until a repair has moved them, edges in the form that is not that of their type are not found.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from itertools import islice
+
+from zengraph._codec import OUT
+from zengraph._edge_lists import ListPlace
+from zengraph._indexes import Schema
+from zengraph._packed_edges import PackedEdges
+from zengraph._packed_lists import PACKED
+from zengraph._parallel_edges import Edge
+from zengraph._simple_edge_rows import PAIR_KIND, SCORE, EdgeKey, NewEdge
+from zengraph._simple_edges import SimpleEdges
+from zengraph._take_rows import is_state
+from zengraph.tables import Tables
+
+_AT_ONCE = 500
+
+
+class PackedMoves:
+    """Moves the edges of a graph to the form of their type."""
+
+    def __init__(
+        self, tables: Tables, schema: Schema, simple: SimpleEdges, packed: PackedEdges
+    ) -> None:
+        self._table = tables["e"]
+        self._ordered = frozenset(schema.ordered)
+        self._simple = simple
+        self._packed = packed
+
+    def repair(self) -> int:
+        """
+        Move edges that are in another form; returns how many. Safe to repeat.
+
+        An edge that is put, or taken, while it moves may be there afterwards all the same: move
+        edges before consumers take them.
+        """
+        moved = 0
+        with closing(self._table.scan(b"", None, columns=[SCORE, PACKED])) as rows:
+            while some := list(islice(rows, _AT_ONCE)):
+                pairs = [
+                    EdgeKey(key[:16], edge_type, key[19:])
+                    for key, row in some
+                    if SCORE in row
+                    and key[16:17] == PAIR_KIND
+                    and (edge_type := int.from_bytes(key[17:19])) in self._packed
+                ]
+                lists = [key for key, row in some if PACKED in row and is_state(key)]
+                moved += self._pack(pairs) + sum(map(self._ordered_or_unpacked, lists))
+        return moved
+
+    def _pack(self, pairs: list[EdgeKey]) -> int:
+        found = [(pair, edge) for pair in pairs if (edge := self._simple.get(pair)) is not None]
+        self._packed.put([self._moving(pair, edge) for pair, edge in found], missing=True)
+        self._simple.remove(pairs)
+        return len(found)
+
+    def _ordered_or_unpacked(self, key: bytes) -> int:
+        """Move the edges of a packed list, if its type is not packed, or has an order by now."""
+        source, edge_type = key[:16], int.from_bytes(key[17:19])
+        if edge_type in self._packed:
+            return self._packed.reorder(key)
+        edges = [
+            self._moving(EdgeKey(source, edge_type, edge.other), edge)
+            for edge in self._packed.walk(ListPlace(source, OUT, edge_type))
+        ]
+        self._simple.put([edge for edge in edges if self._simple.get(edge.pair) is None])
+        self._packed.remove(edge.pair for edge in edges)
+        return len(edges)
+
+    def _moving(self, pair: EdgeKey, edge: Edge) -> NewEdge:
+        order = edge.order if pair.edge_type in self._ordered else b""
+        return NewEdge(pair, edge.score, edge.properties, order)
