@@ -1,16 +1,17 @@
 """
-What a crawl fetches of an origin with traps beside real pages, and of harmless sites.
+Measure what a crawl fetches from sites with traps and real pages, and from harmless sites.
 
-    python -m bench.traps [--sites known|new|scored] [--host NAME] [--system [--qps 20] [--for-s 600]]
+    python -m bench.traps [--sites known|new|scored] [--host NAME]
+                          [--system [--qps 20] [--for-s 600]]
 
 Every host is crawled from its home page: by the rules alone, or with `--system` by `aragog run` and
-the servers it starts. Real pages are those that a reader could want, each once; every other page is in
-a trap, and so is a real page that is fetched again under another URL.
+the servers it starts. Real pages are those that a reader could want, each counted once. Every other
+page is in a trap, and so is a real page that is fetched again under another URL.
 
-The sites are in three parts: those that were known when the rules were made, those that were written
-before the rules were changed and could be looked at, and those that are scored alone. Without
-`--sites` all are crawled. Exits with 1 if a page of a harmless site is lost, more than 1 % of the
-other real pages, or if more than 5 % of the requests for pages were in traps.
+The sites are in three groups: those that were known when the rules were made, those that were
+written before the rules were changed and may be looked at, and those that are only scored. Without
+`--sites` all are crawled. Exits with 1 if a page of a harmless site is lost, if more than 1 % of
+the other real pages are lost, or if more than 5 % of the requests for pages were in traps.
 """
 
 from __future__ import annotations
@@ -40,7 +41,10 @@ PARTS = {
 
 
 def _report(web: Origin, sites: Sequence[Site], title: str) -> tuple[int, int, int, int]:
-    """Print the hosts of one kind; real pages, those that were fetched, requests, in traps."""
+    """
+    Print the hosts of one kind. Returns real pages, fetched real pages, requests, and those in
+    traps.
+    """
     if not sites:
         return 0, 0, 0, 0
     print(f"\n{title:32}{'real pages':>12}{'fetched':>10}{'requests':>10}{'in traps':>10}")
@@ -86,7 +90,7 @@ def main() -> None:
     pages, fetched, requests, in_trap = _report(web, trapped, "hosts with a trap")
     harmless_pages, harmless_fetched, _, _ = _report(web, harmless, "harmless hosts")
     is_lost = harmless_fetched < harmless_pages or fetched < LEAST_FETCHED * pages
-    # On one small host what is paid to learn it is a larger share than on all.
+    # On one small host, the cost of learning a trap is a larger share than on all.
     is_trapped = in_trap > MOST_IN_TRAPS * requests and not options.quick
     if is_lost or is_trapped:
         sys.exit(1)
