@@ -20,6 +20,7 @@ class Repository:
 
     def __init__(self, name: str) -> None:
         self.name, chance = name, Writer(name)
+        self.known: dict[tuple[str, int], list[str]] = {}  # each takes a millisecond to write
         self.files = [f"{FOLDERS[n % 5]}{chance.word()}{n}.py" for n in range(FILES)]
         self.changed = {
             c: Random(f"{name} {c}").sample(self.files, 2) for c in range(1, COMMITS + 1)
@@ -33,6 +34,11 @@ class Repository:
 
     def lines(self, file: str, commit: int) -> list[str]:
         """The lines of a file after a commit."""
+        if (file, commit) not in self.known:
+            self.known[file, commit] = self._lines(file, commit)
+        return self.known[file, commit]
+
+    def _lines(self, file: str, commit: int) -> list[str]:
         writer = Writer(f"{self.name} {file}")
         lines = [self._line(writer) for _ in range(writer.random.randint(12, 50))]
         for number in range(1, commit + 1):
