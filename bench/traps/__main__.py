@@ -1,7 +1,7 @@
 """
 Measure what a crawl fetches from sites with traps and real pages, and from harmless sites.
 
-    python -m bench.traps [--sites known|new|scored] [--host NAME]
+    python -m bench.traps [--sites known|new|scored|blind] [--host NAME]
                           [--system [--qps 20] [--for-s 600]]
 
 Every host is crawled from its home page: by the rules alone, or with `--system` by `aragog run` and
@@ -10,7 +10,7 @@ page is in a trap, and so is a real page that is fetched again under another URL
 
 The sites are in three groups: those that were known when the rules were made, those that were
 written before the rules were changed and may be looked at, and those that are only scored. Without
-`--sites` all are crawled. Exits with 1 if a page of a harmless site is lost, if more than 1 % of
+`--sites` these are crawled. `--sites blind` crawls sites whose author had not seen the rules. Exits with 1 if a page of a harmless site is lost, if more than 1 % of
 the other real pages are lost, or if more than 5 % of the requests for pages were in traps.
 """
 
@@ -21,6 +21,8 @@ import sys
 from collections.abc import Sequence
 
 from bench.quick import add_quick
+from bench.traps.blind_harmless import blind_harmless_sites
+from bench.traps.blind_trapped import blind_trapped_sites
 from bench.traps.harmless_kinds import harmless_kinds, scored_harmless_kinds
 from bench.traps.harmless_sites import harmless_sites
 from bench.traps.measure import Origin, crawl
@@ -37,7 +39,9 @@ PARTS = {
     "known": (lambda: trapped_sites() + more_trapped_sites(), harmless_sites),
     "new": (trapped_kinds, harmless_kinds),
     "scored": (scored_kinds, scored_harmless_kinds),
+    "blind": (blind_trapped_sites, blind_harmless_sites),
 }
+WITHOUT_SITES = ("known", "new", "scored")
 
 
 def _report(web: Origin, sites: Sequence[Site], title: str) -> tuple[int, int, int, int]:
@@ -76,7 +80,7 @@ def main() -> None:
     parser.add_argument("--most-of-host", type=int, default=2_000)
     add_quick(parser, host=list(QUICK_HOSTS), for_s=250, most_of_host=500)
     options = parser.parse_args()
-    parts = [PARTS[options.sites]] if options.sites else PARTS.values()
+    parts = [PARTS[name] for name in ([options.sites] if options.sites else WITHOUT_SITES)]
     trapped = [site for trapped, _ in parts for site in trapped()]
     harmless = [site for _, harmless in parts for site in harmless()]
     if options.host:
