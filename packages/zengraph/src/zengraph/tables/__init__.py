@@ -3,14 +3,14 @@
 hbase.
 
 Rows are bytes. A row maps cells `b"family:qualifier"` to bytes, each with a timestamp in
-milliseconds. The last write wins: the put with the larger timestamp is kept, whatever the order of
-arrival, and for equal timestamps the later call. A delete at a timestamp removes cells up to and
-including it. A row without cells does not exist. No operation is transactional across rows.
+milliseconds. The put with the larger timestamp is kept, whatever the order of arrival; for equal
+timestamps the later call is kept. A delete at a timestamp removes cells up to and including it. A
+row without cells does not exist. No operation is transactional across rows.
 
 A put that is not newer than an earlier delete of its cell may be lost (HBase masks it until a major
-compaction), so callers must not depend on it: a value that is written again after a delete needs a
-later timestamp. `check_and_put` and `incr` use the engine's own clock. `put` must never write a
-cell that they write.
+compaction), so callers must give a value that is written again after a delete a later timestamp.
+`check_and_put` and `incr` use the engine's own clock, so `put` must never write cells that these
+two methods write.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def newest_ms(row: Row) -> int:
 
 # Every table and its column families.
 TABLES: Mapping[str, tuple[str, ...]] = {
-    "n": ("m", "s", "c"),  # nodes: properties, those of a layer above, counts
+    "n": ("m", "s", "c"),  # nodes: properties, the caller's own cells, counts
     "e": ("p",),  # edges with properties
     "o": ("l",),  # outlinks, packed
     "j": ("l",),  # link journal
@@ -127,10 +127,10 @@ class CellTable(Protocol):
 
     def get_each(self, rows: Sequence[bytes], columns: Sequence[bytes]) -> list[Row]:
         """
-        `get` of each of a few rows, each after the one before it; a round trip on engines that can.
+        `get` a few rows in the given order; one round trip if the engine supports it.
 
-        So what was moved from the first row to the second one, first written there and then
-        removed here, is found.
+        A cell that another process moves from an earlier row to a later one is always found,
+        provided that it is written to the new row before it is removed from the old one.
         """
         return [self.get(row, columns) for row in rows]
 
@@ -140,7 +140,8 @@ class CellTable(Protocol):
         """
         Return the values of `columns`, in that order (None if absent), for each row that has any.
 
-        Serving uses this: without timestamps, it takes half the time of `get_many` on SQLite.
+        Reads of records use this: without timestamps, it takes half the time of `get_many` on
+        SQLite.
         """
         return {
             row: tuple([cell.value if (cell := cells.get(c)) else None for c in columns])
@@ -151,7 +152,7 @@ class CellTable(Protocol):
         """
         Return the size and time of each cell of the existing rows.
 
-        Engines that can do so do not read the values.
+        Engines that support it do not read the values.
         """
         return {
             row: {column: CellSize(len(cell.value), cell.at_ms) for column, cell in cells.items()}
@@ -162,7 +163,8 @@ class CellTable(Protocol):
         """
         Return upper bounds of the existing rows' sizes; exact for large rows.
 
-        Engines that can do so do not examine each cell, at a tenth of the CPU of `sizes_many`.
+        Engines that support it do not examine each cell, which takes a tenth of the CPU time of
+        `sizes_many`.
         """
         return extents_of(self.sizes_many(rows))
 
@@ -171,7 +173,7 @@ class CellTable(Protocol):
         Return up to `limit` cells of a row whose columns begin with `prefix`, ordered by column.
 
         Only columns after `beyond` are returned. `prefix` begins with a family and a colon. Engines
-        that can do so read no other values.
+        that support it do not read other values.
         """
         sizes = self.sizes_many([row]).get(row, {})
         columns = sorted(c for c in sizes if c.startswith(prefix) and c > beyond)[:limit]
@@ -206,8 +208,8 @@ class CellTable(Protocol):
         `put_many` and `delete_many` for different rows, in one round trip on engines that support
         it.
 
-        The order is undefined: a call that fails may have done either without the other. Safe to
-        repeat.
+        The order is undefined: a call that fails may have done only the puts or only the deletes,
+        or parts of both. Safe to repeat.
         """
         if puts:
             self.put_many(puts)
@@ -225,8 +227,8 @@ class CellTable(Protocol):
         """
         Yield rows from `start` (inclusive) to `stop` (exclusive; None for the end), in key order.
 
-        `reverse` yields the same range from its end. Not a snapshot. Close it if you stop early:
-        `with closing(table.scan(…)) as rows`.
+        `reverse` yields the same range in descending order. Not a snapshot. Close it if you stop
+        early: `with closing(table.scan(…)) as rows`.
         """
         return self._scan(RowRange(start, stop, columns, limit, reverse))
 
@@ -241,7 +243,7 @@ class CellTable(Protocol):
         reverse: bool = False,
     ) -> tuple[Row, Scan]:
         """
-        `get` a row, then `scan` what is there afterward. Close the scan, too.
+        `get` a row and `scan` a range. The scan starts after the row was read. Close the scan.
 
         Saves a round trip on engines that support it.
         """
@@ -258,10 +260,10 @@ class CellTable(Protocol):
         Put `value` if the cell contains `expected` (None if it must be absent). Atomic. Returns
         True if it was written.
 
-        Neither may be empty, because HBase does not distinguish empty from absent
-        (InvalidArgument). Delete a cell that was written here at its own `at_ms`, not at the
-        current time. On HBase, a delete at "now" hid the next check_and_put of the same millisecond
-        in 23 of 200 cases, although that call returned True.
+        Raises InvalidArgument if `expected` or `value` is empty, because HBase does not distinguish
+        empty from absent. Delete a cell written by this method at the cell's own `at_ms`, not at
+        the current time: on HBase, a delete at "now" hid the next check_and_put of the same
+        millisecond in 23 of 200 cases, although that call returned True.
         """
         return self.check_and_put_many([(row, column, expected, value)])[0]
 
@@ -296,13 +298,13 @@ Put = tuple[str, bytes, Mapping[bytes, bytes], int]
 
 
 class Salvaged(NamedTuple):
-    """The result of repairing one damaged file."""
+    """The result of salvaging one damaged file."""
 
     old: str
     """The damaged file, which is kept unchanged."""
     new: str
     saved: int
-    """The number of nodes, and of cells of other tables, in the new file."""
+    """The number of saved rows: nodes, and cells of other tables."""
     unreadable: int
     """The number of rows that were found but could not be decoded."""
     gaps: int
@@ -371,14 +373,14 @@ class Tables(Protocol):
         """
         Replace damaged files with new ones that contain all readable rows, and return the results.
 
-        Each call returns the results again, in any process, until they are passed to
-        `salvage_finished`, because the walk that restores what the new files lack may be killed.
-        `report` gets a line before each step that may take long.
+        New files may lack rows that the caller has to restore. Because the caller may be killed
+        first, each call, in any process, returns the results again until they are passed to
+        `salvage_finished`. `report` gets a line before each step that may take long.
         """
         return []
 
     def salvage_finished(self, done: Sequence[Salvaged]) -> None:  # noqa: ARG002
-        """Discard these results, once what the new files lack has been restored. Safe to repeat."""
+        """Discard these results, once the caller has restored the lost rows. Safe to repeat."""
         return
 
     def scrub(self) -> None:

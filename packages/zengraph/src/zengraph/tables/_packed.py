@@ -8,8 +8,8 @@ The binary format for a whole row in one value. Pure.
     n+1 * 4   where each value begins and the last one ends, relative to the end of this table
     bytes     the values
 
-Rows of one kind have the same shape, so column positions are cached by shape instead of parsed
-again: reading 13 of 29 cells takes 5 µs.
+Most rows have one of a few shapes, so column positions are cached by shape instead of parsed for
+each row: reading 13 of 29 cells takes 5 µs.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ RowHead = Struct(">HI")
 _new = tuple.__new__
 
 CellPut = tuple[Mapping[bytes, bytes], int]
-"""The cells of a put, and their time."""
+"""The cells of a put, and its timestamp."""
 
 
 MAX_CELLS = 65_535
-"""Maximum number of cells in a row. A field with its source takes two."""
+"""Maximum number of cells in a row. A property that has a source takes two cells."""
 
 
 def pack(row: Row) -> bytes:
@@ -42,7 +42,7 @@ def pack(row: Row) -> bytes:
     Pack a row into one value.
 
     Raises:
-        InvalidArgument: it has more than MAX_CELLS cells.
+        InvalidArgument: the row has more than MAX_CELLS cells.
     """
     if len(row) > MAX_CELLS:
         raise InvalidArgument(
@@ -81,7 +81,7 @@ def count_of(data: bytes) -> int:
 
 
 def end_of(data: bytes, start: int = 0) -> int:
-    """Return where the packed row that begins at `start` ends. More data may follow it."""
+    """Return where the packed row that begins at `start` ends. More bytes may follow it."""
     count, length = RowHead.unpack_from(data, start)
     values: int = start + RowHead.size + length + 12 * count + 4
     return values + int.from_bytes(data[values - 4 : values])
@@ -89,9 +89,9 @@ def end_of(data: bytes, start: int = 0) -> int:
 
 def updated(data: bytes, puts: Sequence[CellPut]) -> bytes:
     """
-    Return a packed row with cells put, with the result of `merged`.
+    Return the packed row after the puts, as `merged` combines them.
 
-    If no column is new, no cell is unpacked, which takes a third of the time.
+    If no put adds a column, no cell is unpacked, which takes a third of the time.
     """
     count, length = RowHead.unpack_from(data)
     start = RowHead.size + length
@@ -205,12 +205,12 @@ def _some(shape: bytes, columns: tuple[bytes, ...]) -> tuple[tuple[bytes, int], 
 
 def merged(row: Row, puts: Iterable[CellPut]) -> Row:
     """
-    Return `row` with cells put. The larger timestamp wins, or the later put if they are
-    equal.
+    Return `row` after the puts. For each cell the larger timestamp wins, or the later put if the
+    timestamps are equal.
     """
     result = dict(row)
     for cells, at_ms in puts:
-        if not result:  # a new row has nothing to compare
+        if not result:  # a new row has no older cells to compare with
             result = {c: _new(Cell, (value, at_ms)) for c, value in cells.items()}
             continue
         for column, value in cells.items():

@@ -1,9 +1,9 @@
 """
 Read and change a packed row without loading all of it into memory.
 
-A row of ordinary size is read whole. If it is larger than `LARGE_BYTES`, its index is read first:
-which cells it has, when they were written, and where their values are. Values that are not needed
-are then never read, and a change refers to them by position.
+A row up to `LARGE_BYTES` is read whole. For a larger row the index is read first: which cells it
+has, when they were written, and where their values are. After that, only the needed values are
+read, and a change refers to the other values by position.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def placed_cells(read: ReadPart, size: int) -> dict[bytes, Any]:
 
 
 def _one_part(read: ReadPart, start: int) -> tuple[list[tuple[bytes, Any]], int]:
-    """Return the cells of one of the consecutive packed rows, and where the next begins."""
+    """Return the cells of the packed row at `start`, and the offset of the packed row after it."""
     count, length = RowHead.unpack(read(start, RowHead.size))
     shape = read(start + RowHead.size, length)
     packed = numbers_of(count)
@@ -66,7 +66,7 @@ def _one_part(read: ReadPart, start: int) -> tuple[list[tuple[bytes, Any]], int]
 
 
 def size_of(value: bytes | ValuePlace) -> int:
-    """Return the size of a value, loaded or not."""
+    """Return the size of a value in bytes, whether or not it is loaded."""
     return value.end - value.begin if isinstance(value, ValuePlace) else len(value)
 
 
@@ -76,7 +76,7 @@ def sizes_of(cells: Mapping[bytes, Any]) -> RowSizes:
 
 
 def read_cells(cells: Mapping[bytes, Any], columns: Iterable[bytes], read: ReadPart) -> Row:
-    """Return those of these cells that exist, with their values."""
+    """Read the values of `columns`; columns that are not in `cells` are left out."""
     chosen = {column: cells[column] for column in columns if column in cells}
     return {
         column: Cell(read(cell.value.begin, size_of(cell.value)), cell.at_ms)
@@ -92,7 +92,7 @@ def read_packed(cells: Mapping[bytes, Any], columns: Sequence[bytes], read: Read
 def laid_out(cells: Mapping[bytes, Any]) -> tuple[bytes, list[bytes | ValuePlace]]:
     """Return the header of a packed row with these cells, and its values in order."""
     if len(cells) > MAX_CELLS:
-        pack(dict(cells))  # to raise its error
+        pack(dict(cells))  # raises InvalidArgument, because there are too many cells
     columns = sorted(cells)
     values: list[bytes | ValuePlace] = [cells[column].value for column in columns]
     shape = orjson.dumps([column.decode("latin-1") for column in columns])

@@ -1,10 +1,10 @@
 """
-Tables whose nodes the reading process caches for a short time.
+Tables with a short-lived cache of nodes in the reading process.
 
-Only `values_many` of nodes is cached, which plain reads of records use: the values of some columns
-by row. An entry is never older than a given age, counted from before it was read. A write through
-the same tables drops it, so a process reads its own writes at once. Writes by other processes are
-seen when entries expire. Missing rows are not cached.
+Only `values_many` of nodes, which plain reads of records call, uses the cache: it keeps the values
+of some columns by row. An entry's age counts from before it was read and never exceeds a limit. A
+write through the same tables drops the row, so a process reads its own writes at once. Writes by
+other processes are seen when entries expire. Missing rows are not cached.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from zengraph.tables import CellTable, Put, Tables
 NODES = "n"
 
 _ENTRY_BYTES = 360
-"""Overhead of an entry: key, place in the dictionary, tuples and numbers."""
+"""Overhead of an entry: its key, dictionary slot, tuples and numbers."""
 _VALUE_BYTES = 41
-"""Overhead of a value: its object and its place in the tuple."""
+"""Overhead of a value: its object and its slot in the tuple."""
 _MOST_SETS = 64
-"""Maximum number of column sets. A write looks for its rows in each."""
+"""Maximum number of column sets. Each write looks for its rows under every set."""
 
 Values = tuple[bytes | None, ...]
 
@@ -44,10 +44,9 @@ class ReadCache:
 
     Args:
         max_age_s: maximum age of the values that `read` returns.
-        max_bytes: estimated memory of all entries. The oldest ones are dropped first.
+        max_bytes: limit for the estimated memory of all entries. The oldest are dropped first.
         now_s: a monotonic clock.
-        on_read: called for each read with the number of cached rows, and of rows that were not
-            cached.
+        on_read: called after each read with the numbers of cached and of uncached rows.
 
     Attributes:
         size_bytes: estimated memory of the current entries.
@@ -80,7 +79,7 @@ class ReadCache:
         columns: tuple[bytes, ...],
         read: Callable[[Sequence[bytes], tuple[bytes, ...]], dict[bytes, Values]],
     ) -> dict[bytes, Values]:
-        """Return the values of existing rows from the cache, and of the others by `read`."""
+        """Return the values of existing rows. Rows that are not cached are read with `read`."""
         now_s = self._now_s()
         prefix, oldest_s = self._prefix(columns), now_s - self._max_age_s
         found: dict[bytes, Values] = {}
@@ -137,7 +136,7 @@ class ReadCache:
             self._shrink()
 
     def _shrink(self) -> None:
-        """Drop entries over the limit, and a few expired ones."""
+        """Drop the oldest entries while the cache is too large, and a few expired ones."""
         oldest_s = self._now_s() - self._max_age_s
         while self._entries:
             key = next(iter(self._entries))
@@ -157,9 +156,9 @@ def _size(values: Values) -> int:
 
 class CachedTables:
     """
-    An engine's tables with a cache for nodes. Other tables are the engine's own.
+    An engine's tables with a cache for nodes. Other tables are not cached.
 
-    Implements `Tables`. A write that fails also drops its rows, because it may have been done.
+    Implements `Tables`. A failed write also drops its rows, because it may have been executed.
     """
 
     def __init__(self, tables: Tables, cache: ReadCache) -> None:
@@ -186,7 +185,7 @@ _WRITES_OF_MANY = ("put_many", "delete_many", "check_and_put_many")
 
 
 class _CachedNodes:
-    """The table of nodes. Its writes drop what they change from the cache."""
+    """The nodes table. Its writes drop the rows that they change from the cache."""
 
     def __init__(self, table: CellTable, cache: ReadCache) -> None:
         self._table = table
@@ -211,7 +210,7 @@ def _rows(items: Iterable[tuple[Any, ...]]) -> list[bytes]:
 def _dropping(
     write: Callable[..., Any], cache: ReadCache, rows_of: Callable[[Any], list[bytes]]
 ) -> Callable[..., Any]:
-    """Wrap a write so that its rows, in its first argument, leave the cache afterward."""
+    """Wrap a write method so that afterward the rows in its first argument are dropped."""
 
     @wraps(write)
     def run(what: Any, *args: Any, **kwargs: Any) -> Any:

@@ -1,5 +1,5 @@
 """
-The circuit breaker of a gateway: leaves it out after errors, and asks it again after a while. Pure.
+The circuit breaker of a gateway: skips it after errors and probes it again after a while. Pure.
 
 The caller passes the time, in seconds of a monotonic clock.
 """
@@ -13,12 +13,12 @@ from dataclasses import dataclass
 @dataclass(slots=True)
 class Breaker:
     """
-    Leaves one server out of rotation after errors, and brings it back.
+    Takes one server out of rotation after errors, and puts it back after a successful call.
 
     Args:
-        errors: how many in a row take it out.
-        first_wait_s: until it is asked for the first time; doubles with each further error.
-        most_wait_s: the longest such wait.
+        errors: consecutive errors that take the server out of rotation.
+        first_wait_s: the wait before the first probe; doubles with each further error.
+        most_wait_s: the maximum wait between probes.
     """
 
     errors: int
@@ -26,15 +26,15 @@ class Breaker:
     most_wait_s: float
     in_a_row: int = 0
     probe_at_s: float = 0.0
-    """When to ask it again; 0 while it is in rotation."""
+    """When the server may be probed; 0 while it is in rotation."""
 
     @property
     def healthy(self) -> bool:
-        """Return whether the server is in rotation."""
+        """True if the server is in rotation."""
         return self.in_a_row < self.errors
 
     def worth_asking(self, now_s: float) -> bool:
-        """Return whether the server is in rotation, or has been out long enough for a probe."""
+        """True if the server is in rotation, or has been out long enough for a probe."""
         return now_s >= self.probe_at_s
 
     def answered(self) -> None:

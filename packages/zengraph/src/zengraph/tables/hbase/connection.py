@@ -3,13 +3,14 @@ One connection to an HBase Thrift 1 gateway: happybase's connection with its haz
 
 Additions and their reasons (each observed with HBase 2.6, happybase 1.3 and thriftpy2 0.7):
 
-- After a timeout the same connection returns the late response to the next call: another row's
-  data. thriftpy2 numbers every call 0 and compares nothing. `NumberedProtocol` numbers the calls
-  and refuses a response to another call. (The pool also closes such a connection.)
-- thriftpy2's timeout is for one read, so a gateway that sends a few bytes at a time never times
-  out. `DeadlineSocket` has one deadline for a whole call.
+- After a timeout, the next call on the same connection would read the late response, and return
+  another row's data. thriftpy2 gives every call the number 0 and does not check the number of a
+  response. `NumberedProtocol` numbers the calls and rejects a response with a different number.
+  (The pool also closes such a connection.)
+- thriftpy2's timeout applies to each read, so a gateway that sends a few bytes from time to time
+  never causes a timeout. `DeadlineSocket` has one deadline for a whole call.
 - `happybase.Connection` shuts its socket down on garbage collection; in a forked child that would
-  end the parent's connection. `disown` only closes the file descriptor.
+  end the parent's connection. `disown` closes only the child's file descriptor.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import happybase
-import Hbase_thrift as thrift_api  # made by happybase from its IDL, so imported here, after it
+import Hbase_thrift as thrift_api  # happybase creates this module, so it is imported afterward
 from thriftpy2.protocol.cybin import TCyBinaryProtocol  # type: ignore[attr-defined] # compiled
 from thriftpy2.thrift import TApplicationException, TClient
 from thriftpy2.transport import TCyBufferedTransport, TSocket
@@ -30,7 +31,7 @@ __all__ = ["DeadlineSocket", "GatewayConnection", "NumberedProtocol", "call_many
 
 MAX_NUMBER = 0x7FFF_FFFF
 BUFFER_BYTES = 16_384
-"""Read at once. thriftpy2's 4 KiB took a quarter more CPU for 100 records; 64 KiB saves no more."""
+"""Read buffer. thriftpy2's 4 KiB took 25 % more CPU for 100 records; 64 KiB is no faster."""
 
 
 class DeadlineSocket(TSocket):
@@ -63,9 +64,10 @@ class DeadlineSocket(TSocket):
 
 class NumberedProtocol(TCyBinaryProtocol):  # type: ignore[misc]
     """
-    The binary protocol with numbered calls; starts the socket's deadline with each.
+    The binary protocol with numbered calls. Each call starts the socket's deadline.
 
-    With `several`, calls are sent before the first response is read; a gateway answers in order.
+    While `several` is set, calls are sent before the first response is read. A gateway responds to
+    calls in the order in which they were sent.
     """
 
     def __init__(self, transport: Any, socket: DeadlineSocket) -> None:
@@ -78,8 +80,8 @@ class NumberedProtocol(TCyBinaryProtocol):  # type: ignore[misc]
     def write_message_begin(self, name: str, kind: int, _: int) -> None:
         self.number = self.number % MAX_NUMBER + 1
         if not self.several:
-            # An error ended the earlier calls without a response: no caller waits for those
-            # responses.
+            # Calls still listed here failed before their response was read. Their callers are
+            # gone, so only the new call's response is expected.
             self.unanswered.clear()
         self.unanswered.append(self.number)
         self.socket.start_call()
@@ -97,7 +99,7 @@ class NumberedProtocol(TCyBinaryProtocol):  # type: ignore[misc]
 
 
 def call_many(client: Any, method: str, calls: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """Send all calls of one method, then read all responses; Thrift 1 has no batch for some."""
+    """Send all calls of one method, then read all responses. For methods without a batch form."""
     return call_each(client, [(method, arguments) for arguments in calls])
 
 
@@ -105,8 +107,8 @@ def call_each(client: Any, calls: Sequence[tuple[str, Mapping[str, Any]]]) -> li
     """
     Send calls of any methods, then read all responses: one round trip.
 
-    The gateway makes them one after the other. After an error the connection must be closed, for
-    the responses behind it are still to come.
+    The gateway executes the calls in order. After an error, close the connection, because the
+    responses to the calls after the failed one are still unread.
     """
     protocol = client._iprot  # noqa: SLF001 - neither it nor half a call has a public name
     protocol.several = True
@@ -122,8 +124,8 @@ class GatewayConnection(happybase.Connection):  # type: ignore[misc]
     """
     A connection to `gateway` (`host:port`), opened by the constructor.
 
-    Runs one call at a time, for the thread that took it from the pool. Buffered transport and
-    binary protocol: the defaults of the gateway, and thriftpy2 has compiled code for both.
+    Runs one call at a time, for the thread that took it from the pool. Uses buffered transport and
+    the binary protocol, which are the gateway's defaults; thriftpy2 has compiled code for both.
     """
 
     def __init__(self, gateway: str, *, timeout_s: float) -> None:
@@ -136,17 +138,18 @@ class GatewayConnection(happybase.Connection):  # type: ignore[misc]
         self._watch.register(self.socket.sock, select.POLLIN)
 
     def _refresh_thrift_client(self) -> None:
-        """Happybase's hook for building socket, transport, protocol and client."""
+        """Build socket, transport, protocol and client. Happybase calls this hook."""
         self.socket = DeadlineSocket(self.host, self.port, self._timeout_s)
         self.transport = TCyBufferedTransport(self.socket, BUFFER_BYTES)
         self.client = TClient(thrift_api.Hbase, NumberedProtocol(self.transport, self.socket))
 
     def is_quiet(self) -> bool:
         """
-        True while there is nothing to read, the normal state between two calls.
+        True if there is nothing to read, the normal state between two calls.
 
-        Readable data is the end of the connection (the gateway stopped or dropped an idle
-        connection) or a response that no caller waits for. About 1 µs; nothing is sent.
+        Readable data means that the gateway closed the connection (it stopped, or the connection
+        was idle too long), or that the response to an abandoned call arrived. Takes about 1 µs and
+        sends nothing.
         """
         return not self._watch.poll(0)
 

@@ -3,16 +3,16 @@ A connection pool for one or several HBase Thrift gateways.
 
 The rules, each of which has a test:
 
-- A connection serves one call at a time; any end of a call other than a normal response (an error,
-  a timeout, a signal in the middle) closes it.
+- A connection serves one call at a time. If a call ends without a normal response (an error, a
+  timeout, a signal while it runs), its connection is closed.
 - An idle connection is not used if it has been idle for 45 s (the gateway drops it after 60) or if
   there is something to read on it.
-- Gateways are used in round-robin order. One that cannot be reached or does not answer is skipped
-  for half a second, then twice as long each time up to 30 s; if all are skipped, the one that is
-  back soonest is asked.
-- A repeatable call is repeated once, on a connection opened for it, on another gateway if there
-  is one. Others (check-and-put, increment) are repeated only if nothing has been sent.
-- A fork opens its own connections.
+- Gateways are used in round-robin order. A gateway that cannot be reached or does not respond is
+  skipped for half a second, then twice as long each time up to 30 s. If all are skipped, the pool
+  tries the one whose wait ends first.
+- A repeatable call is repeated once, on a newly opened connection, and on another gateway if there
+  is one. Other calls (check-and-put, increment) are repeated only if nothing has been sent.
+- A forked process opens its own connections.
 
 Times are seconds of a monotonic clock.
 """
@@ -44,8 +44,8 @@ MAX_EJECTION_S = 30.0
 
 # HBase's own responses, unlike transport errors: an immediate retry does not help.
 ANSWERS = (thrift_api.IOError, thrift_api.IllegalArgument, thrift_api.AlreadyExists)
-# TException is the base of Thrift's own errors; the compiled protocol has one outside it. Bytes
-# that are not Thrift make it request a negative size (SystemError) or an enormous one.
+# TException is the base of Thrift's own errors, except one of the compiled protocol. Bytes that are
+# not Thrift make that protocol allocate a negative size (SystemError) or an enormous one.
 FOREIGN = (TException, ProtocolError, OSError, EOFError, MemoryError, OverflowError, SystemError)
 
 REMEDIES = {
@@ -64,8 +64,8 @@ def our_errors(where: str, words: Remedies = DEFAULT) -> Iterator[None]:
     Translate all exceptions of happybase and thriftpy2.
 
     Raises:
-        StoreUnavailable: no response, a broken one, or an HBase error, with a remedy if known.
-        InvalidArgument: HBase refuses the arguments, such as a cell over 10 MiB.
+        StoreUnavailable: no response, a malformed one, or an HBase error, with a remedy if known.
+        InvalidArgument: HBase rejects the arguments, such as a cell over 10 MiB.
     """
     try:
         yield
@@ -104,7 +104,7 @@ class HBasePool:
     Args:
         timeout_s: for one call, and for the wait for a free connection.
         now_s: the monotonic clock.
-        words: the words of messages.
+        words: names of commands and settings for error messages.
     """
 
     def __init__(
@@ -133,11 +133,12 @@ class HBasePool:
 
     def call(self, method: str, *arguments: Any, repeatable: bool = True) -> Any:
         """
-        One call of the Thrift interface; returns its result.
+        Make one call of the Thrift interface and return its result.
 
         Raises:
-            StoreUnavailable: no response. A call that is not `repeatable` may or may not be done.
-            InvalidArgument: refused by HBase.
+            StoreUnavailable: no response. If the call is not `repeatable`, it may have been
+                executed.
+            InvalidArgument: HBase rejected the arguments.
         """
         return self.run(lambda client: getattr(client, method)(*arguments), repeatable=repeatable)
 
@@ -154,7 +155,7 @@ class HBasePool:
             return self._once(use, fresh=True)
 
     def close(self) -> None:
-        """Close idle connections. The others are closed on their next error or at process exit."""
+        """Close idle connections. Those in use are closed on an error or at process exit."""
         with self._changed:
             for gateway in self._gateways:
                 self._drop_idle(gateway)
@@ -164,7 +165,8 @@ class HBasePool:
         try:
             result = use(connection.client)
         except BaseException as error:
-            # Also for KeyboardInterrupt or a soft time limit: the response may still arrive.
+            # Even after KeyboardInterrupt or a soft time limit the response may still arrive, so
+            # the connection cannot be used again.
             failed = isinstance(error, FOREIGN) and not isinstance(error, ANSWERS)
             self._discard(gateway, connection, failed=failed)
             raise
@@ -188,7 +190,7 @@ class HBasePool:
                     raise
 
     def _reserve(self, tried: set[str], *, fresh: bool) -> tuple[Gateway, GatewayConnection | None]:
-        """A gateway and an idle connection to it; or None and the right to open one."""
+        """A gateway and an idle connection to it, or None if the caller may open a new one."""
         until_s = self._now_s() + self.timeout_s
         with self._changed:
             while True:
@@ -210,7 +212,7 @@ class HBasePool:
                     )
 
     def _next_gateway(self, tried: set[str]) -> Gateway:
-        """The next gateway that is not skipped; otherwise the one that is back soonest."""
+        """The next gateway in rotation; if none is, the one whose wait ends first."""
         self._turn += 1
         count = len(self._gateways)
         order = [self._gateways[(self._turn + n) % count] for n in range(count)]
@@ -231,7 +233,7 @@ class HBasePool:
         return None
 
     def _drop_one_idle(self) -> None:
-        """Close the connection that was idle longest, of any gateway, to make room."""
+        """Close the connection that was idle longest, to any gateway, to make room."""
         with_idle = [gateway for gateway in self._gateways if gateway.idle]
         if with_idle:
             oldest = min(with_idle, key=lambda gateway: gateway.idle[0].used_at_s)
@@ -281,7 +283,7 @@ class HBasePool:
             connection.close()
 
     def _reset_after_fork(self) -> None:
-        """Forget the connections after a fork: the parent keeps those that it opened."""
+        """Forget the parent's connections after a fork, without closing them in the parent."""
         inherited = self._all
         self._start()
         for gateway in self._gateways:

@@ -3,16 +3,17 @@ One cell table on HBase, through its Thrift 1 gateways.
 
 Behavior of HBase and its gateway, and how this adapter handles it (observed on HBase 2.6):
 
-- A batch executes its puts first, then its deletes, in any order given: a batch here has only one
-  of them. A batch has one timestamp: rows are grouped by theirs.
-- Writes carry the caller's timestamps, so the last one wins in any order of arrival. The region
-  server assigns the timestamps of check-and-put and increment, never before what they replace.
+- A batch executes its puts first, then its deletes, whatever their order: here a batch contains
+  only puts or only deletes. A batch has one timestamp: rows are grouped by timestamp.
+- Writes carry the caller's timestamps, so the newest one wins in any order of arrival. The region
+  server assigns the timestamps of check-and-put and increment, which are never earlier than those
+  of the cells that they replace.
 - `rows` omits rows that have none of the columns, as the port requires.
-- A scan is read in pages, each with its own scanner that is closed before its rows are returned:
-  no connection and no scanner is in use while the caller works, and a page that failed is read
-  again.
-- To check-and-put an empty cell is an absent one, so it accepts no empty values.
-- A put whose column has no colon is acknowledged and lost, so it is refused here.
+- A scan is read in pages. Each page has its own scanner, which is closed before its rows are
+  returned. So no connection and no scanner is in use while the caller works, and a page that failed
+  can be read again.
+- Check-and-put treats an empty cell as absent, so empty values are rejected here.
+- HBase acknowledges and loses a put whose column has no colon, so it is rejected here.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ from zengraph.tables.hbase.pool import HBasePool
 
 MAX_BATCH_ROWS = 500
 MAX_BATCH_BYTES = 4 << 20
-# Responses are small, so gateway and client never block each other with unread data.
+# At most this many calls are sent before their responses are read. Their responses are small and
+# fit in the socket buffers, so gateway and client never block each other with unread data.
 MAX_CALLS_ON_THE_WAY = 100
 FIRST_PAGE_ROWS = 64
 FIRST_COUNTED_ROWS = 8
@@ -53,11 +55,11 @@ _SIZES = b"KeyOnlyFilter(true)"
 Cells = Mapping[bytes, bytes]
 Call = Callable[[Any, Sequence[tuple[str, Mapping[str, Any]]]], list[Any]]
 Group = tuple[int, Mapping[bytes, list[thrift_api.Mutation]]]
-"""A time, and what is written with it: mutations by rows, all of them puts or all deletes."""
+"""A timestamp and its mutations by row. All of them are puts, or all are deletes."""
 
 
 class HBaseTable(CellTable):
-    """One table; about 1 ms per call on one machine, of which this adapter takes 0.1 ms."""
+    """One table. A call takes about 1 ms on one machine, of which this adapter takes 0.1 ms."""
 
     def __init__(self, pool: HBasePool, name: str, full_name: bytes) -> None:
         self._pool = pool
@@ -91,7 +93,7 @@ class HBaseTable(CellTable):
         self, rows: Sequence[bytes], columns: tuple[bytes, ...]
     ) -> dict[bytes, tuple[bytes | None, ...]]:
         values_of: dict[bytes, tuple[bytes | None, ...]] = {}
-        for each in self._results(rows, columns):  # without a Cell for each value
+        for each in self._results(rows, columns):  # avoids creating a Cell for each value
             find = (each.columns or {}).get
             values_of[each.row] = tuple(
                 [None if (cell := find(column)) is None else cell.value for column in columns]
@@ -121,7 +123,7 @@ class HBaseTable(CellTable):
         if limit <= 0:
             return {}
         family, _, name = prefix.partition(b":")
-        # A name is UTF-8, which has no byte 0xff.
+        # A name is UTF-8, which never contains the byte 0xff, so this key is after all names.
         low, high = max(name, beyond.partition(b":")[2]), after(name) or b"\xff"
         filters = b"ColumnRangeFilter('%s', %s, '%s', false) AND ColumnPaginationFilter(%d, 0)" % (
             _quoted(low),
@@ -147,7 +149,7 @@ class HBaseTable(CellTable):
         return sizes_of
 
     def _sizes(self, rows: Sequence[bytes], client: Any) -> dict[bytes, RowSizes]:
-        """One scan a row, whose filter replaces each value by its length."""
+        """Scan each row with a filter that replaces each value with its length."""
         table = {"tableName": self._name, "attributes": {}}
         scans = [
             thrift_api.TScan(startRow=row, stopRow=row + b"\0", filterString=_SIZES) for row in rows
@@ -204,7 +206,10 @@ class HBaseTable(CellTable):
     def _ahead_of_page(
         self, ahead: Sequence[tuple[str, Mapping[str, Any]]], rows: RowRange, client: Any
     ) -> tuple[list[Any], tuple[list[Any], bool]]:
-        """The result of a call, and the first page of a scan that begins after it."""
+        """
+        Send the calls `ahead` with the opening of a scan; returns the first result, and
+        a page.
+        """
         results: list[list[Any]] = []
         page = self._page(rows, _first_page(rows), client, partial(_sent_first, ahead, results))
         return results[0], page
@@ -213,7 +218,7 @@ class HBaseTable(CellTable):
         return self._pages(rows, None)
 
     def _pages(self, rows: RowRange, page: tuple[list[Any], bool] | None) -> Scan:
-        """The rows of a range, of which the first page may have been read."""
+        """The rows of a range; `page` is the first page if it has been read already."""
         start, stop, columns, limit, reverse = rows
         if columns is not None and not columns:
             return
@@ -285,7 +290,7 @@ class HBaseTable(CellTable):
         return call_many(client, "checkAndPut", calls)
 
     def _delete_groups(self, items: Sequence[Deletion]) -> Iterator[Group]:
-        """Deletions by their time."""
+        """Group deletions by timestamp."""
         by_time: dict[int, dict[bytes, list[thrift_api.Mutation]]] = {}
         for row, columns, at_ms in items:
             mutations = self._deletes(columns)
@@ -294,7 +299,7 @@ class HBaseTable(CellTable):
         yield from by_time.items()
 
     def _send(self, groups: Iterable[Group]) -> None:
-        """Send puts, or deletes, of each time: a call for each, and no call too large."""
+        """Send each group in calls of bounded size."""
         calls: list[dict[str, Any]] = []
         size = 0
         for at_ms, rows in groups:
@@ -319,13 +324,13 @@ class HBaseTable(CellTable):
     def _page(
         self, rows: RowRange, want: int, client: Any, call: Call = call_each
     ) -> tuple[list[Any], bool]:
-        """Up to `want` rows of a range, and whether there may be more; `call` opens its scanner."""
+        """Up to `want` rows of a range, and True if there may be more; `call` opens the scanner."""
         start, stop, columns, _, reverse = rows
         if not reverse:
             page = self._read(client, want, call, startRow=start, stopRow=stop, columns=columns)
             return page, len(page) == want
-        # A reverse scan of HBase goes from an inclusive first row to an exclusive last one, unlike
-        # the port, so one more row is read at each end and left out here.
+        # HBase's reverse scan includes its first row and excludes its last, the opposite of the
+        # port, so one more row is read at each end and left out here.
         page = self._read(
             client, want + 1, call,
             startRow=stop, stopRow=_before(start), columns=columns, reversed=True,
@@ -336,14 +341,14 @@ class HBaseTable(CellTable):
 
     def _read(self, client: Any, rows: int, call: Call = call_each, **scan: Any) -> list[Any]:
         columns = scan.pop("columns")
-        # With this filter the region server ends the scan itself: one call less behind the gateway.
+        # The filter ends the scan in the region server, which saves the gateway a call.
         scan.setdefault("filterString", b"PageFilter(%d)" % rows)
         scan_request = thrift_api.TScan(
             caching=rows, columns=None if columns is None else list(columns), **scan
         )
         arguments = {"tableName": self._name, "scan": scan_request, "attributes": {}}
         (scanner,) = call(client, [("scannerOpenWithScan", arguments)])
-        # The rows and the end of the scanner in one round trip. After an error the connection is
+        # Reads the rows and closes the scanner in one round trip. After an error the connection is
         # closed, and the gateway closes the scanner after a minute.
         calls = [
             ("scannerGetList", {"id": scanner, "nbRows": rows}),
@@ -359,7 +364,7 @@ def _sent_first(
     client: Any,
     calls: Sequence[tuple[str, Mapping[str, Any]]],
 ) -> list[Any]:
-    """`call_each` with other calls in front, whose results go to `results`."""
+    """Like `call_each`, after the calls `ahead`, whose results are appended to `results`."""
     found = call_each(client, [*ahead, *calls])
     results += found[: len(ahead)]
     return found[len(ahead) :]
@@ -373,10 +378,10 @@ def _first_page(rows: RowRange) -> int:
 
 def _put_groups(items: Iterable[tuple[bytes, Cells, int]]) -> Iterator[Group]:
     """
-    Puts by their time.
+    Group puts by timestamp.
 
-    Of two puts of one cell with equal times the later wins; one dict a row keeps that order, which
-    a batch on the wire would not.
+    If a cell is put twice with the same timestamp, the later put wins. A dict for each row keeps
+    that order; HBase would not keep it within a batch.
     """
     by_time: dict[int, dict[bytes, dict[bytes, bytes]]] = {}
     for row, cells, at_ms in items:
@@ -388,7 +393,7 @@ def _put_groups(items: Iterable[tuple[bytes, Cells, int]]) -> Iterator[Group]:
 def _batches(
     rows: Mapping[bytes, list[thrift_api.Mutation]],
 ) -> Iterator[tuple[list[thrift_api.BatchMutation], int]]:
-    """Rows in batches of bounded size, and that size in bytes."""
+    """Divide rows into batches of bounded size; yields each batch and its size in bytes."""
     batch: list[thrift_api.BatchMutation] = []
     size = 0
     for row, mutations in rows.items():
@@ -403,7 +408,7 @@ def _batches(
 
 
 def _quoted(text: bytes) -> bytes:
-    """A text between quotes in a filter."""
+    """Quote a text for a filter."""
     return text.replace(b"'", b"''")
 
 
@@ -440,7 +445,7 @@ def _before(key: bytes) -> bytes | None:
 
 
 def _next_size(size: int, page: Sequence[Any]) -> int:
-    """Number of rows of the next page: four times as many, unless these were large."""
+    """Rows of the next page: four times as many as in the last one, unless its rows were large."""
     page_bytes = sum(map(_value_bytes, page))
     if page_bytes > MAX_PAGE_BYTES:
         return max(1, size // 2)

@@ -1,11 +1,11 @@
 """
-All cell tables on one HBase cluster: their definitions, creating, checking and closing them.
+All cell tables on one HBase cluster: defines, creates, checks and closes them.
 
-`table` reads and writes one of them, `pool` holds the connections to the gateways.
+`table` reads and writes one of them; `pool` keeps the connections to the gateways.
 
 HBase's own defaults for Thrift are poor for point reads: no bloom filter, no block cache, three
-versions, no compression. Thrift 1 can neither pre-split a table nor choose a block encoding nor
-change a family, so for a large store the tables are made in the hbase shell: `shell_commands`.
+versions, no compression. Thrift 1 cannot pre-split a table, choose a block encoding or change a
+family, so for a large store the tables are created in the hbase shell (`shell_commands`).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from zengraph.tables.hbase.connection import thrift_api
 from zengraph.tables.hbase.pool import HBasePool
 from zengraph.tables.hbase.table import HBaseTable
 
-# Tables whose keys begin with a hash, and with a bucket (0 to 15); keys of `u` begin with the
-# name of a property, so HBase splits it.
+# Tables whose keys begin with a hash, and those whose keys begin with a bucket (0 to 15). Keys of
+# `u` begin with a property name, whose distribution is unknown, so HBase splits it when it grows.
 HASHED = ("n", "e", "o", "l")
 BUCKETED = ("j", "i", "d", "h", "f")
 
@@ -84,9 +84,9 @@ def shell_commands(prefix: str, compression: str, regions: int = 16) -> str:
     """
     Commands for the hbase shell that create all tables, split into `regions` from the start.
 
-    Keys that are hashes are split evenly; keys that begin with a bucket have a region per bucket.
-    Every family may be replicated: without a peer that costs nothing, and changing it later
-    rewrites nothing but is easily forgotten for one table, which then stays empty at the peer.
+    Tables keyed by hashes are split evenly; tables keyed by buckets get a region per bucket. All
+    families are enabled for replication, which costs nothing without a peer. Enabling it later is
+    easily forgotten for one table, which then stays empty at the peer.
     """
     lines = []
     for name in TABLES:
@@ -115,11 +115,11 @@ class HBaseTables(Tables):
 
     Args:
         gateways: `host:port` of each Thrift 1 gateway.
-        prefix: what the names of the tables begin with.
-        compression: of the column families, when they are created.
-        pool_size: the most connections of this process.
+        prefix: prefix of the table names.
+        compression: compression of new column families.
+        pool_size: maximum number of connections of this process.
         timeout_s: for one call.
-        remedies: the words of error messages.
+        remedies: names of commands and settings for error messages.
     """
 
     def __init__(
@@ -149,11 +149,11 @@ class HBaseTables(Tables):
         """
         Create missing tables, one region each (see `shell_commands`); drops nothing.
 
-        Data that begin now get the form `FORMAT`. Safe to repeat.
+        New data gets the format `FORMAT`. Safe to repeat.
 
         Raises:
             InvalidConfig: HBase does not support that compression.
-            StoreUnavailable: HBase did not answer; some tables may have been created.
+            StoreUnavailable: HBase did not respond; some tables may have been created.
         """
         pool = self._new_pool(CREATE_TIMEOUT_S)
         try:
@@ -166,7 +166,7 @@ class HBaseTables(Tables):
             pool.close()
 
     def _begin(self) -> None:
-        """Note the form of data that begin; nodes that are there without a note have the first."""
+        """Store the format: `FORMAT` if there are no nodes yet, 1 if nodes exist without one."""
         with closing(self["n"].scan(b"", None, limit=1)) as rows:
             form = FORMAT if next(rows, None) is None else 1
         self["u"].check_and_put(_FORM, _VALUE, None, b"%d" % form)
@@ -232,7 +232,7 @@ class HBaseTables(Tables):
             raise
 
     def _wait_until_enabled(self, pool: HBasePool, full: bytes) -> None:
-        """Another process is creating it at this moment; takes about a second."""
+        """Wait while another process creates the table, which takes about a second."""
         until_s = time.monotonic() + CREATE_TIMEOUT_S
         while not pool.call("isTableEnabled", full):
             if time.monotonic() > until_s:

@@ -1,4 +1,4 @@
-"""Cell tables on PostgreSQL: connections, the schema, the two layouts of rows."""
+"""Cell tables on PostgreSQL: connections, the schema, and the two row layouts."""
 
 try:
     from zengraph.tables.postgres.tables import PostgresTables

@@ -1,10 +1,10 @@
 """
 PostgreSQL's binary format of arrays: one parameter carries a whole batch. Pure.
 
-    int32 dimensions, int32 has nulls, uint32 type of the elements, int32 length, int32 first index
+    int32 dimensions, int32 has nulls, uint32 element type, int32 length, int32 first index
     of each element: int32 length in bytes (-1: null), its bytes
 
-Built here at 0.1 µs an element; psycopg's own lists take ten times as long.
+Building an array here takes 0.1 µs per element; psycopg's list adapters take ten times as long.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from struct import Struct, pack
 
 BYTEA, INT8, TEXT = 17, 20, 25
 BYTEA_ARRAY, INT8_ARRAY, XID_ARRAY = 1001, 1016, 1011
-"""Object ids of types, which are the same in every PostgreSQL."""
+"""Object ids of built-in types, which are the same on every PostgreSQL server."""
 XID = 28
 
 _HEAD = Struct(">iiIii")
@@ -36,7 +36,7 @@ def int8_array(values: Sequence[int]) -> bytes:
 
 
 def xid_array(values: Sequence[bytes]) -> bytes:
-    """Transaction ids, as they were read, as `xid[]`."""
+    """Transaction ids, in the binary form in which they were read, as `xid[]`."""
     parts = [_HEAD.pack(1, 0, XID, len(values), 1)]
     for value in values:
         parts += (b"\0\0\0\4", value)
@@ -49,5 +49,5 @@ def int8(value: int) -> bytes:
 
 
 def number(value: bytes | None) -> int:
-    """A number as it was read; 0 for null."""
+    """Decode a number from a result; 0 for null."""
     return int.from_bytes(value or b"", signed=True)

@@ -1,8 +1,8 @@
 """
-A table with a row a cell in PostgreSQL: every call is one round trip.
+A table in PostgreSQL that stores each cell as one row: every call is one round trip.
 
-PostgreSQL compares the timestamps itself: an older put changes nothing, whatever arrives first.
-Batches are sorted by key, so that two of them lock common rows in the same order.
+PostgreSQL compares the timestamps itself, so an older put never overwrites a newer one. Batches are
+sorted by key, so two batches lock their common rows in the same order and cannot deadlock.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ RowItem = tuple[bytes, Mapping[bytes, bytes], int]
 
 
 class CellRows(CellTable):
-    """One table; see the module."""
+    """One table. The module docstring describes how it is stored."""
 
     def __init__(self, pool: PostgresPool, partitions: Partitions, clock: Clock | None) -> None:
         self._pool = pool
@@ -75,7 +75,8 @@ class CellRows(CellTable):
             (BYTEA_ARRAY, BYTEA_ARRAY, INT8_ARRAY),
         )
         now = b"coalesce($5, " + _NOW.encode() + b")"
-        # $5 is the time of a test's clock. A cell never becomes older than the one it replaces.
+        # $5 is a test clock's time, or null for the server's. `greatest` keeps a cell's time from
+        # moving backward.
         self._replace = Statement(
             name + b"_replace",
             b"UPDATE " + full + b" SET value = $4, at = greatest(at, " + now + b") "
@@ -131,7 +132,7 @@ class CellRows(CellTable):
             self._pool.run([call])
 
     def puts(self, items: Sequence[RowItem]) -> list[Call]:
-        """The calls that put these; one statement changes a cell once, so the newest is chosen."""
+        """Calls for these puts. A statement can change a cell once, so only the newest is sent."""
         newest: dict[tuple[bytes, bytes], tuple[int, bytes]] = {}
         for row, cells, at_ms in items:
             for column, value in cells.items():
@@ -161,7 +162,7 @@ class CellRows(CellTable):
             self._pool.run(calls)
 
     def deletions(self, items: Sequence[Deletion]) -> list[Call]:
-        """The calls that delete these."""
+        """Calls for these deletions."""
         whole: dict[bytes, int] = {}
         cells: dict[tuple[bytes, bytes], int] = {}
         for row, columns, at_ms in items:
@@ -198,7 +199,7 @@ class CellRows(CellTable):
                 continue
             if not ended:
                 last = next(reversed(page))
-                del page[last]  # some of its cells may be on the next page
+                del page[last]  # some of its cells may be on the next page, which reads it again
                 start, stop = (start, last + b"\0") if reverse else (last, stop)
             for row, cells in page.items():
                 yield row, cells
@@ -245,7 +246,7 @@ class CellRows(CellTable):
         self, start: bytes, stop: bytes | None, columns: Sequence[bytes] | None, size: int, *,
         reverse: bool,
     ) -> Rows:  # fmt: skip
-        """The first cells of a range, or its last ones."""
+        """The first `size` cells of a range, or the last ones if `reverse`."""
         ends = b" AND row < $3" if stop is not None else b""
         some = b" AND col = ANY ($%d)" % (3 + bool(ends)) if columns is not None else b""
         down = b" DESC" if reverse else b""
@@ -272,7 +273,7 @@ _GET = b"SELECT col, at, value FROM %s WHERE row = $1"
 
 
 def _collect(rows: Rows, cells_of: dict[bytes, Row]) -> None:
-    """Add cells as they were read to their rows."""
+    """Group the cells of a result by row."""
     for row, column, at, value in rows:
         cell = _new(Cell, (value, int.from_bytes(at, signed=True)))
         if row in cells_of:

@@ -1,10 +1,10 @@
 """
-One connection to PostgreSQL: sends statements in one round trip, and never waits longer than told.
+One connection to PostgreSQL: sends statements in one round trip, with a timeout for each call.
 
-It drives libpq below psycopg's cursors, which cost 40 µs of CPU a statement: parameters and results
-pass as bytes here. Several statements go together in libpq's pipeline mode, as one transaction.
-Each statement is prepared when a connection first uses it, except behind a pooler that gives each
-transaction another server process.
+It drives libpq below psycopg's cursors, which take 40 µs of CPU per statement: parameters and
+results pass as bytes here. Several statements are sent together in libpq's pipeline mode, as one
+transaction. Each statement is prepared when a connection first uses it, except with a pooler that
+may run each transaction on a different server process.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from zengraph.errors import InvalidArgument, StoreUnavailable
 from zengraph.tables.postgres.dsn import without_login
 
 MAX_IDLE_S = 240.0
-"""A connection that was idle longer is not used: firewalls forget such connections silently."""
+"""Longer idle connections are not used, because firewalls drop them without notice."""
 
 _OK = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
 _BINARY = pq.Format.BINARY
 
 
 class Statement(NamedTuple):
-    """A statement and the types of its parameters, `$1` and so on, by object id."""
+    """A statement and the types (object ids) of its parameters `$1`, `$2` and so on."""
 
     name: bytes
     text: bytes
@@ -45,17 +45,17 @@ Rows = list[tuple[Any, ...]]
 
 
 class ServerError(Exception):
-    """PostgreSQL refused a statement: nothing of its transaction was done."""
+    """PostgreSQL rejected a statement and rolled its transaction back."""
 
     def __init__(self, state: str, text: str) -> None:
         super().__init__(text)
         self.state = state
-        """The SQLSTATE of five letters."""
+        """The five-character SQLSTATE; empty if unknown."""
         self.text = text
 
 
 class ConnectionLost(Exception):
-    """No response, or a broken one; `sent`: the statements may have been executed."""
+    """No response, or a malformed one. If `sent`, the statements may have been executed."""
 
     def __init__(self, text: str, *, sent: bool) -> None:
         super().__init__(text)
@@ -63,7 +63,7 @@ class ConnectionLost(Exception):
 
 
 def remedies_by_state(words: Remedies) -> dict[str, str]:
-    """What to do about an error, by its SQLSTATE."""
+    """Remedies for errors, by SQLSTATE."""
     return {
         "25006": f"this server is a replica, or is read-only: name the primary in {words.dsn}",
         "3D000": f"the database does not exist: create it, or correct {words.dsn}",
@@ -82,7 +82,7 @@ def remedies_by_state(words: Remedies) -> dict[str, str]:
     }
 
 
-# libpq passes no SQLSTATE of a connection that is refused.
+# libpq reports no SQLSTATE for a refused connection, so these texts identify the error.
 REFUSALS = (
     ("too many connections", "53300"),
     ("remaining connection slots", "53300"),
@@ -92,17 +92,17 @@ REFUSALS = (
     ("does not exist", "3D000"),
 )
 REPEATABLE = ("40", "55P03")
-"""Conflicts with other transactions: the same statements may succeed at once."""
+"""Conflicts with other transactions: the same statements may succeed when repeated at once."""
 ENDING = ("57P01", "57P02", "57P03", "57P05", "08")
-"""The server or its connection ends: the same statements may succeed on another connection."""
+"""The server or the connection is closing: a repeat may succeed on another connection."""
 OURS = ("22", "54")
-"""The arguments are refused, whatever the server's state."""
+"""The server rejects the arguments, so repeating the call does not help."""
 
 
 def our_error(
     where: str, error: ServerError, words: Remedies = DEFAULT
 ) -> InvalidArgument | StoreUnavailable:
-    """The exception of this library for an error of the server."""
+    """Return this library's exception for a server error."""
     if error.state.startswith(OURS):
         return InvalidArgument(f"{where}: {error.text}")
     remedy = remedies_by_state(words).get(error.state)
@@ -114,15 +114,15 @@ class PostgresConnection:
     One connection, for one thread at a time.
 
     Args:
-        dsn: as libpq takes it, a URL or `key=value` pairs.
+        dsn: a libpq connection string, either a URL or `key=value` pairs.
         timeout_s: for connecting, and for the response to one call.
-        pooler: a pooler in transaction mode is between: no prepared statements and no settings of
-            the session, which would reach other clients.
-        words: the words of messages.
+        pooler: True if a pooler in transaction mode is between. Then there are no prepared
+            statements and no session settings, which would reach other clients.
+        words: names of commands and settings for error messages.
 
     Raises:
-        ConnectionLost: it cannot be opened.
-        ServerError: the server refuses it.
+        ConnectionLost: the connection cannot be opened.
+        ServerError: the server refuses the connection.
     """
 
     def __init__(
@@ -132,8 +132,8 @@ class PostgresConnection:
         self._timeout_s = timeout_s
         self._prepared: set[bytes] | None = None if pooler else set()
         options = (
-            # Plans are made once a connection, when tables may still be empty: PostgreSQL would
-            # read whole tables until it makes another plan.
+            # A prepared statement keeps its plan, which may have been made while tables were
+            # empty. These settings prevent a plan that reads whole tables once they have grown.
             "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c enable_hashjoin=off "
             f"-c enable_mergejoin=off -c jit=off -c statement_timeout={int(timeout_s * 1000)}"
         )
@@ -148,7 +148,7 @@ class PostgresConnection:
                 options="" if pooler else options,
             )
         except psycopg.OperationalError as error:
-            # Without the cause, whose text may quote the password.
+            # `from None`: the text of the cause may contain the password.
             text = without_login(" ".join(str(error).split()), dsn)
             state = error.sqlstate or next((s for words, s in REFUSALS if words in text), None)
             if state:
@@ -165,16 +165,16 @@ class PostgresConnection:
         self.used_at_s = time.monotonic()
 
     def is_quiet(self) -> bool:
-        """False if it was idle too long, or the server closed it or has something to say."""
+        """False if it was idle too long, or has unread data, such as the server's closing it."""
         return time.monotonic() - self.used_at_s < MAX_IDLE_S and not self._poll.poll(0)
 
     def run(self, calls: Sequence[Call]) -> list[Rows]:
         """
-        Execute statements in one round trip, as one transaction; the rows of each.
+        Execute statements in one round trip, as one transaction; returns the rows of each.
 
         Raises:
-            ServerError: one was refused, and nothing was done.
-            ConnectionLost: the connection must be closed.
+            ServerError: a statement was rejected, and the transaction was rolled back.
+            ConnectionLost: the caller must close the connection.
         """
         until_s = time.monotonic() + self._timeout_s
         self._prepare([statement for statement, _ in calls], until_s)
@@ -194,13 +194,13 @@ class PostgresConnection:
         return [_rows(result) for result in results]
 
     def read(self, text: str) -> Rows:
-        """The rows of one statement that is not worth preparing; raises the errors of `run`."""
+        """Execute one statement without preparing it; raises the errors of `run`."""
         self._pg.send_query_params(text.encode(), [], result_format=_BINARY)
         (result,) = self._all_results(time.monotonic() + self._timeout_s)
         return _rows(result)
 
     def execute(self, script: str) -> None:
-        """Execute statements without parameters, as one transaction, for as long as they take."""
+        """Execute statements without parameters, as one transaction, without a timeout."""
         try:
             self._pg.send_query(f"BEGIN;\n{script}COMMIT".encode())
             self._all_results(math.inf)
@@ -210,7 +210,7 @@ class PostgresConnection:
                 self._all_results(math.inf)
 
     def _all_results(self, until_s: float) -> list[pq.abc.PGresult]:
-        """The results of all statements; raises the error of one that was refused."""
+        """The results of all statements; raises ServerError if one was rejected."""
         results = [self._result(until_s)]
         while True:
             while self._pg.is_busy():
@@ -225,7 +225,7 @@ class PostgresConnection:
         return results
 
     def close(self) -> None:
-        """Close it. A connection of the parent is only forgotten: closing would end it there."""
+        """Close it. A forked child only forgets it, because closing would end the parent's."""
         if os.getpid() == self._pid:
             self._connection.close()
 
@@ -266,12 +266,12 @@ class PostgresConnection:
         if synced.status != pq.ExecStatus.PIPELINE_SYNC:
             raise ConnectionLost("the responses are out of order", sent=True)
         self._pg.exit_pipeline_mode()
-        # After a refused statement the server skips the others.
+        # After it rejects a statement, the server skips the others.
         refused = [one for one in results if one.status == pq.ExecStatus.FATAL_ERROR]
         return refused or results
 
     def _result(self, until_s: float) -> pq.abc.PGresult:
-        """The next result; sends what libpq has not sent yet in the meantime."""
+        """The next result. While it waits, it sends what libpq still has in its buffer."""
         while self._pg.flush():
             self._wait(select.POLLIN | select.POLLOUT, until_s)
         while self._pg.is_busy():

@@ -1,7 +1,7 @@
 """
-Addresses of PostgreSQL as messages may show them: without what they hold of a login.
+Remove passwords and other credentials from PostgreSQL addresses before messages show them.
 
-They are strings that may hide their text when they are printed, so the text itself is taken.
+A dsn may be a string subclass that hides its text when printed, so its actual characters are used.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ MASK = "***"
 
 def without_password(url: str) -> str:
     """
-    `url` as it may be shown: a URL, the `key=value` pairs of PostgreSQL, or any malformed text.
+    `url` with its credentials masked: a URL, PostgreSQL's `key=value` pairs, or a malformed text.
 
-    Shown is only what cannot be a part of a login: scheme, hosts, ports and path of a well-formed
-    URL, and the values of options that are known to be none. Everything before the last `@` counts
-    as login: a password may hold `/`, `#` and `@` unescaped.
+    Shows only parts that cannot contain credentials: the scheme, hosts, ports and path of a
+    well-formed URL, and the values of options known to be harmless. Everything before the last `@`
+    is masked, because a password may contain `/`, `#` and `@` unescaped.
     """
     text = str.__str__(url)
     if (found := _URL.fullmatch(text)) is not None:
@@ -38,9 +38,10 @@ def without_password(url: str) -> str:
 
 def without_login(text: str, url: str) -> str:
     """
-    A library's message about the connection to `url`, without what it may quote of its login.
+    A library's message about the connection to `url`, without credentials that it may quote.
 
-    Nothing is left of a message about a malformed URL: its parts are not where they should be.
+    If the URL is malformed, the whole message is dropped, because the credentials cannot be located
+    reliably.
     """
     plain = str.__str__(url)
     found = _URL.fullmatch(plain)
@@ -75,7 +76,7 @@ _HARMLESS = frozenset({
     "hostaddr", "keepalives", "load_balance_hosts", "port", "ssl", "sslcert", "sslmode",
     "sslrootcert", "target_session_attrs", "tcp_user_timeout", "timeout",
 })  # fmt: skip
-"""Options of addresses whose values are no secrets."""
+"""Options whose values are never secret."""
 
 
 def _options(query: str) -> str:

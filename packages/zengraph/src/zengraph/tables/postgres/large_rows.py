@@ -1,9 +1,9 @@
 """
-Rows of the table of nodes that are too large to be read whole.
+Rows of the nodes table that are too large to be read whole.
 
-The server reads parts of a value (it is stored uncompressed for that), and makes a changed value
-from parts of the one before, which then do not travel. A row that changes between two reads, which
-its version shows (PostgreSQL's `xmin`), is read again.
+The server can read parts of a value, which is stored uncompressed for this purpose. It also builds
+a changed value from parts of the old one, so those parts are not transferred. If a row changes
+between two reads (its version, PostgreSQL's `xmin`, differs), it is read again.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from zengraph.tables.postgres.pool import PostgresPool
 T = TypeVar("T")
 
 _AHEAD_BYTES = 65_536
-"""The least bytes of a read: most indexes of a row fit."""
+"""Minimum number of bytes per read. Most row indexes fit in one read."""
 _ATTEMPTS = 1000
 
 
 class _Changed(Exception):
-    """The row is another one than at the first read."""
+    """The row has changed since the first read."""
 
 
 class LargeNodeRows:
@@ -75,7 +75,7 @@ class LargeNodeRows:
         )
 
     def read(self, row: bytes, columns: Sequence[bytes] | None) -> bytes:
-        """The packed row, with some of its cells; counted before its values are read."""
+        """The packed row, with `columns` only; counted before its values are read."""
 
         def act(stored: _StoredRow) -> bytes:
             if columns is None:
@@ -95,10 +95,10 @@ class LargeNodeRows:
         self, row: bytes, needed: Sequence[bytes], change: Callable[[Row], Row], *, repeatable: bool
     ) -> bool:
         """
-        Write what `change` makes of the cells; False: the row changed in the meantime, nothing is
-        done.
+        Write the cells that `change` returns. Returns False, without writing, if another writer
+        changed the row after it was read.
 
-        It gets the values of the `needed` columns, and of others only their places.
+        `change` gets the values of the `needed` columns, and only the places of all other values.
         """
 
         def act(stored: _StoredRow) -> bool:
@@ -131,7 +131,7 @@ class LargeNodeRows:
 
 
 class _StoredRow:
-    """Reads a row in parts, all of one version; `size` 0: no such row."""
+    """Reads a row in parts, all of one version. `size` is 0 if the row does not exist."""
 
     def __init__(self, pool: PostgresPool, part: Statement, row: bytes) -> None:
         self._pool = pool
@@ -141,7 +141,7 @@ class _StoredRow:
         self._ahead_at = 0
 
     def read(self, offset: int, size: int) -> bytes:
-        """Raises _Changed if the row has changed."""
+        """Return that part of the row; raises _Changed if the row has changed."""
         at = offset - self._ahead_at
         if not 0 <= at <= at + size <= len(self._ahead):
             _, version, self._ahead = self._get(offset, max(size, _AHEAD_BYTES))
@@ -159,7 +159,7 @@ class _StoredRow:
 
 
 def _pieces(values: Sequence[bytes | ValuePlace]) -> list[bytes]:
-    """The three arrays of `_rewrite`: bytes of the caller, or where they are in the row."""
+    """The three arrays of `_rewrite`: new bytes, or the position of old ones in the row."""
     placed = [value if isinstance(value, ValuePlace) else None for value in values]
     return [
         bytea_array([b"" if isinstance(value, ValuePlace) else value for value in values]),

@@ -1,11 +1,12 @@
 """
-The table of nodes in PostgreSQL: all cells of a node in one value, packed as on SQLite.
+The nodes table in PostgreSQL: all cells of a node are packed in one value, as on SQLite.
 
-A put appends its cells to the value as one more part, without reading it: one round trip, and two
-writers of a node never wait for each other's reads. A reader merges the parts by their timestamps.
-Whoever makes the fourth part merges them, as does each of the calls that read before they write
-(delete, check-and-put, increment). These write only if the row is still the version that was read
-(PostgreSQL's `xmin`), and otherwise read again; no lock is held between two round trips.
+A put appends its cells to the value as one more part, without reading it. This takes one round
+trip, and concurrent writers of a node need not read and retry. A reader merges the parts by their
+timestamps. The writer that adds the fourth part merges them, as does each call that reads before it
+writes (delete, check-and-put, increment). Such a call writes only if the row still has the version
+that was read (PostgreSQL's `xmin`), and otherwise reads it again, so no lock is held between two
+round trips.
 """
 
 from __future__ import annotations
@@ -63,23 +64,23 @@ _COUNTER_BYTES = 8
 _DATA = b"CASE WHEN octet_length(t.data) <= %d THEN t.data END" % LARGE_BYTES
 _GET = b"SELECT " + _DATA + b" FROM %s t WHERE row = $1"
 ATTEMPTS = 1000
-"""Each failed attempt means that another writer succeeded."""
+"""Maximum number of attempts. An attempt fails only when another writer succeeds."""
 
 RowItem = tuple[bytes, Mapping[bytes, bytes], int]
 Change = Callable[[Row, int], Row]
-"""What becomes of a row; gets its cells and the server's time in ms."""
+"""Returns a row's new cells, given its old cells and the server's time in ms."""
 
 
 class _Seen(NamedTuple):
-    """A row as it was read."""
+    """The contents of a row when it was read."""
 
     data: bytes | None
-    """None: it is large."""
+    """The packed row, or None if it is large."""
     version: bytes
 
 
 class NodeRows(CellTable):
-    """The table of nodes; see the module."""
+    """The nodes table. The module docstring describes how it is stored."""
 
     def __init__(self, pool: PostgresPool, partitions: Partitions, clock: Clock | None) -> None:
         self._pool = pool
@@ -178,7 +179,7 @@ class NodeRows(CellTable):
             self.merge_parts([row for (row,) in full])
 
     def puts(self, items: Sequence[RowItem]) -> list[Call]:
-        """The calls that put these; the rows that they return have many parts: `merge_parts`."""
+        """Calls for these puts. They return the rows to pass to `merge_parts`."""
         puts: dict[bytes, list[CellPut]] = {}
         for row, cells, at_ms in items:
             if cells:
@@ -190,7 +191,7 @@ class NodeRows(CellTable):
         ]
 
     def merge_parts(self, rows: Sequence[bytes]) -> None:
-        """Merge the parts of these rows; one that another writer changes is left to that writer."""
+        """Merge the parts of these rows, except rows that another writer changes meanwhile."""
         if rows:
             self._try(rows, lambda _, cells, __: cells, {})
 
@@ -213,7 +214,7 @@ class NodeRows(CellTable):
         start, stop, columns, limit, reverse = rows
         count, page = 0, _FIRST_ROWS
         while limit is None or count < limit:
-            # Rows without the requested columns are left out, so a page may be short.
+            # The page may have fewer rows than were read: those without the columns are left out.
             want = page if limit is None else min(page, limit - count)
             found = self._page(start, stop, want, reverse=reverse)
             page = _next_page(page, sum(len(data or b"") for _, data in found))
@@ -267,14 +268,14 @@ class NodeRows(CellTable):
     def _fetch(
         self, rows: Sequence[bytes], columns: Sequence[bytes] | None
     ) -> list[tuple[bytes, bytes]]:
-        """The existing ones of these rows as they are stored; large ones with `columns` alone."""
+        """The stored data of the rows that exist; large rows are repacked with `columns` only."""
         return [
             (row, self._large.read(row, columns) if data is None else data)
             for row, data in self._measured(rows)
         ]
 
     def _measured(self, rows: Sequence[bytes]) -> list[tuple[bytes, bytes | None]]:
-        """The existing ones of these rows as they are stored; None for a large one."""
+        """The stored data of the rows that exist; None for a large row."""
         result: list[tuple[bytes, bytes | None]] = []
         for some in in_batches(list(dict.fromkeys(rows)), len):
             (found,) = self._pool.run([(self._get_many, (bytea_array(some),))])
@@ -287,9 +288,9 @@ class NodeRows(CellTable):
         needed: Mapping[bytes, Sequence[bytes]], *, repeatable: bool = True,
     ) -> None:  # fmt: skip
         """
-        Read these rows, and write what `change` makes of each; again for those that changed.
+        Read these rows and write what `change` returns, repeating rows that others have changed.
 
-        Of a large row it gets only the values of the columns `needed`.
+        For a large row, `change` gets only the values of the `needed` columns.
         """
         left = rows
         for _ in range(ATTEMPTS):
@@ -302,7 +303,7 @@ class NodeRows(CellTable):
         self, rows: Sequence[bytes], change: Callable[[bytes, Row, int], Row],
         needed: Mapping[bytes, Sequence[bytes]], *, repeatable: bool = True,
     ) -> list[bytes]:  # fmt: skip
-        """One attempt of `_change`; returns the rows that other writers changed before it."""
+        """Make one attempt of `_change`; returns the rows that other writers changed first."""
         left: list[bytes] = []
         for some in in_batches(sorted(rows), lambda _: 0):
             written: list[Call] = []
@@ -376,7 +377,7 @@ class NodeRows(CellTable):
 
 
 def _next_page(rows: int, size: int) -> int:
-    """The number of rows of the next page of a scan, by the bytes of the page before."""
+    """The number of rows of the scan's next page, computed from the bytes of the last one."""
     if size > _PAGE_BYTES:
         return max(1, rows // 2)
     return rows if 4 * size > _PAGE_BYTES else min(4 * rows, _SCAN_ROWS)
@@ -387,7 +388,7 @@ def _is_one_part(data: bytes | None) -> bool:
 
 
 def cells_of(data: bytes, columns: Sequence[bytes] | None) -> Row:
-    """The cells of a row, or those of `columns`, in however many parts it was written."""
+    """The cells of a stored row, or only `columns`, merged from all of its parts."""
     end = end_of(data)
     cells = unpack(data, columns)
     while end < len(data):
@@ -401,7 +402,7 @@ def cells_of(data: bytes, columns: Sequence[bytes] | None) -> Row:
 
 
 def _stamp(old: Cell | None, now_ms: int) -> int:
-    """Now, but never before the replaced cell: a clock set back must not lose a write."""
+    """Now, or the replaced cell's time if later, so that a clock set back does not lose a write."""
     return max(now_ms, old.at_ms if old else 0)
 
 

@@ -1,4 +1,4 @@
-"""Names of a table and its partitions, and batches that are not too large for one statement."""
+"""The names of a table and its partitions, and batches small enough for one statement."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ T = TypeVar("T")
 
 class Partitions:
     """
-    One table: its name, and the partition that holds a row.
+    One table: its name, and the partition that contains a row.
 
-    A read of one row names its partition: through the parent PostgreSQL would lock them all.
+    A read of one row names its partition, because a statement on the parent table makes PostgreSQL
+    lock all partitions.
 
     Args:
         schema: the schema's name.
         name: one of `TABLES`.
-        count: looks up how many partitions there are; None: the table is not divided.
+        count: returns the number of partitions. None if the table is not partitioned.
     """
 
     def __init__(self, schema: str, name: str, count: Callable[[], int] | None) -> None:
@@ -34,11 +35,11 @@ class Partitions:
 
     @cached_property
     def count(self) -> int:
-        """How many partitions; 0: not divided."""
+        """The number of partitions; 0 if the table is not partitioned."""
         return self._count() if self._count else 0
 
     def statement(self, row: bytes, kind: bytes, text: bytes, types: tuple[int, ...]) -> Statement:
-        """A statement on the partition of `row`; `text` has %s for the table."""
+        """A statement on the partition of `row`; `%s` in `text` stands for the table."""
         number = (row[0] * self.count >> 8) if self.count else -1
         found = self._statements.get((number, kind))
         if found is None:
@@ -49,7 +50,7 @@ class Partitions:
 
 
 def in_batches(items: Sequence[T], size_of: Callable[[T], int]) -> Iterator[Sequence[T]]:
-    """The items in order, divided so that no batch is too large for one statement."""
+    """Divide the items, in order, into batches small enough for one statement."""
     first, size = 0, 0
     for at, item in enumerate(items):
         weight = size_of(item)

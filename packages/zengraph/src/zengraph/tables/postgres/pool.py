@@ -1,13 +1,13 @@
 """
 A pool of connections to one PostgreSQL, for all threads of a process.
 
-- A connection serves one call at a time; any end of a call other than a response closes it.
-- If the server refuses a call because of other transactions (deadlock, serialization), it has
-  changed nothing, and the call is repeated, at most `ATTEMPTS` times.
-- After a lost connection the idle ones are closed too: mostly the server was restarted. A
-  repeatable call is repeated once on a new connection. Others (check-and-put, increment) are
+- A connection serves one call at a time. If a call ends without a response, it is closed.
+- If the server rejects a call because of other transactions (deadlock, serialization), it has
+  changed nothing, and the call is repeated, up to `ATTEMPTS` attempts.
+- After a lost connection the idle ones are closed too, because usually the server was restarted. A
+  repeatable call is repeated once on a new connection. Other calls (check-and-put, increment) are
   repeated only if nothing has been sent.
-- A fork opens its own connections.
+- A forked process opens its own connections.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ T = TypeVar("T")
 ATTEMPTS = 10
 LAG_EVERY_S = 1.0
 """The time between two measurements of a replica's lag."""
-# A replica that receives, and has replayed all of it, has no lag: an idle primary sends nothing.
+# A replica that is connected and has replayed everything it received has no lag, even if its last
+# transaction is old: an idle primary sends nothing.
 _LAG = """
 SELECT (CASE WHEN NOT pg_is_in_recovery() THEN 0
   WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn()
@@ -53,12 +54,12 @@ class PostgresPool:
     At most `size` connections, opened when they are needed. Safe for threads and forks.
 
     Args:
-        dsn: where to connect; several hosts are tried in their order.
-        size: the most connections of this process.
+        dsn: a libpq connection string. If it names several hosts, they are tried in order.
+        size: maximum number of connections of this process.
         timeout_s: for one call, and for the wait for a free connection.
         pooler: see `PostgresConnection`.
-        opened: is called with each new connection; what it raises closes it.
-        words: the words of messages.
+        opened: called with each new connection. If it raises, the connection is closed.
+        words: names of commands and settings for error messages.
     """
 
     def __init__(
@@ -88,11 +89,12 @@ class PostgresPool:
 
     def run(self, calls: Sequence[Call], *, repeatable: bool = True) -> list[Rows]:
         """
-        Execute statements in one round trip, as one transaction; the rows of each.
+        Execute statements in one round trip, as one transaction; returns the rows of each.
 
         Raises:
-            StoreUnavailable: no response. A call that is not `repeatable` may or may not be done.
-            InvalidArgument: the server refuses the arguments.
+            StoreUnavailable: no response. If the call is not `repeatable`, it may have been
+                executed.
+            InvalidArgument: the server rejects the arguments.
         """
         return self.use(lambda connection: connection.run(calls), repeatable=repeatable)
 
@@ -116,7 +118,7 @@ class PostgresPool:
         raise AssertionError  # the last attempt returns or raises
 
     def close(self) -> None:
-        """Close idle connections. The others are closed on their next error or at process exit."""
+        """Close idle connections. Those in use are closed on an error or at process exit."""
         with self._changed:
             self._drop_idle()
 
@@ -128,7 +130,8 @@ class PostgresPool:
             self._give_back(connection, keep=not error.state.startswith(ENDING))
             raise
         except BaseException as error:
-            # Also for KeyboardInterrupt or a soft time limit: the response may still arrive.
+            # Even after KeyboardInterrupt or a soft time limit the response may still arrive, so
+            # the connection cannot be used again.
             self._give_back(connection, keep=False, others=not isinstance(error, ConnectionLost))
             raise
         self._give_back(connection, keep=True)
@@ -193,12 +196,12 @@ class PostgresPool:
 
 class ReplicaPool(PostgresPool):
     """
-    Connections to a replica, which reads only while the replica is not too far behind.
+    Connections to a replica. Calls fail while its lag is too large.
 
     Args:
-        dsn: of the replica.
-        max_lag_s: how far behind it may be.
-        options: as `PostgresPool`.
+        dsn: the replica's connection string.
+        max_lag_s: maximum lag, in seconds.
+        options: the other arguments of `PostgresPool`.
     """
 
     def __init__(self, dsn: str, *, max_lag_s: float, **options: Any) -> None:

@@ -1,10 +1,10 @@
 """
-The schema of the cell tables in PostgreSQL, its version, and what is wrong with a server.
+The schema of the cell tables in PostgreSQL, its version, and checks of the server.
 
-Rows of `n` are packed, as on SQLite: one value holds all cells of a node. The other tables have a
-row a cell. Tables whose keys begin with a hash are divided into partitions by the first byte of the
-key: that spreads rows as evenly as PostgreSQL's own hash would, and a scan still reads its
-partitions one after the other. Each partition is vacuumed by itself.
+Rows of `n` are packed, as on SQLite: one value contains all cells of a node. The other tables store
+each cell as one row. Tables whose keys begin with a hash are partitioned by the key's first byte.
+That spreads rows as evenly as PostgreSQL's own hash would, and a scan still reads its partitions in
+key order. Each partition is vacuumed separately.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from zengraph.tables.postgres.connection import PostgresConnection, Rows, Server
 from zengraph.tables.postgres.pool import PostgresPool
 
 VERSION = 2
-"""The version of new schemas. Their data may have the form `FORMAT`, so earlier programs refuse
-them."""
+"""The version of new schemas. Programs that do not know the data format `FORMAT` reject this
+version."""
 _USABLE = frozenset({1})
 """Earlier versions that need no upgrade: the tables are the same."""
 OLDEST_SERVER = 15
@@ -30,17 +30,18 @@ HASHED = ("n", "e", "o", "l")
 """Tables whose keys begin with a hash."""
 PACKED = "n"
 _FORM = "format"
-"""The entry of `meta` with the form of the data; without it they have the first one."""
+"""The entry of `meta` that stores the data's format. If it is missing, the format is 1."""
 
 UPGRADES: Mapping[int, Callable[[str], str]] = {1: "SELECT 1 FROM {}.meta".format}
-"""What turns version k into k + 1: takes the schema's name, returns statements. Each must be safe
-beside processes of the version before, because they run while the system does."""
+"""Upgrades from version k to k + 1: each takes the schema's name and returns statements. They run
+while processes of the old version use the tables, and must not break them."""
 
-# Of an update the new version of a row goes into the free part of its page, where no index needs
-# to change (a HOT update), and old versions are pruned by the next reader of the page. Autovacuum's
-# own settings wait for a fifth of a table to be dead, which is millions of rows here.
+# An update can put a row's new version into free space of the same page, without changing an index
+# (a HOT update); the page's next reader prunes old versions. By default, autovacuum starts when a
+# fifth of a table is dead, which would be millions of rows here.
 _STORAGE = {
-    # Nodes are rewritten often. Rows up to half a page stay in it, not in a TOAST table.
+    # Nodes are rewritten often. Rows of up to half a page stay in the page instead of a TOAST
+    # table.
     "n": "fillfactor=70, toast_tuple_target=4080",
     "o": "fillfactor=80",
     "l": "fillfactor=80",
@@ -49,7 +50,8 @@ _UPDATED = (
     "autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_threshold=2000, "
     "autovacuum_analyze_scale_factor=0.1, autovacuum_vacuum_cost_delay=1"
 )
-# Rows come at one end and go at the other: a reader passes every dead row at its start.
+# A queue: rows are added at one end and deleted at the other. Vacuum often, because a reader passes
+# all dead rows at the start.
 _QUEUED = (
     "autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, "
     "autovacuum_analyze_scale_factor=0.1, autovacuum_vacuum_cost_delay=0"
@@ -58,7 +60,7 @@ _QUEUES = ("j", "d", "f")
 
 
 def statements(schema: str, partitions: int) -> str:
-    """The statements that create schema and tables of the present version; they change nothing."""
+    """Statements that create the schema and its missing tables; existing ones are not changed."""
     lines = [
         f"CREATE SCHEMA IF NOT EXISTS {schema}",
         f"CREATE TABLE IF NOT EXISTS {schema}.meta (name text PRIMARY KEY, value text NOT NULL)",
@@ -92,7 +94,7 @@ def _table(schema: str, name: str, partitions: int) -> Iterator[str]:
         yield f"ALTER TABLE {full} ALTER COLUMN {value} SET STORAGE EXTERNAL"
         return
     yield f"CREATE TABLE IF NOT EXISTS {full} ({columns}) PARTITION BY RANGE (row)"
-    # What is large is compressed already.
+    # Large values are compressed before they are stored.
     yield f"ALTER TABLE {full} ALTER COLUMN {value} SET STORAGE EXTERNAL"
     for number in range(partitions):
         low, high = bounds(number, partitions)
@@ -103,7 +105,7 @@ def _table(schema: str, name: str, partitions: int) -> Iterator[str]:
 
 
 def bounds(number: int, partitions: int) -> tuple[str, str]:
-    """Where a partition begins and ends, as PostgreSQL writes it."""
+    """The lower and upper bound of a partition, in PostgreSQL's syntax."""
     step = 256 // partitions
     low = rf"'\x{number * step:02x}'" if number else "MINVALUE"
     high = rf"'\x{(number + 1) * step:02x}'" if number + 1 < partitions else "MAXVALUE"
@@ -112,13 +114,13 @@ def bounds(number: int, partitions: int) -> tuple[str, str]:
 
 class TableSchema:
     """
-    The schema in one database: created, checked and upgraded.
+    Creates, checks and upgrades the schema in one database.
 
     Args:
         pool: connections to the database.
         name: the schema's name, of letters, digits and underscores.
-        partitions: how many to create; what exists keeps its number.
-        upgrades: as `UPGRADES`.
+        partitions: number of partitions of new tables. Existing tables keep theirs.
+        upgrades: see `UPGRADES`.
     """
 
     def __init__(
@@ -138,10 +140,10 @@ class TableSchema:
 
     def create(self) -> None:
         """
-        Create what is missing; one process at a time does it.
+        Create missing tables. A lock admits one process at a time.
 
         Raises:
-            InvalidConfig: the schema is of another version.
+            InvalidConfig: the schema has another version.
         """
         if not self._facts():
             self._execute(statements(self.name, self._partitions))
@@ -149,23 +151,23 @@ class TableSchema:
 
     def partitions(self) -> int:
         """
-        How many partitions the tables have; checks the version first.
+        The tables' number of partitions; checks the version first.
 
         Raises:
-            InvalidConfig: there is no schema, or one of another version.
+            InvalidConfig: the schema is missing or has another version.
         """
         return int(self.require_version()["partitions"])
 
     def identity(self) -> str:
-        """A random word that identifies these data."""
+        """A random word that identifies this data."""
         return self.require_version()["identity"]
 
     def form(self) -> int:
         """
-        The form of the data: see `Tables.format`.
+        The data's format: see `Tables.format`.
 
         Raises:
-            InvalidConfig: it is of a later version of the program.
+            InvalidConfig: the format is newer than this program.
         """
         form = int(self.require_version().get(_FORM, 1))
         if form > FORMAT:
@@ -176,12 +178,12 @@ class TableSchema:
         return form
 
     def check_version(self, connection: PostgresConnection) -> None:
-        """Raise InvalidConfig if the schema that a new connection finds is of another version."""
-        with suppress(ServerError):  # no schema yet: the first statement reports that
+        """Raise InvalidConfig if the schema on a new connection has another version."""
+        with suppress(ServerError):  # a missing schema is reported by the first statement
             self._require_version(_texts(connection.read(self._meta)))
 
     def require_version(self) -> dict[str, str]:
-        """What `meta` says; raises InvalidConfig if this program cannot use the schema."""
+        """The contents of `meta`; raises InvalidConfig if this program cannot use the schema."""
         return self._require_version(self._facts())
 
     def _require_version(self, facts: dict[str, str]) -> dict[str, str]:
@@ -204,7 +206,7 @@ class TableSchema:
         return facts
 
     def upgrade(self, report: Callable[[str], None] = lambda _: None) -> int:
-        """Take the schema to the present version, a transaction a step; returns the version."""
+        """Upgrade the schema, one transaction per version; returns the new version."""
         while True:
             facts = self._facts()
             version = int(facts["version"]) if facts else self._newest
@@ -218,7 +220,7 @@ class TableSchema:
             )
 
     def problems(self) -> Iterator[str]:
-        """What is wrong with the server or its tables, one line each with the remedy."""
+        """Problems of the server or its tables, one line each with the remedy."""
         try:
             (values,) = self._read(_FACTS)
         except StoreUnavailable as error:
@@ -251,7 +253,10 @@ class TableSchema:
                 )
 
     def _all_rights(self, table: str) -> bool:
-        """`has_table_privilege` of a list means any of them, so each is checked."""
+        """
+        True if the user has all rights; `has_table_privilege` of a list checks for any
+        of them.
+        """
         each = " AND ".join(
             f"has_table_privilege('{table}', '{right}')"
             for right in ("SELECT", "INSERT", "UPDATE", "DELETE")
@@ -263,7 +268,7 @@ class TableSchema:
         self._pool.close()
 
     def _facts(self) -> dict[str, str]:
-        """What `meta` holds; empty if there is no such table."""
+        """The contents of `meta`; empty if the table does not exist."""
         try:
             return _texts(self._read(self._meta))
         except StoreUnavailable as error:
@@ -276,7 +281,7 @@ class TableSchema:
         return self._pool.use(lambda connection: connection.read(text))
 
     def _execute(self, text: str) -> None:
-        """Execute statements in a transaction; only one process does so at a time."""
+        """Execute statements in a transaction, under a lock that admits one process at a time."""
         script = (
             "SET LOCAL statement_timeout = 0;\n"
             f"SELECT pg_advisory_xact_lock(hashtext('{self._words.program} {self.name}'));\n{text}"
@@ -285,10 +290,10 @@ class TableSchema:
 
 
 class ServerFacts(NamedTuple):
-    """What `_FACTS` returns: settings and states of a server and its database, as text."""
+    """The result of `_FACTS`: settings and states of a server and its database, as text."""
 
     version: str
-    """`server_version_num`: the major version times 10,000, and the minor one."""
+    """`server_version_num`: the major version times 10,000, plus the minor version."""
     encoding: str
     is_replica: str
     is_read_only: str
@@ -297,7 +302,7 @@ class ServerFacts(NamedTuple):
 
 
 def problems_of_server(facts: ServerFacts, words: Remedies = DEFAULT) -> Iterator[str]:
-    """What is wrong with a server, one line each with the remedy. Pure."""
+    """Problems of a server, one line each with the remedy. Pure."""
     if int(facts.version) < OLDEST_SERVER * 10_000:
         yield (
             f"the server is PostgreSQL {int(facts.version) // 10_000}: {words.program} needs "

@@ -1,8 +1,8 @@
 """
 All cell tables in one schema of a PostgreSQL database.
 
-Any number of machines may write. What a call acknowledges has been committed; how much of that a
-power cut or a failover can lose is decided by the server's `synchronous_commit`.
+Any number of machines may write. Acknowledged writes have been committed. The server's
+`synchronous_commit` setting determines how many of them a power cut or a failover can lose.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ class PostgresTables(Tables):
     All tables; safe for threads and forks. Does not connect before the first call.
 
     Args:
-        dsn: how to connect, as libpq takes it: a URL or `key=value` pairs.
+        dsn: a libpq connection string, either a URL or `key=value` pairs.
         schema: the schema's name, of letters, digits and underscores.
-        partitions: of the large tables; fixed once they exist.
-        pool_size: the most connections of this process.
+        partitions: number of partitions of the large tables; fixed once they exist.
+        pool_size: maximum number of connections of this process.
         timeout_s: for one call.
-        pooler: a pooler in transaction mode is between.
-        max_lag_s: the dsn names a replica, which answers nothing while it is further behind.
-        clock: gives the timestamps of `check_and_put` and `incr`; None: the server's clock.
-        upgrades: as `UPGRADES`.
-        remedies: the words of error messages.
+        pooler: True if a pooler in transaction mode is between.
+        max_lag_s: set if the dsn names a replica: calls fail while it lags further behind. None for
+            a primary.
+        clock: the clock of `check_and_put` and `incr`. None for the server's clock.
+        upgrades: see `UPGRADES`.
+        remedies: names of commands and settings for error messages.
     """
 
     def __init__(
@@ -52,11 +53,12 @@ class PostgresTables(Tables):
         remedies: Remedies = DEFAULT,
     ) -> None:
         kind = PostgresPool if max_lag_s is None else partial(ReplicaPool, max_lag_s=max_lag_s)
-        # Also of a string that hides its text when it is printed.
+        # `str.__str__` also reads strings that hide their text when printed.
         new_pool = partial(
             kind, str.__str__(dsn), timeout_s=timeout_s, pooler=pooler, words=remedies
         )
-        # Its own connection: the others refuse a schema of another version.
+        # The schema needs its own pool, because the other one rejects a schema of another version,
+        # which `upgrade` has to read.
         self.schema = TableSchema(new_pool(size=1), schema, partitions, upgrades)
         self._pool = new_pool(size=pool_size, opened=self.schema.check_version)
         of = {
@@ -87,8 +89,8 @@ class PostgresTables(Tables):
         Create missing tables; drops nothing.
 
         Raises:
-            InvalidConfig: the schema is of another version.
-            StoreUnavailable: the server does not answer, or the user may not create them.
+            InvalidConfig: the schema has another version.
+            StoreUnavailable: the server does not respond, or the user may not create tables.
         """
         self.schema.create()
 

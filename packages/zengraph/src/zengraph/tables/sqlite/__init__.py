@@ -1,4 +1,4 @@
-"""Cell tables on SQLite: files, the layouts of their rows, their health and salvage."""
+"""Cell tables on SQLite: files, row layouts, detection of damaged files, and salvage."""
 
 from zengraph.tables.sqlite.checkpoints import CheckpointTimes
 from zengraph.tables.sqlite.health import files_in_use, old_files

@@ -1,11 +1,11 @@
 """
-When finished transactions are moved from the write-ahead logs into the SQLite files.
+Decides when finished transactions are moved from the write-ahead logs into the SQLite files.
 
-One thread a process moves them, so that writers do not wait. If a log still grows past 256 MB,
-writers wait for a checkpoint of all of it, which slows them to the speed of the disk.
+One thread per process moves them, so that writers do not wait. If a log still grows past 256 MB,
+writers wait until all of it has been moved, which slows them to the speed of the disk.
 
-SQLite writes a log from its start again when all of it has been moved, and never makes the file
-smaller. So the file's size says what the log once held; what it holds now is read from its frames.
+When all of a log has been moved, SQLite overwrites it from its start but never shrinks the file. So
+the file's size shows only how large the log once was; its frames show how much is in use now.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ class CheckpointTimes:
 
     every_s: float = 1.0
     past_bytes: int = 4 * 1024 * 1024
-    """Bytes of a log not yet moved, from which the background thread moves them."""
+    """The background thread moves transactions when more bytes than this are left to move."""
     restart_past_bytes: int = 256 * 1024 * 1024
-    """Bytes in use of a log from which a writer waits until all are moved."""
+    """A writer waits until all are moved when a log has more bytes in use than this."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogUse:
-    """The frames of a log that were written since it was last started anew."""
+    """The frames that were written since SQLite last began to overwrite the log."""
 
     salts: bytes = b""
-    """Drawn anew with each start; each frame of it has them."""
+    """A random number that changes whenever the log restarts, and is copied into each frame."""
     frames: int = 0
     frame_bytes: int = 0
 
 
 def log_use(path: Path) -> LogUse:
     """
-    Read what is in use of a write-ahead log, from about 16 of its frames.
+    Find how much of a write-ahead log is in use, by reading about 16 of its frames.
 
-    The format is section 4.1 of sqlite.org/fileformat2.html. The index beside the log (`-shm`)
-    has the number, but SQLite locks that file, and a process that closes a file loses all of its
-    locks on it. The log is never locked.
+    The format is described in section 4.1 of sqlite.org/fileformat2.html. The `-shm` file next to
+    the log contains the number, but SQLite locks that file, and a process that closes any handle of
+    a file loses all of its locks on the file. SQLite never locks the log, so reading it is safe.
 
     Raises:
-        OSError: the log does not exist, or it cannot be read.
+        OSError: the log does not exist, or cannot be read.
     """
     with path.open("rb", buffering=0) as log:
         header = log.read(_HEADER_BYTES)
@@ -76,7 +76,7 @@ class Checkpoints:
     def __init__(self, health: Health, count: int, times: CheckpointTimes) -> None:
         self._times = times
         self._moved: dict[int, tuple[bytes, int]] = {}
-        """By file: the salts of its log when this thread last moved it, and the frames moved."""
+        """For each file, the salts of its log at this thread's last checkpoint and frames moved."""
         self.pid = os.getpid()
         self.written = [False] * count
         self.log_is_long = [False] * count
@@ -107,7 +107,8 @@ class Checkpoints:
                 db = sqlite3.connect(path, isolation_level=None)
                 ((_, _, moved),) = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
                 db.close()
-                self._moved[number] = use.salts, max(0, moved)  # -1: another process moves it
+                self._moved[number] = use.salts, max(0, moved)  # -1: another process does it
         except (sqlite3.Error, OSError):
-            # Another process checkpoints, or the disk is full: writers will report that.
+            # Another process runs a checkpoint, or the disk is full. Try again later; writers
+            # report a full disk.
             self.written[number] = True

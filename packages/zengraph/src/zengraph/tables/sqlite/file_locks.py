@@ -1,8 +1,8 @@
 """
-Locks of files, with a limit of time and the name of the process that holds one.
+File locks with a timeout. The error after a timeout names the process that has the lock.
 
-A process that was stopped (SIGSTOP, a debugger, a frozen container) keeps its locks. Who waits for
-one must not wait for ever, and must say which process an operator has to continue or end.
+A suspended process (SIGSTOP, a debugger, a frozen container) keeps its locks. A process that waits
+for such a lock must stop waiting at some time and report which process to resume or end.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _STOPPED = {"T": "is stopped", "t": "was stopped by a debugger"}
 @contextmanager
 def locked(path: Path, *, wait_s: float) -> Iterator[None]:
     """
-    Hold the lock of a file, which is created if missing; about 20 µs if nobody has it.
+    Hold the lock of a file, which is created if missing. Takes about 20 µs if the lock is free.
 
     Two threads of a process exclude each other as well.
 
     Raises:
-        sqlite3.OperationalError: the file cannot be opened, or somebody held the lock for all of
-            `wait_s`; the text says who.
+        sqlite3.OperationalError: the file cannot be opened, or other processes or threads held the
+            lock for all of `wait_s`; the message names the process.
     """
     try:
         number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError:
-        try:  # a read-only folder has a lock, too
+        try:  # in a read-only folder, an existing file can still be locked
             number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
             raise sqlite3.OperationalError(str(error)) from error
@@ -46,7 +46,7 @@ def locked(path: Path, *, wait_s: float) -> Iterator[None]:
         try:
             yield
         finally:
-            # Unlocked explicitly: a process forked in the meantime has the same open file.
+            # Closing the file might not unlock it: a process forked meanwhile shares the lock.
             fcntl.flock(file, fcntl.LOCK_UN)
 
 
@@ -64,16 +64,17 @@ def _take(file: IO[bytes], wait_s: float) -> bool:
 
 def holder(*paths: Path) -> str:
     """
-    The processes that hold a write lock of one of these files, for a message.
+    Describe the processes that hold a write lock of one of these files, for a message.
 
-    From Linux' `/proc/locks`; "another process" where the system or a container does not show it.
+    Reads Linux's `/proc/locks`. Returns "another process" if the system or a container does not
+    show the owner.
     """
     files = {found.st_ino for path in paths if (found := _stat(path))}
     try:
         lines = [line.split() for line in _LOCKS.read_text("ascii").splitlines()]
     except OSError:
         lines = []
-    # 1: FLOCK  ADVISORY  WRITE 4711 fd:01:1573 0 EOF; one that waits has "->" as its second word.
+    # 1: FLOCK  ADVISORY  WRITE 4711 fd:01:1573 0 EOF; a waiting process has "->" as second word.
     pids = {
         int(words[4])
         for words in lines

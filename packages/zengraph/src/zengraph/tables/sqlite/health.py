@@ -1,11 +1,11 @@
 """
-The health of a folder's SQLite files: which are damaged, shared by all processes in memory.
+Which of a folder's SQLite files are damaged, shared by all processes in memory.
 
-Each file has a generation, one byte of the memory-mapped file `generations`. An even generation is
-in use; an odd one is set aside: its damage is known, nothing is written to it, and its rows are
-read where SQLite still can. A repair writes the readable rows into a new file and makes the
-generation even again, so every process opens that file at its next call. File names contain the
-generation (`05.db`, then `05.2.db`), so no two databases ever share a write-ahead log.
+Each file has a generation, one byte of the memory-mapped file `generations`. If it is even, the
+file is in use. If it is odd, the file is known to be damaged and set aside: nothing is written to
+it, and its rows are read where SQLite still can. A repair writes the readable rows into a new file
+and makes the generation even again, so every process opens that file at its next call. File names
+contain the generation (`05.db`, then `05.2.db`), so no two databases ever share a write-ahead log.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NAME = re.compile(r"([0-9a-f]{2})(?:\.(\d{1,3}))?\.db")
 
 class Health:
     """
-    The generations of a folder's files; threads and forked processes share one.
+    The generations of a folder's files, shared by threads and forked processes.
 
     Raises:
         InvalidConfig: the folder cannot be read.
@@ -43,11 +43,11 @@ class Health:
         self._state = _mapped(folder)
 
     def generation(self, number: int) -> int:
-        """The generation of a file; odd: it is set aside."""
+        """The generation of a file. If it is odd, the file is set aside."""
         return self._state[number]
 
     def path(self, number: int, generation: int | None = None) -> Path:
-        """The file of a generation (None: of the current one)."""
+        """The path of a file in that generation, or in the current one if None."""
         file_generation = (self._state[number] if generation is None else generation) & ~1
         return self._folder / (
             f"{number:02x}.{file_generation}.db" if file_generation else f"{number:02x}.db"
@@ -59,7 +59,7 @@ class Health:
 
     def set_aside(self, number: int, generation: int, reason: str) -> None:
         """
-        Stop writing to a file, in every process; only the first process to find it logs a line.
+        Stop writing to a file, in every process. Only the process that finds it first logs this.
 
         Does nothing if a repair has replaced that generation in the meantime.
         """
@@ -73,7 +73,7 @@ class Health:
         )  # fmt: skip
 
     def replace(self, number: int) -> None:
-        """Use the next generation of a file that is set aside."""
+        """Switch a file that is set aside to its next generation."""
         self._put(number, self._state[number] + 1)
 
     def _put(self, number: int, generation: int) -> None:
@@ -86,7 +86,7 @@ class Health:
 
 
 def _mapped(folder: Path) -> mmap.mmap | bytearray:
-    """The shared state; if the folder is read-only, a private copy of this process."""
+    """The shared state, or a private copy if the folder is read-only."""
     path = folder / _STATE
     try:
         if not path.exists():
@@ -103,12 +103,12 @@ def _mapped(folder: Path) -> mmap.mmap | bytearray:
 
 
 def has_state(folder: Path) -> bool:
-    """True once the generations are stored, so that opening them creates nothing."""
+    """True if the generations are stored, so that opening them creates no file."""
     return (folder / _STATE).exists()
 
 
 def _initial_state(folder: Path) -> bytes:
-    """The generations, read from the names of the files."""
+    """The generations, read from the file names."""
     state = bytearray(_STATE_BYTES)
     for name in (path.name for path in folder.glob("*.db")):
         if match := _NAME.fullmatch(name):
@@ -118,7 +118,7 @@ def _initial_state(folder: Path) -> bytes:
 
 
 def first_files(folder: Path) -> int:
-    """The number of files the folder was created with; each may have several generations."""
+    """The number of files that the folder was created with, each counted once."""
     return len(set(_numbers(folder)))
 
 
@@ -128,10 +128,10 @@ def _numbers(folder: Path) -> list[int]:
 
 def files_in_use(folder: Path) -> list[Path]:
     """
-    The files that processes use, each of its current generation; they may not all be created yet.
+    The current generation of each file. Some of them may not have been created yet.
 
-    A file that a repair replaced may have been deleted since, so names of files do not tell how
-    many there are.
+    The number of files is stored. File names do not show it, because a file that a repair replaced
+    may have been deleted since.
     """
     if not folder.is_dir():
         return []
@@ -140,7 +140,7 @@ def files_in_use(folder: Path) -> list[Path]:
 
 
 def old_files(folder: Path) -> list[Path]:
-    """Damaged files that a repair has replaced and kept, and their logs."""
+    """Damaged files that a repair has replaced but not deleted, and their logs."""
     state = _mapped(folder)
     paths = []
     for path in sorted(folder.glob("*.db*")):

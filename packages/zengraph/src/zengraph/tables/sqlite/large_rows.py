@@ -1,7 +1,7 @@
 """
-Rows of the packed table that are too large to be read whole, on a connection to their file.
+Rows of a packed table that are too large to be read whole.
 
-A row is one blob, which SQLite reads and writes in parts (its "incremental I/O").
+Such a row is one blob, which SQLite reads and writes in parts ("incremental I/O").
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class LargePackedRows:
         self._insert = f"INSERT INTO {name} (row, data) VALUES (?, zeroblob(?))"  # noqa: S608
 
     def read(self, db: sqlite3.Connection, row: bytes, columns: Sequence[bytes] | None) -> bytes:
-        """The packed row, with some of its cells; counted before its values are read."""
+        """The packed row, with `columns` only; counted before its values are read."""
         with self._opened(db, row) as (blob, size):
             if blob is None:
                 return pack({})
@@ -58,9 +58,9 @@ class LargePackedRows:
 
     def change(self, db: sqlite3.Connection, row: bytes, change: Callable[[Row], Row]) -> None:
         """
-        Write what `change` makes of the cells of a row; values that stay are only copied.
+        Write the cells that `change` returns for a row. Unchanged values are only copied.
 
-        The caller's transaction must have read the row.
+        The caller's transaction must have found the row, so that it still exists.
         """
         with self._opened(db, row) as (blob, size):
             assert blob is not None  # noqa: S101 - nobody else writes meanwhile
@@ -85,8 +85,8 @@ class LargePackedRows:
     def _opened(
         self, db: sqlite3.Connection, row: bytes
     ) -> Iterator[tuple[sqlite3.Blob | None, int]]:
-        """The row and its size as they are now; None: it was removed in the meantime."""
-        db.execute("SAVEPOINT large_row")  # its number and its data are of one moment
+        """The current row and its size, or None if it was removed in the meantime."""
+        db.execute("SAVEPOINT large_row")  # both reads below see the same version of the row
         try:
             found = db.execute(self._number, (row,)).fetchone()
             if found is None:
@@ -108,7 +108,7 @@ def _reader(blob: sqlite3.Blob) -> ReadPart:
 
 
 def _copy(read: ReadPart, values: Sequence[bytes | ValuePlace]) -> IO[bytes]:
-    """The values one after the other, in memory or in a file without a name."""
+    """Write the values one after the other into memory, or into an unnamed temporary file."""
     copied: Any = SpooledTemporaryFile(_MOST_IN_MEMORY)  # noqa: SIM115 - the caller closes it
     for value in values:
         if isinstance(value, bytes):

@@ -1,4 +1,4 @@
-"""What a layout of rows in an SQLite file does, and the statements that layouts share."""
+"""The interface of row layouts in an SQLite file, and the statements that layouts share."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from zengraph._read_bytes import counted_rows
 from zengraph.tables import Row, RowExtent, RowSizes, extents_of
 
 COUNTED_BYTES = 65_536
-"""Rows are counted together up to this number: a call for each costs 5 % of a read."""
+"""Bytes that are counted together, because a call for each row would cost 5 % of a read."""
 ROWS_A_STATEMENT = 32
-"""Each number of rows up to this one is a statement of its own, which SQLite keeps prepared."""
+"""Up to this number, each number of rows has its own statement, which SQLite keeps prepared."""
 
 PAGE_BYTES = 4_194_304
-"""A page of a scan ends with the row that makes it larger."""
+"""A page of a scan ends with the row that makes it exceed this size."""
 
 RowItem = tuple[bytes, Mapping[bytes, bytes], int]
 DeleteItem = tuple[bytes, Sequence[bytes] | None, int]
@@ -26,7 +26,7 @@ class Layout(Protocol):
     """Statements of one table, on a connection whose transaction the caller has begun."""
 
     schema: str
-    """Creates the table, up to where its rows lie (`schemas`)."""
+    """The statement that creates the table, without its storage options (see `schemas`)."""
 
     def get(self, db: sqlite3.Connection, row: bytes, columns: Sequence[bytes] | None) -> Row:
         """The row's cells, or those of `columns`."""
@@ -34,19 +34,19 @@ class Layout(Protocol):
     def fetch(
         self, db: sqlite3.Connection, rows: Sequence[bytes], columns: Sequence[bytes] | None
     ) -> Iterable[tuple[bytes, Any]]:
-        """The existing ones of these rows as they are stored, for `values` of `columns`."""
+        """The rows that exist, in stored form, for `values` of `columns`."""
         return [(row, cells) for row in rows if (cells := self.get(db, row, columns))]
 
     def get_many(
         self, db: sqlite3.Connection, rows: Sequence[bytes], columns: Sequence[bytes] | None
     ) -> dict[bytes, Row]:
-        """Existing rows with at least one of `columns`."""
+        """The rows that exist and have at least one of `columns`."""
         return {row: cells for row in rows if (cells := self.get(db, row, columns))}
 
     def values(
         self, fetched: Iterable[tuple[bytes, Any]], columns: tuple[bytes, ...]
     ) -> dict[bytes, tuple[bytes | None, ...]]:
-        """The values of `columns` of those fetched rows that have one of them."""
+        """The values of `columns` for each fetched row that has at least one of them."""
         return {
             row: tuple([x.value if (x := cells.get(c)) else None for c in columns])
             for row, cells in fetched
@@ -67,10 +67,11 @@ class Layout(Protocol):
         self, db: sqlite3.Connection, items: Sequence[CheckItem], at_ms: int
     ) -> list[bool]:
         """
-        Put each (row, column, expected, value) whose cell is as expected; which ones were put.
+        Put each (row, column, expected, value) whose cell has the expected value. Returns a flag
+        for each item, True if it was put.
 
-        A later item sees what an earlier one has put. A value has the time `at_ms`, but never one
-        before that of the value that it replaces: a clock set back must not lose a write.
+        A later item sees the puts of earlier ones. A cell gets the time `at_ms`, or that of the
+        replaced cell if it is later, so that a clock set back does not lose a write.
         """
         done = []
         for row, column, expected, value in items:
@@ -95,14 +96,14 @@ class Layout(Protocol):
         reverse: bool,
     ) -> tuple[list[tuple[bytes, Row]], bool]:
         """
-        Up to `limit` rows of the range, in order, with `columns` and perhaps further cells.
+        Return up to `limit` rows of the range, in order, and True if there may be more.
 
-        Fewer if they are large. And whether there may be more.
+        The rows have `columns`, and may have other cells. Large rows can make the page shorter.
         """
 
 
 def all_rows(cursor: sqlite3.Cursor) -> list[tuple[bytes, Any]]:
-    """All rows, large ones counted before the next is read, if somebody counts them."""
+    """Fetch all rows. If a counter is active, large rows are counted before the next is read."""
     counted = counted_rows()
     if counted is None:
         return cursor.fetchall()
@@ -116,21 +117,21 @@ def all_rows(cursor: sqlite3.Cursor) -> list[tuple[bytes, Any]]:
                 counted.add(size)
                 size = 0
     except BaseException:
-        cursor.close()  # the traceback would keep it, and the file as it is now with it
+        cursor.close()  # else the traceback would keep it open, with its snapshot of the file
         raise
     counted.add(size)
     return rows
 
 
 def kept_bytes(data: bytes, cells: Row, columns: Sequence[bytes] | None) -> int:
-    """What a reader keeps of a row; of a small one simply its size."""
+    """The bytes of a row that its reader keeps. For a small row, the row's whole size."""
     if columns is None or len(data) <= COUNTED_BYTES:
         return len(data)
     return sum([len(cell.value) for cell in cells.values()])
 
 
 def count_read(size: int) -> None:
-    """Add to the bytes that were read, if somebody counts them."""
+    """Add to the number of bytes read, if a counter is active."""
     if size and (counted := counted_rows()) is not None:
         counted.add(size)
 
@@ -139,7 +140,8 @@ def statements_for(name: str, columns: str) -> list[str]:
     """
     The statements that read 1, 2, … rows by their keys.
 
-    Not `row IN (?, …)`, for which SQLite sorts the keys into a table of its own first.
+    They do not use `row IN (?, …)`, because SQLite first sorts the keys of such a list into a
+    temporary table.
     """
     return [
         f"SELECT {columns} FROM (VALUES {', '.join(['(?)'] * count)}) "  # noqa: S608
@@ -149,7 +151,7 @@ def statements_for(name: str, columns: str) -> list[str]:
 
 
 def scans(select: str) -> dict[tuple[bool, bool], str]:
-    """The scan's statement by (has an end, reverse)."""
+    """Scan statements by (range has an end, reverse)."""
     return {
         (ends, reverse): f"{select} WHERE row>=?{' AND row<?' if ends else ''} "
         f"ORDER BY row{' DESC' if reverse else ''} LIMIT ?"

@@ -1,10 +1,11 @@
 """
 The layout of each table.
 
-Small cells lie in the tree of their keys. Large ones do not: inner pages of such a tree hold whole
-cells, so those of 1 KB leave four branches to a page, and each write changes more pages the more
-there are. They lie in the order of their arrival, and an index of keys leads to them; in files
-of the first form they lie in the tree.
+Tables of small cells store their rows in the key's B-tree. Tables of large cells do not, because
+inner pages of such a tree contain whole cells. With cells of 1 KB a page would have only four
+branches, and a deeper tree makes each write change more pages. Large cells are stored in the order
+of their arrival, with an index on their keys, except in files of format 1, which store them in the
+key's B-tree.
 """
 
 from __future__ import annotations
@@ -27,25 +28,25 @@ _LARGE = ("o", "l")
 
 
 def is_by_number(name: str, form: int) -> bool:
-    """True if the rows of a table lie by their numbers in files of that form, not by their keys."""
+    """True if files of that format store the table's rows by number instead of by key."""
     return isinstance(LAYOUTS[name], Packed) or (name in _LARGE and form >= TOGETHER)
 
 
 def page_bytes(form: int) -> int:
     """
-    The pages of a new file of that form.
+    Return the page size of new files of that format.
 
-    A transaction writes each page that it changes to the log, however little of it changed, and a
-    row of a node is larger than half a page of 4 KB, so that it takes a whole one: with pages of
-    2 KB a page of the web writes a fifth less, and its rows take a sixth less of the disk. With
-    1 KB it writes a tenth less again, and costs a tenth more CPU. SQLite reads the size from the
-    file, so files begun with another size stay as they are.
+    A transaction writes every page that it changes to the log as a whole. A node's row is larger
+    than half a page of 4 KB, so it would take a whole page. With pages of 2 KB, storing a web page
+    writes 20 % less, and its rows take a sixth less disk space. With pages of 1 KB, it would write
+    another 10 % less but use 10 % more CPU time. Existing files keep their page size, which SQLite
+    reads from the file.
     """
     return SMALL_PAGE_BYTES if form >= TOGETHER else LARGE_PAGE_BYTES
 
 
 def schemas(form: int) -> list[str]:
-    """The statements that create the tables of a file of that form."""
+    """The statements that create the tables of a file of that format."""
     return [
         layout.schema + ("" if is_by_number(name, form) else " WITHOUT ROWID")
         for name, layout in LAYOUTS.items()

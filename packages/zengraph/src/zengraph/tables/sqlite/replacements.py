@@ -1,9 +1,10 @@
 """
-What repairs replaced and did not finish: one small file beside each new SQLite file.
+Records of files that repairs have replaced, while their lost rows are not restored yet: one small
+note next to each new SQLite file.
 
-A new file may lack rows that the damaged one had. The walk after the replacement makes such pages
-due again, and must know which keys were in the file. A repair may be killed between the two, so
-this is written before the new file is used, and deleted when a walk has reached its end.
+A new file may lack rows of the damaged one. After the replacement, the caller walks through the
+keys of that file and restores what is missing. Because a repair may be killed before that, the note
+is written before the new file is used, and deleted after the walk is complete.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ _ENDING = ".salvaged"
 
 def note(done: Salvaged) -> None:
     """
-    Write down a replacement, on the disk before this returns; replaces an earlier note of it.
+    Store a replacement durably, in place of an earlier note about the same file.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the note cannot be written.
     """
     path = _path(done)
     fresh = path.with_name(f"{path.name}.new")
@@ -37,7 +38,7 @@ def note(done: Salvaged) -> None:
 
 
 def unfinished(folder: Path) -> list[Salvaged]:
-    """The replacements whose walk has not reached its end, in order of the files' names."""
+    """The replacements whose walk is not complete, ordered by file name."""
     return [_read(path) for path in sorted(folder.glob(f"*{_ENDING}"))]
 
 
@@ -48,7 +49,7 @@ def forget(done: Iterable[Salvaged]) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Write the names in a folder to the disk."""
+    """Flush the entries of a folder to the disk."""
     number = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(number)
@@ -65,14 +66,14 @@ def _read(path: Path) -> Salvaged:
         values = json.loads(path.read_text("utf-8"))
         return _salvaged(values, path)
     except (ValueError, TypeError, KeyError, AttributeError):
-        # The disk damaged the note, too. Pages that are not lost have their nodes, so taking every
-        # key for lost makes no other page due.
+        # The note is damaged as well, so every key is treated as lost. That is safe, because the
+        # walk leaves pages unchanged whose nodes exist.
         new = path.with_suffix(".db")
         return Salvaged(str(new), str(new), 0, 0, 0, frozenset(range(256)))
 
 
 def _salvaged(values: dict[str, Any], path: Path) -> Salvaged:
     known = {name: values[name] for name in Salvaged._fields}
-    # The folder may have been moved since.
+    # The folder may have been moved since, so only the file names are taken from the note.
     places = {name: str(path.parent / Path(known[name]).name) for name in ("old", "new")}
     return Salvaged(**{**known, **places, "first_bytes": frozenset(known["first_bytes"])})

@@ -2,9 +2,10 @@
 Salvage: copies the readable rows of damaged SQLite files into new ones.
 
 The damaged file is copied with its write-ahead log. The copy is read row by row from both ends of
-each table, and rows between two unreadable places are found by bisecting the keys. A file whose
-first page is lost gets that of an empty file: all files of a form are created with the same tables
-in the same order, so the roots of their trees are the same pages. The damaged file is kept.
+each table, and rows between two unreadable places are found by bisecting the keys. If the first
+page is lost, it is replaced with the first page of an empty file. This works because all files of a
+format are created with the same tables in the same order, so their root pages have the same
+numbers. The damaged file is kept.
 """
 
 from __future__ import annotations
@@ -36,33 +37,33 @@ from zengraph.tables.sqlite.packed_layout import Packed
 log = logging.getLogger(__name__)
 
 PROBES = 20_000
-"""Places tried between unreadable ones, a table: seconds at most."""
+"""Maximum number of ranges tried per table, which takes a few seconds at most."""
 BARREN = 10
-"""Halvings without a single row after which a range is given up."""
+"""A range is skipped after this many bisections in a row that found no row."""
 _ROWS = 1000
 _WAIT_S = 30.0
 _OTHER_REPAIR_S = 1.0
 LOCK = "repairing"
-"""The file that one process at a time locks while it replaces damaged files."""
+"""A process locks this file while it replaces damaged files, so only one does so at a time."""
 _KEY_BYTES = 64
 _ROOTS = 13
-"""The trees of a new file, whose roots follow its first page."""
+"""The number of B-trees in a new file. Their root pages follow the first page."""
 _TREE_KINDS = (2, 5, 10, 13)
-"""What the pages of trees begin with: section 1.6 of sqlite.org/fileformat2.html."""
+"""The first bytes of B-tree pages: section 1.6 of sqlite.org/fileformat2.html."""
 
 SqlRow = tuple[object, ...]
 
 
 def salvage_damaged(shards: StoreFiles, report: Callable[[str], None]) -> list[Salvaged]:
     """
-    Check every file, and replace the damaged ones; each needs disk space for two copies.
+    Check every file and replace the damaged ones. Each needs disk space for two copies.
 
-    Returns also the replacements of earlier calls that `replacements.forget` was not told of.
-    `report` gets a line before each step that may take long. Safe to kill and to repeat: a new file
-    is used only once it is complete and its replacement is written down.
+    Returns these replacements, and earlier ones that were not passed to `replacements.forget` yet.
+    `report` gets a line before each step that may take long. Safe to kill and to repeat, because a
+    new file is used only once it is complete and its replacement is recorded.
 
     Raises:
-        StoreUnavailable: the disk is full, or cannot be written, or another process salvages.
+        StoreUnavailable: the disk is full or not writable, or another process is salvaging.
     """
     with locked(shards.folder / LOCK, wait_s=_OTHER_REPAIR_S):
         _salvage_all(shards, report)
@@ -87,7 +88,7 @@ def _check(shards: StoreFiles, number: int) -> None:
     try:
         ((first, *_),) = shards.connection(number).execute("PRAGMA integrity_check(1)").fetchall()
     except sqlite3.Error as error:
-        translated = shards.translated(error, number)  # sets it aside, if it is damage
+        translated = shards.translated(error, number)  # sets the file aside if it is damaged
         if number not in shards.health.damaged():
             raise translated from error
         return
@@ -103,7 +104,7 @@ def _salvage_file(shards: StoreFiles, number: int) -> None:
         _remove(copy)
         _remove(new)
         with _writers_gone(old):
-            # The log first: what a checkpoint moves into the file in the meantime is then in both.
+            # Copy the log first. If a checkpoint runs meanwhile, its frames are then in both.
             for suffix in ("-wal", ""):
                 with suppress(FileNotFoundError):
                     shutil.copyfile(f"{old}{suffix}", f"{copy}{suffix}")
@@ -127,7 +128,7 @@ class _writers_gone:  # noqa: N801 - used as a function
         self._db = sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None)
 
     def __enter__(self) -> None:
-        # A file that is no longer a database has no writers.
+        # If the file is no longer a database, it cannot be locked, but nobody can write to it.
         with suppress(sqlite3.DatabaseError):
             self._db.execute("BEGIN IMMEDIATE")
 
@@ -144,7 +145,7 @@ def _remove(path: Path) -> None:
 
 
 def _copy_rows(copy: Path, target: sqlite3.Connection, form: int) -> tuple[int, int, int]:
-    """(rows saved, rows that could not be decoded, gaps)."""
+    """Return (rows saved, rows that could not be decoded, gaps)."""
     source = _opened(copy, form)
     saved = unreadable = gaps = 0
     with closing(source):
@@ -176,15 +177,15 @@ def _opened(copy: Path, form: int) -> sqlite3.Connection:
         db.close()
         if not attempt:
             _give_first_page(copy, form)
-    return sqlite3.connect(":memory:")  # none of it can be read
+    return sqlite3.connect(":memory:")  # the copy is unreadable: an empty database instead
 
 
 def _give_first_page(copy: Path, form: int) -> None:
-    """Write the first page of an empty file, adapted to the length of the copy."""
+    """Overwrite the copy's first page with that of an empty file, with the copy's page count."""
     empty = copy.with_name(f"{copy.name}.empty")
     size = _page_bytes(copy)
     try:
-        # The last connection moves the log into the file.
+        # Closing the last connection moves the log into the file, so the page can be read there.
         open_file(empty, form, new_page_bytes=size).close()
         with empty.open("rb") as file:
             first = bytearray(file.read(size))
@@ -197,11 +198,11 @@ def _give_first_page(copy: Path, form: int) -> None:
 
 def _page_bytes(copy: Path) -> int:
     """
-    The size of the pages of a file whose first page is lost.
+    Guess the page size of a file whose first page is lost.
 
-    Files of one form have pages of either size (`page_bytes`). The first pages after the lost one
-    are the roots of the tables, and a page of a tree begins with its kind; in the middle of a page
-    of 4 KB, where every second page of 2 KB would begin, that is rare.
+    Files of one format may have either size (see `page_bytes`). The pages after the first one are
+    the root pages of the tables, and a B-tree page begins with its type. With pages of 2 KB, most
+    odd multiples of 2 KB therefore have such a byte; with pages of 4 KB, few do.
     """
     with copy.open("rb") as file:
         start = file.read(SMALL_PAGE_BYTES * _ROOTS)
@@ -211,7 +212,7 @@ def _page_bytes(copy: Path) -> int:
 
 
 def _is_good(name: str, row: SqlRow, *, packed: bool) -> bool:
-    """True if a row has the format that it was written in."""
+    """True if a row can be decoded and its columns belong to the table."""
     families = tuple(f"{family}:".encode() for family in TABLES[name])
     try:
         if packed:
@@ -231,11 +232,11 @@ def _is_good(name: str, row: SqlRow, *, packed: bool) -> bool:
 
 
 class _Walk:
-    """All readable rows of a table; some occur twice."""
+    """Reads all readable rows of a table. Some rows are returned twice."""
 
     def __init__(self, db: sqlite3.Connection, name: str, form: int) -> None:
         self.packed = isinstance(LAYOUTS[name], Packed)
-        # By number, where they have one: the index of their keys may be damaged where they are not.
+        # Read by row number if the table has them, because the key index may be damaged, too.
         self._by_number = is_by_number(name, form)
         key = "rowid" if self._by_number else "row"
         what = f"{key}, row, data" if self.packed else f"{key}, row, col, at, value"
@@ -254,7 +255,7 @@ class _Walk:
         return count
 
     def rows(self) -> Iterator[SqlRow]:
-        """Breadth first, so that every gap is sampled before one is searched completely."""
+        """Search breadth first, so that every gap is sampled before one is searched completely."""
         low, high = (-(2**63), 2**63 - 1) if self._by_number else (0, 256**_KEY_BYTES - 1)
         left = deque([(low, high, 0)])
         probes = 0
@@ -271,7 +272,7 @@ class _Walk:
             if up is None or down is None:
                 continue
             barren = barren + 1 if (up, down) == (low, high) else 0
-            if up > down:  # a damaged page gave keys that do not belong there
+            if up > down:  # a damaged page returned keys outside the range
                 up, down = low, high
             if up == down:
                 self._lost.append((up, down))
@@ -281,7 +282,7 @@ class _Walk:
             left.append((middle + 1, down, barren))
 
     def _read(self, low: int, high: int, order: str) -> Generator[SqlRow, None, int | None]:
-        """Rows from one end; returns None if all were read, else the last place that was."""
+        """Yield rows from one end. Returns None after the last row, or where reading failed."""
         last = high if order else low
         try:
             for row in self._db.execute(self._sql + order, (self._key(low), self._key(high))):

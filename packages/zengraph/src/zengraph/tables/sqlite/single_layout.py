@@ -1,8 +1,8 @@
 """
-A cell of the table as one row of the file.
+A layout that stores each cell of the table as one row of the file.
 
-Right for tables whose rows have one to three cells, are written without being read before, and have
-their timestamps compared by the engine.
+Used for tables whose rows have one to three cells and are written without being read. SQLite
+compares the timestamps.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from zengraph.tables.sqlite.layout import (
 
 
 class Single(Layout):
-    """Stores a cell of the table as one row of the file."""
+    """Stores each cell of the table as one row of the file."""
 
     def __init__(self, name: str) -> None:
         self.schema = (
@@ -46,7 +46,7 @@ class Single(Layout):
             f"UPDATE {name} SET at=max(at, ?), value=? WHERE row=? AND col=? AND value=?"  # noqa: S608
         )
         self._delete = f"DELETE FROM {name} WHERE row=? AND at<=?"  # noqa: S608
-        # A page is counted in rows, not in cells, so their keys are found first.
+        # A page's limit counts rows, not cells, so a subquery selects the keys of the rows first.
         keys = scans(f"SELECT DISTINCT row FROM {name}")  # noqa: S608
         self._scan = {
             shape: f"SELECT row, col, value, at FROM {name} WHERE row IN ({sql}) ORDER BY row"  # noqa: S608
@@ -95,7 +95,7 @@ class Single(Layout):
     def check_and_put(
         self, db: sqlite3.Connection, items: Sequence[CheckItem], at_ms: int
     ) -> list[bool]:
-        """The engine compares: one statement an item, and no value is read."""
+        """Let SQLite compare the values: one statement per item, and no value is read."""
         done = []
         for row, column, expected, value in items:
             if expected is None:

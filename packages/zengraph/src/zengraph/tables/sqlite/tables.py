@@ -1,12 +1,12 @@
 """
 Cell tables on SQLite, the default engine, which requires no server.
 
-A power loss can lose only the last moments (WAL, synchronous=NORMAL). Any number of processes of
-one machine may write. The folder must be on a local file system.
+A power loss can lose only the last moments of writes (WAL, synchronous=NORMAL). Any number of
+processes on one machine may write. The folder must be on a local file system.
 
-Rows are spread over files by their first key byte, so that writers of different rows rarely
-collide: one file stalled writers up to 1.2 s, sixteen 0.14 s. A file holds its rows of all tables,
-so rows of one node that are written together are one transaction.
+Rows are spread over files by their first key byte, so that writers of different rows rarely wait
+for each other: with one file, writers stalled up to 1.2 s; with sixteen, 0.14 s. A file contains
+its rows of all tables, so rows of one node that are written together are one transaction.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from zengraph.tables.sqlite.salvage import salvage_damaged
 _COUNTER_BYTES = 8
 _FIRST_ROWS = 8
 _SCAN_ROWS = 256
-"""Rows read at once: few at first, for a reader that needs only a few; then more."""
+"""Rows per page of a scan: few at first, because some readers need only a few; then more."""
 
 T = TypeVar("T")
 RowItem = tuple[bytes, Mapping[bytes, bytes], int]
@@ -60,7 +60,7 @@ class SqliteTable(CellTable):
         self._clock = clock
 
     def get(self, row: bytes, columns: Sequence[bytes] | None = None) -> Row:
-        # The hot path: no context manager, which would cost as much as the rest of this method.
+        # Called most often, so without a context manager, which would double its time.
         try:
             return self._layout.get(self._shards.connection(row[0]), row, columns)
         except sqlite3.Error as error:
@@ -127,7 +127,7 @@ class SqliteTable(CellTable):
         count, page = 0, _FIRST_ROWS
         for first, low, high in _by_first_byte(start, stop, reverse=reverse):
             while limit is None or count < limit:
-                # Rows without the requested columns are left out, so a page may be short.
+                # The page may be short, because rows without the requested columns are left out.
                 want = page if limit is None else min(page, limit - count)
                 page = min(4 * page, _SCAN_ROWS)
                 with self._shards.reading(first) as db:
@@ -168,15 +168,15 @@ class SqliteTable(CellTable):
         return count
 
     def _stamp(self, old: Cell | None) -> int:
-        """Now, but never before the replaced cell: a clock set back must not lose a write."""
+        """Now, or the replaced cell's time if later: a clock set back must not lose a write."""
         return max(self._clock.now_ms(), old.at_ms if old else 0)
 
     def _grouped(
         self, items: Sequence[T], first_byte: Callable[[T], int]
     ) -> Iterator[tuple[int, list[T]]]:
-        """(a first byte, items) for each file that `items` touch."""
+        """Group `items` by file. Yields (a first byte of the file's keys, its items)."""
         firsts = [first_byte(item) for item in items]
-        if firsts and firsts.count(firsts[0]) == len(firsts):  # one row, or the groups of a list
+        if firsts and firsts.count(firsts[0]) == len(firsts):  # frequent, and faster than grouping
             yield firsts[0], list(items)
             return
         files: dict[int, list[T]] = {}
@@ -192,11 +192,11 @@ class SqliteTables(Tables):
 
     Args:
         folder: on a local file system.
-        shards: number of files; a power of two, at most 256, fixed once there are data.
-        clock: gives the timestamps of `check_and_put` and `incr`.
+        shards: number of files; a power of two, at most 256, fixed once there is data.
+        clock: the clock of `check_and_put` and `incr`.
         checkpoints: when logs are moved into the files.
-        waits_s: how long to wait for another writer of a file, and for who creates files.
-        remedies: the words of error messages.
+        waits_s: timeouts for another writer of a file, and for a process that creates the files.
+        remedies: names of commands and settings for error messages.
 
     Raises:
         InvalidConfig: the folder cannot be created or written, or has another number of `shards`.
@@ -224,7 +224,7 @@ class SqliteTables(Tables):
         return self._tables[name]
 
     def write(self, puts: Sequence[Put]) -> None:
-        """See `Tables.write`; one transaction a file, so writes to one node are atomic."""
+        """See `Tables.write`. One transaction per file, so writes to one node are atomic."""
         shard_of = lambda put: self._shards.number(put[1][0])  # noqa: E731
         for _, group in groupby(sorted(puts, key=shard_of), key=shard_of):
             some = list(group)
@@ -233,7 +233,7 @@ class SqliteTables(Tables):
                     LAYOUTS[name].put(db, items)
 
     def create(self) -> None:
-        """Create every file now rather than at its first use."""
+        """Create all files now instead of at their first use."""
         self._shards.create()
 
     def format(self) -> int:
@@ -272,7 +272,7 @@ def _by_table(puts: Iterable[Put]) -> Iterator[tuple[str, list[RowItem]]]:
 def _by_first_byte(
     start: bytes, stop: bytes | None, *, reverse: bool
 ) -> Iterator[tuple[int, bytes, bytes | None]]:
-    """The range split where the first byte changes, so that each part is in one file."""
+    """Split the range where the first byte changes, so that each part is in one file."""
     first = start[0] if start else 0
     last = 255 if stop is None else stop[0] if stop else -1
     for byte in range(last, first - 1, -1) if reverse else range(first, last + 1):
@@ -287,5 +287,5 @@ def _by_first_byte(
 def _beyond(
     row: bytes, low: bytes, high: bytes | None, *, reverse: bool
 ) -> tuple[bytes, bytes | None]:
-    """The rest of a range after `row` was read."""
+    """The part of a range that is left after `row` was read."""
     return (low, row) if reverse else (row + b"\0", high)
