@@ -1,13 +1,15 @@
 """
-Packed edges: all edges of a type out of a node in one cell, for pools that many take from.
+Packed edges: all edges of a type out of a node in one cell, for pools that many processes take
+from.
 
-Each change reads the cell and replaces it by check-and-put, so it is atomic, and whoever is killed
-has changed all or nothing. Of two writers that read the same list one is made, and the other one
-reads it again. A take is one read and one such write, whatever it takes.
+Each change reads the cell and replaces it by check-and-put, so it is atomic, and a killed process
+has made all of its change or none. If two writers read the same version of a list, one write
+succeeds, and the other writer reads the list again. A take is one read and one such write, however
+many edges it takes.
 
 There are no rows at the targets: packed edges are listed at their source only. The cell is in the
-row of the state of the list (`_take_rows.py`), and the receipts of takes are in the rows of other
-receipts; earlier programs, which know only the other columns of these rows, leave it alone.
+row of the list's state (`_take_rows.py`), and the receipts of takes are in the rows of other
+receipts. Earlier programs know only the other columns of these rows and leave the cell unchanged.
 """
 
 from __future__ import annotations
@@ -41,11 +43,11 @@ from zengraph.errors import InvalidArgument, SizeExceeded, Unfinished
 from zengraph.tables import CellSize, Tables
 
 MOST_LIST_BYTES = 1_048_576
-"""Of a packed list: its edges with their properties. Each change of the list writes all of it."""
+"""Maximum size of a packed list, with its edges' properties. Each change rewrites all of it."""
 
 _MOST_TAKES = 8
 _MOST_TAKES_BYTES = 65_536
-"""What a list has of takes with an id before their receipts are written, all at once."""
+"""When the takes in a list that have an id exceed either limit, their receipts are written."""
 _SWEPT_AT_ONCE = 200
 _TRIES = 50
 _PAUSE_S = 0.002
@@ -56,7 +58,7 @@ class PackedEdges:
     Writes, reads and takes the edges of the types in `Schema.packed`.
 
     Raises:
-        InvalidArgument: a type is in `Schema.counted` as well; a packed list has its number.
+        InvalidArgument: a type is also in `Schema.counted`. Packed lists need no separate count.
     """
 
     def __init__(self, tables: Tables, schema: Schema, lists: EdgeLists, clock: Clock) -> None:
@@ -79,14 +81,16 @@ class PackedEdges:
 
     def put(self, edges: Sequence[NewEdge], *, missing: bool = False) -> None:
         """
-        Put edges, as `SimpleEdges.put` does; `missing`: only those that do not exist.
+        Put edges, as `SimpleEdges.put` does. With `missing`, only those that do not exist.
 
-        Atomic for each list; a read and a write for any number of lists. The edges are valid.
+        Atomic for each list. One read and one write for any number of lists. The caller has
+        validated the edges.
 
         Raises:
-            SizeExceeded: an edge or a list would exceed its limit; lists of other nodes may have
+            SizeExceeded: an edge or a list would exceed its limit. Lists of other nodes may have
                 been written.
-            Unfinished: others write these lists all the time; some may have been written.
+            Unfinished: other writers changed a list during every attempt. Some lists may have been
+                written.
         """
         wanted: dict[bytes, dict[bytes, NewEdge]] = {}
         for edge in edges:
@@ -113,10 +117,11 @@ class PackedEdges:
         prefix: bytes | None = None,
     ) -> Edges:
         """
-        A page of a list, as `EdgeLists.edges` returns it. One read, of the whole list.
+        Return a page of a list, as `EdgeLists.edges` does, in one read of the whole list.
 
         Raises:
-            InvalidArgument: as there; or the list of a target, which packed edges do not have.
+            InvalidArgument: as in `EdgeLists.edges`, or for the incoming edges of a target, which
+                packed edges do not have.
         """
         base, start, stop = self._lists.page_range(
             place, cursor, reverse=reverse,
@@ -133,7 +138,7 @@ class PackedEdges:
         )
 
     def walk(self, place: ListPlace) -> Iterator[Edge]:
-        """`edges`, all of them, at one moment."""
+        """All edges of a list, read at one moment."""
         for each in self._list(*place).data:
             yield PackedEdge.read(each).edge
 
@@ -149,7 +154,7 @@ class PackedEdges:
         self._change(list(going), lambda key, found: found.without(frozenset(going[key])))
 
     def trim(self, place: ListPlace, keep: int, *, lowest: bool = False) -> int:
-        """Remove the edges of a list except its `keep` best ones, at once; returns how many."""
+        """Remove all edges of a list except the `keep` best, atomically. Returns the number."""
         self._refuse_targets(place.direction, place.edge_type)
         removed = 0
 
@@ -171,10 +176,10 @@ class PackedEdges:
         request_id: str | None = None,
     ) -> list[Edge]:
         """
-        Remove the `count` best edges out of a node, and return them, as `Takes.take` does.
+        Remove the `count` best edges out of a node and return them, as `Takes.take` does.
 
-        Costs a read and a write of the list. With an id a read of the receipt comes with the
-        first, and each eighth take writes the receipts of the last ones.
+        Costs one read and one write of the list. With a request id, the receipt is read in the same
+        call, and every eighth take also writes the receipts of the last ones.
         """
         checked_count(count)
         place = ListPlace(node_id, OUT, edge_type)
@@ -187,10 +192,11 @@ class PackedEdges:
     def _tried(
         self, place: ListPlace, count: int, *, lowest: bool, request_id: str | None
     ) -> list[Edge] | None:
-        """Take once; None: another writer was in the way, look again."""
+        """Make one attempt. Returns None if another writer changed the list first."""
         key, mark = state_key(place.node_id, place.edge_type), request_of(request_id)
         own = [] if request_id is None else [receipt_key(place.node_id, place.edge_type, mark)]
-        # The receipt after the list, which holds a take until its receipt is written.
+        # The receipt is read after the list, because the list keeps a take until its receipt is
+        # written. So the take is found in one of the two.
         rows = self._table.get_each([key, *own], [PACKED])
         before = rows[0].get(PACKED)
         found = PackedList.read(key, before and before.value)
@@ -210,11 +216,12 @@ class PackedEdges:
         return [PackedEdge.read(each).edge for each in taken]
 
     def _noted(self, key: bytes, rest: PackedList, take: Taken) -> PackedList:
-        """The list with a take; once it has enough of them, their receipts are written."""
+        """Add a take to the list. If it then has too many, write the receipts of earlier ones."""
         size = sum(len(data) for each in rest.takes for data in each.data)
         if len(rest.takes) < _MOST_TAKES and size < _MOST_TAKES_BYTES:
             return rest._replace(takes=[*rest.takes, take])
-        # Before the list forgets them. They say what was taken, whatever becomes of this take.
+        # Written before the list drops these takes. The receipts are correct even if this take
+        # fails, because the takes in them have been done.
         self._table.put_many(
             [(key[:-16] + each.request, {PACKED: each.receipt}, each.at_ms) for each in rest.takes]
         )
@@ -222,18 +229,18 @@ class PackedEdges:
         return rest._replace(takes=[take])
 
     def remove_all(self, node_id: bytes) -> None:
-        """Remove the edges out of a node that is removed, and the receipts of takes."""
+        """Remove the outgoing edges and the receipts of a node that is being removed."""
         if not self._types:
             return
         prefix = takes_prefix(node_id)
         with closing(self._table.scan(prefix, after(prefix), columns=[PACKED])) as rows:
             keys = [key for key, _ in rows if is_state(key)]
-        # A small cell stays: to delete it could hide one that another writer puts at that moment.
+        # An empty list is kept, because deleting its cell could hide a concurrent writer's put.
         self._change(keys, lambda _, found: PackedList() if any(found) else found)
         self._delete_receipts(prefix, None)
 
     def reorder(self, key: bytes) -> int:
-        """Correct the places of the edges of a list after a change of `Schema.ordered`."""
+        """Correct the order of a list's edges after a change of `Schema.ordered`."""
         moved: list[PackedEdge] = []
 
         def reordered(key: bytes, found: PackedList) -> PackedList:
@@ -253,7 +260,7 @@ class PackedEdges:
     def _added(
         self, found: PackedList, wanted: Mapping[bytes, NewEdge], *, missing: bool
     ) -> PackedList:
-        """A list with edges, by their targets."""
+        """A copy of the list with edges added, by their targets."""
         now_ms = self._clock.now_ms()
         old_of = {
             target: PackedEdge.read(each)
@@ -274,7 +281,7 @@ class PackedEdges:
         return after
 
     def _merged(self, old: PackedEdge | None, edge: NewEdge, now_ms: int) -> PackedEdge:
-        """An edge as it will be: it keeps properties that are not given."""
+        """The edge after the write, which keeps properties that are not given."""
         before = {} if old is None else old.properties
         if edge.properties:
             sizes = {PROPERTY + n.encode(): CellSize(len(v), 0) for n, v in before.items()}
@@ -287,7 +294,7 @@ class PackedEdges:
     def _change(
         self, keys: Sequence[bytes], changed: Callable[[bytes, PackedList], PackedList]
     ) -> None:
-        """Replace lists by what `changed` makes of them, each as it was read."""
+        """Replace each list with the result of `changed`; retry lists that others have changed."""
         left = list(keys)
         if not left:
             return
@@ -319,7 +326,7 @@ class PackedEdges:
             )
 
     def _delete_receipts(self, prefix: bytes, before_ms: int | None) -> None:
-        """Delete receipts: all, or some that are older."""
+        """Delete receipts: all, or some of those older than a given time."""
         with closing(self._table.scan(prefix, after(prefix), columns=[PACKED])) as rows:
             some = rows if before_ms is None else islice(rows, _SWEPT_AT_ONCE)
             old = [
@@ -332,9 +339,9 @@ class PackedEdges:
 
 
 def _attempts() -> Iterator[int]:
-    """The attempts of a change, with longer and longer pauses between them."""
+    """Count the attempts of a change, with increasing pauses between them."""
     for attempt in range(_TRIES):
-        if attempt:  # a pause of 0 s is a system call of about 60 µs
+        if attempt:  # even a pause of 0 s is a system call of about 60 µs
             time.sleep(random.uniform(0, _PAUSE_S * min(attempt, 10)))
         yield attempt
 

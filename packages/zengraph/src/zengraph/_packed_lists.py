@@ -1,17 +1,17 @@
 """
 The cell of a packed list: all edges of one type out of a node, and its latest takes. Pure.
 
-`_packed_edges.py` says how it is read and replaced. Integers are big-endian; a part is its length
-in 4 bytes and its bytes.
+`_packed_edges.py` describes how it is read and replaced. Integers are big-endian. A part is its
+length in 4 bytes, followed by its bytes.
 
     1 byte    version
     8 bytes   random, so that no two cells are equal
-    part      the takes with an id whose receipts are not written yet: a part each
+    part      takes with an id whose receipts are not written yet, each of them a part
     part      length of each edge, 4 bytes each
     bytes     the edges, in the order of the list
 
 An edge is the length of its key in 2 bytes, its key (score, order and target, as in the key of a
-row that lists an edge), its time in 8 bytes, and its properties: name and value, a part each. A
+row that lists an edge), its time in 8 bytes, and its properties: a part for each name and value. A
 take is the 16 bytes of its request, its time in 8 bytes, and a part for each edge.
 """
 
@@ -30,47 +30,47 @@ from zengraph._take_rows import packed_parts, unpacked_parts
 from zengraph.errors import CorruptRow
 
 PACKED = b"p:k"
-"""The cell of a list, and of a receipt; that of a list is only written by check-and-put."""
+"""The column of a list and of a receipt. A list is only written by check-and-put."""
 _VERSION = b"\1"
 _HEAD_BYTES = 9
 _LENGTH = Struct(">I")
 _KEY_LENGTH = Struct(">H")
 _TIME_BYTES = 8
 _NO_LIST = edge_prefix(bytes(ID_BYTES), OUT, 0)
-"""Stands before the key of a packed edge where functions expect the key of a row."""
+"""Prefix that turns the key of a packed edge into a row key for functions that expect one."""
 
 
 class PackedEdge(NamedTuple):
-    """An edge as a list holds it."""
+    """An edge of a packed list."""
 
     key: bytes
-    """Score, order and target: the place in the list, and what a cursor is."""
+    """Score, order and target. It determines the position in the list and serves as cursor."""
     at_ms: int
     properties: Mapping[str, bytes]
 
     @property
     def edge(self) -> Edge:
-        """As callers get it."""
+        """The edge in the form that callers get."""
         _, _, _, score, other = read_edge_key(_NO_LIST + self.key)
         order = read_order(_NO_LIST + self.key) or b""
         return Edge(other, score, dict(self.properties), self.at_ms, order)
 
     @property
     def data(self) -> bytes:
-        """As it is stored."""
+        """The edge in its stored form."""
         parts = (part for name, value in self.properties.items() for part in (name.encode(), value))
         at = self.at_ms.to_bytes(_TIME_BYTES)
         return _KEY_LENGTH.pack(len(self.key)) + self.key + at + packed_parts(parts)
 
     def placed(self, target: bytes, *, in_order: bool) -> Self:
-        """The edge with the key of a type with an order, or without one."""
+        """A copy whose key has, or lacks, the order, as its type requires."""
         edge = self.edge
         place = Place(edge.score, edge.order if in_order else None)
         return self._replace(key=packed_key(place, target))
 
     @classmethod
     def read(cls, data: bytes) -> Self:
-        """An edge that was stored."""
+        """Decode a stored edge."""
         key, at = key_of(data), _KEY_LENGTH.size + _KEY_LENGTH.unpack_from(data)[0]
         parts = unpacked_parts(data[at + _TIME_BYTES :])
         properties = {
@@ -85,12 +85,12 @@ def packed_key(place: Place, target: bytes) -> bytes:
 
 
 def key_of(data: bytes) -> bytes:
-    """The key of an edge as it is stored."""
+    """The key of a stored edge."""
     return data[_KEY_LENGTH.size : _KEY_LENGTH.size + _KEY_LENGTH.unpack_from(data)[0]]
 
 
 def target_of(data: bytes) -> bytes:
-    """The target of an edge as it is stored."""
+    """The target of a stored edge."""
     end = _KEY_LENGTH.size + int(_KEY_LENGTH.unpack_from(data)[0])
     return data[end - ID_BYTES : end]
 
@@ -99,53 +99,53 @@ class Taken(NamedTuple):
     """A take with an id."""
 
     request: bytes
-    """16 bytes."""
+    """16 bytes that represent the request id."""
     at_ms: int
     data: Sequence[bytes]
-    """Its edges, as a list stores them."""
+    """The taken edges in their stored form."""
 
     @property
     def edges(self) -> list[Edge]:
-        """Its edges, in the order in which they were taken."""
+        """The taken edges, in the order in which they were taken."""
         return [PackedEdge.read(each).edge for each in self.data]
 
     @property
     def packed(self) -> bytes:
-        """As it is stored in its list."""
+        """The take in its stored form within a list."""
         return self.request + self.at_ms.to_bytes(_TIME_BYTES) + packed_parts(self.data)
 
     @property
     def receipt(self) -> bytes:
-        """The cell of its receipt."""
+        """The cell of the take's receipt."""
         return _VERSION + self.packed
 
     @classmethod
     def read(cls, packed: bytes) -> Self:
-        """A take that was stored."""
+        """Decode a take stored in a list."""
         at_ms, data = packed[ID_BYTES : ID_BYTES + _TIME_BYTES], packed[ID_BYTES + _TIME_BYTES :]
         return cls(packed[:ID_BYTES], int.from_bytes(at_ms), unpacked_parts(data))
 
     @classmethod
     def of_receipt(cls, key: bytes, cell: bytes) -> Self:
-        """The take of a receipt; raises CorruptRow if a later version has written it."""
+        """Decode a receipt; raises CorruptRow if a later version of the program has written it."""
         return cls.read(_checked(key, cell)[len(_VERSION) :])
 
 
 class PackedList(NamedTuple):
-    """A list of edges, in their order."""
+    """The sorted edges of a list, and its latest takes."""
 
     data: Sequence[bytes] = ()
-    """The edges, as they are stored: what stays as it is need not be unpacked."""
+    """The edges in their stored form, so that unchanged ones need not be decoded."""
     takes: Sequence[Taken] = ()
-    """The latest ones with an id, the last one at the end."""
+    """The latest takes with an id, oldest first."""
 
     @classmethod
     def read(cls, key: bytes, cell: bytes | None) -> Self:
         """
-        The list in a cell that was read; None: an empty one.
+        Decode a cell. None gives an empty list.
 
         Raises:
-            CorruptRow: a later version has written it.
+            CorruptRow: a later version of the program has written it.
         """
         if cell is None:
             return cls([], [])
@@ -158,46 +158,46 @@ class PackedList(NamedTuple):
 
     @property
     def cell(self) -> bytes:
-        """A new cell for it, which differs from all others."""
+        """Encode the list as a new cell, which differs from all others."""
         takes = packed_parts(each.packed for each in self.takes)
         lengths = b"".join(_LENGTH.pack(len(each)) for each in self.data)
         return b"".join([_VERSION, os.urandom(8), packed_parts([takes, lengths]), *self.data])
 
     @property
     def size_bytes(self) -> int:
-        """Of its edges."""
+        """The size of all edges, in bytes."""
         return sum(map(len, self.data))
 
     def found(self, target: bytes) -> PackedEdge | None:
-        """The edge to a node, or None."""
+        """The edge to that node, or None."""
         return next(
             (PackedEdge.read(each) for each in self.data if target_of(each) == target), None
         )
 
     def with_edges(self, edges: Iterable[PackedEdge]) -> Self:
-        """The list with edges instead of those to the same nodes."""
+        """A copy with these edges, which replace edges to the same nodes."""
         new = {edge.key[-ID_BYTES:]: edge.data for edge in edges}
         kept = [each for each in self.data if target_of(each) not in new]
         return self._replace(data=sorted([*kept, *new.values()], key=key_of))
 
     def without(self, targets: frozenset[bytes]) -> Self:
-        """The list without the edges to some nodes."""
+        """A copy without the edges to these nodes."""
         return self._replace(data=[each for each in self.data if target_of(each) not in targets])
 
     def split(self, count: int, *, lowest: bool) -> tuple[list[bytes], Self]:
-        """The `count` best edges, the best first, and the list without them."""
+        """Return the `count` best edges, the best first, and the list without them."""
         if lowest:
             return list(self.data[:count]), self._replace(data=self.data[count:])
         at = max(len(self.data) - count, 0)
         return list(self.data[at:])[::-1], self._replace(data=self.data[:at])
 
     def taken_by(self, request: bytes) -> Taken | None:
-        """The latest take of a request that the list holds."""
+        """The latest take of a request in this list, or None."""
         return next((each for each in reversed(self.takes) if each.request == request), None)
 
 
 def _part(cell: bytes, at: int) -> tuple[bytes, int]:
-    """A part of a cell, and where it ends."""
+    """Return the part of a cell at an offset, and the offset after it."""
     start = at + _LENGTH.size
     end = start + _LENGTH.unpack_from(cell, at)[0]
     return cell[start:end], end

@@ -1,8 +1,8 @@
 """
 Moves edges between rows and packed lists, after a change of `Schema.packed` or `Schema.ordered`.
 
-An edge is put in its new form before it leaves the old one, so a repair that is killed loses none.
-Until a repair has moved them, edges in the form that is not that of their type are not found.
+An edge is written in its new form before the old one is deleted, so a killed repair loses no edge.
+Until a repair has moved it, an edge that is stored in the wrong form for its type is not found.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _AT_ONCE = 500
 
 
 class PackedMoves:
-    """Moves the edges of a graph to the form of their type."""
+    """Moves the edges of a graph to the form that their type requires."""
 
     def __init__(
         self, tables: Tables, schema: Schema, simple: SimpleEdges, packed: PackedEdges
@@ -37,10 +37,10 @@ class PackedMoves:
 
     def repair(self) -> int:
         """
-        Move edges that are in another form; returns how many. Safe to repeat.
+        Move edges that are stored in the wrong form, and return their number. Safe to repeat.
 
-        An edge that is put, or taken, while it moves may be there afterwards all the same: move
-        edges before consumers take them.
+        If another process puts or takes an edge while it is being moved, the moved copy may remain.
+        So move edges before consumers start to take them.
         """
         moved = 0
         with closing(self._table.scan(b"", None, columns=[SCORE, PACKED])) as rows:
@@ -63,7 +63,10 @@ class PackedMoves:
         return len(found)
 
     def _ordered_or_unpacked(self, key: bytes) -> int:
-        """Move the edges of a packed list, if its type is not packed, or has an order by now."""
+        """
+        Move the edges of a packed list if their type is no longer packed, or has an
+        order now.
+        """
         source, edge_type = key[:16], int.from_bytes(key[17:19])
         if edge_type in self._packed:
             return self._packed.reorder(key)

@@ -1,8 +1,9 @@
 """
-The rows of takes: their keys, and what their cells hold. Pure.
+The rows of takes: their keys, and the format of their cells. Pure.
 
-A list from which edges were taken has a *state*, which each take replaces: what the last one took,
-or that all of it has left. `_taking.py` says in which order the rows are written.
+A list from which edges were taken has a *state*, which each take replaces. It contains the edges
+that the last take took, or none once all their rows are deleted. `_taking.py` describes the order
+in which the rows are written.
 """
 
 from __future__ import annotations
@@ -20,26 +21,26 @@ from zengraph.errors import CorruptRow
 from zengraph.tables import Cell
 
 STATE = b"p:t"
-"""The cell of a state and of a receipt. A state is only written by check-and-put."""
+"""The column of a state and of a receipt. A state is only written by check-and-put."""
 _VERSION = b"\1"
 NO_REQUEST = bytes(16)
-"""Stands for the id of a request that has none."""
+"""Used as the request id of takes without an id."""
 _LENGTH_BYTES = 4
 _TIME_BYTES = 8
 
 
 def takes_prefix(node_id: bytes, edge_type: int | None = None) -> bytes:
-    """The prefix of the keys of all states and receipts of a node, or of those of a type."""
+    """The key prefix of a node's states and receipts, optionally of one type only."""
     return edge_prefix(node_id, TAKES_KIND, edge_type)
 
 
 def state_key(node_id: bytes, edge_type: int) -> bytes:
-    """The row of a list's state; 35 bytes, as long as the row of a pair."""
+    """The row key of a list's state; 35 bytes, as long as the row of a pair."""
     return takes_prefix(node_id, edge_type) + NO_REQUEST
 
 
 def receipt_key(node_id: bytes, edge_type: int, request: bytes) -> bytes:
-    """The row of what a request took."""
+    """The row key of a request's receipt."""
     return takes_prefix(node_id, edge_type) + request
 
 
@@ -49,29 +50,29 @@ def is_state(key: bytes) -> bool:
 
 
 def request_of(request_id: str | None) -> bytes:
-    """The 16 bytes that stand for the id of a request; zeros: without an id."""
+    """The 16 bytes that represent a request id; zeros if there is no id."""
     return NO_REQUEST if request_id is None else sha256(request_id.encode()).digest()[:16]
 
 
 class TakeState(NamedTuple):
     """
-    A take, as the state of its list.
+    A take, as stored in the state of its list.
 
-    Its cell differs from those of all others, so that a check-and-put of what was read fails once
-    anybody has taken from the list.
+    Each state has a different cell, so a check-and-put against a cell that was read fails if
+    another take has replaced it.
     """
 
     number: int
-    """How many takes the list has had."""
+    """The number of takes from the list so far."""
     nonce: bytes
     request: bytes
-    """16 bytes; zeros: it has none."""
+    """16 bytes; zeros if the take has no id."""
     parts: bytes = b""
-    """The packed edges, whose rows may be there; none: the take is finished."""
+    """The packed edges, whose rows may still exist; empty if the take is finished."""
 
     @classmethod
     def of(cls, before: TakeState | None, request: bytes, edges: Sequence[Seen]) -> Self:
-        """The state after a take of these edges, which were read after `before`."""
+        """The state after a take of these edges, which were read together with `before`."""
         number = 1 if before is None else before.number + 1
         whole = request != NO_REQUEST
         return cls(
@@ -84,10 +85,10 @@ class TakeState(NamedTuple):
     @classmethod
     def read(cls, row: Row, key: bytes) -> Self | None:
         """
-        The state in a row that was read; None: nothing was taken yet.
+        Decode the state in a row, or return None if the row has none.
 
         Raises:
-            CorruptRow: a later version has written it.
+            CorruptRow: a later version of the program has written it.
         """
         if STATE not in row:
             return None
@@ -98,25 +99,25 @@ class TakeState(NamedTuple):
 
     @property
     def cell(self) -> bytes:
-        """As it is stored."""
+        """The state in its stored form."""
         return _VERSION + self.number.to_bytes(8) + self.nonce + self.request + self.parts
 
     @property
     def size_bytes(self) -> int:
-        """Of its edges."""
+        """The size of the packed edges, in bytes."""
         return len(self.parts)
 
     @property
     def has_request(self) -> bool:
-        """True if its edges are also in a receipt."""
+        """True if the take's edges are also in a receipt."""
         return self.request != NO_REQUEST
 
     def finished(self) -> TakeState:
-        """The same, once all rows of its edges have been deleted."""
+        """The state after all rows of the taken edges have been deleted."""
         return self._replace(parts=b"")
 
     def scores(self, key: bytes) -> dict[bytes, Cell]:
-        """The key of the row of each edge's pair, and the cell of its score as it was taken."""
+        """For each edge, the row key of its pair, and the cell with its score when it was taken."""
         prefix, found = edge_prefix(key[:16], PAIR_KIND) + key[17:19], {}
         for part in unpacked_parts(self.parts):
             target, *cells = unpacked_parts(part)
@@ -125,16 +126,16 @@ class TakeState(NamedTuple):
         return found
 
     def edges(self, key: bytes) -> list[Seen]:
-        """The edges that it took from the list of this state or receipt."""
+        """The taken edges, from the list that the key of this state or receipt names."""
         source, edge_type = key[:16], int.from_bytes(key[17:19])
         return [_edge_of(part, source, edge_type) for part in unpacked_parts(self.parts)]
 
 
 def _edge_part(edge: Seen, *, whole: bool) -> bytes:
     """
-    The other node, then each cell of the row of the pair: column, time, value.
+    Pack the other node's id, then each cell of the pair's row: column, time, value.
 
-    Not `whole`: what deleting the edge takes, without the values of properties.
+    If `whole` is False, packs only what deleting the edge needs, without the values of properties.
     """
     cells = [
         part
@@ -157,12 +158,12 @@ def _edge_of(part: bytes, source: bytes, edge_type: int) -> Seen:
 
 
 def packed_parts(parts: Iterable[bytes]) -> bytes:
-    """Parts one behind the other, each after its length in 4 bytes."""
+    """Join parts, each preceded by its length in 4 bytes."""
     return b"".join(len(part).to_bytes(_LENGTH_BYTES) + part for part in parts)
 
 
 def unpacked_parts(data: bytes) -> list[bytes]:
-    """The parts that were packed."""
+    """Split the output of `packed_parts`."""
     parts, at = [], 0
     while at < len(data):
         start = at + _LENGTH_BYTES

@@ -1,11 +1,11 @@
 """
 Links: edges of one kind between named nodes, packed.
 
-A row for each edge costs too much where a node has many that are written together: the links of a
-page, the references of a paper, the imports of a file. Here a node's outgoing links are one cell,
-its incoming ones are posting lists, which a compaction builds from a journal of changes; a link
-takes an eighth of the bytes and of the time. A link has a text and a tag instead of properties, and
-its incoming end is listed after the next compaction.
+A row for each edge is too expensive for nodes with many edges that are written together: the links
+of a page, the references of a paper, the imports of a file. Here a node's outgoing links are one
+cell, and its incoming links are posting lists, which a compaction builds from a journal of changes.
+This takes an eighth of the space and time per link. A link has a text and a tag instead of
+properties, and appears among its target's incoming links after the next compaction.
 """
 
 from __future__ import annotations
@@ -56,22 +56,22 @@ _AT_ONCE = 10_000
 
 class LinkGraph:
     """
-    The links in some tables. Any number of processes may open it; threads may share it.
+    The links in a set of tables. Any number of processes may open it; threads may share it.
 
     Every method may raise `StoreUnavailable`.
 
     Args:
-        tables: of any engine; a `MultiGraph` may lie in the same ones.
-        naming: what names mean; None: each is a group of its own.
-        clock: None: the system's.
+        tables: of any engine. A `MultiGraph` may use the same tables.
+        naming: maps names to ids and groups. By default, each name is its own group.
+        clock: the system clock if None.
         listed: which links are also listed at their targets.
         limits: when posting lists are merged and divided.
-        at_once: how many compactions run at one time, in all processes.
+        at_once: maximum number of concurrent compactions, in all processes.
 
     Attributes:
         writer: writes many sources in one batch.
         lists: the posting lists of targets.
-        compactor: builds them.
+        compactor: updates the posting lists.
     """
 
     def __init__(
@@ -94,20 +94,21 @@ class LinkGraph:
         self, source: str, links: Iterable[tuple[str, str, str]], *, at_ms: int | None = None
     ) -> None:
         """
-        Replace the links of a source by (target, text, tag) each. Safe to repeat.
+        Replace the links of a source with these (target, text, tag) tuples. Safe to repeat.
 
-        Older links never replace newer ones: `at_ms` is when the source had them, None: now.
+        `at_ms` is when the source had these links (now if None). Older links never replace newer
+        ones.
         """
         now_ms = self._clock.now_ms()
         write = LinksWrite(source, now_ms if at_ms is None else at_ms, PackedLinks.of(links))
         self.writer.write([write], now_ms)
 
     def out(self, source: str) -> list[Link]:
-        """The links of a source, in its order."""
+        """The links of a source, in the order in which they were put."""
         return list(from_lines(self.writer.read([source])[source].lines))
 
     def into(self, target: str, beyond: str = "") -> Iterator[InLink]:
-        """The links to a target by source, after the source `beyond`; constant memory."""
+        """Yield the links to a target, sorted by source, after the source `beyond`."""
         for line in self.lists.lines(self._naming.list_id(target.encode()), beyond.encode()):
             yield self.lists.inlink(line)
 
@@ -116,6 +117,6 @@ class LinkGraph:
         return self.lists.count([self._naming.list_id(target.encode())])
 
     def compact(self) -> None:
-        """List all links that were written so far at their targets, one batch after the other."""
+        """Compact until all links written so far are listed at their targets."""
         while self.compactor.compact(_AT_ONCE).journal_rows:
             pass

@@ -1,15 +1,15 @@
 """
 Assign the lanes of the link journal to the processes that compact them.
 
-A compaction claims a *slot* and some lanes (`journal_keys`), until it has carried out its plan. Its
-deltas are named by its slot and number, and a slot has one compaction at a time, so the numbers of
-a slot follow each other as `delta_names` requires. A lane is claimed by one compaction at a time,
-so the changes of a source are compacted in their order. All claims are in one cell that is replaced
-by check-and-put.
+A compaction claims a *slot* and some lanes (see `_journal_keys`) until it has executed its plan.
+Its deltas are named by its slot and number. A slot has only one compaction at a time, so the
+numbers within a slot are consecutive, as `delta_names` requires. A lane is claimed by only one
+compaction at a time, so the changes of a source are compacted in order. All claims are in one cell,
+which is replaced by check-and-put.
 
 A claim expires, by the clocks of the processes. If its plan was not stored yet, nothing was
-written: the claim is void, and a late process fails to store its plan. If it was stored, the claim
-stays until somebody takes it over and carries the plan out again.
+written: the claim becomes void, and a slow process can no longer store its plan. If the plan was
+stored, the claim remains until another process takes it over and executes the plan again.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from zengraph.links._journal_keys import LANES
 from zengraph.tables import CellTable
 
 LOCK_MS = 300_000
-"""Longer than any compaction takes; then the claim of a killed one expires."""
+"""Longer than any compaction takes. After this time the claim of a killed process expires."""
 ROW = b"\xffcompaction"
-"""The row of the journal's table that holds the claims."""
+"""The row of the journal table that contains the claims."""
 ALL_LANES = frozenset(range(LANES))
 
 _COLUMN = b"l:claims"
 _FORMER = b"l:plan"
-"""The plan of the only compaction, in data from before slots existed."""
+"""The plan row of earlier versions, which ran only one compaction at a time."""
 _ATTEMPTS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class LaneClaim:
-    """The claim of a compaction."""
+    """The slot and the lanes that a compaction has claimed."""
 
     slot: int
     number: int
@@ -49,9 +49,9 @@ class LaneClaim:
     until_ms: int
     lanes: frozenset[int]
     planned: bool = False
-    """True once its plan is stored."""
+    """True once the plan is stored."""
     waits: bool = False
-    """True while it waits for more lanes."""
+    """True while the compaction waits for more lanes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +59,11 @@ class Claims:
     """All claims at one moment."""
 
     last: tuple[int, ...] = ()
-    """By slot, the number of its last compaction."""
+    """The number of the last compaction, by slot."""
     held: tuple[LaneClaim, ...] = ()
 
     def pack(self) -> bytes:
-        """The cell."""
+        """Encode the claims for their cell."""
         held = [
             (c.slot, c.number, c.holder.hex(), c.until_ms, sorted(c.lanes), c.planned, c.waits)
             for c in self.held
@@ -72,7 +72,7 @@ class Claims:
 
     @staticmethod
     def unpack(value: bytes) -> Claims:
-        """Read the output of `pack`."""
+        """Decode the output of `pack`."""
         parts = orjson.loads(value)
         held = tuple(
             LaneClaim(
@@ -83,7 +83,7 @@ class Claims:
         return Claims(tuple(parts["last"]), held)
 
     def valid(self, now_ms: int) -> Claims:
-        """The same without void claims."""
+        """A copy without void claims."""
         held = tuple(claim for claim in self.held if claim.planned or claim.until_ms > now_ms)
         return replace(self, held=held)
 
@@ -97,21 +97,21 @@ class Claims:
         return next((slot for slot in range(PASSED) if slot not in taken), None)
 
     def abandoned(self, now_ms: int) -> LaneClaim | None:
-        """A claim whose plan must be carried out again by any process."""
+        """An expired claim with a stored plan, which any process must execute again; or None."""
         return next((c for c in self.held if c.planned and c.until_ms <= now_ms), None)
 
     def find(self, claim: LaneClaim) -> LaneClaim | None:
-        """The claim of that holder as it is now; None if it has lost it."""
+        """The current version of a claim, or None if its holder has lost it."""
         return next((c for c in self.held if c.holder == claim.holder), None)
 
     def with_claim(self, claim: LaneClaim) -> Claims:
-        """The same claims with this one, which replaces that of its slot."""
+        """A copy with this claim, which replaces the claim of its slot."""
         numbers = [*self.last, *[0] * (claim.slot + 1 - len(self.last))]
         numbers[claim.slot] = claim.number
         return Claims(tuple(numbers), (*(c for c in self.held if c.slot != claim.slot), claim))
 
     def without(self, claim: LaneClaim) -> Claims:
-        """The same claims without that of a holder."""
+        """A copy without this claim."""
         return replace(self, held=tuple(c for c in self.held if c.holder != claim.holder))
 
     def next_number(self, slot: int) -> int:
@@ -120,15 +120,15 @@ class Claims:
 
 
 Change = Callable[[Claims], Claims | None]
-"""A function from the present claims to the next ones; None: leave them."""
+"""Maps the current claims to new ones, or returns None to leave them unchanged."""
 
 
 class ClaimCell:
     """
-    The cell with the claims.
+    The cell that contains the claims.
 
     Args:
-        at_once: compactions that may run at one time.
+        at_once: maximum number of concurrent compactions.
     """
 
     def __init__(self, table: CellTable, clock: Clock, at_once: int) -> None:
@@ -141,14 +141,14 @@ class ClaimCell:
         return self._read()[0]
 
     def is_full(self) -> bool:
-        """True if all lanes are claimed, or the limit of compactions is reached."""
+        """True if all lanes are claimed, or the maximum number of compactions is running."""
         claims = self.read()
         return not claims.free_lanes() or len(claims.held) >= self._at_once
 
     def begin(self, wanted: Sequence[int], most: int, *, urgent: bool = False) -> LaneClaim | None:
         """
-        Claim up to `most` free lanes, the first ones of `wanted`; None if no lane is free, or,
-        unless it is `urgent`, if enough compactions run.
+        Claim up to `most` free lanes, the first ones of `wanted`. Returns None if none of them is
+        free, or, unless `urgent`, if the maximum number of compactions is running.
         """
         return self._new(
             lambda claims: frozenset([x for x in wanted if x in claims.free_lanes()][:most]),
@@ -156,17 +156,17 @@ class ClaimCell:
         )
 
     def begin_alone(self) -> LaneClaim | None:
-        """Claim all lanes; None while another process has one."""
+        """Claim all lanes. Returns None if another process has claimed a lane."""
         return self._new(lambda _: ALL_LANES, lambda claims: not claims.held)
 
     def begin_waiting(self) -> LaneClaim | None:
-        """Claim the free lanes, to claim the others later; None while another process does so."""
+        """Claim the free lanes now and the others with `wait`; None if another process waits."""
         return self._new(
             Claims.free_lanes, lambda claims: not any(c.waits for c in claims.held), waits=True
         )
 
     def wait(self, claim: LaneClaim) -> LaneClaim | None:
-        """The claim with all lanes that are free now, from now on; None if it was lost."""
+        """Renew the claim and add the lanes that are free now. Returns None if it was lost."""
         return self._edit(
             claim,
             lambda claims, own: replace(
@@ -175,27 +175,27 @@ class ClaimCell:
         )
 
     def plan(self, claim: LaneClaim, lanes: Iterable[int]) -> LaneClaim | None:
-        """The claim with a stored plan for these of its lanes; None if it was lost."""
+        """Mark the plan for these lanes as stored and free the others. None if it was lost."""
         own = frozenset(lanes)
         return self._edit(
             claim, lambda _, now: replace(now, lanes=own, planned=True, until_ms=self._until_ms())
         )
 
     def take_over(self, claim: LaneClaim) -> LaneClaim | None:
-        """The claim of a process that died; None if another one has taken it over."""
+        """Take over a dead process's claim. Returns None if another process already has."""
         holder = os.urandom(8)
         return self._edit(
             claim, lambda _, now: replace(now, holder=holder, until_ms=self._until_ms())
         )
 
     def end(self, claim: LaneClaim) -> bool:
-        """Give up the claim; False if it was lost."""
+        """Give up the claim. Returns False if it was lost."""
         return bool(
             self._change(lambda claims: claims.without(claim) if claims.find(claim) else None)
         )
 
     def abandon(self, claim: LaneClaim) -> None:
-        """Give up the claim; a stored plan is left to the next compaction."""
+        """Give up the claim. A plan that is stored is left to the next compaction."""
         if claim.planned:
             self._edit(claim, lambda _, now: replace(now, until_ms=0))
         else:
@@ -232,7 +232,7 @@ class ClaimCell:
         return claims.held[-1] if claims else None
 
     def _change(self, change: Change) -> Claims | None:
-        """Replace the claims; None if `change` left them."""
+        """Replace the claims. Returns None if `change` left them unchanged."""
         for _ in range(_ATTEMPTS):
             claims, cell = self._read()
             new = change(claims)
@@ -256,7 +256,7 @@ class ClaimCell:
 
 
 def _former(value: bytes) -> Claims:
-    """Continue the numbers of the only compaction of earlier versions."""
+    """Read the cell of earlier versions; slot 0 continues the numbers of their compactions."""
     plan = orjson.loads(value)
     if plan["rows"] or plan["lists"]:
         raise StoreUnavailable(

@@ -1,13 +1,13 @@
 """
 Compaction of the link journal into the posting lists of inlinks.
 
-Any number of processes compact at one time, each some lanes of the journal. A process first claims
-a slot and lanes (`compaction_claims`), and stores its plan: the journal rows that it takes
-(`compaction_plan`). Then it writes a delta to each target, named by its slot and number, deletes
-the journal rows, and gives up its claim. After a crash at any point, a later run, in this process
-or another, finds the plan and writes the same deltas again; if a journal row of the plan is already
-deleted, all deltas were written. So each change is compacted exactly once, and the net counts of
-the deltas add up to the exact number of links.
+Any number of processes can compact at the same time, each in some lanes of the journal. A process
+first claims a slot and lanes (`_claims`) and stores its plan: the journal rows that it takes
+(`_plan`). Then it writes a delta to each target, named by its slot and number, deletes the journal
+rows, and gives up its claim. After a crash at any point, a later run, in this process or another,
+finds the plan and writes the same deltas again. If a journal row of the plan is already deleted,
+all deltas had been written. So each change is compacted exactly once, and the net counts of the
+deltas add up to the exact number of links.
 
 | row of `l` | cells |
 |---|---|
@@ -41,17 +41,17 @@ from zengraph.links._values import CompactionReport, ListLimits
 from zengraph.tables import Tables, newest_ms
 
 COMPACTIONS = 4
-"""How many compactions run at one time, unless the caller sets another number."""
+"""Default for the maximum number of concurrent compactions."""
 
 _PLAN = b"l:plan"
 _PURGED_AT_ONCE = 500
 _PAUSE_S = 0.25
-"""Between looks whether others still compact. The claim of one that died lasts five minutes, and a
-look takes a scan of each lane."""
+"""Pause between checks whether other processes still compact. A check scans each lane, and the
+claim of a killed process lasts five minutes, so shorter pauses would gain little."""
 
 
 class Compactor:
-    """Runs compactions; any number of processes may have one."""
+    """Runs compactions. Any number of processes may each have a compactor."""
 
     def __init__(
         self,
@@ -69,32 +69,32 @@ class Compactor:
         self._claims = ClaimCell(self._journal, clock, at_once)
         self._planner = Planner(self._journal, tables["o"], naming, clock)
         self._ahead: Sequence[int] = ()
-        """Lanes that had rows when they were last looked at, the one with the oldest row first."""
+        """Lanes that had rows at the last scan, ordered by their oldest row."""
         self._share = LANES
-        """How many lanes to claim: about twice as many as the last compaction took rows from."""
+        """The number of lanes to claim, about twice the number that the last compaction used."""
 
     def compact(self, limit: int) -> CompactionReport:
         """
         Compact journal rows of about `limit` sources, oldest first in each lane.
 
-        Memory is about 30 KB a source. Returns an empty report if other processes are compacting
-        all lanes that have rows, or if as many of them compact as may.
+        Uses about 30 KB of memory per source. Returns a report without rows if other processes are
+        compacting all lanes that have rows, or if the maximum number of compactions is running.
 
         Raises:
             StoreUnavailable: run it again; nothing is lost or counted twice.
         """
         if (report := self._complete_abandoned()) is not None:
             return report
-        if self._claims.is_full():  # to look for rows costs more
+        if self._claims.is_full():  # checked first, because looking for rows costs more
             return CompactionReport(left=True)
         if self._ahead:
             report = self._compact(self._ahead, limit)
-            if report.journal_rows:  # what other lanes have is seen at the next look
+            if report.journal_rows:  # the next scan finds rows of other lanes, so report them
                 return replace(report, left=True)
         return self._compact(self._lanes_with_rows(), limit)
 
     def lag_ms(self) -> int:
-        """Age of the oldest journal row, or 0. One short scan a lane."""
+        """Age of the oldest journal row in ms, or 0. One short scan per lane."""
         oldest = min((head.at_ms for head in heads(self._journal)), default=None)
         return 0 if oldest is None else max(0, self._clock.now_ms() - oldest)
 
@@ -109,9 +109,9 @@ class Compactor:
         """
         Delete the links that these sources no longer have from the journal and all lists.
 
-        Compacts their lanes, and rewrites long lists that contain such a link. Other processes that
-        are compacting are waited for, so that none writes such a link again. Safe to repeat after a
-        crash.
+        Compacts the sources' lanes, and rewrites long lists that contain such a link. Waits for
+        compactions in other processes, so that none writes such a link again. Safe to repeat after
+        a crash.
         """
         lanes = {lane_of(self._naming, source.encode()) for source in sources}
         while (report := self._compact_lanes(lanes)).left:
@@ -135,7 +135,7 @@ class Compactor:
         )
 
     def _lanes_with_rows(self) -> list[int] | None:
-        """The lanes that have rows, that with the oldest first; None: some rows are beside them."""
+        """Lanes with rows, ordered by their oldest row; None if there are rows beside the lanes."""
         found = sorted(heads(self._journal), key=lambda head: head.at_ms)
         lanes = [head.lane for head in found if head.lane is not None]
         return lanes if len(lanes) == len(found) else None
@@ -144,10 +144,10 @@ class Compactor:
         self, lanes: Sequence[int] | None, limit: int, *, urgent: bool = False
     ) -> CompactionReport:
         """
-        Compact the first of these lanes that are free, as many as `limit` requires.
+        Compact as many of these lanes as `limit` requires: the first ones that are free.
 
-        None: all lanes, and the rows beside them, which takes a time when nobody else compacts.
-        `urgent`: however many compactions run.
+        If `lanes` is None, compacts all lanes and the rows beside them, which is possible only
+        while no other process compacts. `urgent` ignores the maximum number of compactions.
         """
         if lanes is None:
             claim = self._claims.begin_alone()
@@ -185,7 +185,7 @@ class Compactor:
 
     @contextmanager
     def _abandoned_on_error(self, claim: LaneClaim) -> Iterator[None]:
-        """Leave the claim to others after an exception."""
+        """Leave the claim to other processes after an exception."""
         try:
             yield
         except BaseException:
@@ -200,7 +200,10 @@ class Compactor:
             self._share = max(1, 2 * len(chosen.lanes))
 
     def _store(self, claim: LaneClaim, chosen: Choice) -> LaneClaim | None:
-        """Store a plan, and the claim of it; None if the claim was lost: nothing may be written."""
+        """
+        Store a plan and mark the claim; None if the claim was lost, so nothing may be
+        written.
+        """
         key, plan = _plan_key(claim), chosen.plan.pack()
         self._journal.put(key, {_PLAN: plan}, at_ms=self._clock.now_ms())
         planned = self._claims.plan(claim, chosen.lanes)
@@ -209,7 +212,7 @@ class Compactor:
         return planned
 
     def _complete_abandoned(self) -> CompactionReport | None:
-        """Carry out the plan of a process that died; None without such a plan."""
+        """Execute the plan of a dead process. Returns None if there is no such plan."""
         found = self._claims.read().abandoned(self._clock.now_ms())
         claim = found and self._claims.take_over(found)
         if claim is None:
@@ -222,7 +225,7 @@ class Compactor:
             return self._execute(claim, CompactionPlan.unpack(cell.value))
 
     def _execute(self, claim: LaneClaim, plan: CompactionPlan) -> CompactionReport:
-        """Carry out a stored plan, and give up the claim."""
+        """Execute a stored plan and give up the claim."""
         keys = [row.key for row in plan.rows]
         rows = self._journal.get_many([*keys, *plan.void], [journal.COLUMN])
         report = CompactionReport(journal_rows=len(keys) + len(plan.void), left=True)
@@ -238,7 +241,7 @@ class Compactor:
             report = replace(
                 report, links=links, targets=len(lines), merged=self._lists.add(changes)
             )
-        # A writer may withdraw an entry in the meantime, which gives its row a later time.
+        # A writer may withdraw an entry in the meantime, which gives the row a later timestamp.
         self._journal.delete_many(
             [(key, None, max(newest_ms(row), now_ms) + GRACE_MS) for key, row in rows.items()]
         )
@@ -247,7 +250,7 @@ class Compactor:
         return report
 
     def _claim_all(self) -> LaneClaim:
-        """Claim all lanes; waits for other processes that are compacting."""
+        """Claim all lanes, after waiting for other processes that are compacting."""
         while True:
             claim = self._claims.begin_waiting()
             while claim is not None and claim.lanes != ALL_LANES:
@@ -259,11 +262,11 @@ class Compactor:
             self._clock.sleep_s(_PAUSE_S)
 
     def _drop_plan(self, key: bytes) -> None:
-        """Delete the row of a plan; no other plan is ever stored in it."""
+        """Delete the row of a plan. No other plan is ever stored under the same key."""
         self._journal.delete(key, at_ms=self._clock.now_ms() + GRACE_MS)
 
     def _drop_stray_plans(self) -> None:
-        """Delete plans whose process died before it entered them in its claim."""
+        """Delete plans whose process died before it marked its claim as planned."""
         with closing(self._journal.scan(ROW + b"\0", None)) as rows:
             keys = [key for key, _ in rows]
         held = {_plan_key(claim) for claim in self._claims.read().held}
@@ -273,7 +276,7 @@ class Compactor:
 
 
 def _plan_key(claim: LaneClaim) -> bytes:
-    """The row of a claim's plan."""
+    """The row key of a claim's plan."""
     return ROW + bytes([0, claim.slot]) + claim.number.to_bytes(8)
 
 
@@ -289,7 +292,7 @@ def removals(
 
 
 def by_target(entries: Sequence[Entry]) -> tuple[dict[bytes, bytes], int]:
-    """Posting lines, joined, by target, and their number. A hot loop: 0.4 µs per link."""
+    """Return joined posting lines by target, and their number. A hot loop: 0.4 µs per link."""
     result: dict[bytes, bytes] = {}
     more: dict[bytes, list[bytes]] = defaultdict(list)
     for entry in entries:

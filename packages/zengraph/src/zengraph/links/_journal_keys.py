@@ -1,10 +1,10 @@
 """
-Keys of the link journal: its lanes, and what was written beside them. Pure.
+Keys of the link journal: rows in its lanes, and rows beside the lanes. Pure.
 
 The changes of a source are always in the lane of its group, in order of time, so lanes can be
-compacted side by side. A lane lies in one bucket. While the file of that bucket is damaged (on
-SQLite), changes are written beside the lanes, into another bucket; so were all changes before there
-were lanes. Such a row may have sources of any lane.
+compacted in parallel. Each lane is in one bucket. While the file of that bucket is damaged (on
+SQLite), changes are written into another bucket, beside its lanes. Versions without lanes wrote all
+changes there. Such a row may contain sources of any lane.
 
     bucket, 1 byte; 128 + lane, 1 byte; time, 8 bytes; 8 random bytes    a row of a lane
     bucket, 1 byte; time, 8 bytes; 8 random bytes                        a row beside the lanes
@@ -21,16 +21,16 @@ from zengraph._naming import Naming
 from zengraph.tables import CellTable
 
 LANES = 64
-"""Part of the stored form: it never changes."""
+"""Must never change, because stored keys depend on it."""
 _MARK = 0x80
 _KEY_BYTES = 18
 
 
 class Head(NamedTuple):
-    """The oldest row of a lane, or of what a bucket has beside its lanes."""
+    """The oldest row of a lane, or of a bucket's rows beside its lanes."""
 
     lane: int | None
-    """None: beside the lanes."""
+    """The lane, or None for rows beside the lanes."""
     at_ms: int
 
 
@@ -40,22 +40,22 @@ def lane_of(naming: Naming, source: bytes) -> int:
 
 
 def bucket_of_lane(lane: int) -> int:
-    """The bucket in which a lane lies."""
+    """The bucket that contains a lane."""
     return lane % BUCKETS
 
 
 def lane_key(lane: int, at_ms: int, nonce: bytes) -> bytes:
-    """The key of a row of a lane; they sort by time."""
+    """The key of a lane's row. A lane's keys sort by time."""
     return _start(lane) + at_ms.to_bytes(8) + nonce
 
 
 def beside_key(bucket: int, at_ms: int, nonce: bytes) -> bytes:
-    """The key of a row beside the lanes; those of a bucket sort by time."""
+    """The key of a row beside the lanes. Such keys of one bucket sort by time."""
     return journal_key(bucket, at_ms, nonce)
 
 
 def order(key: bytes) -> bytes:
-    """Time and nonce of a row: sorts rows of all lanes and buckets by time."""
+    """The time and the random bytes of a key, for sorting rows of all lanes and buckets by time."""
     return key[-16:]
 
 
@@ -65,17 +65,17 @@ def written_at_ms(key: bytes) -> int:
 
 
 def lane_range(lane: int) -> tuple[bytes, bytes]:
-    """The start and the stop of the rows of a lane."""
+    """The start and the stop of a scan of a lane."""
     return _start(lane), _after(lane)
 
 
 def beside_range(bucket: int) -> tuple[bytes, bytes]:
-    """The start and the stop of the rows that a bucket has beside its lanes."""
+    """The start and the stop of a scan of a bucket's rows beside its lanes."""
     return bytes([bucket]), bytes([bucket, _MARK])
 
 
 def heads(table: CellTable) -> Iterator[Head]:
-    """The oldest row of each lane and bucket that has any; a short scan for each, and 16 more."""
+    """Yield the oldest row of each lane, and of each bucket beside them. A short scan for each."""
     for bucket in range(BUCKETS):
         start, stop = bytes([bucket]), bytes([bucket + 1])
         while start < stop:
@@ -98,7 +98,7 @@ def any_beside(table: CellTable) -> bool:
 
 
 def oldest_ms(table: CellTable, lane: int) -> int | None:
-    """When the oldest row that may have changes of a lane was written, or None."""
+    """When the oldest row that may contain changes of a lane was written; None if there is none."""
     ranges = [lane_range(lane), *map(beside_range, range(BUCKETS))]
     oldest = []
     for start, stop in ranges:

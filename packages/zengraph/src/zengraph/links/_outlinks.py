@@ -1,20 +1,20 @@
 r"""
 Outlinks: the format of a source's cell, and the difference of two cells. Pure.
 
-Where nodes have many edges of one kind that are written together, such as the links of a page or
-the references of a paper, a row for each would cost eight times more. So they are packed: the
-outlinks of a node lie in one cell, its inlinks in posting lists, which are compacted from a journal
-of changes. Names stand for the nodes (`naming`). A cell is
+A row for each edge would take eight times the space and time for nodes with many edges of one kind
+that are written together, such as the links of a page or the references of a paper. So a node's
+outlinks are packed into one cell, and its inlinks into posting lists, which are compacted from a
+journal of changes. Nodes are identified by names (`Naming`). A cell is
 
-    1 byte    form, 1
+    1 byte    format, 1
     2 bytes   number of named changes
     8 bytes   at_ms: when the source had these links
     12 bytes  a name for each of the last changes, oldest first
     rest      zstd of lines `target \t tag \t text`, in the order of the source
 
-By the names the compaction knows which journal entries took effect: those whose name is in their
-source's cell; an entry that was overtaken, or whose writer crashed, did not. A name begins with the
-time of its journal row, and is removed when all rows of that time have been compacted.
+A journal entry took effect if its name is in its source's cell. The compaction drops other entries:
+they were overtaken, or their writer crashed. A name begins with the time of its journal row, and is
+removed when all rows of that time have been compacted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from zengraph.links._values import Link
 
 MAX_TEXT_CHARS = 200
 MANY_CHANGES = 16
-"""The number of changes from which on names are checked for removal."""
+"""A writer tries to remove names from a cell that has at least this many."""
 MAX_CHANGES = 4096
 """Maximum number of changes of one source that can wait for a compaction."""
 CHANGE_BYTES = 12
@@ -39,7 +39,7 @@ _HEAD_BYTES = 11
 
 
 _LEVEL = 1
-"""15 KB in 35 µs; links of one source are similar, so higher levels gain little."""
+"""15 KB in 35 µs. Higher levels gain little, because a source's links are similar."""
 
 
 def compress_links(lines: bytes) -> bytes:
@@ -58,27 +58,27 @@ def decompress_links(data: bytes) -> bytes:
 @dataclass(frozen=True, slots=True)
 class PackedLinks:
     """
-    The links of a source, compressed as its outlinks cell and the link journal hold them.
+    The links of a source, compressed as in its outlinks cell and the link journal.
 
-    If they are packed already, the writer does not pack them again. Iterating unpacks them.
+    The writer stores the compressed lines as they are. Iterating decompresses them.
     """
 
     compressed: bytes
-    """The lines, compressed; empty for none."""
+    """The compressed lines; empty if there are no links."""
 
     @classmethod
     def of(cls, links: Iterable[tuple[str, str, str]]) -> PackedLinks:
-        """Pack (target, text, tag) each; the first of several links to one target is kept."""
+        """Pack (target, text, tag) tuples. Of several links to one target, the first is kept."""
         return links if isinstance(links, cls) else cls.of_lines(to_lines(list(links)))
 
     @classmethod
     def of_lines(cls, lines: bytes) -> PackedLinks:
-        """Pack joined lines; empty for none."""
+        """Pack joined lines, which may be empty."""
         return cls(compress_links(lines)) if lines else cls(b"")
 
     @property
     def lines(self) -> bytes:
-        """The lines, joined; empty for none."""
+        """The joined lines; empty if there are no links."""
         return decompress_links(self.compressed) if self.compressed else b""
 
     def __iter__(self) -> Iterator[Link]:
@@ -92,13 +92,13 @@ class Outlinks:
     at_ms: int = 0
     """When the source had these links."""
     changes: tuple[bytes, ...] = ()
-    """Names of the last changes."""
+    """Names of the last changes, oldest first."""
     compressed: bytes = b""
-    """The lines, compressed; empty for none."""
+    """The compressed lines; empty if there are no links."""
 
     @property
     def lines(self) -> bytes:
-        """The lines, joined; empty for none."""
+        """The joined lines; empty if there are no links."""
         return decompress_links(self.compressed) if self.compressed else b""
 
     def after(self, change: bytes, at_ms: int, compressed: bytes) -> Outlinks:
@@ -106,7 +106,7 @@ class Outlinks:
         return Outlinks(at_ms, (*self.changes, change), compressed)
 
     def since(self, oldest_ms: int) -> Outlinks:
-        """The same without the names of changes before the oldest existing journal row."""
+        """A copy without names older than the oldest existing journal row."""
         start = change_name(oldest_ms, b"")
         return replace(self, changes=tuple(c for c in self.changes if c >= start))
 
@@ -117,22 +117,22 @@ def change_name(now_ms: int, nonce: bytes) -> bytes:
 
 
 def change_ms(name: bytes) -> int:
-    """When the journal row of a change was written, from the change's name."""
+    """The time, in ms, at which a change's journal row was written, taken from the name."""
     return int.from_bytes(name[:_TIME_BYTES])
 
 
 def pack(links: Outlinks) -> bytes:
-    """The cell."""
+    """Encode an outlinks cell."""
     head = bytes([_FORM]) + len(links.changes).to_bytes(2) + links.at_ms.to_bytes(8)
     return b"".join([head, *links.changes, links.compressed])
 
 
 def unpack(data: bytes) -> Outlinks:
     """
-    Read the output of `pack`.
+    Decode the output of `pack`.
 
     Raises:
-        CorruptRow: not in this form.
+        CorruptRow: the data does not have this format.
     """
     if len(data) < _HEAD_BYTES or data[0] != _FORM:
         raise CorruptRow("o", "", f"form {data[:1].hex() or 'missing'}")
@@ -143,14 +143,14 @@ def unpack(data: bytes) -> Outlinks:
 
 
 def to_lines(links: Sequence[tuple[str, str, str]]) -> bytes:
-    """(target, text, tag) each, joined; the first of several links to one target is kept."""
+    """Join (target, text, tag) tuples as lines. The first of several links to a target is kept."""
     seen: dict[str, str] = {}
     for target, text, tag in links:
         if target not in seen:
             seen[target] = f"{target}\t{tag}\t{text[:MAX_TEXT_CHARS]}"
     joined = "\n".join(seen.values())
     if joined.count("\t") != 2 * len(seen) or joined.count("\n") != max(0, len(seen) - 1):
-        # Some text contains a separator: clean each one, which takes ten times longer.
+        # Some text contains a separator. Only then clean every text, which takes ten times longer.
         clean = (
             (target, _clean(text), _clean(tag))
             for target, text, tag in links
@@ -165,7 +165,7 @@ def _clean(text: str) -> str:
 
 
 def from_lines(lines: bytes) -> Iterator[Link]:
-    """The links of joined lines."""
+    """Parse joined lines into links."""
     if lines:
         for line in lines.decode().split("\n"):
             target, tag, text = line.split("\t")
@@ -185,7 +185,7 @@ class Difference:
 
 
 def difference(old: bytes, new: bytes) -> Difference:
-    """The changes from the lines `old` to the lines `new`; their order does not matter."""
+    """The changes from the lines `old` to the lines `new`. The order of lines is ignored."""
     if old == new:
         return Difference((), (), ())
     before = set(old.split(b"\n")) if old else set()

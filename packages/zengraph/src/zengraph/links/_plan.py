@@ -1,10 +1,10 @@
 """
 The plan of a compaction: which rows of the link journal it takes.
 
-Changes of one source are compacted in their order: a list forgets a removed link once it is merged,
-so an older addition must not arrive after that. All changes of a source are in one lane, except for
-those that were written beside the lanes. So a plan takes the oldest rows of some lanes, and none
-while there are rows beside them; or it takes the oldest rows of all lanes and beside them.
+Changes of one source must be compacted in order: a list drops a removed link once it is merged, so
+an older addition that arrived later would restore the link. All changes of a source are in one
+lane, except those that were written beside the lanes. So a plan takes either the oldest rows of
+some lanes, if there are no rows beside the lanes, or the oldest rows of all lanes and beside them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from zengraph.links._writer import CELL
 from zengraph.tables import CellTable, Row
 
 GRACE_MS = 600_000
-"""How long an entry may wait for its source's cell; after that its writer is assumed dead."""
+"""How long an entry may wait for its writer to update the source's cell. After that, the writer is
+assumed to be dead."""
 
 Range = tuple[bytes, bytes]
 
@@ -46,30 +47,30 @@ class PlannedRow:
 
     key: bytes
     dead: tuple[bytes, ...] = ()
-    """Names of its changes that never took effect."""
+    """Names of the row's changes that never took effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionPlan:
-    """The work of a compaction; stored before it touches a posting list."""
+    """The work of a compaction, stored before it writes to a posting list."""
 
     rows: tuple[PlannedRow, ...] = ()
-    """In the order of each source's changes."""
+    """The rows, ordered so that each source's changes are in order."""
     void: tuple[bytes, ...] = ()
-    """Rows without a change that took effect: only deleted, by this or by their writer."""
+    """Rows without a change that took effect. They are only deleted, here or by their writer."""
 
     def __bool__(self) -> bool:
         """True if there is work to do."""
         return bool(self.rows or self.void)
 
     def pack(self) -> bytes:
-        """The cell."""
+        """Encode the plan for its cell."""
         rows = [(row.key.hex(), [name.hex() for name in row.dead]) for row in self.rows]
         return orjson.dumps({"rows": rows, "void": [key.hex() for key in self.void]})
 
     @staticmethod
     def unpack(value: bytes) -> CompactionPlan:
-        """Read the output of `pack`."""
+        """Decode the output of `pack`."""
         plan = orjson.loads(value)
         rows = tuple(
             PlannedRow(bytes.fromhex(key), tuple(bytes.fromhex(name) for name in dead))
@@ -79,13 +80,13 @@ class CompactionPlan:
 
 
 class Choice(NamedTuple):
-    """A plan, and what it leaves."""
+    """A plan, its lanes, and whether rows were left unread."""
 
     plan: CompactionPlan
     lanes: frozenset[int]
-    """The lanes whose rows it takes."""
+    """The lanes whose rows the plan takes."""
     left: bool
-    """True if the limit left rows unread."""
+    """True if rows were left unread because of the limit."""
 
 
 class _Candidate(NamedTuple):
@@ -94,12 +95,12 @@ class _Candidate(NamedTuple):
     key: bytes
     sources: set[str]
     dead: list[bytes] | None
-    """Names of its changes that never took effect; None: one of them still may."""
+    """Names of the row's changes that never took effect; None if one of them still may."""
     entries: int = 0
 
 
 class _Taken(NamedTuple):
-    """What was taken of some ranges."""
+    """The plan for some ranges of the journal."""
 
     plan: CompactionPlan
     entries: int
@@ -107,7 +108,7 @@ class _Taken(NamedTuple):
 
 
 class Planner:
-    """Chooses journal rows; only a process that has claimed their lanes may use the result."""
+    """Chooses journal rows. Only a process that has claimed their lanes may use the result."""
 
     def __init__(
         self, journal_table: CellTable, outlinks: CellTable, naming: Naming, clock: Clock
@@ -118,7 +119,7 @@ class Planner:
         self._clock = clock
 
     def of_lanes(self, lanes: Sequence[int], limit: int) -> Choice:
-        """The oldest rows of these lanes, one lane after the other, until `limit` entries."""
+        """Take the oldest rows of these lanes, lane by lane, until there are `limit` entries."""
         rows: list[PlannedRow] = []
         void: list[bytes] = []
         used = set[int]()
@@ -139,16 +140,16 @@ class Planner:
         return Choice(plan, frozenset(used), left and bool(plan))
 
     def of_all(self, limit: int) -> Choice:
-        """The oldest rows of all lanes and beside them, about `limit` entries."""
+        """Take the oldest rows of all lanes and beside them, about `limit` entries."""
         ranges = [*map(lane_range, range(LANES)), *map(beside_range, range(BUCKETS))]
         taken = self._take(ranges, limit)
         return Choice(taken.plan, frozenset(range(LANES)), taken.left and bool(taken.plan))
 
     def _take(self, ranges: Sequence[Range], limit: int) -> _Taken:
         """
-        Choose the oldest rows, and find their entries that never took effect.
+        Take the oldest rows, and find their entries that never took effect.
 
-        A row that must wait delays all later rows that share a source with it.
+        A row that must wait also delays all later rows that share a source with it.
         """
         candidates, left = self._oldest_rows(ranges, limit)
         if candidates:
@@ -170,7 +171,7 @@ class Planner:
         return _Taken(CompactionPlan(tuple(rows), tuple(void)), count, left)
 
     def _oldest_rows(self, ranges: Sequence[Range], limit: int) -> tuple[list[_Candidate], bool]:
-        """Rows of about `limit` entries, oldest first; True if there are more."""
+        """Return rows of about `limit` entries, oldest first, and True if there are more."""
         result: list[_Candidate] = []
         count = 0
         with ExitStack() as stack:
@@ -192,10 +193,10 @@ class Planner:
         self, ranges: Sequence[Range], last: bytes, read: Container[bytes]
     ) -> Iterator[_Candidate]:
         """
-        Rows up to `last` that were written behind the place that the first scan had reached.
+        Yield rows up to `last` that the first scan missed because they were written behind it.
 
-        A later change of the same source may have been written before that place, so these rows
-        must wait with all that follow them. Costs one more scan of the rows.
+        The first scan may have read a later change of the same source, so that change must wait
+        with the missed rows. Costs one more scan of the rows.
         """
         for start, stop in ranges:
             with closing(self._journal.scan(start, min(stop, start + order(last) + b"\0"))) as rows:
@@ -206,10 +207,10 @@ class Planner:
 
     def _dead(self, entries: Sequence[Entry], written_ms: int) -> list[bytes] | None:
         """
-        Names of the entries that never took effect; None while one still may.
+        Names of the entries that never took effect, or None if one of them still may.
 
         An entry that is not newer than its source's last change was overtaken: its writer had read
-        an earlier cell, so its check fails.
+        an earlier cell, so its check-and-put fails.
         """
         node_id = self._node_id
         cells = self._outlinks.get_many([node_id(e.source) for e in entries], [CELL])

@@ -1,4 +1,4 @@
-"""The values that packed links take and return: frozen, no I/O."""
+"""The parameter and return types of packed links: frozen, no I/O."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class Link(NamedTuple):
     """A link, seen from its source."""
 
     target: str
-    """The name of the node that it leads to."""
+    """The name of the target node."""
     text: str = ""
     """Up to 200 characters; white space is collapsed."""
     tag: str = ""
@@ -21,27 +21,27 @@ class InLink(NamedTuple):
     """A link, seen from its target."""
 
     source: str
-    """The name of the node that it comes from."""
+    """The name of the source node."""
     text: str
     tag: str
     at_ms: int
-    """When the source had it: `LinksWrite.at_ms`."""
+    """When the source had the link: see `LinksWrite.at_ms`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListLimits:
-    """When posting lists are merged and divided. Lists of all limits may be in one table."""
+    """When posting lists are merged and divided. A table may be written with different limits."""
 
     group_lines: int = 512
-    """A group with more lines is divided, or passes them on."""
+    """A group with more lines is divided, or, if it already was, passes its lines on."""
     inline_lines: int = 256
-    """A longer list leaves its group, and is stored in segments."""
+    """A longer list leaves its group and is stored in segments."""
     chunk_lines: int = 512
-    """Lines in one row of a segment."""
+    """Number of lines per row of a segment."""
     large_lines: int = 256
-    """The lines of a delta; after a larger one the size of its group is checked."""
+    """After a delta with more lines, the size of its group is checked."""
     many_deltas: int = 8
-    """The deltas that a group or list collects before they are merged. Counted as often."""
+    """A group or list is merged when it has this many deltas, and checked after as many writes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,4 +54,4 @@ class CompactionReport:
     merged: int = 0
     """Targets whose deltas were merged into their header or a segment."""
     left: bool = False
-    """True if the limit ended it."""
+    """True if rows are left to compact."""

@@ -1,11 +1,10 @@
 """
 The outlink writer: writes a source's outlinks cell and the journal row with its changes.
 
-The journal rows, one for each lane (`journal_keys`), are written first, then the cell, by
-check-and-put against the cell from which the
-difference was computed; so the changes of a source form one chain, for any number of writers. An
-entry whose check failed, or whose writer was killed, never gets its name into the cell, and the
-compaction drops it.
+First it writes the journal rows, one for each lane (`_journal_keys`), then the cell. The cell is
+written by check-and-put against the cell from which the difference was computed, so any number of
+concurrent writers produce one chain of changes. If the check fails or the writer is killed, the
+entry's name never gets into the cell, and the compaction drops the entry.
 """
 
 from __future__ import annotations
@@ -43,14 +42,14 @@ from zengraph.tables import Tables, open_bucket
 CELL = b"l:v"
 _ATTEMPTS = 30
 _PAUSE_S = 0.02
-"""Maximum random wait before the next attempt, so that two writers do not collide again."""
+"""Maximum random wait before a retry, so that two writers do not collide again."""
 
 Listed = Literal["all", "none"] | Callable[[str], Callable[[bytes], bool]]
-"""Which edges are also listed at their targets: all, none, or a function of a source that returns
-one of its targets."""
+"""Which links are also listed at their targets: all, none, or a function that gets a source and
+returns a predicate of its targets."""
 
 Edit = Callable[[bytes], bytes]
-"""A function from a source's present lines to its new lines."""
+"""Maps a source's current lines to its new lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ class LinksWrite:
     source: str
     at_ms: int
     links: PackedLinks | Edit
-    """The links, or a function of the old ones, which is called again after a concurrent write."""
+    """The links, or a function of the old ones, called again after a conflicting write."""
 
 
 class OutlinkWriter:
@@ -76,7 +75,7 @@ class OutlinkWriter:
         self._listed = listed
 
     def read(self, sources: Sequence[str]) -> dict[str, Outlinks]:
-        """The outlinks of sources; empty for a source without any."""
+        """The outlinks of sources; empty for a source that has none."""
         node_id = self._node_id
         rows = self._outlinks.get_many([node_id(source) for source in sources], [CELL])
         empty = Outlinks()
@@ -92,13 +91,13 @@ class OutlinkWriter:
 
     def write(self, writes: Sequence[LinksWrite], now_ms: int) -> None:
         """
-        Write the links of different sources; two round trips without concurrent writes.
+        Write the links of different sources, in two round trips if no other process writes them.
 
-        Safe to repeat: a source that has these links already is not written. Older links never
-        replace newer ones.
+        Safe to repeat, because a source that already has these links is not written. Older links
+        never replace newer ones.
 
         Raises:
-            StoreUnavailable: other writers changed the same sources repeatedly in the meantime.
+            StoreUnavailable: other writers changed the same sources during every attempt.
         """
         left = list(writes)
         for _ in range(_ATTEMPTS):
@@ -109,7 +108,7 @@ class OutlinkWriter:
         raise StoreUnavailable("outlinks", f"{left[0].source} is being written by many at once")
 
     def _attempt(self, writes: Sequence[LinksWrite], now_ms: int) -> list[LinksWrite]:
-        """Write what is new; returns the writes that others overtook."""
+        """Write changed links. Returns the writes that lost to a concurrent writer."""
         node_id = self._node_id
         rows = self._outlinks.get_many([node_id(w.source) for w in writes], [CELL])
         stored = {key: unpack(row[CELL].value) for key, row in rows.items()}
@@ -124,7 +123,7 @@ class OutlinkWriter:
             links = _edited(write.links, old) if callable(write.links) else write.links
             if links.compressed == old.compressed or (write.at_ms <= old.at_ms and not edits):
                 continue
-            # An edit is later than what it edits, even if the clocks disagree.
+            # An edit must be newer than the links that it edits, even if the clocks disagree.
             at_ms = max(write.at_ms, old.at_ms + 1)
             change = change_name(row_ms, os.urandom(6))
             if entry := self._entry(write.source, at_ms, change, old, links):
@@ -146,7 +145,7 @@ class OutlinkWriter:
         return overtaken
 
     def _journal_rows(self, entries: Sequence[Entry], row_ms: int) -> dict[bytes, list[Entry]]:
-        """The entries by the keys of new journal rows: one for each lane."""
+        """Assign the entries to the keys of new journal rows, one row for each lane."""
         nonce = os.urandom(8)
         beside = open_bucket(self._tables, nonce[0], BUCKETS)
         rows: dict[bytes, list[Entry]] = defaultdict(list)
@@ -161,9 +160,9 @@ class OutlinkWriter:
         self, key: bytes, entries: Sequence[Entry], sources: Container[str], row_ms: int
     ) -> None:
         """
-        Leave only effective changes in a journal row; compaction would wait for the rest.
+        Remove changes without effect from a journal row, so that compaction need not wait for them.
 
-        By check-and-put: a row that was compacted in the meantime must not come back.
+        Uses check-and-put, so that a row that was compacted in the meantime is not restored.
         """
         if left := [entry for entry in entries if entry.source not in sources]:
             old, new = journal.pack(entries), journal.pack(left)
@@ -172,11 +171,11 @@ class OutlinkWriter:
             self._journal.delete(key, at_ms=row_ms)
 
     def _pruned(self, source: str, links: Outlinks) -> Outlinks:
-        """The outlinks without names that no journal row has. Costs seventeen short scans; rare."""
+        """Drop names that no journal row has anymore. Takes seventeen short scans, but rarely."""
         if len(links.changes) < MANY_CHANGES:
             return links
         kept = links
-        with suppress(StoreDamaged):  # a row of a damaged file may still need any of the names
+        with suppress(StoreDamaged):  # keep all names: a row in a damaged file may need them
             oldest = oldest_ms(self._journal, lane_of(self._naming, source.encode()))
             kept = replace(links, changes=()) if oldest is None else links.since(oldest)
         if len(kept.changes) >= MAX_CHANGES:
@@ -189,11 +188,11 @@ class OutlinkWriter:
     def _entry(
         self, source: str, at_ms: int, change: bytes, old: Outlinks, links: PackedLinks
     ) -> Entry | None:
-        """The journal's entry; None if it needs none."""
+        """The journal entry of a change; None if no link that is listed changed."""
         if self._listed == "none":
             return None
         if self._listed == "all" and not old.compressed:
-            # A new source, as most are: the journal needs what the cell holds.
+            # Most sources are new: the entry can reuse the cell's compressed lines.
             return Entry(source, at_ms, change, added=links.compressed)
         differs = difference(old.lines, links.lines)
         if not differs:
@@ -212,8 +211,8 @@ def _after_all_changes(links: Iterable[Outlinks], now_ms: int) -> int:
     """
     Return the time for a journal row that changes these sources: later than all changes before it.
 
-    The compaction goes by this time. The clock alone is not enough: a change that was overtaken
-    is tried again after a later one, and the clocks of writers differ.
+    The compaction orders rows by this time. The clock alone is not enough, because an overtaken
+    change is retried after a later one, and the writers' clocks differ.
     """
     return max([now_ms, *(change_ms(link.changes[-1]) + 1 for link in links if link.changes)])
 

@@ -1,4 +1,4 @@
-"""Zstandard compression of small values. Pure; threads have codecs of their own."""
+"""Zstandard compression of small values. Pure; each thread has its own codecs."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import threading
 import zstandard
 
 MAGIC = b"\x28\xb5\x2f\xfd"
-"""What compressed data begin with."""
+"""The first bytes of compressed data."""
 
 ZstdError = zstandard.ZstdError
 
 
 class _Codecs(threading.local):
-    """zstandard's objects must not be shared by threads, and are expensive to create."""
+    """Codecs per thread: threads must not share them, and creating them is expensive."""
 
     def __init__(self) -> None:
         self.compressors: dict[int, zstandard.ZstdCompressor] = {}
@@ -24,13 +24,13 @@ _codecs = _Codecs()
 
 
 def compress(data: bytes, level: int) -> bytes:
-    """`data` compressed; the same bytes for the same data and level."""
+    """Compress `data`. The same data and level always give the same bytes."""
     compressor = _codecs.compressors.get(level)
     if compressor is None:
         compressor = _codecs.compressors[level] = zstandard.ZstdCompressor(
             level=level, write_content_size=True
         )
-    # A copy, because zstandard's result keeps a buffer of the size of the input.
+    # Copied, because zstandard's result keeps a buffer as large as the input.
     return bytes(memoryview(compressor.compress(data)))
 
 
@@ -39,6 +39,6 @@ def decompress(data: bytes) -> bytes:
     Decompress the output of `compress`.
 
     Raises:
-        ZstdError: the data are damaged or were not compressed with zstd.
+        ZstdError: the data is damaged or was not compressed with zstd.
     """
     return _codecs.decompressor.decompress(data)

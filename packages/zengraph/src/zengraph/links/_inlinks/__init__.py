@@ -1,1 +1,1 @@
-"""Posting lists: the packed inlinks of nodes; short ones in groups, long ones in their own rows."""
+"""Posting lists: the packed inlinks of nodes. Short lists share group rows; long ones do not."""

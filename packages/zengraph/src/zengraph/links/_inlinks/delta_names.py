@@ -1,15 +1,15 @@
 """
 Names of deltas, and which of them a header includes. Pure.
 
-Two kinds of writers add deltas to the rows of posting lists. A compaction adds them to the first
-groups, and a group that passes its lines on adds them to what lies below it. Every writer has a
-source, one byte, and numbers what it writes: 1, 2, 3 and so on. It begins a number only after all
-deltas of the number before are written, and what it writes under one name is always the same. So
-"up to which number of each source" describes what a header includes, whatever the order in which
-sources write, and a delta that arrives late is recognized.
+Two kinds of writers add deltas to the rows of posting lists: a compaction adds them to the first
+groups, and a group that passes on its lines adds them to the groups and lists below it. Every
+writer has a source, one byte, and numbers its writes 1, 2, 3 and so on. It starts a number only
+after all deltas of the previous number are written, and a repeated write under the same name always
+has the same content. So the last included number of each source describes what a header includes,
+whatever the order in which sources write, and a delta that arrives late is recognized.
 
-    0 to 127     a slot of compactions (`compaction_claims`)
-    128 to 136   the group above after that many divisions, which has passed lines on
+    0 to 127     a slot of compactions (`_claims`)
+    128 to 136   the group above, by its number of divisions, when it passes on lines
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 DELTA = b"l:p"
-"""What the columns of deltas begin with."""
+"""The prefix of delta columns."""
 
 PASSED = 128
-"""The source of what a first group passes on; plus one for each division."""
+"""The source of lines that a first group passes on. Each division below it adds one."""
 _NUMBER_BITS = 56
 _NUMBER = (1 << _NUMBER_BITS) - 1
 
 Upto = Mapping[int, int]
-"""By source, the last number that is included."""
+"""The last included number, by source."""
 
 
 def delta_name(source: int, number: int) -> int:
-    """The name of a delta, 8 bytes."""
+    """The name of a delta: a number of 8 bytes."""
     return source << _NUMBER_BITS | number
 
 
 def delta_column(name: int) -> bytes:
-    """The cell of the delta of that name."""
+    """The column of the delta with that name."""
     return b"%s%016x" % (DELTA, name)
 
 
@@ -44,7 +44,7 @@ def number_of(name: int) -> int:
 
 
 def deltas(row: Iterable[bytes]) -> list[bytes]:
-    """The columns of deltas among those of a row, sorted."""
+    """The delta columns among a row's columns, sorted."""
     return sorted([column for column in row if column.startswith(DELTA)])
 
 
@@ -55,7 +55,7 @@ def included(upto: Upto, column: bytes) -> bool:
 
 
 def extended(upto: Upto, columns: Iterable[bytes]) -> dict[int, int]:
-    """The same with these deltas included."""
+    """A copy of `upto` that also includes these deltas."""
     result = dict(upto)
     for column in columns:
         name = int(column[len(DELTA) :], 16)
@@ -66,12 +66,12 @@ def extended(upto: Upto, columns: Iterable[bytes]) -> dict[int, int]:
 
 
 def last_of(source: int, upto: Upto, columns: Iterable[bytes]) -> int:
-    """The last number of a source that a row has received: included, or in a delta."""
+    """The last number of a source that a row has received, in its header or as a delta."""
     return extended(upto, columns).get(source, 0)
 
 
 def to_names(upto: Upto) -> list[int]:
-    """The last names that are included, for a header."""
+    """The names of the last included deltas, for storing in a header."""
     return [delta_name(source, number) for source, number in sorted(upto.items())]
 
 

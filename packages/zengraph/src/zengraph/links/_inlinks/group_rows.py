@@ -33,29 +33,29 @@ from zengraph.links._inlinks.postings import HEADER
 from zengraph.tables import Row
 
 MAX_DEPTH = 8
-"""Divisions; 16^8 groups of a thousand lines are more links than a group of names can have."""
+"""Maximum number of divisions. 16^8 groups of a thousand lines are more than enough."""
 
 _NUMBER_BYTES = 8
 
 
 def group_key(list_id: bytes, depth: int) -> bytes:
-    """The key of the group of a list after `depth` divisions."""
+    """The key of a list's group after `depth` divisions."""
     return group_keys(list_id, [depth])[0]
 
 
 def group_keys(list_id: bytes, depths: Iterable[int]) -> list[bytes]:
-    """The keys of the groups of a list after each number of divisions."""
+    """The keys of a list's groups after each of these numbers of divisions."""
     first, digits = list_id[:GROUP_BYTES], list_id[GROUP_BYTES:].hex().encode()
     return [first + digits[:depth] for depth in depths]
 
 
 def is_group(key: bytes) -> bool:
-    """True for the row of a group, False for the rows of a long list."""
+    """True for a group's row, False for the rows of a long list."""
     return len(key) <= GROUP_BYTES + MAX_DEPTH
 
 
 def by_digit(key: bytes, lists: list_block.Lists) -> Mapping[bytes, list_block.Lists]:
-    """The lists of a group by the keys of the groups below it."""
+    """Divide a group's lists by the groups below it. Returns them by those groups' keys."""
     depth = len(key) - GROUP_BYTES
     result: dict[bytes, dict[bytes, bytes]] = {}
     for local_id, text in lists.items():
@@ -68,14 +68,14 @@ _DIVIDED, _MORE = 1, 2
 
 
 class Pass(NamedTuple):
-    """A pass in progress: lines leave a group."""
+    """A pass in progress, which moves all lines out of a group."""
 
     upto: Upto
-    """The deltas whose lines leave it, with all before them and the block."""
+    """The pass moves the lines of these deltas, of all earlier deltas, and of the block."""
     divided: bool
-    """Whether the group is divided after it."""
+    """True if the group is divided after the pass."""
     inline_lines: int
-    """Longer lists get rows of their own."""
+    """Lists with more lines get their own rows."""
 
 
 class GroupHeader(NamedTuple):
@@ -87,10 +87,10 @@ class GroupHeader(NamedTuple):
     passes: int = 0
     """The number of the last pass."""
     passing: Pass | None = None
-    """That pass, while it is in progress."""
+    """The last pass while it is in progress, otherwise None."""
 
     def pack(self) -> bytes:
-        """The cell."""
+        """Encode the header for its cell."""
         more = b""
         if self.passes or self.upto.keys() - {0}:
             now = self.passing
@@ -124,12 +124,12 @@ class GroupHeader(NamedTuple):
 
 class ListGroup:
     """
-    A group that was read.
+    A group as read from its row.
 
     Attributes:
-        header: its header.
+        header: the group's header.
         deltas: the columns of all deltas.
-        unmerged: those that the header does not include.
+        unmerged: the columns of deltas that the header does not include.
     """
 
     def __init__(self, key: bytes, row: Row) -> None:
@@ -152,17 +152,17 @@ class ListGroup:
 
     @property
     def source(self) -> int:
-        """The source of the deltas that it passes on."""
+        """The source number of the deltas that the group passes on."""
         return PASSED + self.depth
 
     @property
     def blocks(self) -> list[bytes]:
-        """All blocks of lists."""
+        """All blocks of lists: the header's and those of unmerged deltas."""
         return [self.header.block, *(self.row[column].value for column in self.unmerged)]
 
     @property
     def passing_blocks(self) -> list[bytes]:
-        """Those whose lines leave it in the pass in progress."""
+        """The blocks whose lines leave the group in the pass in progress."""
         passing = self.header.passing
         columns = [c for c in self.unmerged if passing and included(passing.upto, c)]
         return [self.header.block, *(self.row[column].value for column in columns)]
@@ -173,25 +173,26 @@ class ListGroup:
         return sum(list_block.size(block).lines for block in self.blocks)
 
     def received(self, source: int) -> int:
-        """The number of the last delta of a source that it has received."""
+        """The number of the last delta that the group has received from a source."""
         return last_of(source, self.header.upto, self.deltas)
 
     def of_list(self, list_id: bytes, moved: int = 0) -> bytes:
         """
-        The lines of a list, joined; empty if it has none.
+        The joined lines of a list; empty if the group has none.
 
-        `moved` is the last pass whose lines have arrived where they go; they are left out.
+        `moved` is the number of the last pass whose lines have already arrived below. Those lines
+        are left out.
         """
         local_id = list_id[GROUP_BYTES:]
         blocks = self._left(moved)
         return b"\n".join([text for b in blocks if (text := list_block.find(b, local_id))])
 
     def _left(self, moved: int) -> list[bytes]:
-        """Blocks of lines that have not moved with that pass."""
+        """The blocks of lines that have not moved with the pass `moved`."""
         header = self.header
         if moved <= header.passes - bool(header.passing):
             return self.blocks
         if moved == header.passes and header.passing:
             upto = header.passing.upto
             return [self.row[c].value for c in self.unmerged if not included(upto, c)]
-        return []  # it was read before that pass began, which took all of this
+        return []  # the row was read before that pass began, and the pass moved everything in it

@@ -1,23 +1,24 @@
 """
-Groups of posting lists: the short lists of a group of names, many to a row.
+Groups of posting lists: rows that each contain many short lists of one group of names.
 
-Most lists are short, and most links stay within their group, such as a site's pages. With a
-row for each list, nearly every link would write a row of its own. A group is one row with all lists
-whose ids begin with its key: at first all lists of a group of names. It has a delta for each
+Most lists are short, and most links stay within their group of names, such as a site's pages. If
+each list had its own row, nearly every link would write a separate row. A group is one row with all
+lists whose ids begin with its key: at first all lists of a group of names. It has a delta for each
 compaction and a header with the merged lists.
 
 When a group exceeds `group_lines`, it is divided into sixteen groups, by the next hexadecimal
-digit of the list ids. From then on it is a buffer: when it has that many lines again, it passes
-them on to the sixteen (a buffer tree, Arge 1995). So a link is written once for each level, always
-in large values, and all groups stay small. A list longer than `inline_lines` leaves its group and
-gets rows of its own (`Segments`). The lines of one list are therefore oldest in its own rows, then
-in the deepest group, and newest in the first one.
+digit of the list ids. From then on it is a buffer: when it again has that many lines, it passes
+them on to the sixteen groups (a buffer tree, Arge 1995). So a link is written once for each level,
+always in large values, and all groups stay small. A list longer than `inline_lines` leaves its
+group and gets its own rows (`Segments`). A list's oldest lines are therefore in its own rows, newer
+ones in the deepest group, and the newest in the first group.
 
-Any number of processes write groups at once. Deltas are only added (`delta_names`), and a header is
-replaced by check-and-put, together with the names of the deltas that it includes from then on; the
-deltas are deleted after that. Lines that leave a group must reach other rows exactly once, so the
-group first enters in its header what it passes on: the number of the pass, its deltas, and how they
-are divided. Whoever finds such a header writes the same deltas, named by that pass, and ends it.
+Any number of processes can write groups at the same time. Deltas are only added (`delta_names`).
+The header is replaced by check-and-put, together with the names of the deltas that it now includes;
+after that, those deltas are deleted. Lines that leave a group must reach other rows exactly once.
+So the group first records in its header what it passes on: the number of the pass, its deltas, and
+how they are divided. Any process that finds such a header writes the same deltas, named by that
+pass, and completes it.
 """
 
 from __future__ import annotations
@@ -46,16 +47,16 @@ _PUT_ROWS = 4096
 
 
 class _Merged(NamedTuple):
-    """The lists of an undivided group, merged."""
+    """The merged lists of an undivided group."""
 
     texts: dict[bytes, bytes]
-    """The lines of each list that is not too long, by the last bytes of its id."""
+    """The lines of each list that stays in the group, by the last bytes of its id."""
     lines: int
-    """How many these are."""
+    """The number of lines in `texts`."""
     long: dict[bytes, postings.Delta]
-    """Lists that are too long for the group, by list id."""
+    """Lists that have become too long for the group, by list id."""
     removed: list[tuple[bytes, bytes]]
-    """(source, list id) of each link that is in none of its lists anymore."""
+    """(source, list id) of each removed link that none of the group's lists contains anymore."""
 
 
 class _Edit(NamedTuple):
@@ -63,12 +64,12 @@ class _Edit(NamedTuple):
 
     group: ListGroup
     header: GroupHeader
-    """The present one if all that it needs is the end of a pass, or to lose leftovers."""
+    """The unchanged header if a pass only needs to be completed or leftover deltas deleted."""
     merged: _Merged | None = None
 
 
 class _PassingOn(NamedTuple):
-    """What a pass takes out of a group, and the header after it."""
+    """The lines that a pass moves out of a group, and the header after the pass."""
 
     group: ListGroup
     header: GroupHeader
@@ -89,11 +90,12 @@ class Groups:
 
     def add(self, links: postings.LinkChanges) -> set[bytes]:
         """
-        Add the links of one compaction; returns the ids of the lists that got a delta of their own.
+        Add the links of one compaction. Returns the ids of the lists that got deltas in their own
+        rows.
 
-        After it, an undivided group has nothing of the sources that removed a link, and
-        `RemovedLinks` has a record of those in a divided one. After a crash, a repeated call with
-        the same links completes it.
+        Afterward, an undivided group has no lines of sources that removed a link, and
+        `RemovedLinks` has a record of such lines in a divided group. After a crash, a repeated call
+        with the same links completes it.
         """
         name, now_ms, lines, removals = links
         deltas = [(key, lists, name) for key, lists in self._by_group(lines).items()]
@@ -109,9 +111,9 @@ class Groups:
 
     def rewrite(self, list_ids: Collection[bytes], now_ms: int) -> set[bytes]:
         """
-        Merge these lists in their deepest groups, so that no removed link is left in any group.
+        Merge these lists in their deepest groups, so that no group contains a removed link.
 
-        Returns as `add` does. Repeat it after a crash.
+        Returns the same ids as `add`. Repeat it after a crash.
         """
         all_long: set[bytes] = set()
         for depth in range(MAX_DEPTH + 1):
@@ -123,7 +125,7 @@ class Groups:
         return all_long
 
     def repair(self, key: bytes) -> bool:
-        """Mark a group as divided because deeper groups exist; False: it is marked, or changed."""
+        """Mark a group as divided if deeper groups exist; False if marked already, or changed."""
         group = ListGroup(key, self._table.get(key))
         if group.header.divided or group.header.passing:
             return False
@@ -136,10 +138,10 @@ class Groups:
         self, deltas: Iterable[tuple[bytes, list_block.Lists, int]], now_ms: int
     ) -> set[bytes]:
         """
-        Write (key of a group, lists, name) each; returns the keys of those to look at.
+        Write (group key, lists, name) deltas. Returns the keys of the groups to check for merging.
 
-        To look at a group costs as much as to write it, so only large deltas cause it, and every
-        eighth of the small ones.
+        Checking a group costs as much as writing it, so a group is checked only after a large
+        delta, and after every eighth small one.
         """
         every = self._limits.many_deltas
         look, puts = set[bytes](), []
@@ -162,11 +164,11 @@ class Groups:
         down: bool = False,
     ) -> tuple[set[bytes], set[bytes]]:
         """
-        Merge groups and let them pass lines on, as they need it.
+        Merge groups that have many deltas, and pass on the lines of groups that have too many.
 
-        Groups in `now` are merged, and `down` lets divided ones pass lines on, however few they
-        have. Returns the keys of the groups to look at next: those below, and those that another
-        process has changed at the same time. Then the ids of the long lists.
+        Groups in `now` are always merged; with `down`, divided groups pass on any number of lines.
+        Returns the keys of the groups to check next (those below, and those that another process
+        has changed meanwhile), and the ids of the long lists.
         """
         edits = [e for g in groups if (e := self._edit(g, now=g.key in now, down=down))]
         begun = [edit for edit in edits if edit.header is not edit.group.header]
@@ -174,7 +176,7 @@ class Groups:
         passing_groups = [_passing_on(e.group) for e in edits if e.group.header.passing]
         look = {
             passing.group.key for passing in passing_groups
-        }  # they may have more than they passed on
+        }  # check them again: they may have received more than they passed on
         removed: list[tuple[bytes, bytes]] = []
         replaced = self._replace([(edit.group, edit.header) for edit in begun])
         for edit, group in zip(begun, replaced, strict=True):
@@ -192,7 +194,7 @@ class Groups:
         return look | below, long
 
     def _edit(self, group: ListGroup, *, now: bool, down: bool) -> _Edit | None:
-        """What a group needs; None for nothing."""
+        """The change that a group needs, or None."""
         limits, header = self._limits, group.header
         if header.passing:
             return _Edit(group, header)
@@ -212,7 +214,7 @@ class Groups:
         return _Edit(group, header._replace(upto=upto, block=block), merged)
 
     def _begin(self, group: ListGroup, *, divided: bool) -> GroupHeader:
-        """The header of a group that begins to pass on all that it has."""
+        """The header of a group that starts to pass on all of its lines."""
         upto = extended(group.header.upto, group.unmerged)
         return group.header._replace(
             passes=group.header.passes + 1,
@@ -223,11 +225,12 @@ class Groups:
         self, passing_groups: Sequence[_PassingOn], now_ms: int
     ) -> tuple[set[bytes], set[bytes], list[tuple[ListGroup, Sequence[tuple[bytes, bytes]]]]]:
         """
-        Carry out passes that have begun.
+        Execute passes that have begun.
 
-        Long lists are written before the groups below: where a group has a pass, its long lists
-        have it, which readers rely on. Returns the keys of the groups below to look at, the ids of
-        the long lists, and with its removed links each group whose pass this process ended.
+        A pass is written to the long lists before the groups below. So if a group has received it,
+        its long lists have, too; readers rely on that. Returns the keys of the groups below to
+        check, the ids of the long lists, and each group whose pass this process completed, with the
+        links removed in it.
         """
         names = [delta_name(p.group.source, p.group.header.passes) for p in passing_groups]
         named = list(zip(passing_groups, names, strict=True))
@@ -249,7 +252,7 @@ class Groups:
         return below, {put[0] for put in puts}, passed
 
     def _replace(self, headers: Sequence[tuple[ListGroup, GroupHeader]]) -> list[ListGroup | None]:
-        """Replace headers; each group as it is then, None if another process has changed it."""
+        """Replace headers. Returns each group afterward, or None if another process changed it."""
         cells = [(g.row[HEADER].value if HEADER in g.row else None) for g, _ in headers]
         values = [header.pack() for _, header in headers]
         done = self._table.check_and_put_many(
@@ -276,7 +279,7 @@ class Groups:
     def _note_traces(
         self, groups: Sequence[ListGroup], removals: Mapping[bytes, Sequence[bytes]], now_ms: int
     ) -> None:
-        """Note which lists keep a removed link because the groups below still have it."""
+        """Record lists that still contain a removed link because the groups below have it."""
         divided = {group.key for group in groups if group.header.divided}
         self._removed_links.note(
             [
@@ -289,7 +292,7 @@ class Groups:
         )
 
     def _forget_traces(self, removed: Sequence[tuple[bytes, bytes]], now_ms: int) -> None:
-        """Delete records of removed links, but of no list that has rows of its own."""
+        """Delete records of removed links, except for lists that have their own rows."""
         long = self._table.get_many([list_id for _, list_id in removed]) if removed else {}
         self._removed_links.forget([pair for pair in removed if pair[1] not in long], now_ms)
 
@@ -299,7 +302,7 @@ def _key_of(delta: tuple[bytes, list_block.Lists, int]) -> bytes:
 
 
 def _merged(key: bytes, blocks: Iterable[bytes], inline_lines: int) -> _Merged:
-    """The lists of the undivided group `key`, merged; those with more lines are long."""
+    """Merge the lists of the undivided group `key`. Lists over `inline_lines` become long."""
     result, lines = _Merged({}, 0, {}, []), 0
     for local_id, text in list_block.joined(blocks).items():
         list_id = key[:GROUP_BYTES] + local_id
@@ -315,7 +318,7 @@ def _merged(key: bytes, blocks: Iterable[bytes], inline_lines: int) -> _Merged:
 
 
 def _passing_on(group: ListGroup, merged: _Merged | None = None) -> _PassingOn:
-    """What leaves a group in the pass in progress: the same whoever computes it."""
+    """The lines that leave a group in its pass, the same in whichever process computes them."""
     header, blocks = group.header, group.passing_blocks
     passing = header.passing or Pass(header.upto, header.divided, 0)
     after = GroupHeader(passing.upto, passing.divided, b"", header.passes)

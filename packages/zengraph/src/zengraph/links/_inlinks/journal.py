@@ -1,9 +1,9 @@
 """
 Rows of the link journal: the link changes of the sources of one batch. Pure.
 
-A row is a line of JSON, a list of [source, at_ms, change, added, changed, removed] with the lengths
-of three compressed blobs of lines each, then those blobs. A new source's blob of added lines is
-identical to the blob in its outlinks cell, so it is compressed only once.
+A row begins with a line of JSON: for each source a list [source, at_ms, change, added, changed,
+removed], where the last three are the lengths of compressed blobs. The blobs follow. A new source's
+blob of added lines is identical to the blob in its outlinks cell, so it is compressed only once.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ class Entry:
     source: str
     at_ms: int
     change: bytes
-    """The name that its outlinks cell gets if the change takes effect."""
+    """The name that is added to the source's outlinks cell if the change takes effect."""
     added: bytes = b""
-    """Compressed lines; empty for none. The other blobs likewise."""
+    """Compressed lines; empty if there are none. The same holds for the blobs below."""
     changed: bytes = b""
     removed: bytes = b""
     """The targets of links that were removed."""
 
 
 def compress_lines(lines: Sequence[bytes]) -> bytes:
-    """A blob of an entry; empty for no lines."""
+    """Compress lines into a blob, which is empty if there are none."""
     return compress_links(b"\n".join(lines)) if lines else b""
 
 
@@ -45,7 +45,7 @@ def lines_of(blob: bytes) -> list[bytes]:
 
 
 def pack(entries: Sequence[Entry]) -> bytes:
-    """The row's value."""
+    """Encode the value of a journal row."""
     head = [
         (e.source, e.at_ms, e.change.hex(), len(e.added), len(e.changed), len(e.removed))
         for e in entries
@@ -56,10 +56,10 @@ def pack(entries: Sequence[Entry]) -> bytes:
 
 def unpack(data: bytes) -> Iterator[Entry]:
     """
-    Read the output of `pack`.
+    Decode the output of `pack`.
 
     Raises:
-        CorruptRow: not in this form.
+        CorruptRow: the data does not have this format.
     """
     head, newline, blobs = data.partition(b"\n")
     try:

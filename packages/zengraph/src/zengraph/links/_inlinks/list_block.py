@@ -3,11 +3,11 @@ List blocks: several posting lists in one value. Pure.
 
     4 bytes   number of lists
     4 bytes   number of lines of all lists
-    12 bytes  of each list's id without the hash of its host
-    rest      the lists in that order with a byte ff between two, compressed if longer than 800
+    12 bytes  of each list's id, without the hash of its group
+    rest      the lists in that order, separated by a byte ff; compressed if over 800 bytes
 
-Lists are UTF-8, which has no byte ff. Their lines are in any order. A list is found without reading
-the others, and lists of several blocks are put together without looking at their lines.
+Lists are UTF-8, which never contains a byte ff. Their lines are in any order. One list can be found
+without parsing the others, and the lists of several blocks are joined without parsing their lines.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from zengraph.links import _zstd as zstd
 from zengraph.links._outlinks import compress_links, decompress_links
 
 LOCAL_BYTES = 12
-"""The bytes of a list id without the hash of the group, which all lists of a block share."""
+"""The length of a list id without its group's hash, which all lists of a block share."""
 _COMPRESSED_PAST_BYTES = 800
 _HEAD_BYTES = 8
 _BETWEEN = b"\xff"
 
 Lists = Mapping[bytes, bytes]
-"""The lines of lists, joined, by their ids or the last 12 bytes of those."""
+"""Joined lines by list id, or by the last 12 bytes of the id."""
 
 
 class BlockSize(NamedTuple):
@@ -37,7 +37,7 @@ class BlockSize(NamedTuple):
 
 
 def pack(lists: Lists) -> bytes:
-    """A block; empty for no lists."""
+    """Encode a block, which is empty if there are no lists."""
     if not lists:
         return b""
     text = _BETWEEN.join(lists.values())
@@ -48,12 +48,12 @@ def pack(lists: Lists) -> bytes:
 
 
 def size(block: bytes) -> BlockSize:
-    """The numbers of lists and lines of a block."""
+    """The number of lists in a block, and of lines in all of them."""
     return BlockSize(int.from_bytes(block[:4]), int.from_bytes(block[4:8]))
 
 
 def find(block: bytes, local_id: bytes) -> bytes:
-    """The lines of a list (the last 12 bytes of its id), joined; empty if the block has none."""
+    """The joined lines of the list whose id ends with `local_id`; empty if there is none."""
     stop = _HEAD_BYTES + LOCAL_BYTES * int.from_bytes(block[:4])
     at = block.find(local_id, _HEAD_BYTES, stop) - _HEAD_BYTES
     while at > 0 and at % LOCAL_BYTES:
@@ -65,7 +65,7 @@ def find(block: bytes, local_id: bytes) -> bytes:
 
 
 def joined(blocks: Iterable[bytes]) -> dict[bytes, bytes]:
-    """The lists of several blocks; the lines of one list follow each other as its blocks do."""
+    """The lists of several blocks. The lines of a list are joined in the order of the blocks."""
     parts: dict[bytes, list[bytes]] = defaultdict(list)
     for block in filter(None, blocks):
         stop = _HEAD_BYTES + LOCAL_BYTES * int.from_bytes(block[:4])

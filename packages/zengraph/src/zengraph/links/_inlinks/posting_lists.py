@@ -1,4 +1,4 @@
-"""Posting lists: the inlinks of nodes, short ones in groups, long ones in rows of their own."""
+"""Posting lists: the inlinks of nodes. Short lists are in groups, long ones in their own rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from zengraph.links._values import ListLimits
 from zengraph.tables import Row, Tables
 
 _FIRST_DEPTHS = 3
-"""Groups of rows that are read with a list's own row; deeper ones are read after them."""
+"""Number of group levels that are read together with a list's own row; deeper ones follow."""
 
 
 class PostingLists:
@@ -41,16 +41,17 @@ class PostingLists:
         return total
 
     def lines(self, target: bytes, beyond: bytes = b"") -> Iterator[bytes]:
-        """The valid postings of sources after `beyond`, sorted by source; constant memory."""
+        """Yield the valid postings of sources after `beyond`, sorted by source."""
         ((groups, row),) = self._read([target]).values()
         text = _text(groups, target, row)
         yield from self._long.lines(target, row, text.split(b"\n") if text else (), beyond)
 
     def add(self, changes: LinkChanges) -> int:
         """
-        Add the links of one compaction; returns the number of merged long lists.
+        Add the links of one compaction. Returns the number of long lists that were merged.
 
-        After a crash, a repeated call with the same changes completes it, and adds nothing twice.
+        After a crash, a repeated call with the same changes completes it without adding a link
+        twice.
         """
         long = self._groups.add(changes)
         return self._long.tidy(long, changes.at_ms, changes.removals)
@@ -62,7 +63,7 @@ class PostingLists:
             self._long.rebuild(target, now_ms)
 
     def problems(self, step: Callable[[], None]) -> Iterator[tuple[bytes, str]]:
-        """(key, problem) of lists and groups; `step` is called for each row. Reads all of them."""
+        """Yield (key, problem) of lists and groups. Reads all rows; `step` is called for each."""
         last = b""
         with closing(self._table.scan(b"", None)) as rows:
             for key, _ in rows:
@@ -88,10 +89,10 @@ class PostingLists:
 
     def _read(self, targets: Sequence[bytes]) -> dict[bytes, tuple[list[ListGroup], Row]]:
         """
-        The rows of each list that it shares, the shallowest first, and its own row.
+        Read each list's groups, the shallowest first, and then its own row.
 
-        Lines move towards the end of this order, and are read in this order where the engine keeps
-        it, so that none is missed.
+        Lines are moved only toward the end of this order. Engines that keep the order while reading
+        therefore miss no line.
         """
         rows = self._rows(targets, range(_FIRST_DEPTHS))
         paths = {target: _path(target, rows) for target in targets}
@@ -112,7 +113,7 @@ class PostingLists:
 
 
 def _text(groups: Sequence[ListGroup], target: bytes, row: Row) -> bytes:
-    """The lines of a list in groups, joined, without those that were read where they go."""
+    """The joined lines of a list in groups, without moved lines that a later row contains."""
     texts = []
     for group, below in zip(groups, [*groups[1:], None], strict=False):
         moved = 0
@@ -123,11 +124,11 @@ def _text(groups: Sequence[ListGroup], target: bytes, row: Row) -> bytes:
             texts.append(text)
     if len(texts) < 2:
         return b"".join(texts)
-    # A set: lines that are passed on may have been read in both groups.
+    # A set removes duplicates: lines that are being moved may have been read in both groups.
     return b"\n".join({line for text in texts for line in text.split(b"\n")})
 
 
 def _path(target: bytes, rows: Mapping[bytes, Row]) -> list[ListGroup]:
-    """The groups of a list, as far as they were read."""
+    """The groups of a list that have been read."""
     keys = group_keys(target, range(MAX_DEPTH + 1))
     return [ListGroup(key, rows[key]) for key in takewhile(rows.__contains__, keys)]

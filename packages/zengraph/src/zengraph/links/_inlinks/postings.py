@@ -1,16 +1,16 @@
 r"""
 Posting lists: the packed inlinks of a target. Pure.
 
-A posting is a line `source \t at_ms \t kind \t tag \t text`. Lists are sorted by source, and of the
-lines of one source the one with the largest at_ms counts. Kinds: `+` a new link, `~` a link whose
-text changed, `-` a removed link. A delta of a list is
+A posting is a line `source \t at_ms \t kind \t tag \t text`. Lists are sorted by source; if a
+source has several lines, only the one with the largest at_ms is valid. Kinds: `+` a new link, `~` a
+link whose text changed, `-` a removed link. A delta of a list is
 
     4 bytes   its net count: added links minus removed links, signed
-    rest      the lines, plain if it begins with a line, else zstd (its magic is no UTF-8)
+    rest      the lines, plain if it begins with a line, else zstd (whose magic is not UTF-8)
 
 Net counts add up to the exact number, because each change of a source is compacted exactly once.
 
-A header holds what is merged, the segments, and the newest part.
+A header contains the names of merged deltas, the segments, and the newest part of the list.
 """
 
 from __future__ import annotations
@@ -29,34 +29,34 @@ from zengraph.links._values import InLink
 from zengraph.tables import Row
 
 _SQUEEZE_PAST_BYTES = 800
-"""Below this size, zstd's own overhead exceeds what it saves."""
+"""Smaller values are not compressed, because zstd's overhead would exceed the savings."""
 
 CAME, STAYED, WENT = b"+", b"~", b"-"
 _STAYED_FIELD, _WENT_FIELD = b"\t%s\t" % STAYED, b"\t%s\t" % WENT
 
 
 class Delta(NamedTuple):
-    """Part of a target's list."""
+    """Lines to be added to a target's list."""
 
     net: int
     lines: list[bytes]
 
 
 class LinkChanges(NamedTuple):
-    """The links that one compaction adds to posting lists; adding them twice changes nothing."""
+    """The links that one compaction adds to posting lists. Adding them twice is harmless."""
 
     name: int
-    """The name of its deltas (`delta_names`); each compaction has one of its own."""
+    """The name of the compaction's deltas (`delta_names`), different for each compaction."""
     at_ms: int
-    """The timestamp of what it writes."""
+    """The timestamp of the compaction's writes."""
     lines: Mapping[bytes, bytes]
-    """Its postings by target, joined."""
+    """Joined postings by target."""
     removals: Mapping[bytes, Sequence[bytes]]
-    """The sources that removed a link, by list id of its target."""
+    """The sources that removed a link, by the list id of the target."""
 
 
 def pack(net: int, lines: list[bytes]) -> bytes:
-    """A delta as one value; the lines need not be sorted."""
+    """Encode a delta as one value. The lines need not be sorted."""
     data = b"\n".join(lines)
     if len(data) > _SQUEEZE_PAST_BYTES:
         data = compress_links(data)
@@ -83,10 +83,10 @@ def source_of(line: bytes) -> bytes:
 
 def newest(runs: Iterable[Iterable[bytes]]) -> Iterator[bytes]:
     """
-    The line that counts for each source, from sorted runs; constant memory.
+    Yield the valid line of each source, from sorted runs, in constant memory.
 
-    A line sorts by source and then by at_ms (13 digits until the year 2286), because a tab sorts
-    before every character that a name may contain.
+    Comparing lines as bytes compares their sources and then at_ms (13 digits until the year 2286),
+    because a tab sorts before every character that a name may contain.
     """
     last, source = b"", None
     for line in merge(*runs):
@@ -99,7 +99,7 @@ def newest(runs: Iterable[Iterable[bytes]]) -> Iterator[bytes]:
 
 
 def merged_lines(deltas: Iterable[Sequence[bytes]]) -> list[bytes]:
-    """The same for a few short lists, sorted or not, in memory."""
+    """Like `newest`, for a few short lists in memory, which need not be sorted."""
     lines = sorted([line for delta in deltas for line in delta])
     return list({line.partition(b"\t")[0]: line for line in lines}.values())
 
@@ -108,11 +108,11 @@ class Settled(NamedTuple):
     """The lines of a list after a merge."""
 
     text: bytes
-    """Joined; of each source the line that counts."""
+    """The valid line of each source, joined."""
     present: int
-    """The number of links, if all changes of these links are among the merged lines."""
+    """The number of links, correct if all changes of these links are among the merged lines."""
     net: int
-    """Added minus removed links. Not `present` if earlier changes are elsewhere."""
+    """Added minus removed links. Differs from `present` if earlier changes are elsewhere."""
     removed: list[bytes]
     """Sources of links that were removed, and perhaps added again."""
 
@@ -122,10 +122,10 @@ NOTHING = Settled(b"", 0, 0, [])
 
 def settled(text: bytes) -> Settled:
     """
-    Merge the joined lines of a list, sorted or not.
+    Merge the joined lines of a list, which need not be sorted.
 
-    Links that were added and removed are left out, and a changed link becomes a new one, if all
-    earlier changes are among the lines.
+    If all earlier changes of a link are among the lines, a link that was added and removed is left
+    out, and a changed link becomes a new one.
     """
     if _STAYED_FIELD not in text and _WENT_FIELD not in text:
         lines = text.count(b"\n") + 1
@@ -147,21 +147,23 @@ def _as_new(line: bytes) -> bytes:
 
 
 def is_there(line: bytes) -> bool:
-    """False for a removed link."""
+    """True if a line is a link, False if it is a removal."""
     return _WENT_FIELD not in line or line.split(b"\t", 3)[2] != WENT
 
 
 def inlink(line: bytes) -> InLink:
-    """The inlink in a line."""
+    """Parse a line into an inlink."""
     source, at_ms, _, tag, text = line.decode().split("\t")
     return InLink(source, text, tag, int(at_ms))
 
 
 def spill(sizes: list[int], incoming: int) -> int:
     """
-    How many of the newest segments (`sizes`, oldest first) a run of `incoming` lines is merged
-    with: all that are not twice as large as the merged lines so far. So a list of n lines has at
-    most log2(n / 256) segments, and each line is rewritten about that often.
+    Return how many of the newest segments are merged with a run of `incoming` lines.
+
+    `sizes` are the segments' numbers of lines, oldest first. Segments are merged while they are
+    less than twice as large as the lines merged so far. So a list of n lines has at most
+    log2(n / 256) segments, and each line is rewritten about as many times.
     """
     count = 0
     for size in reversed(sizes):
@@ -176,7 +178,7 @@ HEADER = b"l:h"
 
 
 class Segment(NamedTuple):
-    """A sorted part of a list, in rows of its own."""
+    """A sorted part of a list, stored in its own rows."""
 
     name: bytes
     lines: int
@@ -188,22 +190,22 @@ class ListHeader:
     """The content of a header row."""
 
     upto: Upto = field(default_factory=dict)
-    """The deltas that are included."""
+    """The deltas that the header includes."""
     segments: tuple[Segment, ...] = ()
-    """The segments of the list, the oldest first."""
+    """The segments of the list, oldest first."""
     inline: bytes = b""
-    """The newest part, as a packed delta; empty for none."""
+    """The newest part of the list, as a packed delta; may be empty."""
     writing: bytes = b""
-    """Name of a segment that was being written; its rows are garbage if not in `segments`."""
+    """The segment being written; its rows are garbage if the name is not in `segments` later."""
 
     @property
     def net(self) -> int:
-        """Links in the segments and the inline part."""
+        """Number of links in the segments and the inline part."""
         own = net_of(self.inline) if self.inline else 0
         return own + sum(segment.net for segment in self.segments)
 
     def pack(self) -> bytes:
-        """The cell."""
+        """Encode the header for its cell."""
         segments = [(s.name.hex(), s.lines, s.net) for s in self.segments]
         head = {"upto": to_names(self.upto), "segments": segments, "writing": self.writing.hex()}
         return orjson.dumps(head) + b"\n" + self.inline
@@ -217,6 +219,6 @@ class ListHeader:
         line, _, inline = cell.value.partition(b"\n")
         head = orjson.loads(line)
         segments = tuple(Segment(bytes.fromhex(n), s, net) for n, s, net in head["segments"])
-        upto = head["upto"]  # a single number before there were slots: that of slot 0
+        upto = head["upto"]  # before slots existed, a single number: that of slot 0
         names = of_names(upto if isinstance(upto, list) else [upto])
         return ListHeader(names, segments, inline, bytes.fromhex(head["writing"]))
