@@ -4,7 +4,8 @@ A requests adapter that sends over connections pinned to addresses the SSRF filt
 Any `requests.Session` can mount it. The adapter resolves the host once, checks every address, and
 opens the socket to one of those addresses. `Fetcher` calls `exchange` with a `PoliteRequest`, which
 also carries the deadline of the fetch and the callbacks that acquire and release its send permit.
-It speaks HTTP/1.1, and HTTP/2 with the hosts of `fetch.http2_hosts` that choose it (ALPN).
+It uses HTTP/1.1, or HTTP/2 if `fetch.http2_hosts` includes the host and the server chooses it
+(ALPN).
 """
 
 from __future__ import annotations
@@ -68,8 +69,8 @@ from aragog.runtime.hosts import is_loopback
 from aragog.settings import EgressSettings, FetchSettings
 from urlspelling.domain import is_ip, registered_domain
 
-# How long a request waits for a connection over TLS that is in use, before it opens another one. A
-# handshake costs about a millisecond of CPU, and the server as much or more.
+# How long a request waits for a TLS connection that is in use before it opens another one. A
+# handshake takes about a millisecond of CPU here, and at least as much on the server.
 REUSE_WITHIN_S = 0.1
 METHODS = ("GET", "HEAD", "POST")
 """Supported methods. Only POST may have a body, and the body must be bytes in memory."""
@@ -83,14 +84,14 @@ class PinnedAdapter(BaseAdapter):
         settings: size limits, timeouts, proxy.
         ssrf_filter: checks each URL and address.
         clock: measures timeouts and idle times.
-        tls: context for HTTPS, whose ALPN protocols are offered to every host; None: trust
+        tls: context for HTTPS, whose ALPN protocols are offered to every host. By default it trusts
             certifi's roots, the system's and `SSL_CERT_FILE`.
-        needs_contact: raise ConfigError when the User-Agent has no contact and the host is not on
-            loopback, as a crawler must.
+        needs_contact: if True, as a crawler must set it, raise ConfigError when the User-Agent has
+            no contact and the host is not on loopback.
         sharing: an adapter with the same ways out, TLS and HTTP/2 hosts, whose idle connections
-            this one uses too.
-        signer: signs every request; None: they are not signed.
-        egress: the ways out; None: those of `sharing`, else direct or by `fetch.proxy`.
+            this one also uses.
+        signer: signs every request; requests are unsigned if None.
+        egress: the ways out. By default those of `sharing`, else direct or by `fetch.proxy`.
     """
 
     def __init__(
@@ -180,12 +181,12 @@ class PinnedAdapter(BaseAdapter):
         """
         Send `request` and read the head of the response.
 
-        A way out that fails is left for the next one of the request's route; nothing was sent yet.
-        If the server has closed an idle connection, the request is sent once more on a new one. A
-        POST always uses a new connection, because it must not be sent twice.
+        If a way out fails, the next one of the request's route is used, because nothing has been
+        sent yet. If the server has closed an idle connection, the request is sent once more on a
+        new one. A POST always uses a new connection, because it must not be sent twice.
 
         Raises:
-            Fault: the request failed; its class and `reason` state the reason.
+            Fault: the request failed; its class and `reason` state why.
         """
         target = Target(request.url or "")
         route = request.route or self.egress.rules.usual
@@ -237,7 +238,7 @@ class PinnedAdapter(BaseAdapter):
             deadline.extend(sent_s - waiting_since_s)
             if later is not None:
                 raise NoPermit(later)
-            # Nothing between the permit and this may wait, release the GIL, or take long.
+            # Between the permit and this call, the code must not wait, release the GIL or be slow.
             connection.send(message)
             request.release_permit()
             EGRESS_REQUESTS.of(request.way or DIRECT).add()
@@ -264,7 +265,7 @@ class PinnedAdapter(BaseAdapter):
                 connection.keep_tls = partial(
                     self.tls_sessions.keep, key, began_s=self._clock.monotonic_s()
                 )
-        # A busy process reads the head late, which is not the server's doing.
+        # A busy process reads the head late. That delay is not counted as the server's.
         elapsed_s = deadline.now_s() - sent_s
         response.timings["first_byte_ms"] = max(0.0, elapsed_s - connection.unread_s()) * 1000
         return response
@@ -272,7 +273,7 @@ class PinnedAdapter(BaseAdapter):
     def _connect(
         self, by: Exit, peer: Peer, target: Target, deadline: Deadline
     ) -> tuple[HttpConnection, float]:
-        """Open a new connection; also return the milliseconds that DNS took."""
+        """Open a new connection; also return the duration of DNS in milliseconds."""
         started_s = deadline.now_s()
         at_proxy = by.way.resolves
         addresses = vetted_addresses(self._ssrf_filter, target.host, target.port, at_proxy=at_proxy)
@@ -331,7 +332,7 @@ class PinnedAdapter(BaseAdapter):
         raise last_error or TransportError(UnreachableKind.DNS, "the host has no address")
 
     def _session_through(self, peer: Peer, address: str, _: str) -> ssl.SSLSession | None:
-        """Return the session of the address that a tunnel leads to, and not of the proxy's."""
+        """Return the session for the address of the target, not for the proxy's."""
         return self._session(peer, address)
 
     def _session(self, peer: Peer, address: str) -> ssl.SSLSession | None:
@@ -354,7 +355,7 @@ class PinnedAdapter(BaseAdapter):
         """
         Return the signature that the server of `request` asks for, if it can be made.
 
-        None without a signer, and for a signature that was sent already.
+        Returns None without a signer, or if the signature was already sent.
         """
         if self._signer is None:
             return None
@@ -362,7 +363,7 @@ class PinnedAdapter(BaseAdapter):
         return self._signer.wanted_by(message, accept_signature)
 
     def _bytes(self, connection: HttpConnection, request: PoliteRequest, target: Target) -> bytes:
-        """Return the request as sent over the connection; signed anew each time."""
+        """Return the request as sent over the connection, with a new signature each time."""
         if self._signer is not None:
             message = _signed_message(request, target)
             request.headers.update(self._signer.sign(message, request.wanted))
@@ -374,7 +375,7 @@ class PinnedAdapter(BaseAdapter):
 
 
 def _signed_message(request: PoliteRequest, target: Target) -> SignedMessage:
-    """Return what can be signed of a request."""
+    """Return the parts of a request that can be signed."""
     path, _, query = target.path.partition("?")
     return SignedMessage(
         method=request.method or "",

@@ -54,11 +54,11 @@ class FetchAttempt:
     The state of one fetch: the current URL, the redirects so far and the last response.
 
     Args:
-        defaults: of the Fetcher.
+        defaults: shared by all fetches of the Fetcher.
         url: the URL to request, normalized.
         gate: admits redirect targets and grants send permits.
         hops: redirects that an earlier attempt followed.
-        options: what the caller chose about the requests.
+        options: how the caller wants the requests to be sent.
     """
 
     def __init__(
@@ -82,14 +82,14 @@ class FetchAttempt:
         self._validators = _one_line(options.etag), _one_line(options.last_modified)
         self._validators_url = options.validators_url or url
         self._conditional = False
-        """The last request carried validators, so a 304 answers it."""
+        """True if the last request carried validators, so that a 304 is a valid response."""
         self._cookies: Cookies | None = options.cookies
         if self._cookies is None and defaults.settings.cookies:
             self._cookies = Cookies(defaults.clock)
         self._response: HttpResponse | None = None
         self._request: PoliteRequest | None = None
         self._wanted: SignatureRequest | None = None
-        """The signature that a server requested with a 403; sent at most once in a fetch."""
+        """The signature that a server requested with a 403. It is sent at most once per fetch."""
         self._wanted_at = url
         self._deadline = defaults.adapter.deadline()
         self._started_s = defaults.clock.monotonic_s()
@@ -111,8 +111,8 @@ class FetchAttempt:
                 if (outcome := self._follow(response.head, location)) is not None:
                     return outcome
         except TransportError as fault:
-            # A 200 whose body never arrived must not look like an empty page or an empty
-            # robots.txt.
+            # Without this, a 200 whose body never arrived would look like an empty page or an
+            # empty robots.txt.
             record = self._record()
             if fault.kind is not UnreachableKind.REDIRECT:
                 record["status"] = None
@@ -130,7 +130,7 @@ class FetchAttempt:
                 self._response.close()
 
     def _send(self) -> HttpResponse:
-        """Send one request; return its response with the body unread."""
+        """Send one request. Returns its response with the body unread."""
         self._response = None
         url = self._url
         request = PoliteRequest(
@@ -154,14 +154,15 @@ class FetchAttempt:
 
     def _signs_again(self, response: HttpResponse) -> bool:
         """
-        Whether to repeat the request with the signature that a 403 requests (Accept-Signature).
+        Decide whether to repeat the request with the signature that a 403 asks for.
 
-        At most once in a fetch, and at a slot of its own; not if that is far.
+        The header is Accept-Signature. Repeats at most once per fetch, in a new slot, and only if
+        that slot is near.
         """
         head = response.head
         if head.status != 403 or self._wanted is not None or self._request is None:
             return False
-        if self._options.method == "POST":  # it must not be sent twice
+        if self._options.method == "POST":  # a POST must not be sent twice
             return False
         text = ", ".join(head.values("accept-signature"))
         if not text or len(text) > MOST_ACCEPT_SIGNATURE_CHARS:
@@ -198,7 +199,7 @@ class FetchAttempt:
         return headers
 
     def _cookie_header(self) -> str | None:
-        """The cookies; those of a session not after another origin chose the URL."""
+        """The Cookie header. Without a session's cookies if another origin chose this URL."""
         if self._cookies is None:
             return None
         if isinstance(self._cookies, OriginCookies) and any(
@@ -208,7 +209,7 @@ class FetchAttempt:
         return self._cookies.header(self._spelling)
 
     def _follow(self, head: ResponseHead, location: str) -> Outcome | None:
-        """Continue at the redirect target; return an outcome when the fetch ends here."""
+        """Continue at the redirect target. Returns an outcome if the fetch ends here."""
         target = target_of(location, self._spelling)
         timings = {} if self._response is None else self._response.timings
         hop = Hop(self._url, head.status, target, timings.get("first_byte_ms"), head.headers)
@@ -238,7 +239,7 @@ class FetchAttempt:
                 assert_never(admission)
 
     def _deferred(self, later: Later) -> Deferred:
-        """The outcome of a request that got no permit."""
+        """Return the outcome of a request that got no permit."""
         if len(self._hops) > self._hops_before:
             return self._redirected(later, self._url, self._given)
         at_ms = later.retry_at_ms
@@ -258,8 +259,8 @@ class FetchAttempt:
         """
         Choose the spelling of `target` to request.
 
-        It is the normalized one unless that was requested before: some origins redirect to another
-        spelling of the same URL and serve the page only at that spelling.
+        Returns the normalized one, unless that was requested before: some origins redirect to
+        another spelling of the same URL and serve the page only there.
         """
         if target not in self._requested or self._cookies is not None:
             return target
@@ -283,7 +284,7 @@ class FetchAttempt:
             date = next(iter(head.values("date")), None)
             now_ms = self._defaults.clock.now_ms()
             at_ms = retry_at_ms(after, now_ms, date)
-            # Reported before the body is read: other workers are about to request this domain.
+            # Reported before the body is read, because other workers may request this domain soon.
             self._gate.busy(self._url, None if at_ms is None else (at_ms - now_ms) / 1000)
             return Busy(**self._error(response), retry_at_ms=at_ms, reason=status_line)
         if status in WITHHELD:
@@ -301,7 +302,7 @@ class FetchAttempt:
         return self._request is not None and "Range" in self._request.headers
 
     def _part(self, response: HttpResponse) -> Outcome:
-        """A 206 that was not requested: the start of a page is stored as a truncated response."""
+        """Handle an unrequested 206. The start of a page is stored as a truncated response."""
         part = part_of(response.head)
         if part.is_start:
             return self._read(response, part.missing)
@@ -316,7 +317,7 @@ class FetchAttempt:
         return Withheld(**record, outcome=kind, reason=status_line, crawler_price=price)
 
     def _error(self, response: HttpResponse) -> dict[str, Any]:
-        """The record of a 4xx or 5xx, with as much of its body as the caller wants."""
+        """Return the record of a 4xx or 5xx, with as much of its body as the caller asked for."""
         if not self._options.error_body_bytes:
             response.discard()
             return self._record()
@@ -327,13 +328,13 @@ class FetchAttempt:
         )
         try:
             body = response.read_body(bounds)
-        except Fault:  # the status is known, whatever becomes of the body
+        except Fault:  # the status is enough, even without the body
             return self._record() | {"truncated": True}
         truncated = body.truncated_why is not None
         return self._record() | {"error_body": body.data, "truncated": truncated}
 
     def _read(self, response: HttpResponse, missing: str | None = None) -> Outcome:
-        """Read the body; return Fetched. `missing`: why a complete body is no complete page."""
+        """Read the body and return Fetched. `missing` says why even a whole body is incomplete."""
         head, settings = response.head, self._defaults.settings
         content_type = content_type_of(head.values("content-type"))
         framing = response.framing
@@ -366,7 +367,7 @@ class FetchAttempt:
         )
 
     def _record(self) -> dict[str, Any]:
-        """The fields of `FetchRecord` that every outcome has: of the request and last response."""
+        """Return the fields of `FetchRecord` that every outcome has."""
         response = self._response
         record = {
             "url": self._first_url,

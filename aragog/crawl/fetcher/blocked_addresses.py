@@ -1,15 +1,15 @@
 """
-What is denied whatever the settings allow: host names without DNS, and ranges of IP addresses.
+What is denied regardless of settings: some host names, before DNS, and ranges of IP addresses.
 Pure.
 
-*Names* are local ones, metadata services and wildcard DNS services. A name that resolves to a local
-address is denied in any case. The list denies such names earlier, because a resolver may change its
-answer between two lookups and local files may answer for it.
+*Names* are local names, metadata services and wildcard DNS services. A name that resolves to a
+local address is denied in any case. The list denies such names without a lookup, because a resolver
+may change its response between two lookups, and local files may resolve them.
 
 *Ranges* are IANA's special-purpose address registries for IPv4 and IPv6 as of October 2025 (column
 "Globally Reachable"), multicast, IPv6 outside 2000::/3, the only allocated global unicast space,
-and addresses of metadata services. It is a table of our own because `ipaddress.is_global` depends
-on the Python version. An address that embeds an IPv4 address is checked by that one as well.
+and addresses of metadata services. The table is here because `ipaddress.is_global` depends on the
+Python version. If an address embeds an IPv4 address, that one is checked as well.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _LOCAL = {
     "consul": "services of a Consul cluster",
 }
 
-# Public names whose subdomains all resolve to loopback, or change their answer between two lookups
+# Public names whose subdomains all resolve to loopback, or resolve differently on two lookups
 # (DNS rebinding).
 _LOOPBACK_SERVICES = frozenset(
     (
@@ -69,7 +69,7 @@ _LOOPBACK_SERVICES = frozenset(
     )
 )  # fmt: skip
 
-# Names below these resolve to the address that they contain.
+# Names below these resolve to an address that is part of the name.
 _WILDCARD_SERVICES = frozenset(
     ("nip.io", "sslip.io", "backname.io", "ipq.co", "xip.lhjmmc.cn", "ip.addr.tools")
 )
@@ -126,7 +126,7 @@ def embedded_addresses(
 IP = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-# The most specific first; None: a globally reachable exception inside a denied range.
+# The most specific range first. None marks a globally reachable exception inside a denied range.
 _V4: tuple[tuple[str, str | None], ...] = (
     ("0.0.0.0/8", "this network, RFC 791"),
     ("10.0.0.0/8", "private use, RFC 1918"),
@@ -180,8 +180,8 @@ _V6: tuple[tuple[str, str | None], ...] = (
     ("::/0", "outside 2000::/3, the only global unicast space"),
 )
 
-# Metadata services of clouds, which return the machine's credentials. Some are global addresses.
-# They stay denied when their network is allowed; only an entry for the address itself allows them.
+# Cloud metadata services, which return the machine's credentials. Some addresses are global. They
+# stay denied even if their network is allowed; only an entry for the exact address allows them.
 METADATA = frozenset(
     map(
         ipaddress.ip_address,

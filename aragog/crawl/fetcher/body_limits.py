@@ -1,5 +1,5 @@
 """
-Response bodies: collect and decode the received pieces, within size limits.
+Collects and decodes the received pieces of a response body, within size limits.
 
 An incomplete body is kept and marked as truncated, unless it is empty.
 """
@@ -13,14 +13,14 @@ from aragog.crawl.fetcher.faults import LimitExceeded, TransportError
 from aragog.crawl.fetcher.http1.decoders import Decoder
 from aragog.fetch_record.outcome import UnreachableKind
 
-# HTML rarely compresses better than 30:1; a higher ratio is an attack.
+# HTML rarely compresses better than 30:1, so a higher ratio than this is treated as an attack.
 BOMB_RATIO = 100
 
-# The most that MIME sniffing reads (WHATWG MIME Sniffing section 5).
+# The maximum that MIME sniffing reads (WHATWG MIME Sniffing section 5).
 PEEK_BYTES = 1445
 
-# A coded body is decoded in units of this many bytes, counted from its start. What a decoder makes
-# of a fault, and how many bytes a bomb took, would depend on the packets otherwise.
+# A coded body is decoded in units of this size, counted from its start. Otherwise the output before
+# a decoding error, and the size at which a bomb is detected, would depend on the network packets.
 UNIT_BYTES = 8192
 
 
@@ -30,11 +30,11 @@ class DecodedBody:
 
     data: bytes
     truncated_why: str | None
-    """Why the body is not complete; None when it is."""
+    """Why the body is incomplete; None if it is complete."""
     wire_bytes: int
     """Bytes received, without chunk framing."""
     drained: bool
-    """True when it was read to its end, so that the connection may be reused."""
+    """True if it was read to its end, so that the connection may be reused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +42,13 @@ class Bounds:
     """Size limits of one body."""
 
     max_wire_bytes: int
-    """The limit of the body as sent, with chunk lines and their extensions."""
+    """The limit of the body as sent, including chunk lines and their extensions."""
     max_body_bytes: int
     """The limit of the body after decompression."""
     start_is_enough: bool = False
     """
-    The first `max_body_bytes` are all that is wanted (robots.txt, RFC 9309 section 2.5): a body
-    that announces or decodes to any size is truncated, and never refused.
+    If True, only the first `max_body_bytes` are wanted (robots.txt, RFC 9309 section 2.5), so a
+    body of any declared or decoded size is truncated instead of refused.
     """
 
 
@@ -71,7 +71,7 @@ def collect(
         framing_bytes: returns the size of the chunk lines or frame headers received so far.
 
     Raises:
-        TransportError: the body ended before anything arrived, or took too long.
+        TransportError: the body ended before any of it arrived, or took too long.
         LimitExceeded: a decompression bomb.
         UnsupportedContent: the data cannot be decoded, or `sniff` raised it.
     """
@@ -94,9 +94,9 @@ class _Collector:
         self._size = 0
         self._wire = 0
         self._waiting = b""
-        """Received bytes of a unit that is not full yet."""
+        """Received bytes of an incomplete unit."""
         self._decoded_wire = 0
-        """Received bytes that the decoders have taken."""
+        """Number of received bytes that were passed to the decoders."""
 
     def collect(self, pieces: Iterable[bytes]) -> DecodedBody:
         reason: str | None = None
@@ -119,7 +119,7 @@ class _Collector:
         return DecodedBody(data, reason, self._wire, drained)
 
     def _take(self, piece: bytes) -> str | None:
-        """Decode and keep `piece`; return the reason if the body is truncated here."""
+        """Decode and keep `piece`. Returns the reason if the body is truncated here."""
         room = self._bounds.max_wire_bytes - self._wire - self._framing_bytes()
         cut = len(piece) > room
         piece = piece[: max(0, room)] if cut else piece
@@ -142,7 +142,7 @@ class _Collector:
         return None
 
     def _decode_rest(self, *, whole: bool = False) -> str | None:
-        """Decode the last unit, of the bytes that have arrived, and end the decoders."""
+        """Decode the last unit, which may be incomplete, and end the decoders."""
         data, self._waiting = self._waiting, b""
         if data and (reason := self._decode(data)):
             return reason
@@ -159,7 +159,7 @@ class _Collector:
         return self._decode_by(self._decoders, unit)
 
     def _decode_by(self, decoders: Sequence[Decoder], unit: bytes) -> str | None:
-        """Decode by these, the last of all, and keep what comes out."""
+        """Decode with these decoders, the last ones of the chain, and keep the output."""
         for decoder in decoders:
             unit = decoder.feed(unit, self._bounds.max_body_bytes - self._size)
             if decoder.overflowed:
@@ -167,7 +167,7 @@ class _Collector:
         return self._keep_whole(unit)
 
     def _keep_whole(self, piece: bytes) -> str | None:
-        """Keep `piece` as far as there is room."""
+        """Keep as much of `piece` as fits."""
         room = self._bounds.max_body_bytes - self._size
         if len(piece) > room:
             self._keep(piece[:room])
@@ -188,7 +188,7 @@ class _Collector:
             sniff((first if len(first) >= PEEK_BYTES else b"".join(self._out))[:PEEK_BYTES])
 
     def _overflow(self, piece: bytes, *, inner: bool) -> str:
-        """Handle output above the limit; `inner`: in a coding that is not the last to decode."""
+        """Handle output over the limit. `inner`: of a decoder that is not the last one."""
         limit, wire = self._bounds.max_body_bytes, self._decoded_wire
         if inner or (limit > BOMB_RATIO * wire and not self._bounds.start_is_enough):
             raise LimitExceeded(f"decompression bomb: {wire} bytes decode to more than {limit}")

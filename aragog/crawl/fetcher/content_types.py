@@ -43,9 +43,9 @@ _TEXT_BOMS = (b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe")
 # A type and a subtype, each of token characters (WHATWG MIME Sniffing section 4.4).
 _TYPE = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+/[!#$%&'*+.^_`|~0-9a-z-]+")
 _CHARSET = re.compile(r";[ \t]*(charset=[^;]+)", re.IGNORECASE)
-# They say that the type is not known (WHATWG MIME Sniffing section 7).
+# Types that servers send if they do not know the type (WHATWG MIME Sniffing section 7).
 _UNKNOWN = frozenset({"unknown/unknown", "application/unknown", "*/*"})
-# A comma outside of quotes.
+# A comma outside quotes.
 _PART = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+')
 
 
@@ -53,8 +53,9 @@ def content_type_of(values: Sequence[str]) -> str | None:
     """
     Return the effective Content-Type: the last valid one (Fetch, "extract a MIME type").
 
-    None without one, as for what is no type (`html`, `text/`) and for names of the unknown
-    type: the first bytes decide then. A charset is kept for later values of the same type.
+    Returns None if there is no valid one (`html` and `text/` are not), or if it means that the
+    server does not know the type. The body's first bytes decide then. A charset also applies to
+    later values of the same type.
     """
     parts = [m.group().strip(" \t") for value in values for m in _PART.finditer(value)]
     usable = [part for part in parts if is_type(part) and media_type(part) != "*/*"]
@@ -71,7 +72,7 @@ def content_type_of(values: Sequence[str]) -> str | None:
 
 
 def is_type(content_type: str) -> bool:
-    """Whether a value names a type by the syntax of MIME types; it need not be registered."""
+    """Return True if the value has the syntax of a MIME type. It need not be registered."""
     return _TYPE.fullmatch(media_type(content_type)) is not None
 
 
@@ -81,7 +82,7 @@ def media_type(content_type: str) -> str:
 
 
 def refused_by_type(content_type: str | None, allowed: Sequence[str]) -> str | None:
-    """Return why a body of that type is not read; None if it is, or without a type."""
+    """Return why a body of that type is not read; None if it is read, or if the type is None."""
     if content_type is None:
         return None
     name = media_type(content_type)
@@ -97,21 +98,21 @@ def refused_by_content(
     """
     Return why a body with these first bytes is not a page; None if it may be one.
 
-    With a declared text type the body is refused only for the signature of another format or for
-    many binary bytes. Without a type, or with `text/plain` (the default of many servers for unknown
-    files), one binary byte is enough.
+    A body declared as text is refused only if it has the signature of another format or many binary
+    bytes. If there is no type, or it is `text/plain` (many servers' default for unknown files), one
+    binary byte is enough.
     """
     if "*/*" in allowed or first.startswith(_TEXT_BOMS):
         return None
     detected = next((name for magic, name in _MAGIC if first.startswith(magic)), None)
     if detected == "image/bmp" and not _has_binary(first):
-        detected = None  # a text that begins with "BM"
+        detected = None  # a text that happens to begin with "BM"
     if detected is not None and refused_by_type(detected, allowed):
         declared = f", declared as {media_type(content_type)}" if content_type else ""
         return f"the content is {detected}{declared}"
     name = media_type(content_type or "")
     if detected is not None and name in ("", detected):
-        return None  # what it is declared as, and allowed
+        return None  # the format is the declared one, and allowed
     if name in ("", "text/plain") and _has_binary(first) and not _may_be_utf16(first):
         return "the content is binary and has no specific content type"
     if _is_mostly_binary(first):
@@ -120,7 +121,7 @@ def refused_by_content(
 
 
 def is_undecoded(headers: Headers, body: bytes) -> bool:
-    """Whether `body` is still in a coding: Content-Encoding names one that has no decoder."""
+    """Return True if `body` was not decoded, because Content-Encoding names an unknown coding."""
     codings = [v for name, v in headers if name.lower() == "content-encoding"]
     return undecoded(codings) and _has_binary(body[:PEEK_BYTES])
 
@@ -131,9 +132,10 @@ def _has_binary(first: bytes) -> bool:
 
 def _is_mostly_binary(first: bytes) -> bool:
     """
-    Report more than 5 % binary bytes: compressed data has 10 %, text none, a damaged page a few.
+    Return True if more than 5 % of the bytes are binary.
 
-    Zeros do not count, because UTF-16 contains many.
+    Compressed data has about 10 %, text none, and a damaged page only a few. Zeros do not count,
+    because UTF-16 contains many.
     """
     return 20 * len(first.translate(None, _NOT_BINARY + b"\0")) > len(first)
 

@@ -1,10 +1,10 @@
 """
 The cookies of one fetch and its redirects, or of the session of an origin (RFC 6265).
 
-Those of a fetch live as long as it does. A Domain that is a public suffix sets nothing (section
-5.3, step 5): `a.github.io` cannot set a cookie for all of `github.io`. Names that begin with
-`__Secure-` and `__Host-`, and Secure itself, hold what they promise (RFC 6265bis, sections 4.1.3
-and 5.7).
+A fetch's cookies are dropped at its end. A cookie whose Domain is a public suffix is ignored
+(section 5.3, step 5): `a.github.io` cannot set a cookie for all of `github.io`. The rules for names
+that begin with `__Secure-` and `__Host-`, and for Secure itself, are enforced (RFC 6265bis,
+sections 4.1.3 and 5.7).
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from aragog.runtime.clock import Clock, SystemClock
 from urlspelling.domain import is_ip, is_public_suffix
 from urlspelling.domain import origin as origin_of_url
 
-# A session needs far fewer; more are an attack on memory.
+# A session needs far fewer. More would be an attack on memory.
 MAX_COOKIES = 50
-# RFC 6265 section 6.1 requires support for 4096 bytes per cookie; servers reject longer headers
-# than 8 KB.
+# RFC 6265 section 6.1 requires support for 4096 bytes per cookie. Servers reject headers that are
+# longer than 8 KB.
 MAX_COOKIE_BYTES = 4096
 MAX_HEADER_BYTES = 8192
-# Set-Cookie headers of one response that are read.
+# Maximum number of Set-Cookie headers that are read in one response.
 MAX_READ = 200
 
 
 @dataclass(frozen=True, slots=True)
 class _CookiePlace:
-    """The identity of a cookie: a later one with the same name, domain and path replaces it."""
+    """The identity of a cookie: a later cookie with the same name, domain and path replaces it."""
 
     name: str
     domain: str
@@ -43,18 +43,18 @@ class _CookiePlace:
 
 @dataclass(frozen=True, slots=True)
 class _Cookie:
-    """One cookie, with the attributes that decide where it is sent."""
+    """One cookie, with the attributes that determine which requests get it."""
 
     place: _CookiePlace
     value: str
     host_only: bool
-    """Only its own host gets it: the response had no Domain."""
+    """True if only its own host gets it, because it was set without Domain."""
     secure: bool
     ends_at_ms: float
-    """By this machine's clock; infinite without an end."""
+    """When it expires, by this machine's clock; infinite if it does not."""
 
     def goes_to(self, scheme: str, host: str, path: str) -> bool:
-        """Whether a request gets it (section 5.4, step 1)."""
+        """Return True if a request gets the cookie (section 5.4, step 1)."""
         in_domain = host == self.place.domain if self.host_only else _in(host, self.place.domain)
         return (
             in_domain and _below(path, self.place.path) and (scheme == "https" or not self.secure)
@@ -69,7 +69,7 @@ class Cookies:
     _jar: dict[_CookiePlace, _Cookie] = field(default_factory=dict)
 
     def learn(self, url: str, head: ResponseHead) -> None:
-        """Store, replace and delete the cookies that the response to `url` sets and deletes."""
+        """Apply the Set-Cookie headers of a response to `url`."""
         for line in head.values("set-cookie")[:MAX_READ]:
             cookie = (
                 _read(line, url, self.clock.now_ms()) if len(line) <= MAX_COOKIE_BYTES else None
@@ -82,7 +82,7 @@ class Cookies:
                 self._jar[cookie.place] = cookie
 
     def plain(self) -> list[tuple[Any, ...]]:
-        """All cookies as JSON, for `Cookies.keep`."""
+        """Return all cookies in a form for JSON, which `Cookies.keep` accepts."""
         return [
             (
                 *dataclasses.astuple(cookie.place),
@@ -95,14 +95,14 @@ class Cookies:
         ]
 
     def keep(self, plain: Iterable[Sequence[Any]]) -> None:
-        """Add cookies of another jar."""
+        """Add cookies that `plain` of another jar returned."""
         for name, domain, path, value, host_only, secure, ends_at_ms in plain:
             place = _CookiePlace(name, domain, path)
             ends = float("inf") if ends_at_ms is None else float(ends_at_ms)
             self._jar[place] = _Cookie(place, value, host_only, secure, ends)
 
     def header(self, url: str) -> str | None:
-        """Return the Cookie header for `url`, at most 8 KB; None without matching cookies."""
+        """Return the Cookie header for `url`, at most 8 KB; None if no cookie matches."""
         scheme, host, path = _parts(url)
         now_ms = self.clock.now_ms()
         cookies = [
@@ -119,7 +119,7 @@ class Cookies:
 
 @dataclass(slots=True)
 class OriginCookies(Cookies):
-    """One origin's cookies, which are learned from it and sent to it alone."""
+    """One origin's cookies, which are set by that origin and sent to it alone."""
 
     origin: str = ""
 
@@ -131,23 +131,23 @@ class OriginCookies(Cookies):
         return jar
 
     def learn(self, url: str, head: ResponseHead) -> None:
-        """Note the cookies of a response of its origin; those of others are dropped."""
+        """Store the cookies of a response of the origin; other origins' cookies are ignored."""
         if origin_of_url(url) == self.origin:
             Cookies.learn(self, url, head)
 
     def header(self, url: str) -> str | None:
-        """Return the Cookie header for a URL of its origin; None for others."""
+        """Return the Cookie header for a URL of the origin; None for URLs of other origins."""
         return Cookies.header(self, url) if origin_of_url(url) == self.origin else None
 
 
 def _read(line: str, url: str, now_ms: int) -> _Cookie | None:
-    """The cookie of one Set-Cookie header; None for one that is ignored (sections 5.2 and 5.3)."""
+    """Parse a Set-Cookie header; None if the cookie is ignored (sections 5.2 and 5.3)."""
     pair, *attributes = line.split(";")
     name, equals, value = (part.strip(" \t") for part in pair.partition("="))
     if not equals or not name or not pair.isprintable():
         return None
     named = {}
-    for attribute in attributes:  # the last of each name counts
+    for attribute in attributes:  # the last attribute with a name wins
         key, _, text = (part.strip(" \t") for part in attribute.partition("="))
         named[key.lower()] = text
     _, host, path = _parts(url)
@@ -167,7 +167,7 @@ def _read(line: str, url: str, now_ms: int) -> _Cookie | None:
 
 
 def _breaks_promise(name: str, named: dict[str, str], url: str) -> bool:
-    """Whether a cookie has not what its prefix says, or is Secure and came without TLS."""
+    """Return True if a cookie violates its name's prefix, or is Secure but came without TLS."""
     is_safe = "secure" in named and url.startswith("https://")
     if "secure" in named and not is_safe:
         return True
@@ -177,7 +177,7 @@ def _breaks_promise(name: str, named: dict[str, str], url: str) -> bool:
 
 
 def _domain(text: str, host: str) -> str | None:
-    """The Domain that `host` may set; "": for its own host only. None: the cookie is ignored."""
+    """Return the Domain, "" if for `host` alone, or None if `host` may not set this cookie."""
     domain = text.removeprefix(".").lower()
     if not domain or (domain == host and is_public_suffix(domain)):
         return ""
@@ -185,12 +185,12 @@ def _domain(text: str, host: str) -> str | None:
 
 
 def _in(host: str, domain: str) -> bool:
-    """Whether a host is a domain or below it (section 5.1.3)."""
+    """Return True if a host is a domain or below it (section 5.1.3)."""
     return host == domain or (host.endswith(f".{domain}") and not is_ip(host))
 
 
 def _below(path: str, parent: str) -> bool:
-    """Whether a path is another one or below it (section 5.1.4)."""
+    """Return True if a path equals `parent` or is below it (section 5.1.4)."""
     return path.startswith(parent) and (
         path == parent or parent.endswith("/") or path[len(parent)] == "/"
     )
@@ -209,7 +209,7 @@ def _parts(url: str) -> tuple[str, str, str]:
 
 
 def _ends_at_ms(named: dict[str, str], now_ms: int) -> float:
-    """When a cookie ends: Max-Age comes before Expires; what cannot be read counts as absent."""
+    """When a cookie expires. Max-Age overrides Expires; invalid values are ignored."""
     age = named.get("max-age", "")
     if re.fullmatch(r"-?[0-9]{1,15}", age, re.ASCII):
         return now_ms + int(age) * 1000 if int(age) > 0 else 0
@@ -225,7 +225,7 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 
 
 def cookie_date_ms(text: str) -> int | None:
-    """Milliseconds since the epoch of a date as cookies have it (section 5.1.1); None if none."""
+    """Parse a cookie date (section 5.1.1) into milliseconds since the epoch; None if invalid."""
     time: list[int] | None = None
     day = month = year = None
     for token in _DELIMITER.split(text[:200]):

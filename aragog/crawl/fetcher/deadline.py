@@ -9,7 +9,7 @@ from aragog.crawl.fetcher.faults import TransportError
 from aragog.fetch_record.outcome import UnreachableKind
 from aragog.runtime.clock import Clock
 
-# The minimum rate applies after this long, so that a slow start is tolerated.
+# The minimum rate applies after this time, so that a slow start is tolerated.
 RATE_AFTER_S = 5.0
 
 
@@ -22,7 +22,7 @@ class Deadline:
         deadline_s: limit for the whole fetch, in seconds.
         connect_timeout_s: limit for opening one connection.
         read_timeout_s: limit between two reads.
-        min_bytes_per_s: minimum rate of a body after its first 5 s; 0: none.
+        min_bytes_per_s: minimum rate of a body after its first 5 s; 0 for none.
     """
 
     __slots__ = (
@@ -59,7 +59,7 @@ class Deadline:
         return self._clock.monotonic_s()
 
     def extend(self, seconds: float) -> None:
-        """Move the deadline by time that was spent waiting for a send permit."""
+        """Extend the deadline by the time that was spent waiting for a send permit."""
         self._ends_s += seconds
 
     @contextlib.contextmanager
@@ -73,11 +73,11 @@ class Deadline:
             self._ends_s = ends_s
 
     def connect_timeout_s(self) -> float:
-        """Return the seconds for the next connect; raise TransportError past the deadline."""
+        """Return the timeout of the next connect; raise TransportError past the deadline."""
         return min(self._connect_s, self._left_s())
 
     def read_timeout_s(self) -> float:
-        """Return the seconds for the next read; raise TransportError past any of the limits."""
+        """Return the timeout of the next read; raise TransportError past any of the limits."""
         left_s = self._left_s()
         if self._body_started_s is not None:
             elapsed_s = self._clock.monotonic_s() - self._body_started_s
@@ -97,7 +97,7 @@ class Deadline:
         self._body_started_s = None
 
     def received(self, number: int) -> None:
-        """Count `number` bytes of the body."""
+        """Add `number` bytes to the bytes of the body received so far."""
         self._body_bytes += number
 
     def _left_s(self) -> float:

@@ -1,4 +1,4 @@
-"""Where a connection for a request may go: its allowed addresses, and the proxy of its way out."""
+"""Where a request's connection may go: allowed addresses, and the proxy of its way out."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from aragog.fetch_record.outcome import UnreachableKind
 
 def proxy_of(by: Exit) -> ProxyServer | None:
     """
-    Return the proxy of a way out; None: it is direct.
+    Return the proxy of a way out; None if the way is direct.
 
     Raises:
-        WayFailed: its login is gone.
+        WayFailed: the proxy's login is no longer available.
     """
     try:
         return by.server()
@@ -33,7 +33,7 @@ def vetted_addresses(
     """
     Return the allowed addresses of `host`; raise TargetBlocked or TransportError if none.
 
-    `at_proxy`: its name instead, for a proxy that resolves names.
+    With `at_proxy`, returns the name instead, for a proxy that resolves names.
     """
     resolve = ssrf_filter.resolve_at_proxy if at_proxy else ssrf_filter.resolve
     resolution = resolve(host, port)

@@ -15,19 +15,19 @@ from dataclasses import dataclass
 from aragog.runtime.clock import Clock
 from aragog.runtime.green_threads import GreenEvent
 
-# Long enough for one batch's pages, short enough to follow a host that changes its address.
+# Long enough for the pages of one batch, short enough to follow a host that changes its address.
 TTL_S = 60.0
-# A failed lookup is repeated soon, but not for each URL of a batch.
+# A failed lookup is repeated soon, but not for every URL of a batch.
 FAILURE_TTL_S = 5.0
 MAX_ENTRIES = 10_000
 
 Lookup = Callable[[str], list[str]]
-"""A function from a host name to its addresses; raises OSError if there are none."""
+"""Returns the addresses of a host name; raises OSError if there are none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The result of one lookup: addresses in the order to try them, or why there are none."""
+    """The result of one lookup: addresses in the order to try them, or the reason of a failure."""
 
     addresses: tuple[str, ...]
     reason: str = ""
@@ -46,7 +46,7 @@ class Resolver:
     Args:
         lookup: performs one lookup; may block.
         clock: measures the age of cached results.
-        timeout_s: limit for one lookup in seconds; its thread then ends in the background.
+        timeout_s: limit for one lookup in seconds. After it, the thread ends in the background.
         max_entries: maximum number of cached names; the oldest is evicted.
     """
 
@@ -85,10 +85,10 @@ class Resolver:
 
 def look_up(lookup: Lookup, host: str, timeout_s: float) -> Resolution:
     """
-    What `lookup` finds within `timeout_s`, without a cache.
+    Return the result of `lookup`, waiting at most `timeout_s`, without a cache.
 
-    It runs in a thread of its own, which may take longer: the system's resolver has no time limit,
-    and would stop all green threads of its thread.
+    The lookup runs in its own thread, which may take longer, because the system's resolver has no
+    time limit and would block all green threads of the calling thread.
     """
     results: list[Resolution] = []
     ended = GreenEvent()
@@ -99,7 +99,7 @@ def look_up(lookup: Lookup, host: str, timeout_s: float) -> Resolution:
         except OSError as error:
             results.append(Resolution((), error.strerror or str(error)))
         except ValueError:
-            # getaddrinfo encodes names itself and refuses labels over 63 characters.
+            # getaddrinfo itself encodes names, and raises this for labels over 63 characters.
             results.append(Resolution((), "not a valid host name"))
         finally:
             ended.set()

@@ -1,8 +1,8 @@
 """
 Exceptions that end a fetch early. They are internal to the fetcher.
 
-`Fetcher.fetch` converts each into an outcome. For a plain `requests.Session` the adapter converts
-them into the exceptions of requests.
+`Fetcher.fetch` converts them into outcomes. For a plain `requests.Session` the adapter converts
+them into exceptions of requests.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from aragog.fetch_record.outcome import UnreachableKind
 
 
 class Fault(Exception):
-    """The base class; `reason` is one line that states the reason."""
+    """The base class. `reason` is one line that states why the fetch ended."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -29,15 +29,15 @@ class TransportError(Fault):
 
 
 class BeyondProxy(TransportError):
-    """A proxy could not reach the target, as it says, or did not say in time whether it did."""
+    """A proxy reports that it could not reach the target, or did not respond in time."""
 
 
 class WayFailed(Fault):
-    """A way out failed by itself; nothing was sent to the target, and the next way may be used."""
+    """A way out itself failed. Nothing was sent to the target, so the next way may be used."""
 
 
 class WayRefuses(Fault):
-    """A way out does not lead to this target; the next way may be used."""
+    """A way out does not allow this target, so the next way may be used."""
 
 
 class LimitExceeded(Fault):

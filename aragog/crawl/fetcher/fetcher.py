@@ -1,10 +1,10 @@
 """
 `Fetcher`: fetch one URL and return an outcome, whatever the origin does.
 
-`Fetcher` uses requests with its own adapter (`adapter.PinnedAdapter`). It follows redirects itself:
-it normalizes each target, checks it with the SSRF filter, asks the gate to admit it and records it
-as a hop. All limits come from `FetchSettings`. It raises only for an invalid URL and failures of
-the gate.
+`Fetcher` uses requests with its own adapter (`adapter.PinnedAdapter`). It follows redirects itself.
+For each redirect it normalizes the target, checks it with the SSRF filter, asks the gate to admit
+it and records a hop. All limits come from `FetchSettings`. It raises only for an invalid URL and
+failures of the gate.
 """
 
 from __future__ import annotations
@@ -39,14 +39,15 @@ class Fetcher:
 
     Args:
         settings: limits, proxy, headers.
-        ssrf_filter: decides which addresses are allowed; None: `SsrfFilter(settings)`.
+        ssrf_filter: decides which addresses are allowed. By default, `SsrfFilter(settings)`.
         clock: measures time and interprets Retry-After.
-        tls: context for HTTPS; None: trust the system's and certifi's roots.
-        sharing: a fetcher with the same ways out and TLS, whose connections this one uses too.
-        signer: signs every request; None: they are not signed.
-        as_declared: a body of an accepted type is taken as what it is declared as, unread.
-        start_is_enough: bodies of any size are cut at `max_body_bytes`, and none becomes TooLarge.
-        egress: the ways out; None: those of `sharing`, else direct or by `fetch.proxy`.
+        tls: context for HTTPS. By default it trusts the system's and certifi's roots.
+        sharing: a fetcher with the same ways out and TLS, whose connections this one also uses.
+        signer: signs every request; requests are unsigned if None.
+        as_declared: if True, a body of an accepted type is not sniffed.
+        start_is_enough: if True, bodies of any size are cut at `max_body_bytes`, and none becomes
+            TooLarge.
+        egress: the ways out. By default those of `sharing`, else direct or by `fetch.proxy`.
     """
 
     def __init__(
@@ -100,24 +101,24 @@ class Fetcher:
         cookies: OriginCookies | None = None,
     ) -> Outcome:
         """
-        Fetch `url` and return its outcome. Idempotent, but for POST.
+        Fetch `url` and return its outcome. Idempotent, except for POST.
 
         Args:
-            url: is normalized first.
-            gate: admits redirect targets and grants send permits; None: allow everything.
-            etag: ETag of the stored copy; an unchanged page then returns NotModified.
+            url: the URL, which is normalized first.
+            gate: admits redirect targets and grants send permits. If None, all are allowed.
+            etag: ETag of the stored copy. If the page is unchanged, the outcome is NotModified.
             last_modified: Last-Modified of the stored copy, as the origin sent it.
-            validators_url: the URL of the stored copy; only requests to it carry the validators.
-                None: `url`.
-            hops: redirects that led to `url`, when an earlier fetch stopped at one of them.
-            headers: sent besides the usual ones, or instead of them.
+            validators_url: the URL of the stored copy. Only requests to it carry the validators.
+                `url` if None.
+            hops: redirects that led to `url`, if an earlier fetch stopped at one of them.
+            headers: added to the usual headers, or replacing those with the same name.
             method: GET, HEAD or POST. Redirects of a POST are not followed: the outcome has their
                 status and headers.
-            body: of a POST.
-            error_body_bytes: how much of the body of a 4xx or 5xx its outcome has, in
-                `error_body`; 0: nothing.
-            egress: what chooses the way out, beside each request's URL.
-            cookies: the session of an origin, which is sent to it and learns from it.
+            body: the body of a POST.
+            error_body_bytes: how much of the body of a 4xx or 5xx is kept in the outcome's
+                `error_body`; 0 for none.
+            egress: the properties, besides each request's URL, that choose its way out.
+            cookies: an origin's session. Its cookies are sent to the origin and updated from it.
 
         Raises:
             InvalidUrl: `url` is not an http(s) URL.
@@ -173,7 +174,7 @@ def fetch(
     """
     Fetch `url` once on new connections and return its outcome; see `Fetcher.fetch`.
 
-    `conditional` holds the ETag and the Last-Modified of the stored copy.
+    `conditional` contains the ETag and the Last-Modified of the stored copy.
     """
     etag, last_modified = conditional or (None, None)
     with Fetcher(settings or FetchSettings(), ssrf_filter, clock=clock, tls=tls) as fetcher:

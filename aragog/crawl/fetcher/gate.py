@@ -1,9 +1,9 @@
 """
 The port through which a fetch asks for admission of redirect targets and for send permits.
 
-The caller of a fetch has admitted its first URL. The fetch asks the gate for each redirect target
-and for a permit before each request, and reports 429 and 503 responses to it. The fetcher knows
-only this port; `aragog.crawl.stages.polite_gate` implements it with robots rules and the
+The caller of a fetch has already admitted its first URL. The fetch asks the gate for each redirect
+target and for a permit before each request, and reports 429 and 503 responses to it. The fetcher
+depends only on this port; `aragog.crawl.stages.polite_gate` implements it with robots rules and the
 rate limiter.
 """
 
@@ -35,7 +35,7 @@ class Later:
     cause: DeferralCause
     reason: str
     retry_at_ms: int | None = None
-    """As in `aragog.fetch_record.outcome.Deferred`."""
+    """See `aragog.fetch_record.outcome.Deferred`."""
 
 
 Admission = Go | Deny | Later
@@ -46,20 +46,20 @@ class Gate(Protocol):
 
     def admit(self, url: str, given: str) -> Admission:
         """
-        Decide whether the redirect target `url`, normalized and allowed by the SSRF filter, may be
-        requested.
+        Decide whether a redirect target may be requested.
 
-        `given` is the absolute target as the origin spelled it; robots.txt must allow both.
+        `url` is the normalized target, which the SSRF filter allows. `given` is the absolute target
+        as the origin spelled it. robots.txt must allow both.
 
-        May wait for a slot that is near. That time does not count against the fetch's deadline.
+        May wait for a slot that is near. That time does not count toward the fetch's deadline.
         """
 
     def acquire_permit(self, url: str) -> Later | None:
         """
         Acquire the permit to send; called on the open connection (TCP and TLS) before sending.
 
-        None: send now. Later: its slot has passed; the fetch ends as Deferred, or as Redirected if
-        a redirect led to `url`.
+        Returns None if the request may be sent now. Returns Later if its slot has passed: the fetch
+        then ends as Deferred, or as Redirected if a redirect led to `url`.
 
         May wait, like `admit`. Called again when a request is repeated because the server had
         closed the idle connection.
@@ -72,7 +72,7 @@ class Gate(Protocol):
         """
         Report a 429 or 503 from `url`; called when its headers have arrived.
 
-        `wait_s` is the delay in seconds from Retry-After; None without a usable Retry-After.
+        `wait_s` is the delay from Retry-After in seconds; None if there is no usable Retry-After.
         """
 
 

@@ -1,4 +1,4 @@
-"""Response headers that are acted on: dates, Retry-After, ranges, Location, freshness. Pure."""
+"""Response headers that affect a fetch: dates, Retry-After, ranges, Location, freshness. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from urlspelling import normalize
 
 
 def http_date_ms(text: str | None) -> int | None:
-    """Milliseconds since the epoch, or None for an invalid date; without a zone it is UTC."""
+    """Milliseconds since the epoch, or None for an invalid date. UTC if it has no time zone."""
     if not text:
         return None
     try:
@@ -30,7 +30,7 @@ def http_date_ms(text: str | None) -> int | None:
         return None
 
 
-# 30 days. Larger values are mistakes or attacks.
+# 30 days. Larger values are mistakes or attacks, so they are capped.
 MAX_RETRY_AFTER_S = 30 * 86_400
 
 
@@ -39,8 +39,8 @@ def retry_at_ms(value: str | None, now_ms: int, date: str | None = None) -> int 
     Return the instant at which `value` allows the next request; None if it is not usable.
 
     Seconds count from `now_ms`, a past date means now, and the maximum is 30 days. A date refers to
-    the origin's clock. `date`, its Date header (RFC 9110 section 6.6.1), shows that clock, so only
-    the difference between the two counts.
+    the origin's clock, whose time is in `date`, its Date header (RFC 9110 section 6.6.1). So the
+    difference between the two dates is used.
     """
     text = (value or "").strip()
     if text.isascii() and text.replace(".", "", 1).isdigit():
@@ -59,16 +59,16 @@ _CONTENT_RANGE = re.compile(r"bytes[ \t]+(\d{1,18})-(\d{1,18})/(\d{1,18}|\*)", r
 
 
 class PartOfPage(NamedTuple):
-    """Which part of a page a 206 has."""
+    """Which part of a page a 206 response contains."""
 
     is_start: bool
-    """Its body begins where the page does."""
+    """True if the part begins where the page does."""
     missing: str | None
-    """The part of the page that is missing; None: it is complete."""
+    """A description of the missing part; None if the page is complete."""
 
 
 def part_of(head: ResponseHead) -> PartOfPage:
-    """The part that a 206 has, by its Content-Range (RFC 9110 sections 14.4 and 15.3.7)."""
+    """Read the Content-Range of a 206 response (RFC 9110 sections 14.4 and 15.3.7)."""
     if any(value.lower().startswith("multipart/") for value in head.values("content-type")):
         return PartOfPage(is_start=False, missing="several parts of the page")
     values = head.values("content-range")
@@ -83,13 +83,13 @@ def part_of(head: ResponseHead) -> PartOfPage:
     return PartOfPage(is_start=True, missing=f"206 with the first {last + 1} of {match[3]} bytes")
 
 
-# 304 answers a conditional request; 305 and 306 are deprecated (RFC 9110 section 15.4).
+# 304 is the response to a conditional request; 305 and 306 are deprecated (RFC 9110 section 15.4).
 FOLLOWED = frozenset({300, 301, 302, 303, 307, 308})
 
 
 def location_of(head: ResponseHead) -> str | None:
     """
-    Return the Location as sent; None for a response that does not redirect.
+    Return the Location as sent; None if the response is not a redirect.
 
     Raises:
         TransportError: several Location headers differ, so the target is ambiguous.
@@ -116,7 +116,7 @@ def target_of(location: str, base: str) -> str:
 
 
 def as_sent(location: str, base: str) -> str:
-    """Resolve `location` as the origin spelled it; drop the fragment and credentials."""
+    """Resolve `location` in the origin's spelling, without the fragment and credentials."""
     try:
         url = can_ada.parse(base) + location
     except ValueError as error:
@@ -138,7 +138,7 @@ def fresh_s(headers: Mapping[str, str], now_ms: int) -> float | None:
 
     Args:
         headers: by name in lower case.
-        now_ms: when the answer came.
+        now_ms: when the response arrived.
     """
     control = headers.get("cache-control", "")
     if _NEVER.search(control):
@@ -148,7 +148,7 @@ def fresh_s(headers: Mapping[str, str], now_ms: int) -> float | None:
         age = headers.get("age", "").strip()
         left_s = float(max_age[1]) - (float(age) if age.isdigit() and len(age) <= 10 else 0.0)
     else:
-        # Expires counts only where there is no max-age (RFC 9111, 5.3), from the server's own Date.
+        # Without max-age, Expires applies (RFC 9111 section 5.3), relative to the server's Date.
         expires_ms = http_date_ms(headers.get("expires"))
         if expires_ms is None:
             return None

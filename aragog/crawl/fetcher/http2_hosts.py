@@ -12,17 +12,17 @@ from urlspelling import normalize
 from urlspelling.hosts import longest_match
 
 EVERY_HOST = "*"
-# A host whose HTTP/2 failed is offered it again after an hour; it may have been repaired.
+# A host whose HTTP/2 failed is offered it again after an hour, in case it was repaired.
 REFUSED_S = 3_600.0
 MAX_REFUSED = 1_000
 
 
 class Http2Hosts:
     """
-    Decides whether the handshake with a host offers HTTP/2 besides HTTP/1.1; the server chooses.
+    Decides whether the handshake with a host also offers HTTP/2. The server chooses the version.
 
     Args:
-        names: hosts and domains, with all hosts below them; `*`: all. Empty: none.
+        names: hosts, and domains with all hosts below them; `*` for all. Empty for none.
         clock: measures how long ago HTTP/2 failed with a host.
 
     Raises:
@@ -38,14 +38,14 @@ class Http2Hosts:
         self._refused: dict[str, float] = {}
 
     def offers(self, host: str) -> bool:
-        """Report whether HTTP/2 is offered to `host`; 1 µs."""
+        """Return True if HTTP/2 is offered to `host`. Takes 1 µs."""
         if not self._all and (not self._names or longest_match(host, self._names) is None):
             return False
         until_s = self._refused.get(host)
         return until_s is None or self._clock.monotonic_s() >= until_s
 
     def refused(self, host: str) -> None:
-        """Offer `host` HTTP/1.1 alone for an hour: it demands that, or its HTTP/2 is invalid."""
+        """Offer only HTTP/1.1 to `host` for an hour: it requires that, or its HTTP/2 is invalid."""
         if len(self._refused) >= MAX_REFUSED:
             self._refused.clear()
         self._refused[host] = self._clock.monotonic_s() + REFUSED_S

@@ -1,8 +1,9 @@
 """
-The port of the HTTP versions: what a connection speaks, once it is open.
+The port of the HTTP versions: the protocol on an open connection.
 
 `http1.protocol.Http1` and `http2.protocol.Http2` implement it. Both get the same bytes of the same
-socket and the same limits; connections, TLS, deadlines, decoding and outcomes are above the port.
+socket and the same limits. Connections, TLS, deadlines, decoding and outcomes are independent of
+the version and use this port.
 """
 
 from __future__ import annotations
@@ -18,26 +19,26 @@ class HttpProtocol(Protocol):
     """One version of HTTP on one connection. Carries one request at a time."""
 
     version: str
-    """`1.1` or `2`, as the record of a fetch has it."""
+    """`1.1` or `2`, as stored in the fetch record."""
 
     @property
     def framing_bytes(self) -> int:
-        """The size of all that was received beside heads and bodies, since the connection began."""
+        """Bytes received since the connection began, other than heads and bodies."""
 
     @property
     def busy(self) -> bool:
-        """True when the connection cannot carry another request: it has more data, or ends."""
+        """True if the connection cannot carry another request: it has more data, or is closing."""
 
     @property
     def repeatable(self) -> bool:
-        """True when a GET that failed on this connection may be sent once more on another one."""
+        """True if a GET that failed on this connection may be sent once more on another one."""
 
     def request(self, request: PoliteRequest, target: Target) -> bytes:
         """
-        Return the bytes of a request; they are written in one piece.
+        Return the bytes of a request, which are written in one piece.
 
         Raises:
-            TransportError: the connection takes no more requests.
+            TransportError: the connection accepts no more requests.
         """
 
     def head(self, max_bytes: int) -> ResponseHead:
@@ -59,11 +60,11 @@ class HttpProtocol(Protocol):
 
     def body(self, framing: Framing) -> Iterator[bytes]:
         """
-        Yield the pieces of the body until it is complete; b"" after data that is none of it.
+        Yield the pieces of the body until it is complete; b"" after data that is not part of it.
 
         Raises:
-            TransportError: the body ended early or is invalid; the pieces so far are valid.
+            TransportError: the body ended early or is invalid. Pieces yielded before are valid.
         """
 
     def received_idle(self, data: bytes) -> bool:
-        """Take data that arrived between two requests; False if the connection cannot be used."""
+        """Read data that arrived between two requests; False if the connection is unusable."""

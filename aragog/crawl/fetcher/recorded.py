@@ -1,9 +1,9 @@
 """
 Read an HTTP response from a recording, such as a record of a web archive.
 
-It has the decoders and the limits of a fetch. A record ends the body, whatever its headers say. An
-archive may have undone a coding and kept the header that names it: a body that does not begin as
-its coding does, or that cannot be decoded and is markup, is taken as it is.
+Uses the decoders and the limits of a fetch. The body ends with the record, whatever its headers
+say. An archive may have decoded the body and kept the header that names the coding. So the body is
+used undecoded if it does not begin as that coding does, or if it cannot be decoded and is markup.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _HEX = b"0123456789abcdefABCDEF"
 
 
 class RecordedLimits(NamedTuple):
-    """The limits of a recorded response (bytes); those of `fetch` in the settings."""
+    """The limits of a recorded response, in bytes: those of `fetch` in the settings."""
 
     head: int
     wire: int
@@ -33,23 +33,23 @@ class RecordedLimits(NamedTuple):
 
 
 class RecordedResponse(NamedTuple):
-    """A response as it was recorded, with its body decoded."""
+    """A recorded response with its body decoded."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
     body: bytes
     truncated_why: str | None
-    """Why the body is not complete; None when it is."""
+    """Why the body is incomplete; None if it is complete."""
 
 
 def read_recorded(read: Callable[[int], bytes], limits: RecordedLimits) -> RecordedResponse:
     """
-    Read one response; `read(n)` returns at most n of its next bytes, b"" at its end.
+    Read one response. `read(n)` returns at most n of its next bytes, b"" at its end.
 
     Memory is bounded by the limits.
 
     Raises:
-        Fault: it is no response, its head is too long, or its body cannot be decoded.
+        Fault: the data is not a response, its head is too long, or its body cannot be decoded.
     """
     head, rest = _head(read, limits.head)
     decoded = _body(head, rest, read, limits)
@@ -57,7 +57,7 @@ def read_recorded(read: Callable[[int], bytes], limits: RecordedLimits) -> Recor
 
 
 def _head(read: Callable[[int], bytes], most: int) -> tuple[ResponseHead, bytes]:
-    """The head, and the first bytes of the body that were read with it."""
+    """Return the head, and the first bytes of the body that were read with it."""
     block = b""
     while True:
         ends = [at for end in (b"\r\n\r\n", b"\n\n") if (at := block.find(end)) >= 0]
@@ -74,7 +74,7 @@ def _head(read: Callable[[int], bytes], most: int) -> tuple[ResponseHead, bytes]
 
 
 def _as_http_1(block: bytes) -> bytes:
-    """The head with a status line of HTTP/1.1; recorders write `HTTP/2 200` as well."""
+    """Replace the version in the status line with HTTP/1.1. Some recorders write `HTTP/2 200`."""
     version, blank, rest = block.partition(b" ")
     return (
         b"HTTP/1.1 " + rest if blank and version in (b"HTTP/2", b"HTTP/2.0", b"HTTP/3") else block
@@ -84,7 +84,7 @@ def _as_http_1(block: bytes) -> bytes:
 def _body(
     head: ResponseHead, first: bytes, read: Callable[[int], bytes], limits: RecordedLimits
 ) -> DecodedBody:
-    """The body behind a head, of which `first` was read already."""
+    """Read the body after a head; `first` has been read already."""
     wire, is_cut = _wire(first, read, limits.wire)
     bounds = Bounds(limits.wire, limits.body)
     try:
@@ -99,7 +99,7 @@ def _body(
 
 
 def _wire(first: bytes, read: Callable[[int], bytes], most: int) -> tuple[bytes, bool]:
-    """The body as it was sent, and whether it was longer than the limit."""
+    """Return the body as sent, and True if it was longer than the limit."""
     pieces, size = [first], len(first)
     while size <= most and (piece := read(PIECE_BYTES)):
         pieces.append(piece)
@@ -112,7 +112,7 @@ def _decoded(head: ResponseHead, wire: bytes, bounds: Bounds) -> DecodedBody:
     is_chunked = transfer[-1:] == ["chunked"] and _begins_with_a_chunk(wire)
     codings = head.tokens("content-encoding"), [n for n in transfer if n != "chunked"]
     if is_chunked:
-        with suppress(TransportError):  # it only looked like the size of a chunk
+        with suppress(TransportError):  # it only looked like chunks: use it as it is
             return collect(_pieces(wire, Delimiter.LAST_CHUNK), decoders_for(*codings), bounds)
     pieces = _pieces(wire, Delimiter.CLOSE)
     is_coded = _begins_as(wire, [*codings[0], *codings[1]])
@@ -120,18 +120,18 @@ def _decoded(head: ResponseHead, wire: bytes, bounds: Bounds) -> DecodedBody:
 
 
 def _pieces(wire: bytes, delimiter: Delimiter) -> Iterator[bytes]:
-    """The body in pieces, as a connection would bring them."""
+    """Yield the body in pieces, as if read from a connection."""
     received = (wire[at : at + PIECE_BYTES] for at in range(0, len(wire), PIECE_BYTES))
     return content(ResponseReader(lambda: next(received, b"")), Framing(delimiter))
 
 
 def _begins_with_a_chunk(wire: bytes) -> bool:
-    """Whether the body has chunks, as its header says; archives write it without them as well."""
+    """Return True if the body begins with a chunk size. Archives may have removed the chunks."""
     line = wire[:80].partition(b"\n")[0].partition(b";")[0].strip()
     return bool(line) and all(byte in _HEX for byte in line)
 
 
 def _begins_as(wire: bytes, codings: Sequence[str]) -> bool:
-    """Whether a body begins as the coding that was applied last; most codings do not show it."""
+    """Return True if a body may have its last coding; few codings have a recognizable start."""
     magic = _MAGIC.get(codings[-1]) if codings else None
     return magic is None or wire.startswith(magic)

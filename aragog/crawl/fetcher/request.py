@@ -26,16 +26,16 @@ class PoliteRequest(requests.PreparedRequest):
     A prepared request with its deadline.
 
     Args:
-        url: is requested as it is spelled.
-        headers: all of them except Host.
-        deadline: of the whole fetch.
+        url: requested exactly as spelled.
+        headers: all headers except Host.
+        deadline: the deadline of the whole fetch.
         acquire_permit: called right before the request is written.
-        release_permit: called right after it.
+        release_permit: called right after the request was written.
         method: GET, HEAD or POST.
-        body: of a POST.
-        route: the ways out that it may take; None: the usual one.
-        crawl: its crawl's name, which a proxy's sessions may need.
-        wanted: the signature that its server requested.
+        body: the body of a POST.
+        route: the ways out that the request may take; the default way if None.
+        crawl: the crawl's name, which a proxy's session name may contain.
+        wanted: the signature that the server requested.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class PoliteRequest(requests.PreparedRequest):
         self.crawl = crawl
         self.wanted = wanted
         self.way: str | None = None
-        """The way out that the adapter took, or tried last; None: direct."""
+        """The way out that the adapter used, or tried last; None if direct."""
 
 
 class Target:

@@ -1,4 +1,4 @@
-"""The parts, limits and request headers that all fetches of one `Fetcher` share."""
+"""Settings, limits, request headers and helper objects that all fetches of a `Fetcher` share."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 class RequestDefaults:
     """
-    The shared parts of all fetches of one `Fetcher`.
+    What all fetches of one `Fetcher` share.
 
     Raises:
-        ConfigError: a configured header or credential cannot be sent; names the setting.
+        ConfigError: a configured header or credential cannot be sent. Names the setting.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class RequestDefaults:
         Return all request headers for `url` except Host.
 
         Credentials are sent only to their own origin, and only if every `earlier` URL of this
-        redirect chain has that origin: another site must not choose the URL they are sent to.
+        redirect chain has that origin, because another site must not choose the URL that gets them.
         """
         if not self._credentials:
             return dict(self.headers)

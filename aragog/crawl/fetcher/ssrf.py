@@ -3,7 +3,7 @@ The SSRF filter: which URLs may be fetched and which addresses a connection may 
 
 A crawler fetches untrusted URLs, inside a network whose hosts may trust each other. The filter
 therefore allows only http(s) on allowed ports, without credentials, to globally reachable
-addresses, whatever their spelling; and the connection uses exactly the address that was checked. It
+addresses, in any spelling. The connection uses exactly the address that was checked. The filter
 applies to every URL, every redirect target and every connection. docs/security.md lists what is
 denied and how to allow a network.
 """
@@ -56,14 +56,14 @@ class Vetted:
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """The target is denied; the fetch ends as Blocked."""
+    """The target is denied, and the fetch ends as Blocked."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unresolved:
-    """DNS has no address, or did not respond in time: the fetch ends as Unreachable, kind dns."""
+    """No address was found in time. The fetch ends as Unreachable, kind dns."""
 
     reason: str
 
@@ -98,7 +98,7 @@ class SsrfFilter:
         self._resolver = Resolver(
             lookup, clock or SystemClock(), timeout_s=settings.connect_timeout_s
         )
-        # The result depends on the text only, and the pages of a batch share few hosts.
+        # Cached, because the result depends only on the text and a batch's pages share few hosts.
         self._vet_ip = lru_cache(maxsize=8192)(self._vet_ip_text)
         self._vet_host = lru_cache(maxsize=8192)(self._vet_host_text)
 
@@ -106,7 +106,7 @@ class SsrfFilter:
         """
         Return why the text of `url` forbids a fetch; None if it does not.
 
-        Uses no DNS; `resolve` does, when a connection is opened.
+        Does not use DNS. `resolve` does, when a connection is opened.
         """
         try:
             parts = _parse(url)
@@ -118,12 +118,12 @@ class SsrfFilter:
         """
         Resolve `host` and return the addresses that a connection may use.
 
-        Every address of the name is checked; if one is denied, the name is denied. Connect to one
-        of the returned addresses and never resolve the name again.
+        Every address of the name is checked. If one is denied, the name is denied. The caller must
+        connect to one of the returned addresses and never resolve the name again.
 
         Args:
             host: name or IP address, IPv6 with or without brackets.
-            port: port of the URL; an entry of `host_map` may replace it.
+            port: port of the URL, which an entry of `host_map` may replace.
         """
         host = _plain(host)
         if (mapped := self._mapped(host)) is not None:
@@ -144,10 +144,10 @@ class SsrfFilter:
 
     def resolve_at_proxy(self, host: str, port: int) -> Resolution:
         """
-        Return the name of `host` for a proxy that resolves names, in place of its addresses.
+        Return `host` itself instead of addresses, for a proxy that resolves names.
 
-        What the name says is checked, and an address or an entry of `host_map` as in `resolve`.
-        What the proxy resolves the name to cannot be.
+        The text of the name is checked; an address or an entry of `host_map` is checked as in
+        `resolve`. The addresses that the proxy resolves the name to cannot be checked.
         """
         host = _plain(host)
         if self._mapped(host) is not None or _ip(host) is not None:
@@ -172,7 +172,7 @@ class SsrfFilter:
 
     def is_forbidden(self, url: str) -> bool:
         """
-        Report whether a fetch of `url` would be denied; see the function `is_forbidden`.
+        Return True if a fetch of `url` would be denied; see the function `is_forbidden`.
 
         Raises:
             InvalidUrl: `url` cannot be parsed.
@@ -198,7 +198,7 @@ class SsrfFilter:
         return None if port in self._ports else _port_why(port)
 
     def _vet_host_text(self, host: str) -> str | None:
-        """Return why a host's text without a mapping is denied; None if it is not."""
+        """Return why the text of a host that is not mapped is denied; None if it is not."""
         if not host:
             return "no host"
         if ":" in host or host[-1].isdigit():
@@ -208,12 +208,12 @@ class SsrfFilter:
         if reason := why_metadata(host):
             return f"{host}: {reason}"
         if self._networks:
-            # With allowed networks, local names are checked by the addresses they resolve to.
+            # If networks are allowed, a local name may resolve into one: check its addresses later.
             return None
         return self._vet_name(host)
 
     def _vet_name(self, host: str) -> str | None:
-        """Return why a name is denied whatever it resolves to; None if it is not."""
+        """Return why a name is denied regardless of its addresses; None if it is not."""
         if reason := why_local(host):
             return f"{host}: {reason}"
         if service := loopback_service(host):
@@ -225,9 +225,9 @@ class SsrfFilter:
 
     def _vet_other_reading(self, url: str, host: str) -> str | None:
         """
-        Check the host that an RFC 3986 parser reads from the same text, if it is different.
+        Check the host that an RFC 3986 parser finds in the same text, if it is different.
 
-        The fetch uses the WHATWG parser, so only deceptive URLs are denied here.
+        The fetch uses the WHATWG parser, so this denies only URLs that are written to deceive.
         """
         try:
             other = urlsplit(url).hostname
@@ -252,13 +252,16 @@ class SsrfFilter:
         Return the mapped address, which is allowed only for this host.
 
         The mapping itself is the permission. An entry in `allowed_networks` would allow the address
-        for every host.
+        for all hosts.
         """
         address, mapped_port = to
         return Vetted(((str(address), mapped_port or port),))
 
     def _is_allowed(self, ip: IP) -> bool:
-        """Report whether `allowed_networks` has `ip`; a metadata address needs its own entry."""
+        """
+        Return True if `allowed_networks` contains `ip`. A metadata address needs its
+        own entry.
+        """
         for address in (ip, *embedded_ipv4(ip)):
             if address in METADATA:
                 return any(
@@ -275,10 +278,10 @@ class SsrfFilter:
 
 def is_forbidden(url: str) -> bool:
     """
-    Report whether a fetch of `url` with the default settings would be denied.
+    Return True if a fetch of `url` with the default settings would be denied.
 
-    Uses DNS; results are cached for 60 s. A name without an address is not forbidden: it cannot be
-    reached, and a later connection checks it again.
+    Uses DNS; results are cached for 60 s. A name without an address is not forbidden, because it
+    cannot be reached, and a later connection checks it again.
 
     Raises:
         InvalidUrl: `url` cannot be parsed.
@@ -348,13 +351,13 @@ def _host_map(entries: Mapping[str, str]) -> dict[str, tuple[IP, int | None]]:
 
 
 class AddressPolicy(Protocol):
-    """The interface of `aragog.crawl.fetcher.ssrf.SsrfFilter` that the fetcher uses."""
+    """The methods of `SsrfFilter` that the fetcher uses."""
 
     def vet_url(self, url: str) -> str | None:
-        """Return why the text of `url` forbids a fetch; None if it does not. Uses no DNS."""
+        """Return why the text of `url` forbids a fetch; None if it does not. Does not use DNS."""
 
     def resolve(self, host: str, port: int) -> Resolution:
-        """Resolve `host` and return the addresses a connection may use."""
+        """Resolve `host` and return the addresses that a connection may use."""
 
     def resolve_at_proxy(self, host: str, port: int) -> Resolution:
-        """Return the name for a proxy that resolves names, if nothing speaks against it."""
+        """Return the name, for a proxy that resolves names, unless its text is denied."""

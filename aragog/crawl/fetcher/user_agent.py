@@ -14,7 +14,7 @@ from urlspelling.hosts import split_port
 _CONTACT = re.compile(
     r"https?://[^\s/)]{1,253}\.[^\s)]|[^\s@(<+;]@[^\s@]{1,253}\.[a-z]{2}", re.IGNORECASE
 )
-"""A host name has at most 253 characters."""
+"""A URL or a mail address. A host name has at most 253 characters."""
 
 
 def user_agent(settings: FetchSettings) -> str:
@@ -23,7 +23,7 @@ def user_agent(settings: FetchSettings) -> str:
 
 
 def has_contact(settings: FetchSettings) -> bool:
-    """Report whether the User-Agent contains a URL or a mail address as contact."""
+    """Return True if the User-Agent contains a URL or a mail address as contact."""
     return bool(_CONTACT.search(settings.user_agent))
 
 
@@ -32,22 +32,22 @@ def check_user_agent(settings: FetchSettings, url: str) -> None:
     Check that `url` may be fetched with this User-Agent.
 
     Raises:
-        ConfigError: the User-Agent has no contact, and `url` is not on loopback, neither by its
-            text nor by `host_map`.
+        ConfigError: the User-Agent has no contact, and `url` is not on loopback, neither directly
+            nor by `host_map`.
     """
     if reason := why_anonymous(settings, url):
         raise ConfigError(reason)
 
 
 def why_anonymous(settings: FetchSettings, url: str) -> str | None:
-    """Return why `url` gets no request from this User-Agent; None if it may be requested."""
+    """Return why `url` may not be requested with this User-Agent; None if it may."""
     if has_contact(settings) or _is_loopback(settings, url):
         return None
     return missing_contact(settings)
 
 
 def missing_contact(settings: FetchSettings) -> str:
-    """Return what is wrong with a User-Agent without a contact, and the remedy."""
+    """Return an error message about a User-Agent without a contact, with the remedy."""
     return (
         f"fetch.user_agent: must contain a contact URL or mail address, got "
         f"{settings.user_agent!r}; "

@@ -1,1 +1,1 @@
-"""Checked connections, TLS, bodies and codings; heads and framing of HTTP/1.1."""
+"""HTTP/1.1: heads, framing and bodies. Also connections, TLS and codings for every version."""

@@ -1,9 +1,9 @@
 """
 One connection to an allowed address: TCP, a proxy's tunnel, TLS.
 
-This module resolves no names. The SSRF filter has checked the address, and the
-socket is opened to exactly that address, so that DNS rebinding has no effect. The name is used for
-SNI, the certificate and the Host header only.
+This module resolves no names. The SSRF filter has checked the address, and the socket is opened to
+exactly that address, so that DNS rebinding has no effect. The name is used for SNI, the certificate
+and the Host header only.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from aragog.runtime.green_threads import wait_readable, wait_writable
 
 READ_BYTES = 65_536
 
-_NO_DEADLINE_S = 3600.0  # connections outside a request
-# Data between two requests: HTTP/2 settles a setting or two, and closes with a GOAWAY.
+_NO_DEADLINE_S = 3600.0  # for connections that are used outside a request
+# Maximum reads between two requests: HTTP/2 sends a few SETTINGS frames, and GOAWAY at the end.
 MAX_IDLE_READS = 4
-# If three addresses of a host fail, further ones rarely work.
+# If three addresses of a host fail, the others rarely work.
 MAX_ADDRESSES = 3
 
 Address = tuple[str, int]
 
-# tcpi_last_data_recv of Linux's struct tcp_info: ms since data was received last.
+# tcpi_last_data_recv of Linux's struct tcp_info: ms since data was last received.
 _LAST_DATA_RECV = struct.Struct("=I")
 _LAST_DATA_RECV_AT = 52
 _TCP_INFO_BYTES = 56
@@ -46,29 +46,29 @@ _TCP_INFO_BYTES = 56
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The key of the connection pool: one origin, by one way out."""
+    """The key of the connection pool: one origin, reached by one way out."""
 
     scheme: str
     host: str
     port: int
     way: str = "direct"
-    """`aragog.crawl.egress.egress.Exit.key`."""
+    """See `aragog.crawl.egress.egress.Exit.key`."""
     http2: bool = False
-    """HTTP/2 is offered to it; the server may have chosen HTTP/1.1."""
+    """True if HTTP/2 is offered; the server may still choose HTTP/1.1."""
 
 
 class HttpConnection:
     """
-    An open connection and what it speaks. Carries one request at a time; not thread-safe.
+    An open connection and its protocol. Carries one request at a time; not thread-safe.
 
     Attributes:
-        address: the IP address of the origin, also behind a proxy; None where that resolves names.
+        address: the origin's IP address, even if a proxy is used. None if the proxy resolves names.
         tls: TLS version; None for plain TCP.
-        alpn: the protocol that the server chose of those offered; None if it chose none.
-        protocol: HTTP/1.1, until the adapter sets a different one.
-        used: number of requests sent on it.
-        on_close: called when it is closed.
-        keep_tls: called with its TLS state, which has its session, after it was closed.
+        alpn: the offered protocol that the server chose; None if it chose none.
+        protocol: HTTP/1.1, unless the adapter sets another one.
+        used: number of requests sent on the connection.
+        on_close: called when the connection is closed.
+        keep_tls: called after closing, with the TLS object that contains the session.
     """
 
     def __init__(self, sock: socket.socket, peer: Peer, address: str, connect_ms: float) -> None:
@@ -94,7 +94,7 @@ class HttpConnection:
 
     def send(self, request: bytes) -> None:
         """
-        Send the request; returns when the kernel has accepted all of it.
+        Send the request. Returns when the kernel has accepted all of it.
 
         Raises:
             TransportError: the connection is closed, or sending took too long.
@@ -103,7 +103,7 @@ class HttpConnection:
         self.write(request)
 
     def write(self, data: bytes) -> None:
-        """Send what belongs to no new request; see `send`."""
+        """Send bytes that do not start a new request; see `send`."""
         try:
             _send_all(self._sock, data, self._read_timeout_s)
         except OSError as error:
@@ -111,7 +111,7 @@ class HttpConnection:
 
     @property
     def stale(self) -> bool:
-        """True when the server has closed it or sent unexpected data."""
+        """True if the server has closed the connection or sent unexpected data."""
         if self.protocol.busy:
             return True
         for _ in range(MAX_IDLE_READS):
@@ -121,17 +121,17 @@ class HttpConnection:
                 if not self.protocol.received_idle(self._sock.recv(READ_BYTES)):
                     return True
             except (BlockingIOError, ssl.SSLWantReadError):
-                return False  # a message of TLS itself
+                return False  # the readable bytes were a TLS message without data
             except OSError:
                 return True
         return True
 
     def unread_s(self) -> float:
         """
-        Return how long ago the kernel received what was read last, in seconds.
+        Return how many seconds ago the kernel received the data that was read last.
 
-        How long it waited for this process to read it. Costs 1 µs; 0.0 where the kernel does not
-        say. The kernel counts in its ticks, of 1 to 10 ms.
+        This is how long the data waited for this process. Takes 1 µs. Returns 0.0 if the kernel
+        does not report it. The kernel counts in ticks of 1 to 10 ms.
         """
         try:
             info = self._sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
@@ -146,7 +146,7 @@ class HttpConnection:
         keep_tls, self.keep_tls = self.keep_tls, None
         with contextlib.suppress(OSError):
             if keep_tls is not None and isinstance(self._sock, ssl.SSLSocket):
-                os.close(self._sock.detach())  # `close` would drop the TLS state
+                os.close(self._sock.detach())  # unlike `close`, this keeps the TLS state
                 keep_tls(self._sock)
             else:
                 self._sock.close()
@@ -154,7 +154,7 @@ class HttpConnection:
             self.on_close(self)
 
     def receive(self) -> bytes:
-        """Return the next bytes, b"" at the end; raises TransportError past a limit of time."""
+        """Return the next bytes, b"" at the end; raises TransportError past a time limit."""
         try:
             data = _receive(self._sock, READ_BYTES, self._read_timeout_s)
         except OSError as error:
@@ -168,7 +168,7 @@ class HttpConnection:
 
 
 def _send_all(sock: socket.socket, data: bytes, timeout_s: Callable[[], float]) -> None:
-    """Send `data`; waits whenever the kernel takes no more."""
+    """Send `data`, waiting while the kernel's buffer is full."""
     left = memoryview(data)
     while left:
         try:
@@ -180,9 +180,9 @@ def _send_all(sock: socket.socket, data: bytes, timeout_s: Callable[[], float]) 
 
 
 def _receive(sock: socket.socket, size: int, timeout_s: Callable[[], float]) -> bytes:
-    """Receive at most `size` bytes; waits until there are some. b"" at the end."""
+    """Wait for data and return at most `size` bytes; b"" at the end."""
     while True:
-        seconds = timeout_s()  # also checks the deadline of what arrives without a pause
+        seconds = timeout_s()  # also checks the deadline if data arrives without a pause
         try:
             return sock.recv(size)
         except (BlockingIOError, ssl.SSLWantReadError):
@@ -193,11 +193,11 @@ def _receive(sock: socket.socket, size: int, timeout_s: Callable[[], float]) -> 
 
 @dataclass(frozen=True, slots=True)
 class Tunnel:
-    """Where a proxy is to connect to."""
+    """The target that a proxy should connect to."""
 
     proxy: ProxyServer
     target: Address
-    """An allowed address; a name where the proxy resolves names."""
+    """An allowed address, or a name if the proxy resolves names."""
 
 
 NO_SOURCE: Mapping[int, str] = {}
@@ -222,13 +222,13 @@ def connect(
         deadline: limits every step.
         tls: None for plain HTTP.
         tunnel: the target of the proxy's tunnel; None without a proxy.
-        source: local addresses by version of IP; without any the system chooses.
-        session: returns the TLS session to resume with an address; None: none.
+        source: local addresses by IP version. The system chooses for a version without one.
+        session: returns the TLS session to resume with an address, or None.
 
     Raises:
         TransportError: kind `connect`, `tls`, `timeout` or `reset`.
-        WayFailed: no proxy answers, it fails by itself, or a local address is not there.
-        WayRefuses: the way does not lead to this target.
+        WayFailed: no proxy responds, a proxy itself fails, or this machine lacks a local address.
+        WayRefuses: the way out does not allow this target.
     """
     started_s = deadline.now_s()
     sock, address = _first_open(addresses, deadline, source, to_proxy=tunnel is not None)
@@ -304,7 +304,7 @@ def _tunnel(sock: socket.socket, tunnel: Tunnel, deadline: Deadline) -> None:
 
 
 def _fault(error: OSError, action: str) -> TransportError:
-    """Return the fault that a socket's error is."""
+    """Convert a socket error into a fault."""
     if isinstance(error, TimeoutError):
         return TransportError(UnreachableKind.TIMEOUT, f"{action}: timed out")
     reason = error.reason if isinstance(error, ssl.SSLError) else error.strerror

@@ -2,10 +2,10 @@
 The head of an HTTP/1 response: its status, its headers, and the end of its body. Pure.
 
 The parser is as lenient as browsers about harmless deviations: bare LF, no reason phrase, obsolete
-line folding, blanks before the colon, NUL in a field that decides nothing here. It rejects what two
-parsers could read as two different responses (RFC 9112 sections 2.2, 4, 5 and 11): NUL elsewhere,
-CR inside a line, a line without a colon, a status that is not three digits. `framing_of` applies
-RFC 9112 section 6.3.
+line folding, blanks before the colon, and NUL in headers that do not affect processing. It rejects
+heads that two parsers could read as two different responses (RFC 9112 sections 2.2, 4, 5 and 11):
+NUL elsewhere, CR inside a line, a line without a colon, a status that is not three digits.
+`framing_of` applies RFC 9112 section 6.3.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from aragog.fetch_record.outcome import Headers, UnreachableKind
 # Three digits; the reason phrase may be missing (RFC 9112 section 4).
 STATUS_LINE = re.compile(r"HTTP/1\.([01])[ \t]+([1-9][0-9][0-9])(?:[ \t](.*))?$")
 
-# A NUL in these would affect the end of the body, its decoding, or the next request.
+# A NUL in one of these could change the end of the body, its decoding, or the next request.
 _WITHOUT_NUL = frozenset({
     "connection", "content-encoding", "content-length", "location", "refresh", "set-cookie",
     "transfer-encoding",
@@ -36,7 +36,7 @@ class ResponseHead:
     """Status line and headers of one response."""
 
     minor: int
-    """0 for HTTP/1.0, 1 for HTTP/1.1."""
+    """Minor version: 0 for HTTP/1.0, 1 for HTTP/1.1."""
     status: int
     reason: str
     headers: Headers
@@ -99,7 +99,7 @@ def _headers(lines: list[str]) -> Headers:
 
 
 def _without_nul(status_line: str, headers: Headers) -> Headers:
-    """The headers with each NUL in a harmless value replaced by a blank (RFC 9110, 5.5)."""
+    """Replace each NUL in harmless header values with a blank (RFC 9110 section 5.5)."""
     decisive = [value for name, value in headers if name.lower() in _WITHOUT_NUL]
     names = [name for name, _ in headers]
     if any("\0" in text for text in (status_line, *names, *decisive)):
@@ -108,7 +108,7 @@ def _without_nul(status_line: str, headers: Headers) -> Headers:
 
 
 def _text(block: bytes) -> str:
-    """Decode as UTF-8, and line by line as Latin-1 where that fails (RFC 9110 section 5.5)."""
+    """Decode as UTF-8, or if that fails, line by line with Latin-1 (RFC 9110 section 5.5)."""
     try:
         return block.decode()
     except UnicodeDecodeError:
@@ -120,22 +120,22 @@ def _line(line: bytes) -> str:
         return line.decode()
     except UnicodeDecodeError:
         if line[:9].lower() == b"location:":
-            # A Location means these bytes, not the UTF-8 encoding of Latin-1 characters.
+            # Percent-encode these bytes now. As Latin-1 text they would later become UTF-8 bytes.
             return "".join(chr(b) if b < 0x80 else f"%{b:02X}" for b in line)
         return line.decode("latin-1")
 
 
-# The same limit as curl; more layers are an attack.
+# The same limit as in curl. More layers are treated as an attack.
 MAX_CODINGS = 5
 
 TRANSFER_CODINGS = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd"})
 
-# A larger length is ignored: the body then ends with the connection or at a size limit.
+# A larger length is ignored. The body then ends with the connection or at a size limit.
 NO_LENGTH = 1 << 63
 
 
 class Delimiter(Enum):
-    """The delimiter of a body."""
+    """What marks the end of a body."""
 
     NO_BODY = auto()
     LENGTH = auto()
@@ -143,7 +143,7 @@ class Delimiter(Enum):
     CLOSE = auto()
     """The end of the connection."""
     END_STREAM = auto()
-    """A flag of the last frame, in HTTP/2."""
+    """A flag in the last frame, in HTTP/2."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,15 +152,15 @@ class Framing:
 
     delimiter: Delimiter
     length: int = 0
-    """Bytes, with the delimiter LENGTH."""
+    """Length in bytes, for the delimiter LENGTH."""
     codings: tuple[str, ...] = ()
-    """Transfer codings inside the chunks, in the order they were applied."""
+    """Transfer codings inside the chunks, in the order in which they were applied."""
     persistent: bool = False
-    """True when the connection may carry another request after this body."""
+    """True if the connection may carry another request after this body."""
 
 
 def check_count(names: Sequence[str], kind: str) -> None:
-    """Raise TransportError for more than `MAX_CODINGS`; `kind` is `transfer` or `content`."""
+    """Raise TransportError if there are more than `MAX_CODINGS` codings."""
     if len(names) > MAX_CODINGS:
         raise TransportError(
             UnreachableKind.PROTOCOL,
@@ -173,9 +173,9 @@ def framing_of(head: ResponseHead) -> Framing:
     Return the framing of a final response to GET.
 
     A transfer coding takes precedence over a length. RFC 9112 section 6.3 calls both together a
-    sign of response splitting, because a proxy on the way may have seen another end of the body, so
-    that connection carries no other request. Names that are not codings (`identity`, `binary`)
-    count as absent, as in browsers.
+    sign of response splitting, because a proxy in between may have seen another end of the body. So
+    the connection is not used for another request. As in browsers, names that are not codings
+    (`identity`, `binary`) are ignored.
 
     Raises:
         TransportError: the lengths differ or are not numbers, or `chunked` is not the last coding.
@@ -199,14 +199,14 @@ def framing_of(head: ResponseHead) -> Framing:
 
 
 def _transfer_codings(head: ResponseHead) -> list[str]:
-    """The transfer codings that have a meaning, in the order they were applied."""
+    """The transfer codings that change the body, in the order in which they were applied."""
     names = [coding.partition(";")[0].strip() for coding in head.tokens("transfer-encoding")]
     return [name for name in names if name == "chunked" or name in TRANSFER_CODINGS]
 
 
 def _transferred(names: list[str], *, persistent: bool) -> Framing:
     while names[-2:] == ["chunked", "chunked"]:
-        names.pop()  # curl and browsers treat a repeated `chunked` as one
+        names.pop()  # like curl and browsers, treat a repeated `chunked` as a single one
     if "chunked" in names[:-1]:
         raise TransportError(
             UnreachableKind.PROTOCOL, "Transfer-Encoding: chunked is not the last coding"

@@ -1,4 +1,4 @@
-"""A body that is text although a content coding is named: it passes through as it is."""
+"""Passes through a text body that is wrongly labeled with a content coding."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ class Coding(Protocol):
     overflowed: bool
 
     def feed(self, data: bytes, room: int) -> bytes:
-        """As `Decoder.feed`."""
+        """See `Decoder.feed`."""
 
     def missing(self) -> str | None:
-        """As `Decoder.missing`."""
+        """See `Decoder.missing`."""
 
 
 class UnlessText:
     """
-    A decoder of one coding; text with a wrong label passes through, whatever the coding.
+    A decoder of one coding that passes through text labeled with that coding by mistake.
 
-    Browsers show an error for it, and RFC 9110 leaves it open. Here it would lose the page, and
-    with robots.txt the whole site, although all of the text has arrived. Some texts begin as a
-    coded stream does and would come out empty or as garbage, so the bytes decide before anything
-    is decoded: `_FIRST` bytes without one that text lacks are text. In 140,000 streams the first
-    such byte, or the first that is not UTF-8, was one of the first 15. Fewer bytes are text if they
-    are UTF-8, or if they are no stream (`end`).
+    Browsers show an error for such a body, and RFC 9110 does not say what to do. An error here
+    would lose the page, or with robots.txt the whole site, although all of the text has arrived.
+    Some texts begin like a coded stream, and decoding would make them empty or garbage. So the
+    bytes are checked first: a body is text if its first `_FIRST` bytes contain none that never
+    occurs in text. In 140,000 coded streams, one of the first 15 bytes was such a byte or was not
+    UTF-8. A shorter body is text if it is UTF-8, or if it cannot be decoded (`end`).
 
-    Text with one binary byte is damaged data, and an error.
+    If binary bytes follow after the body was taken for text, the data is damaged: an error.
     """
 
     def __init__(self, decoder: Coding, empty: bytes = b"") -> None:
         self._decoder = decoder
         self._empty = empty
-        """A stream of nothing that looks like text."""
+        """An empty coded stream that would look like text."""
         self._first = b""
-        """The bytes that arrived before the coding was known."""
+        """Bytes that arrived before it was decided whether the body is text."""
         self._is_text: bool | None = None
         self.overflowed = False
 
@@ -66,7 +66,7 @@ class UnlessText:
         except UnsupportedContent:
             self._is_text, self.overflowed = True, False
             return self._passed(data, room)
-        # Of a stream that was cut this early nothing is known, and its start may be a text's.
+        # If a stream was cut this early, its few decoded bytes may really be text: keep nothing.
         return b"" if self.missing() else out
 
     def _decoded(self, data: bytes, room: int) -> bytes:
@@ -86,7 +86,7 @@ class UnlessText:
 
 _FIRST = 256
 _CUT = 16
-"""As many bytes of a stream that was cut may be UTF-8 by chance."""
+"""Up to this many bytes of a truncated stream may be UTF-8 by chance."""
 
 
 def _is_text(data: bytes) -> bool:
@@ -94,7 +94,7 @@ def _is_text(data: bytes) -> bool:
 
 
 def _is_utf8(data: bytes) -> bool:
-    """Whether it is UTF-8, which may end inside a letter."""
+    """Return True if the data is UTF-8. It may end inside a character."""
     try:
         codecs.getincrementaldecoder("utf-8")().decode(data)
     except UnicodeDecodeError:

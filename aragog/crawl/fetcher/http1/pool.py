@@ -11,19 +11,19 @@ from aragog.runtime.clock import Clock
 from aragog.runtime.green_threads import GreenEvent
 from aragog.runtime.open_files import limit
 
-# Servers close idle connections after 5 s (Apache) to 75 s (nginx), which is noticed when one is
-# taken. A domain's jobs may be a minute apart.
+# Servers close idle connections after 5 s (Apache) to 75 s (nginx). `take` notices that. A domain's
+# jobs may be a minute apart, so shorter limits would waste connections.
 IDLE_S = 70.0
 
-# A domain that takes a request a second frees no connection for others in between: with 250 such
-# hosts and room for 64, every page needs a new one. An idle connection takes 3 KB, with TLS 50.
+# Large enough for many hosts with a request a second each: with 250 such hosts and room for 64,
+# every page would need a new connection. An idle one takes 3 KB, or 50 KB with TLS.
 MAX_IDLE = 512
-# Idle connections take at most one of eight descriptors that the process may have.
+# Idle connections use at most an eighth of the process's file descriptors.
 IDLE_SHARE = 8
 
 
 def max_idle() -> int:
-    """Idle connections of one process: `MAX_IDLE`, or an eighth of the files it may open."""
+    """The limit of idle connections: `MAX_IDLE`, or an eighth of the descriptors if fewer."""
     return min(MAX_IDLE, limit() // IDLE_SHARE)
 
 
@@ -31,12 +31,12 @@ class ConnectionPool:
     """
     Idle connections by peer. Thread-safe; must not be used across a fork.
 
-    It also knows which connections are in use, so that a request can wait for one of them.
+    It also tracks which connections are in use, so that a request can wait for one of them.
 
     Args:
         clock: measures how long a connection was idle.
-        max_idle: limit over all peers; the least recently used connection is closed first. Those
-            that are too old to be used are closed when others are returned.
+        max_idle: limit over all peers. The least recently used connection is closed first.
+            Connections that are too old are closed when another one is returned.
         max_idle_per_peer: limit per peer; further connections are closed.
     """
 
@@ -55,7 +55,7 @@ class ConnectionPool:
 
     def take(self, peer: Peer, wait_s: float = 0.0) -> HttpConnection | None:
         """
-        Take an open idle connection to `peer`, which the caller then owns; None without one.
+        Take an open idle connection to `peer`, which the caller then owns; None if there is none.
 
         Args:
             peer: the origin.
@@ -70,7 +70,7 @@ class ConnectionPool:
         return connection
 
     def opened(self, connection: HttpConnection) -> None:
-        """Note that a connection is in use, until it is put back or closed."""
+        """Record a new connection as in use until it is put back or closed."""
         with self._lock:
             self._in_use.setdefault(connection.peer, set()).add(connection)
         connection.on_close = self._ended
@@ -82,7 +82,7 @@ class ConnectionPool:
             turn.set()
 
     def _not_in_use(self, connection: HttpConnection) -> list[GreenEvent]:
-        """Return who must be woken; with the lock."""
+        """Return the waiting requests to wake. The caller holds the lock."""
         peer = connection.peer
         in_use, waiting = self._in_use.get(peer), self._waiting.get(peer)
         if in_use is not None:
@@ -96,7 +96,7 @@ class ConnectionPool:
         return [] if peer in self._in_use else list(self._waiting.pop(peer))
 
     def _waited(self, peer: Peer, seconds: float) -> bool:
-        """Whether to look for an idle connection again; False if the wait is over."""
+        """Wait for a connection. True: look for an idle one again; False: nothing to wait for."""
         with self._lock:
             if peer in self._idle:
                 return True
@@ -108,7 +108,7 @@ class ConnectionPool:
         with self._lock:
             waiting = self._waiting.get(peer)
             if waiting is not None:
-                with contextlib.suppress(ValueError):  # it was woken
+                with contextlib.suppress(ValueError):  # already removed when it was woken
                     waiting.remove(turn)
                 if not waiting:
                     del self._waiting[peer]
@@ -143,7 +143,7 @@ class ConnectionPool:
             closing.close()
 
     def _keeps(self, connection: HttpConnection) -> bool:
-        """Store the connection as the last of all, unless its peer has enough."""
+        """Keep the connection as the most recently used one, unless its peer has enough."""
         connections = self._idle.pop(connection.peer, [])
         keeps = not self._closed and len(connections) < self._max_per_peer
         if keeps:
@@ -154,7 +154,7 @@ class ConnectionPool:
         return keeps
 
     def _surplus(self, now_s: float) -> HttpConnection | None:
-        """Take out the oldest connection of the peer unused for longest, if it must be closed."""
+        """Remove and return the oldest connection if there are too many or it is too old."""
         if not self._idle:
             return None
         peer, connections = next(iter(self._idle.items()))
@@ -167,7 +167,7 @@ class ConnectionPool:
         return oldest
 
     def close(self) -> None:
-        """Close all idle connections, and active ones when they are returned."""
+        """Close all idle connections now, and those in use when they are returned."""
         with self._lock:
             self._closed = True
             idle, self._idle, self._number = self._idle, {}, 0

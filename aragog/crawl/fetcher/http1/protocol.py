@@ -14,7 +14,7 @@ class Http1:
     Implements `HttpProtocol`.
 
     Args:
-        receive: next bytes; b"" at the end.
+        receive: returns the next bytes; b"" at the end.
     """
 
     version = "1.1"
@@ -29,7 +29,7 @@ class Http1:
 
     @property
     def busy(self) -> bool:
-        # Data after the response belongs to no request.
+        # Data after the response belongs to no request, so the connection cannot be used again.
         return self._reader.pending
 
     def request(self, request: PoliteRequest, target: Target) -> bytes:

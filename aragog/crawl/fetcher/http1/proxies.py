@@ -1,7 +1,7 @@
 """
 The tunnel through a proxy: CONNECT (RFC 9110 section 9.3.6), SOCKS5 (RFC 1928 and 1929).
 
-Plain HTTP uses a tunnel as well: a proxy that received the URL would resolve its host again and
+Plain HTTP uses a tunnel as well. A proxy that received the URL would resolve the host again and
 could reach another address than the one that was checked (DNS rebinding).
 """
 
@@ -28,7 +28,7 @@ from aragog.runtime.secret import reveal
 LOOKUP_S = 10.0
 MOST_HEAD_BYTES = 16_384
 _UNREACHED = frozenset({502, 503, 504})
-"""Statuses of a proxy for failures of the target (RFC 9110 sections 15.6.3 to 15.6.5)."""
+"""Statuses that proxies send if the target failed (RFC 9110 sections 15.6.3 to 15.6.5)."""
 
 _VERSION, _LOGIN_VERSION, _CONNECT = 5, 1, 1
 _NO_LOGIN, _BY_PASSWORD = 0, 2
@@ -43,7 +43,7 @@ _SOCKS_REFUSES = frozenset({2, 8})
 Address = tuple[str, int]
 Send = Callable[[bytes], None]
 Receive = Callable[[int], bytes]
-"""The next bytes, at most as many as requested; b"" at the end. OSError past the time limit."""
+"""Returns at most the requested number of bytes; b"" at the end. OSError past the time limit."""
 
 
 def proxy_addresses(proxy: ProxyServer) -> list[Address]:
@@ -51,7 +51,7 @@ def proxy_addresses(proxy: ProxyServer) -> list[Address]:
     Resolve a proxy. The operator chose it, so the SSRF filter does not check it.
 
     Raises:
-        WayFailed: its name has no address.
+        WayFailed: the proxy's name has no address.
     """
     found = look_up(system_lookup, proxy.host, LOOKUP_S)
     if not found.addresses:
@@ -61,18 +61,18 @@ def proxy_addresses(proxy: ProxyServer) -> list[Address]:
 
 def open_tunnel(proxy: ProxyServer, target: Address, send: Send, receive: Receive) -> None:
     """
-    Have a proxy connect to a target, on a connection to the proxy. Afterwards it is the target's.
+    Have a proxy connect to a target. Afterward the connection to the proxy leads to the target.
 
     Args:
-        proxy: which protocol, and the login.
-        target: an IP address, or a name that the proxy resolves, and a port.
+        proxy: its protocol and login.
+        target: a port, and an IP address or a name that the proxy resolves.
         send: sends on the connection.
-        receive: reads from it.
+        receive: reads from the connection.
 
     Raises:
-        WayFailed: the proxy refuses the login, or does not speak the protocol.
-        WayRefuses: it does not connect to this target.
-        BeyondProxy: it could not reach the target, or did not say so in time.
+        WayFailed: the proxy rejects the login, or does not speak the protocol.
+        WayRefuses: the proxy refuses to connect to this target.
+        BeyondProxy: the proxy could not reach the target, or did not respond in time.
     """
     shake_hands = _connect if proxy.scheme == "http" else _socks
     try:
@@ -97,7 +97,7 @@ def _connect(proxy: ProxyServer, target: Address, send: Send, receive: Receive) 
         lines.append(f"Proxy-Authorization: {login}")
     send("\r\n".join((*lines, "", "")).encode("latin-1"))
     try:
-        # Single bytes: what follows the head belongs to the target.
+        # Read single bytes, because bytes after the head belong to the target.
         status = ResponseReader(lambda: receive(1)).head(MOST_HEAD_BYTES).status
     except (TransportError, LimitExceeded) as error:
         if isinstance(error, TransportError) and error.kind is UnreachableKind.RESET:
@@ -130,7 +130,7 @@ def _socks(proxy: ProxyServer, target: Address, send: Send, receive: Receive) ->
     send(bytes((_VERSION, _CONNECT, 0)) + _socks_address(target))
     _, reply, _, kind = _exactly(proxy, receive, 4)
     length = {_IPV4: 4, _IPV6: 16}.get(kind) or _exactly(proxy, receive, 1)[0]
-    _exactly(proxy, receive, length + 2)  # the address of its own end
+    _exactly(proxy, receive, length + 2)  # skip the proxy's own address and port
     if reply == 0:
         return
     reason = f"the proxy {proxy.shown} answered: {_SOCKS_REASONS.get(reply, f'error {reply}')}"
@@ -153,7 +153,7 @@ def _socks_address(target: Address) -> bytes:
 
 
 def _exactly(proxy: ProxyServer, receive: Receive, size: int) -> bytes:
-    """The next `size` bytes, and no more: what follows belongs to the target."""
+    """Read exactly `size` bytes, because later bytes belong to the target."""
     data = b""
     while len(data) < size:
         piece = receive(size - len(data))
@@ -165,13 +165,13 @@ def _exactly(proxy: ProxyServer, receive: Receive, size: int) -> bytes:
 
 def bind_to(sock: socket.socket, address: str) -> None:
     """
-    Have a connection start at a local address.
+    Bind a socket to a local address before it connects.
 
     Raises:
-        WayFailed: this machine does not have it.
+        WayFailed: this machine does not have the address.
     """
     try:
-        # The port is chosen when it connects, so that connections to different servers share ports.
+        # The kernel chooses the port at connect, so connections to different servers share ports.
         if hasattr(socket, "IP_BIND_ADDRESS_NO_PORT"):
             sock.setsockopt(socket.IPPROTO_IP, socket.IP_BIND_ADDRESS_NO_PORT, 1)
         sock.bind((address, 0))

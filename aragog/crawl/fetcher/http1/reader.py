@@ -13,13 +13,13 @@ from aragog.crawl.fetcher.faults import LimitExceeded, TransportError
 from aragog.crawl.fetcher.http1.head import Delimiter, Framing, ResponseHead, parse_head
 from aragog.fetch_record.outcome import UnreachableKind
 
-# The most interim responses (1xx) before the final one; more would only delay the fetch.
+# Maximum number of interim responses (1xx), which would otherwise delay the fetch without end.
 MAX_INTERIM = 16
 
-# The longest chunk-size line: 16 hex digits plus room for extensions, which are skipped.
+# Maximum length of a chunk-size line: 16 hex digits and extensions, which are ignored.
 MAX_CHUNK_LINE_BYTES = 4096
 
-# Each chunk costs about 3 µs; ten thousand nearly empty ones are an attack.
+# Each chunk costs about 3 µs, so ten thousand nearly empty ones are treated as an attack.
 MANY_CHUNKS = 10_000
 MIN_MEAN_CHUNK_BYTES = 32
 
@@ -45,15 +45,15 @@ class ResponseReader:
 
     @property
     def pending(self) -> bool:
-        """Whether there are received bytes that have not been read yet."""
+        """True if received bytes have not been read yet."""
         return self._at < len(self._buffer)
 
     def head(self, max_bytes: int) -> ResponseHead:
         """
-        Read the final response's head; interim responses (100, 103, …) are skipped.
+        Read the head of the final response; interim responses (100, 103, …) are skipped.
 
-        A head that ends with the connection after a complete line is accepted, as in browsers,
-        unless a page must follow: an empty page must not replace the stored one.
+        As in browsers, the connection may end after a complete header line, unless a page must
+        follow: an empty page must not replace a stored one.
 
         Raises:
             TransportError: the data is not HTTP/1, or ends before the empty line.
@@ -73,7 +73,7 @@ class ResponseReader:
         raise TransportError(UnreachableKind.PROTOCOL, f"more than {MAX_INTERIM} interim responses")
 
     def _block(self, max_bytes: int) -> tuple[bytes, bool]:
-        """Read through the next empty line; False means that the stream ended before it."""
+        """Read through the next empty line. Returns False if the stream ended before it."""
         buffer, searched = self._buffer[self._at :], 0
         while True:
             if not b"HTTP/1."[: len(buffer)] == buffer[:7]:
@@ -97,7 +97,7 @@ class ResponseReader:
             buffer += more
 
     def line(self, max_bytes: int) -> bytes | None:
-        """Read the next line, without its end; None when the stream ends first."""
+        """Read the next line, without its end. Returns None if the stream ends first."""
         while (end := self._buffer.find(b"\n", self._at)) < 0:
             if len(self._buffer) - self._at > max_bytes:
                 raise TransportError(
@@ -114,12 +114,12 @@ class ResponseReader:
         return line.removesuffix(b"\r")
 
     def some(self, most: int) -> bytes:
-        """Read between 1 and `most` bytes; b"" at the end of the stream."""
+        """Read 1 to `most` bytes; b"" at the end of the stream."""
         if self._at >= len(self._buffer):
             self._buffer, self._at = self._receive(), 0
         buffer, at = self._buffer, self._at
         if len(buffer) - at <= most:
-            # Free the buffer: idle connections should not hold 64 KB each.
+            # Free the buffer, so that an idle connection does not keep 64 KB.
             self._buffer, self._at = b"", 0
             return buffer[at:] if at else buffer
         self._at = at + most
@@ -127,7 +127,7 @@ class ResponseReader:
 
 
 def _empty_line(buffer: bytes, start: int) -> tuple[int, int]:
-    """Return where the head ends and where the body begins; 0 if that was not received yet."""
+    """Return the end of the head and the start of the body; zeros if not received yet."""
     crlf = buffer.find(b"\n\r\n", start)
     bare = buffer.find(b"\n\n", start, crlf if crlf >= 0 else None)
     if bare >= 0:
@@ -148,7 +148,7 @@ def content(reader: ResponseReader, framing: Framing) -> Iterator[bytes]:
     Yield a body in pieces, without chunk framing, until it is complete.
 
     Raises:
-        TransportError: the body ended early or has invalid chunks; the pieces so far are valid.
+        TransportError: the body ended early or has invalid chunks. Pieces yielded before are valid.
     """
     if framing.delimiter is Delimiter.LENGTH:
         yield from _exactly(reader, framing.length, "Content-Length declares")
@@ -197,7 +197,7 @@ def _chunk_size(reader: ResponseReader) -> int:
 
 
 def _trailers(reader: ResponseReader, max_bytes: int = 16_384) -> None:
-    """Skip the trailers; after the last chunk the body is complete (RFC 9112 section 8)."""
+    """Skip the trailers, if there are any. The body is already complete (RFC 9112 section 8)."""
     room = max_bytes
     while (line := reader.line(room)) is not None and line:
         room -= len(line)

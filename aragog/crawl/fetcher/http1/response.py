@@ -1,5 +1,5 @@
 """
-A response whose body is not read yet; it returns its connection to the pool when done.
+A response whose body has not been read yet. When done, it returns its connection to the pool.
 
 `requests` reads it as the `raw` of its own response; faults then become exceptions of requests.
 """
@@ -26,7 +26,7 @@ from aragog.crawl.fetcher.http1.decoders import decoders_for
 from aragog.crawl.fetcher.http1.head import Delimiter, Framing, ResponseHead
 from aragog.fetch_record.outcome import UnreachableKind
 
-# A short body that is not needed is read to its end, because that is cheaper than a new connection.
+# An unneeded body up to this size is read to its end, which is cheaper than a new connection.
 DRAIN_BYTES = 16_384
 DRAIN_S = 0.25
 
@@ -36,7 +36,7 @@ class HttpResponse:
     One response, the `raw` of a `requests.Response`. Call `read_body` or `discard` once.
 
     Attributes:
-        timings: milliseconds by the names of `FetchRecord`: those that were measured.
+        timings: measured times in milliseconds, by their names in `FetchRecord`.
         bodiless: True for the response to a HEAD request, which has no body.
     """
 
@@ -103,7 +103,7 @@ class HttpResponse:
             self._release(reusable=reusable)
 
     def discard(self) -> None:
-        """Skip the body: read it if it is short, else close the connection. Never raises Fault."""
+        """Skip the body: read it if it is short, else close the connection. Raises no Fault."""
         connection = self._connection
         if connection is None:
             return
@@ -146,7 +146,7 @@ class HttpResponse:
         )
         return response
 
-    # The methods that requests.Response calls on its `raw`.
+    # Methods that requests.Response calls on its `raw`.
 
     def stream(self, amt: int = 65_536, decode_content: bool | None = None) -> Iterator[bytes]:
         """Yield the decoded body in one piece, for `Response.content` and `iter_content`."""

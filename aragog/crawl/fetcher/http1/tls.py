@@ -1,4 +1,4 @@
-"""TLS of the connections to origins: what they trust, why a handshake fails, resumed sessions."""
+"""TLS to origins: trusted roots, reasons of failed handshakes, and session resumption."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from aragog.observability.instruments import TLS_FAILURES, TLS_HANDSHAKES
 from aragog.runtime.clock import Clock
 from aragog.runtime.green_threads import wait_readable, wait_writable
 
-# What is left of a connection, with its session, takes 37 KB.
+# A closed connection that is kept for its session takes 37 KB.
 MAX_SESSIONS = 250
-# A resumed session does not check the certificate again, so it is not kept for longer.
+# A resumed session does not check the certificate again, so sessions are kept for an hour at most.
 MAX_AGE_S = 3_600.0
 
 HTTP2 = "h2"
@@ -50,15 +50,15 @@ def tls_context(
     """
     Return a client context that trusts certifi's roots, the system's and `SSL_CERT_FILE`.
 
-    Loading the roots takes about 30 ms, so each process has one context, and others for the hosts
-    to which HTTP/2 is offered and for those of `needs_name_check_here`.
+    Loading the roots takes about 30 ms, so a process has one context for most hosts, one for hosts
+    to which HTTP/2 is offered, and one for hosts for which `needs_name_check_here` is True.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2  # Debian's Python leaves it to OpenSSL
+    context.minimum_version = ssl.TLSVersion.TLSv1_2  # on Debian, Python does not set it
     context.set_alpn_protocols([HTTP2, "http/1.1"] if http2 else ["http/1.1"])
     context.check_hostname = verify and not names_checked_here
-    # Names are in subjectAltName (RFC 9110 section 4.3.4); OpenSSL would take the common name where
-    # there is none, and browsers do not.
+    # Names must be in subjectAltName (RFC 9110 section 4.3.4). Without this, OpenSSL would fall
+    # back to the common name, which browsers do not.
     context.hostname_checks_common_name = False
     if verify:
         context.load_verify_locations(certifi.where())
@@ -70,10 +70,10 @@ def tls_context(
 
 def needs_name_check_here(host: str) -> bool:
     """
-    Whether OpenSSL cannot compare a host with the names of a certificate.
+    Return True if OpenSSL cannot match a host against a certificate's wildcard names.
 
-    It lets a wildcard stand for letters, digits and hyphens only. Host names have no other
-    characters (RFC 952), but DNS has, and browsers and curl accept `foo_bar.example.com` under
+    In OpenSSL a wildcard matches only letters, digits and hyphens, the characters of host names
+    (RFC 952). DNS allows others, and browsers and curl accept `foo_bar.example.com` for
     `*.example.com`.
     """
     return "_" in host
@@ -81,9 +81,9 @@ def needs_name_check_here(host: str) -> bool:
 
 def without_name_check(context: ssl.SSLContext) -> ssl.SSLContext:
     """
-    Return a context for HTTP/1.1 that trusts the same roots, and leaves the name to `wrapped`.
+    Return a context for HTTP/1.1 with the same roots, for which `wrapped` checks the name.
 
-    Roots that OpenSSL looks up in a folder when it needs them are not among them.
+    Roots that OpenSSL loads from a folder on demand are not copied.
     """
     twin = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     twin.minimum_version, twin.maximum_version = context.minimum_version, context.maximum_version
@@ -96,9 +96,10 @@ def without_name_check(context: ssl.SSLContext) -> ssl.SSLContext:
 
 def certificate_names(certificate: Mapping[str, object], host: str) -> bool:
     """
-    Whether one of a certificate's DNS names is `host` (RFC 6125 section 6.4.3). Pure.
+    Return True if one of a certificate's DNS names matches `host` (RFC 6125 section 6.4.3). Pure.
 
-    A wildcard is the whole first label, stands for exactly one, and has two labels after it.
+    A wildcard must be the whole first label, matches exactly one label, and must be followed by at
+    least two labels.
     """
     names = certificate.get("subjectAltName", ())
     if not isinstance(names, tuple):
@@ -110,36 +111,36 @@ def certificate_names(certificate: Mapping[str, object], host: str) -> bool:
 
 
 class SessionKey(NamedTuple):
-    """The key of a session: it is resumed for the same name, address and way out."""
+    """The key of a session, which is resumed only for the same name, address and way out."""
 
     host: str
     port: int
     address: str
     way: str = "direct"
     http2: bool = False
-    """It was offered; the context is different."""
+    """True if HTTP/2 was offered, because that uses another context."""
 
 
 class EndedTls(Protocol):
-    """A closed connection, which no thread uses any more (`ssl.SSLSocket`)."""
+    """A closed connection that no thread uses anymore (`ssl.SSLSocket`)."""
 
     @property
     def session(self) -> ssl.SSLSession | None:
-        """A copy of its session; costs about 0.3 ms, because its certificate is parsed again."""
+        """A copy of the session. Takes about 0.3 ms, because the certificate is parsed again."""
 
 
 class TlsSessions:
     """
     Sessions that the next connection to the same server may resume. Thread-safe.
 
-    For the connections of one SSLContext: a resumed handshake checks no certificate, so a session
-    is never used with another name, address or verification. Each is used once, as RFC 8446 C.4
-    asks for; the resumed connection brings the next one. Most are never used, so they are read when
-    they are taken, from connections that were closed.
+    All are of connections with the same SSLContext. A resumed handshake checks no certificate, so
+    a session is never used with another name, address or verification. Each is used once, as RFC
+    8446 C.4 recommends; the resumed connection yields a new one. Most sessions are never used, so
+    closed connections are kept, and a session is read from one only when it is taken.
 
     Args:
-        clock: measures their age.
-        max_sessions: the session that was kept first is dropped first.
+        clock: measures the age of sessions.
+        max_sessions: maximum number of sessions. The oldest is dropped first.
     """
 
     def __init__(self, clock: Clock, *, max_sessions: int = MAX_SESSIONS) -> None:
@@ -149,7 +150,7 @@ class TlsSessions:
         self._kept: dict[SessionKey, tuple[EndedTls, float]] = {}
 
     def keep(self, key: SessionKey, ended: EndedTls, began_s: float) -> None:
-        """Keep a connection that has received data and was closed; it began at `began_s`."""
+        """Keep a closed connection that has received data. It was opened at `began_s`."""
         with self._lock:
             self._kept.pop(key, None)
             self._kept[key] = ended, began_s
@@ -157,7 +158,7 @@ class TlsSessions:
                 del self._kept[next(iter(self._kept))]
 
     def take(self, key: SessionKey) -> ssl.SSLSession | None:
-        """Return the session for a server and forget it; None without one that may be resumed."""
+        """Remove and return the session for a server; None if none may be resumed."""
         with self._lock:
             ended, began_s = self._kept.pop(key, (None, 0.0))
         age_s = self._clock.monotonic_s() - began_s
@@ -178,14 +179,14 @@ def wrapped(
     Perform the handshake on a connected socket.
 
     Args:
-        sock: it is closed by the caller if this raises.
+        sock: if this raises, the caller must close it.
         host: the name in SNI and in the certificate.
-        tls: the context that `session` is from.
-        deadline: bounds the handshake.
-        session: is resumed if the server still knows it.
+        tls: the context, to which `session` must belong.
+        deadline: limits the handshake.
+        session: resumed if the server still accepts it.
 
     Raises:
-        TransportError: kind `tls`; the reason begins with what is wrong.
+        TransportError: kind `tls`; the reason begins with the problem.
     """
     ends_s = deadline.now_s() + deadline.connect_timeout_s()
     try:
@@ -212,7 +213,7 @@ def wrapped(
 
 
 def _check_name(secure: ssl.SSLSocket, host: str, tls: ssl.SSLContext) -> None:
-    """Compare the name where the context does not; nothing was sent yet."""
+    """Check the name if the context does not, before anything is sent."""
     if tls.check_hostname or tls.verify_mode != ssl.CERT_REQUIRED:
         return
     if not certificate_names(secure.getpeercert() or {}, host):

@@ -1,1 +1,1 @@
-"""HTTP/2 on the same connections, by nghttp2; needs the extra `http2`."""
+"""HTTP/2, implemented with nghttp2; requires the extra `http2`."""

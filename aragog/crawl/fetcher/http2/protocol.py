@@ -1,11 +1,11 @@
 """
 HTTP/2 on one connection (RFC 9113), with the same limits as HTTP/1.1.
 
-nghttp2 does frames, HPACK and flow control, and counts what only an attacker sends: CONTINUATION
-frames, entries of SETTINGS, acknowledgements that nobody reads, frames without a purpose. This
-module owns no socket: each byte comes from the connection's `receive`, under its deadline, and is
-counted, padding and control frames included. A connection carries one request at a time and offers
-no push, so a server can open no stream.
+nghttp2 implements frames, HPACK and flow control, and limits what only an attacker sends in
+quantity: CONTINUATION frames, SETTINGS entries, acknowledgements that the peer never reads, frames
+without effect. This module owns no socket: each byte comes from the connection's `receive`, under
+its deadline, and is counted, including padding and control frames. A connection carries one request
+at a time and does not offer push, so a server can open no stream.
 """
 
 from __future__ import annotations
@@ -20,27 +20,28 @@ from aragog.crawl.fetcher.http1.reader import MAX_INTERIM
 from aragog.crawl.fetcher.request import PoliteRequest, Target
 from aragog.fetch_record.outcome import UnreachableKind
 
-# How much a server may send before it hears from us. The socket is read only when the data is
-# wanted, so this is no memory; 64 KiB, the protocol's default, is a round trip for each 64 KiB.
+# How much a server may send before it needs a WINDOW_UPDATE. With the protocol's default of 64 KiB,
+# each 64 KiB would cost a round trip. A large window takes no memory, because the socket is read
+# only when the data is wanted.
 WINDOW_BYTES = 1 << 20
 
-# Control frames before a response: SETTINGS, WINDOW_UPDATE and PING take 100 bytes of an honest
-# server.
+# Limit for control frames before a response. An honest server's SETTINGS, WINDOW_UPDATE and PING
+# take about 100 bytes.
 MAX_BEFORE_HEAD_BYTES = 65_536
 
-# Each frame costs about 1 µs; ten thousand nearly empty ones are an attack.
+# Each frame costs about 1 µs, so ten thousand nearly empty ones are treated as an attack.
 MANY_FRAMES = 10_000
 MIN_MEAN_FRAME_BYTES = 32
 
 MAX_FRAME_BYTES = 16_384
 FIELD_OVERHEAD_BYTES = 32  # RFC 9113 section 6.5.2
 
-# Fields of an HTTP/1.1 connection, which HTTP/2 forbids (RFC 9113 section 8.2.2), and Host, which
-# is the pseudo-header :authority.
+# HTTP/2 forbids these fields of HTTP/1.1 connections (RFC 9113 section 8.2.2). Host is sent as the
+# pseudo-header :authority.
 NOT_SENT = frozenset(
     {"connection", "host", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"}
 )
-# Secrets, which no table of a compressor keeps (RFC 7541 section 7.1.3).
+# Secrets: marked so that HPACK never stores them in its table (RFC 7541 section 7.1.3).
 SECRET = frozenset({"authorization", "cookie", "proxy-authorization"})
 
 
@@ -49,9 +50,9 @@ class Http2:
     Implements `HttpProtocol`.
 
     Args:
-        receive: next bytes, at least one; b"" at the end.
+        receive: returns the next bytes, at least one; b"" at the end.
         send: writes control frames, such as WINDOW_UPDATE.
-        max_header_bytes: limit of one block of headers, as in HTTP/1.1.
+        max_header_bytes: limit for one header block, as in HTTP/1.1.
     """
 
     version = "2"
@@ -137,7 +138,7 @@ class Http2:
         if head.status in (204, 304) or (self._ended and not self._pieces):
             return Framing(Delimiter.NO_BODY, persistent=persistent)
         lengths = head.values("content-length")
-        if lengths:  # nghttp2 has checked that it is one number, and counts the body
+        if lengths:  # nghttp2 has already checked the number, and compares it with the body
             return Framing(Delimiter.LENGTH, int(lengths[0]), persistent=persistent)
         return Framing(Delimiter.END_STREAM, persistent=persistent)
 
@@ -151,7 +152,7 @@ class Http2:
                 raise self._fault
             self._read()
             if not self._pieces:
-                yield b""  # so that the caller sees its limit of bytes
+                yield b""  # so that the caller can check its byte limit
 
     def received_idle(self, data: bytes) -> bool:
         if data:
@@ -159,7 +160,7 @@ class Http2:
         return bool(data) and not self.busy and self._fault is None
 
     def _read(self) -> None:
-        """Receive once; send what the protocol answers, such as WINDOW_UPDATE."""
+        """Receive once, and send the protocol's replies, such as WINDOW_UPDATE."""
         data = self._receive()
         if data:
             self._take(data)
@@ -173,7 +174,7 @@ class Http2:
             except TransportError as error:
                 if error.kind is UnreachableKind.TIMEOUT:
                     raise
-                # It has closed its side, perhaps after the whole response.
+                # The server has closed its side, perhaps after a whole response, so keep reading.
                 self._hears, self._closing = False, True
 
     def _take(self, data: bytes) -> None:
@@ -207,7 +208,7 @@ class Http2:
     def _take_events(self) -> None:
         for event in self._http2.events():
             self._frames += 1
-            if type(event) is ngh2.DataReceived:  # most events are; a pattern takes twice as long
+            if type(event) is ngh2.DataReceived:  # the most frequent; `match` takes twice as long
                 if event.stream_id == self._stream:
                     self._payload += len(event.data)
                     self._pieces.append(event.data)
@@ -253,7 +254,7 @@ class Http2:
             self._fail(UnreachableKind.PROTOCOL, reason)
 
     def _take_reset(self, code: int) -> None:
-        """RST_STREAM: the server gives this response up."""
+        """RST_STREAM: the server abandons this response."""
         if self._ended:
             return
         if code == ngh2.ErrorCode.HTTP_1_1_REQUIRED:
@@ -263,7 +264,7 @@ class Http2:
             self._fail(UnreachableKind.RESET, f"the stream was reset by peer: {_code(code)}")
 
     def _take_end(self, code: int) -> None:
-        """The stream is closed, as it should be, by a reset, or for an invalid message."""
+        """The stream was closed: normally, by a reset, or because of an invalid message."""
         if code == ngh2.ErrorCode.NO_ERROR:
             self._ended = True
         elif not self._ended:
@@ -278,14 +279,14 @@ class Http2:
             self._fail(UnreachableKind.RESET, reason)
 
     def _fail(self, kind: UnreachableKind, reason: str) -> None:
-        """Keep the first fault; it is raised after the data that arrived before it."""
+        """Keep the first fault. It is raised after the data that arrived before it was read."""
         if self._fault is None:
             self._fault = TransportError(kind, reason)
 
 
 def _limits(max_header_bytes: int) -> ngh2.Configuration:
     return ngh2.Configuration(
-        # The fields' overhead counts for nghttp2, and not for `fetch.max_header_bytes`.
+        # nghttp2 adds an overhead for each field, which `fetch.max_header_bytes` does not include.
         max_inbound_header_list_size=max_header_bytes + 1_024 * FIELD_OVERHEAD_BYTES,
         max_inbound_header_count=1_024,
         max_continuations=8 + max_header_bytes // MAX_FRAME_BYTES,
