@@ -1,7 +1,7 @@
 """
 The failing ways of all processes, as `aragog explain`, `doctor` and the metrics show them.
 
-No request depends on it: each process decides by what it saw itself (`health`).
+No request depends on them: each process decides by its own failures (`health`).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from pinlater.redis.errors import redis_errors
 log = logging.getLogger(__name__)
 VERSION = 1
 STALE_MS = 900_000
-"""A failure whose next trial is this far behind was left by a process that ended."""
+"""If the next trial of a failure is this long overdue, the process that reported it has ended."""
 KEPT_S = 86_400
 
 
 class FailingWay(NamedTuple):
-    """A way that a machine found to fail. Instants are ms since the epoch."""
+    """A way that fails on a machine. Instants are ms since the epoch."""
 
     way: str
     machine: str
@@ -38,12 +38,12 @@ class FailingWay(NamedTuple):
 
 class WayBoard:
     """
-    One Redis hash: way and machine → its failure, JSON. Thread-safe.
+    One Redis hash that maps a way and a machine to a failure in JSON. Thread-safe.
 
     Args:
-        client: of `redis.url`.
+        client: a client of `redis.url`.
         clock: dates failures.
-        prefix: of the key.
+        prefix: prefix of the key.
     """
 
     def __init__(self, client: redis.Redis, clock: Clock, *, prefix: str) -> None:
@@ -54,9 +54,9 @@ class WayBoard:
 
     def tell(self, name: str, state: Failing | None) -> None:
         """
-        Note that a way fails, or works again (None); does nothing when Redis does not answer.
+        Record that a way fails, or works again (None). Does nothing if Redis does not respond.
 
-        Idempotent: the last process of a machine that notes something wins.
+        Idempotent. The last record of a machine replaces earlier ones.
         """
         field = f"{name} {self._machine}"
         if state is None:
@@ -80,10 +80,10 @@ class WayBoard:
 
     def read(self) -> list[FailingWay]:
         """
-        The ways that fail on some machine, by name.
+        The ways that fail on at least one machine, by name.
 
         Raises:
-            BrokerUnavailable: Redis does not answer.
+            BrokerUnavailable: Redis does not respond.
         """
         with redis_errors("redis, failing ways out"):
             rows = cast("dict[bytes, bytes]", self._redis.hgetall(self._key))
@@ -93,7 +93,7 @@ class WayBoard:
 
 
 def _failing(field: str, value: bytes) -> FailingWay | None:
-    """A row; None for one that cannot be read."""
+    """Parse a field of the hash; None if it cannot be read."""
     name, _, machine = field.partition(" ")
     try:
         row = orjson.loads(value)

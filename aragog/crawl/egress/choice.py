@@ -1,4 +1,4 @@
-"""The ways of a URL by the rules of `egress.rules`. Pure."""
+"""Chooses the ways out for a URL by the rules of `egress.rules`. Pure."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from urlspelling.domain import host
 from urlspelling.hosts import and_parents
 
 DIRECT, PROXY = "direct", "proxy"
-"""The ways that need no entry in `egress.ways`."""
+"""Ways that need no entry in `egress.ways`."""
 
 
 @dataclass(frozen=True, slots=True)
 class EgressChoice:
-    """A request's properties, besides its URL, that choose its way out."""
+    """The properties of a request, besides its URL, that choose its way out."""
 
     crawl: str = ""
-    """Its crawl's name; "": it has none."""
+    """The name of its crawl; "" if it has none."""
     after: int = 0
-    """The status that the attempt before it got, if that counts (403, 429); 0: none."""
+    """The status of the previous attempt if rules may depend on it (403, 429), otherwise 0."""
     way: str = ""
-    """The way that somebody named for it, whatever the rules say; "": they decide."""
+    """A way that was requested explicitly, overriding the rules; "" if none was."""
 
 
 ANY = EgressChoice()
@@ -34,9 +34,9 @@ class Route:
     """The ways that a request may take."""
 
     ways: tuple[str, ...]
-    """In order: the next one is used while those before it fail."""
+    """The ways in order. Each is used only while all ways before it fail."""
     reason: str
-    """The rule that chose them, as users know it: `egress.rules[2]`."""
+    """The rule that chose the ways, as in the settings: `egress.rules[2]`."""
 
 
 class EgressRules:
@@ -44,8 +44,8 @@ class EgressRules:
     The rules of the settings.
 
     Args:
-        settings: ways and rules, valid.
-        has_proxy: `fetch.proxy` is set; it is the way of URLs that no rule matches.
+        settings: valid ways and rules.
+        has_proxy: True if `fetch.proxy` is set. It is then the way of URLs that match no rule.
     """
 
     def __init__(self, settings: EgressSettings, *, has_proxy: bool) -> None:
@@ -57,20 +57,21 @@ class EgressRules:
         self._after = [(rule, route) for rule, route in numbered if rule.after]
         usual = (PROXY, "fetch.proxy") if has_proxy else (DIRECT, "no rule matches")
         self.usual: Route = Route(usual[:1], usual[1])
-        """The route of URLs that no rule matches."""
+        """The route of URLs that match no rule."""
         self.names: frozenset[str] = frozenset({*settings.ways, DIRECT, usual[0]})
-        """All ways."""
-        # The result depends on these alone, and the pages of a batch share few hosts.
+        """The names of all ways."""
+        # Cached, because the result depends only on these arguments and a batch's pages share few
+        # hosts.
         self._found = lru_cache(maxsize=8192)(self._first)
         self.by_crawl: bool = any(rule.crawls for rule, _ in numbered)
-        """A rule asks for a crawl's name."""
+        """True if a rule depends on a crawl's name."""
 
     def route(self, url: str, choice: EgressChoice = ANY) -> Route:
         """
         The ways of a normalized URL: those of the first rule that matches.
 
-        After a status, the rules with `after` come first. A way that was named comes alone, also if
-        it is not there: then the request has none.
+        After a status, the rules with `after` come first. A way that was requested explicitly is
+        the only one; if it does not exist, the request has no way.
         """
         if choice.way:
             return Route((choice.way,), "named by the request")
@@ -86,7 +87,7 @@ class EgressRules:
         return self.usual
 
     def conditional(self, url: str) -> Iterator[tuple[str, Route]]:
-        """For people: under which condition a URL takes other ways, beside its host."""
+        """Yield, for users, each condition besides the host that gives a URL another route."""
         name = host(url)
         for rule, route in (*self._after, *self._always):
             anyway = EgressChoice(rule.crawls[0] if rule.crawls else "")
@@ -96,7 +97,7 @@ class EgressRules:
                 yield " or ".join(conditions), route
 
     def changes_after(self, url: str, choice: EgressChoice, status: int) -> bool:
-        """Whether the attempt after this status takes other ways than the one with `choice` did."""
+        """True if the next attempt, after this status, takes other ways than `choice` did."""
         if not self._after or choice.way:
             return False
         following = EgressChoice(choice.crawl, status)
@@ -109,7 +110,7 @@ class EgressRules:
 
 
 def _matches(rule: EgressRule, name: str, choice: EgressChoice) -> bool:
-    """Whether all conditions of a rule hold for a host."""
+    """True if a host satisfies all conditions of a rule."""
     plain = name.strip("[]")
     return (
         (not rule.hosts or plain in rule.hosts)

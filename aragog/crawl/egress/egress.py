@@ -1,4 +1,4 @@
-"""`Egress`: the ways out of one process: what the rules choose, and what works."""
+"""`Egress`: the ways out of one process, chosen by the rules and by which of them work."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class Exit(NamedTuple):
 
     way: Way
     key: str
-    """Connections are used again within it only."""
+    """Connections are reused only by requests with the same key."""
     url: str
     crawl: str
     at_ms: int
-    """Now, for the words in braces of its proxy; 0 where there are none."""
+    """The time for the words in braces of its proxy; 0 if there are none."""
 
     def server(self) -> ProxyServer | None:
-        """The proxy; None: the way is direct. Reads its login: raises ConfigError without one."""
+        """The proxy with its login, or None if direct; raises ConfigError without the login."""
         return self.way.server(self.url, self.crawl, self.at_ms)
 
 
@@ -34,12 +34,12 @@ class Egress:
 
     Args:
         settings: ways and rules.
-        fetch: its proxy is the way of URLs that no rule matches.
+        fetch: its proxy is the way of URLs that match no rule.
         clock: dates sessions of proxies, and trials of failing ways.
         tell: see `WayHealth`.
 
     Raises:
-        ConfigError: `fetch.proxy` is no proxy, or a login is not where its setting says.
+        ConfigError: `fetch.proxy` is not a proxy, or a login is missing.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Egress:
 
     @property
     def by_crawl(self) -> bool:
-        """A rule or a proxy's session asks for a crawl's name."""
+        """True if a rule or a proxy's session depends on a crawl's name."""
         return self.rules.by_crawl or any("crawl" in way.words for way in self._ways.values())
 
     def route(self, url: str, choice: EgressChoice = ANY) -> Route:
@@ -68,7 +68,7 @@ class Egress:
         return self.rules.route(url, choice)
 
     def exits(self, route: Route, url: str, crawl: str = "") -> Iterator[Exit]:
-        """The ways of a route that work now, in order. Take the next one when one has failed."""
+        """The ways of a route that work now, in order. If one fails, the caller takes the next."""
         for name in self.health.usable(route.ways):
             if (way := self._ways.get(name)) is None:
                 continue
@@ -76,7 +76,7 @@ class Egress:
             yield Exit(way, way.key(url, crawl, at_ms), url, crawl, at_ms)
 
     def why_none(self, route: Route) -> str:
-        """Why no way of a route works, for people."""
+        """Describe, for users, why no way of a route works."""
         unknown = [name for name in route.ways if name not in self._ways]
         if unknown:
             return f"there is no way out named {', '.join(unknown)} in egress.ways"
@@ -84,5 +84,5 @@ class Egress:
         return f"no way out works of {names} ({route.reason}): {self.health.reason(route.ways)}"
 
     def retry_at_ms(self, route: Route) -> int:
-        """When the first way of a route is tried again, by this process's clock."""
+        """When the first way of a route is tried again, in this process's time."""
         return self._clock.now_ms() + self.health.retry_in_ms(route.ways)

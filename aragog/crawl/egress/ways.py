@@ -1,4 +1,4 @@
-"""A way out, and the proxy that it leads through for one request."""
+"""A way out, and the proxy that a request uses on it."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from urlspelling.domain import host, registered_domain
 
 _WORD = re.compile(r"\{(session|host|domain|crawl)\}")
 _MOST_LOGIN_BYTES = 255
-"""Of the user and of the password in SOCKS5 (RFC 1929)."""
+"""Maximum length of the user and of the password in SOCKS5 (RFC 1929)."""
 _DEFAULT_PORTS = {"http": 3128, "socks5": 1080, "socks5h": 1080}
 
 
 @dataclass(frozen=True, slots=True)
 class ProxyServer:
-    """A proxy, as one request uses it."""
+    """A proxy with the login for one request."""
 
     scheme: str
-    """`http`: a tunnel by CONNECT; `socks5` (RFC 1928)."""
+    """`http` for a tunnel by CONNECT, or `socks5` (RFC 1928)."""
     host: str
     port: int
     user: Secret = field(default_factory=Secret)
     password: Secret = field(default_factory=Secret)
     resolves: bool = False
-    """It gets names and resolves them. Otherwise it gets addresses that the SSRF filter checked."""
+    """True if the proxy resolves names. Otherwise it gets addresses that were already checked."""
 
     @property
     def shown(self) -> str:
@@ -47,13 +47,14 @@ class Way:
     A way out.
 
     Args:
-        name: as rules, the crawl log and metrics name it.
-        addresses: local addresses by version of IP, for requests without a proxy; {}: the system's.
-        proxy: URL of the proxy, in which words in braces are replaced; "": direct.
-        login: what reads `user:password`; "" for none.
-        resolves: the proxy resolves names.
+        name: its name in rules, the crawl log and metrics.
+        addresses: local addresses by IP version, for requests without a proxy. If empty, the system
+            chooses.
+        proxy: URL of the proxy, in which words in braces are replaced; "" if direct.
+        login: where `user:password` is read from; "" for none.
+        resolves: True if the proxy resolves names.
         session_s: how long `{session}` stays the same for a domain.
-        own: `proxy` is `fetch.proxy`, which may hold its login.
+        own: True if `proxy` is `fetch.proxy`, which may contain its login.
     """
 
     name: str
@@ -64,15 +65,15 @@ class Way:
     session_s: float = 600.0
     own: bool = False
     words: frozenset[str] = frozenset()
-    """The words in braces that stand in the URL or the login of its proxy."""
+    """The words in braces that occur in the proxy's URL or login."""
 
     @classmethod
     def of(cls, name: str, settings: WaySettings) -> Self:
         """
-        The way of an entry of `egress.ways`, whose login is read once to check it.
+        Create the way of an entry of `egress.ways`. Reads its login once to check it.
 
         Raises:
-            ConfigError: there is no login, or it cannot be one. The message never has its text.
+            ConfigError: the login is missing or invalid. The message never contains its text.
         """
         login = _read_login(f"egress.ways.{name}.login", settings.login)
         texts = (settings.proxy, reveal(login))
@@ -89,10 +90,10 @@ class Way:
     @classmethod
     def of_fetch_proxy(cls, url: str) -> Self:
         """
-        The way by `fetch.proxy`.
+        Create the way by `fetch.proxy`.
 
         Raises:
-            ConfigError: it is not a URL of a proxy.
+            ConfigError: `url` is not the URL of a proxy.
         """
         parts, _ = _split(url)
         login = unquote(parts.username or ""), unquote(parts.password or "")
@@ -102,7 +103,7 @@ class Way:
         return cls("proxy", proxy=Secret(own), resolves=own.startswith("socks5h:"), own=True)
 
     def key(self, url: str, crawl: str, now_ms: int) -> str:
-        """The key of the connections that a request for `url` may use."""
+        """The key of connections that a request for `url` may reuse."""
         if not self.words:
             return self.name
         found = self._values(url, crawl, now_ms)
@@ -110,10 +111,10 @@ class Way:
 
     def server(self, url: str, crawl: str, now_ms: int) -> ProxyServer | None:
         """
-        The proxy for a request to `url`; None: the way is direct. Reads the login.
+        The proxy for a request to `url`, with its login; None if the way is direct.
 
         Raises:
-            ConfigError: the login is not there anymore, or is none.
+            ConfigError: the login is no longer available, or is invalid.
         """
         if not self.proxy:
             return None
@@ -129,7 +130,7 @@ class Way:
         return ProxyServer(scheme, name, port, Secret(user), Secret(password), self.resolves)
 
     def _values(self, url: str, crawl: str, now_ms: int) -> dict[str, str]:
-        """The replacement of each word; a domain keeps its session for the session's lifetime."""
+        """The replacement of each word. A domain keeps its session for `session_s`."""
         domain = registered_domain(url)
         window = now_ms // int(self.session_s * 1000)
         session = blake2s(f"{self.name} {domain} {window}".encode()).hexdigest()[:12]
@@ -141,7 +142,7 @@ def _filled(text: str, values: dict[str, str]) -> str:
 
 
 def _split(url: str) -> tuple[SplitResult, int]:
-    """The parts of a proxy's URL, and its port."""
+    """Split a proxy's URL, and return its port, too."""
     try:
         parts = urlsplit(reveal(url))
         port = parts.port or _DEFAULT_PORTS.get(parts.scheme, 0)
@@ -157,10 +158,11 @@ def _split(url: str) -> tuple[SplitResult, int]:
 
 def _read_login(setting: str, reference: str) -> Secret:
     """
-    The login that `env:NAME` or `file:PATH` names; "" without a reference.
+    Read the login that `env:NAME` or `file:PATH` refers to; "" without a reference.
 
     Raises:
-        ConfigError: names the setting and the place, and nothing of the login.
+        ConfigError: the login cannot be read. Names the setting and the place, but never shows the
+            login.
     """
     kind, _, place = reference.partition(":")
     if not reference:
