@@ -1,9 +1,9 @@
 """
-Rendering of pages that need JavaScript, in a browser without a network of its own.
+Rendering of pages that need JavaScript, in a browser without network access.
 
 Public:
 
-    renderer  render pages from ordinary threads
+    renderer  renders pages from ordinary threads
     browser   one Chromium and its limits
-    models    what goes into a rendering and what comes out
+    models    the input and the result of a rendering
 """

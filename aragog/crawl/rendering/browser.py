@@ -1,8 +1,8 @@
 """
 One Chromium without a network: its executable, its flags, and the limits of its processes.
 
-The browser resolves no name and has a proxy that does not exist, so no request of a page or of
-Chromium itself leaves it. Whatever a page gets is handed to it by `page`.
+The browser cannot resolve names and has a proxy that does not exist, so no request of a page or of
+Chromium itself leaves it. `page` supplies all responses.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from aragog.settings import RenderingSettings
 COMMANDS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 START_S = 30.0
 STOP_S = 5.0
-# The others may hold passwords.
+# Only these environment variables are passed on, because others may contain passwords.
 ENVIRONMENT = ("HOME", "LANG", "PATH")
 FOLDER_PREFIX = "aragog-"
-# What Chromium makes in the folder that gets that name and eight letters.
+# Chromium creates this socket in the folder, whose name is the prefix above and eight letters.
 SOCKET_IN_FOLDER = "/org.chromium.Chromium.XXXXXX/SingletonSocket"
 NO_NETWORK = (
     "--host-resolver-rules=MAP * ~NOTFOUND",
@@ -46,7 +46,7 @@ NO_NETWORK = (
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
 )
 NOTHING_TO_SEE = (
-    "--blink-settings=imagesEnabled=false",  # no request and no error event for an image
+    "--blink-settings=imagesEnabled=false",  # images cause neither requests nor error events
     "--disable-gpu",
     "--disable-remote-fonts",
     "--mute-audio",
@@ -56,7 +56,7 @@ NOTHING_TO_SEE = (
 
 def find_browser(settings: RenderingSettings) -> str:
     """
-    The path of the browser.
+    Return the path of the browser.
 
     Raises:
         BrowserUnavailable: no browser is installed.
@@ -77,7 +77,7 @@ def find_browser(settings: RenderingSettings) -> str:
 
 
 class Browser:
-    """A running Chromium; `start` one, and `stop` it in the same event loop."""
+    """A running Chromium. `start` and `stop` it in the same event loop."""
 
     def __init__(self, driver: Playwright, chromium: Chromium, pid: int, folder: str) -> None:
         self._driver = driver
@@ -85,15 +85,15 @@ class Browser:
         self.chromium = chromium
         self.pid = pid
         self.pages = 0
-        """How many pages it has rendered."""
+        """The number of pages it has rendered."""
 
     @classmethod
     async def start(cls, settings: RenderingSettings) -> Browser:
         """
-        Start a browser; takes half a second of CPU time.
+        Start a browser. Takes half a second of CPU time.
 
         Raises:
-            BrowserUnavailable: it cannot be started; names the reason.
+            BrowserUnavailable: the browser cannot be started. States the reason.
         """
         path = find_browser(settings)
         folder = _own_folder()
@@ -117,7 +117,7 @@ class Browser:
                 chromium_sandbox=settings.sandbox,
                 timeout=0,
                 env=_environment(folder),
-                # A signal to the worker must not end the page that it finishes.
+                # The worker finishes its page after a signal, so its browser must not end at once.
                 handle_sigint=False, handle_sigterm=False, handle_sighup=False,
             )  # fmt: skip
             session = await chromium.new_browser_cdp_session()
@@ -133,7 +133,7 @@ class Browser:
         return cls(driver, chromium, pid, folder)
 
     async def stop(self) -> None:
-        """End the browser and its driver, by force if they do not end by themselves."""
+        """Stop the browser and its driver; kill them if they do not exit."""
         processes = [*_descendants(self.pid), *_between(self.pid, os.getpid())]
         try:
             async with asyncio.timeout(STOP_S):
@@ -157,31 +157,32 @@ def _environment(folder: str) -> dict[str, str | float | bool]:
 
 def _own_folder() -> str:
     """
-    A new folder for the temporary files of one browser.
+    Create a folder for the temporary files of one browser.
 
-    Chromium makes a socket in it, and does not start if its path is too long.
+    Its path is short, because Chromium creates a socket in it and does not start if the path is too
+    long.
     """
     name = f"{FOLDER_PREFIX}XXXXXXXX"
     return mkdtemp(prefix=FOLDER_PREFIX, dir=short_folder(len(name + SOCKET_IN_FOLDER)))
 
 
 def first_line(error: Exception) -> str:
-    """The first line of an error's text; Playwright adds its call log below."""
+    """The first line of an error's text. Playwright adds its call log after it."""
     return next(iter(str(error).splitlines()), "")[:300]
 
 
 def _bound_memory(pid: int, max_bytes: int) -> None:
     """
-    Bound the data of each process of the browser; those it starts later inherit the bound.
+    Limit the memory of each process of the browser. Processes that they start inherit the limit.
 
-    The driver, which keeps what pages log, may grow by as much.
+    The driver, which stores what pages log, may grow by the same amount.
     """
     for process in _descendants(pid):
         with suppress(OSError):
             resource.prlimit(process, resource.RLIMIT_DATA, (max_bytes, max_bytes))
     with suppress(OSError):
         for process in _between(pid, os.getpid()):
-            # V8 reserves more than half a gigabyte of data, and uses little of it.
+            # Added to the present size, because V8 reserves over half a gigabyte and uses little.
             grown = _data_bytes(process) + max_bytes
             resource.prlimit(process, resource.RLIMIT_DATA, (grown, grown))
 
@@ -192,7 +193,7 @@ def _data_bytes(pid: int) -> int:
 
 
 def _descendants(pid: int) -> Iterator[int]:
-    """The process and all below it."""
+    """Yield the process and all of its descendants."""
     yield pid
     for children in Path(f"/proc/{pid}/task").glob("*/children"):
         with suppress(OSError):
@@ -201,7 +202,7 @@ def _descendants(pid: int) -> Iterator[int]:
 
 
 def _between(pid: int, ancestor: int) -> Iterator[int]:
-    """The parents of a process below one of its ancestors: its driver, and a shell if any."""
+    """The processes between a process and its ancestor: the driver, and a shell if any."""
     with suppress(OSError, ValueError):
         while (pid := _parent(pid)) not in (ancestor, 1):
             yield pid
@@ -214,10 +215,10 @@ def _parent(pid: int) -> int:
 
 def version(settings: RenderingSettings) -> str:
     """
-    Start a browser and stop it again; its version.
+    Start a browser, stop it, and return its version.
 
     Raises:
-        BrowserUnavailable: it cannot be started.
+        BrowserUnavailable: the browser cannot be started.
     """
 
     async def started() -> str:

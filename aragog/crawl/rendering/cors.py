@@ -1,4 +1,4 @@
-"""Which responses the scripts of a page may read, and what they see of them. Pure."""
+"""Which responses the scripts of a page may read, and which of their headers. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from aragog.errors import InvalidUrl
 from urlspelling.domain import origin
 
 ALLOW_ORIGIN = "access-control-allow-origin"
-# Headers that define how a body is read or what a script may do, and those of APIs. No cookies.
+# Headers that affect how a body is read or what a script may do, and headers of APIs. No cookies.
 VISIBLE_HEADERS = frozenset(
     {
         "access-control-expose-headers", "content-language", "content-security-policy",
@@ -17,7 +17,7 @@ VISIBLE_HEADERS = frozenset(
 
 
 def is_readable(resource: Resource, request: ResourceRequest) -> bool:
-    """Whether CORS lets the page read the response; all requests are without credentials."""
+    """True if CORS lets the page read the response. All requests are without credentials."""
     if request.origin is None or origin_of(resource.url) == request.origin:
         return True
     allowed = next((v for k, v in resource.headers if k.lower() == ALLOW_ORIGIN), None)
@@ -28,8 +28,8 @@ def cors_headers(page_origin: str) -> dict[str, str]:
     """
     The CORS headers of a readable response.
 
-    Playwright would let the page read each response that does not mention CORS, so responses that
-    are not readable fail instead.
+    Responses that are not readable fail instead of lacking these headers, because Playwright lets
+    a page read responses without CORS headers.
     """
     return {ALLOW_ORIGIN: page_origin, "access-control-allow-credentials": "true"}
 
@@ -45,7 +45,7 @@ def visible_headers(headers: Headers) -> dict[str, str]:
 
 
 def origin_of(url: str) -> str | None:
-    """The origin of an http(s) URL; None of any other."""
+    """The origin of an http(s) URL; None for other URLs."""
     try:
         return origin(url)
     except InvalidUrl:

@@ -10,31 +10,31 @@ Headers = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class PlainPage:
-    """A fetched page, as the browser gets it."""
+    """A fetched page, as passed to the browser."""
 
     url: str
-    """The URL that returned it, after redirects."""
+    """The URL that returned the page, after redirects."""
     headers: Headers
     body: bytes
-    """The decoded body, as it was fetched."""
+    """The decoded body of the response."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceRequest:
-    """A GET that a page's script requests: a script, or data."""
+    """A GET by a page's script, for a script or data."""
 
     url: str
     """The URL as the page spelled it: absolute, without a fragment."""
     accept: str
     """The value of Accept."""
     origin: str | None
-    """The origin that CORS compares the response's with; None: any page may use the response."""
+    """The origin to check with CORS; None if any page may use the response."""
     until_s: float
-    """When the page's time is over, by the monotonic clock."""
+    """The page's deadline, by the monotonic clock."""
     purposes: str | None = None
-    """The purposes of the page's crawl, as its job carries them; None: those of the settings."""
+    """The purposes of the page's crawl, from its job; None for those of the settings."""
     crawl: int = 0
-    """The number of the crawl of the page; 0: none."""
+    """The number of the page's crawl; 0 for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Resource:
     """The response to a `ResourceRequest`."""
 
     url: str
-    """The URL that returned it, after redirects."""
+    """The URL that returned the resource, after redirects."""
     status: int
     headers: Headers = ()
     body: bytes = b""
@@ -50,8 +50,8 @@ class Resource:
 
 FetchResource = Callable[[ResourceRequest], Resource | str]
 """
-Fetches one resource, or returns the reason why it cannot. It blocks, is called from several
-threads, and raises only if our own infrastructure fails.
+Fetches one resource, or returns why it cannot. It blocks, is called from several threads, and
+raises only if our own infrastructure fails.
 """
 
 
@@ -60,13 +60,13 @@ class Rendered:
     """The document after its scripts ran."""
 
     html: bytes
-    """UTF-8, with a byte order mark: the response's own charset no longer applies."""
+    """UTF-8 with a byte order mark, because the response's own charset no longer applies."""
     requests: int
-    """Scripts and data that it asked for, granted or not."""
+    """The number of scripts and data that the page requested, including refused ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotRendered:
-    """The page could not be rendered; the fault is the page's, not ours."""
+    """The page could not be rendered because of a fault of the page itself."""
 
     reason: str

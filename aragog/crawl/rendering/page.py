@@ -1,9 +1,9 @@
 """
-Render one page: hand it its document and what its scripts request, then read the DOM.
+Render one page: pass the browser its document and what its scripts request, then read the DOM.
 
-Only GETs of scripts and data (script, fetch, XMLHttpRequest) are answered. Style sheets are empty,
-because some scripts wait for theirs. Everything else fails: frames, fonts, media, beacons, other
-methods, and each navigation away from the document.
+Only GETs of scripts and data (script, fetch, XMLHttpRequest) get a response. Style sheets are
+empty, because some scripts wait for theirs. All other requests fail: frames, fonts, media, beacons,
+other methods, and each navigation away from the document.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from urlspelling.domain import origin
 
 log = logging.getLogger(__name__)
 
-# As many requests at once as browsers send to one host.
+# Maximum concurrent requests, as in browsers for one host.
 REQUESTS_AT_ONCE = 6
-# A page that is busy when its time is over has this long to hand out its DOM.
+# A page that is still busy at its deadline gets this much time to return its DOM.
 GRACE_S = 3.0
-# What CORS permits a script to set for other origins (Fetch, "CORS-safelisted request-header").
+# Headers that CORS lets a script set for other origins (Fetch, "CORS-safelisted request-header").
 MAX_ACCEPT_CHARS = 128
 ANSWERED = frozenset({"script", "xhr", "fetch"})
 BOM = b"\xef\xbb\xbf"
 CRASHED = NotRendered("the page crashed, such as for want of memory")
-# What a page shows without scripts is no part of it now.
+# Removed, because it is shown only without scripts.
 DOM = """(() => {
   for (const e of document.querySelectorAll("noscript")) e.remove();
   const type = document.doctype ? new XMLSerializer().serializeToString(document.doctype) : "";
@@ -53,14 +53,14 @@ DOM = """(() => {
 
 class PageRun:
     """
-    One page in a context of its own: no cookies, no storage, no cache of other pages.
+    One page in its own browser context: no cookies, storage or cache of other pages.
 
     Args:
         settings: the limits.
         document: the page.
         fetch: fetches what its scripts request.
-        user_agent: what scripts read as `navigator.userAgent`.
-        max_html_bytes: of the rendered document.
+        user_agent: the value of `navigator.userAgent`.
+        max_html_bytes: maximum size of the rendered document.
     """
 
     def __init__(
@@ -86,16 +86,19 @@ class PageRun:
 
     @property
     def not_taken(self) -> bool:
-        """Whether the browser failed, in time, before it asked for the page; `run` it again."""
+        """
+        True if the browser failed before it requested the page, so that `run` can be
+        repeated.
+        """
         return not self._has_document and self._left_s() > 0
 
     async def run(self, chromium: Chromium) -> Rendered | NotRendered:
         """
-        The rendered page.
+        Render the page.
 
         Raises:
             playwright's Error: the browser or the page crashed.
-            TimeoutError: the page does not hand out its DOM.
+            TimeoutError: the page does not return its DOM.
             AragogError: our own infrastructure failed.
         """
         self._until_s = time.monotonic() + self._settings.deadline_s
@@ -105,7 +108,8 @@ class PageRun:
             async with asyncio.timeout(self._left_s() + GRACE_S):
                 result = await self._rendered(chromium)
         except (Error, TimeoutError) as error:
-            # Without what we failed to fetch, its scripts may have waited in a loop.
+            # Our fetch failed, so a missing DOM is not the page's fault: its scripts may have
+            # waited for the resource in a loop.
             if self._failure is not None:
                 raise self._failure from error
             raise
@@ -120,7 +124,7 @@ class PageRun:
             accept_downloads=False,
             service_workers="block",
             user_agent=self._user_agent,
-            viewport={"width": 1280, "height": 4096},  # what loads when it is scrolled to
+            viewport={"width": 1280, "height": 4096},  # tall, for content that loads on scrolling
         )
         try:
             await context.route("**/*", self._route)
@@ -133,7 +137,7 @@ class PageRun:
                 await asyncio.wait({reading, waiting}, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 waiting.cancel()
-                reading.cancel()  # without effect if it is done
+                reading.cancel()  # no effect if it has finished
                 await asyncio.wait({reading})
             return CRASHED if reading.cancelled() else reading.result()
         finally:
@@ -142,10 +146,10 @@ class PageRun:
                     await context.close()
 
     async def _settled(self, page: Page) -> Rendered | NotRendered:
-        """The DOM once the page asks for nothing more, or when its time is over."""
+        """Read the DOM once the page makes no more requests, or at its deadline."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self._left_s()):
-                with suppress(Error):  # its scripts try to leave, which ends this wait
+                with suppress(Error):  # raised if the page's scripts try to navigate away
                     await page.goto(self._document.url, wait_until="load", timeout=0)
                 with suppress(Error):
                     await page.wait_for_load_state("networkidle", timeout=0)
@@ -153,7 +157,7 @@ class PageRun:
             return NotRendered("the browser did not ask for the page")
         session = await page.context.new_cdp_session(page)
         frame = (await session.send("Page.getFrameTree"))["frameTree"]["frame"]["id"]
-        # A world of our own: the page's scripts cannot replace what is called here.
+        # In an isolated world, the page's scripts cannot replace the functions called here.
         world = await session.send("Page.createIsolatedWorld", {"frameId": frame})
         answer = await session.send(
             "Runtime.evaluate",
@@ -172,7 +176,7 @@ class PageRun:
         return Rendered(body, self._requests)
 
     async def _route(self, route: Route, request: Request) -> None:
-        with suppress(Error):  # the page is gone
+        with suppress(Error):  # the page has been closed
             if self._is_document(request):
                 self._has_document = True
                 headers = visible_headers(self._document.headers)
@@ -201,7 +205,7 @@ class PageRun:
         )
 
     async def _answer(self, route: Route, request: Request) -> None:
-        """Answer with what the fetcher got, if the page may read it."""
+        """Respond with the fetched resource if the page may read it."""
         resource_request = self._resource_request(request)
         loop = asyncio.get_running_loop()
         try:
@@ -227,7 +231,7 @@ class PageRun:
         url = urldefrag(request.url).url
         from_origin = request.headers.get("origin")
         if from_origin is None and request.resource_type != "script":
-            from_origin = self._origin  # unlike a script, data is for pages of its own origin
+            from_origin = self._origin  # unlike scripts, data of other origins needs CORS
         accept = request.headers.get("accept", "*/*")[:MAX_ACCEPT_CHARS]
         return ResourceRequest(url, accept, from_origin, self._until_s)
 

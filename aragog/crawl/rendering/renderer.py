@@ -1,10 +1,10 @@
 """
-Render pages from ordinary threads: each thread has an event loop and a browser of its own.
+Renders pages from ordinary threads: each thread has its own event loop and browser.
 
-A page that hangs or crashes its browser therefore harms no other page. The browser is started with
-the first page, replaced after `rendering.pages_per_browser` pages and after each page that failed,
-and ends with the worker, even if that is killed: Chromium ends when its pipe to the driver closes,
-and the driver when its pipe to the worker closes.
+So a page that hangs or crashes its browser harms no other page. The browser is started with the
+first page, and replaced after `rendering.pages_per_browser` pages and after each page that failed.
+It ends with the worker, even if the worker is killed: Chromium ends when its pipe to the driver
+closes, and the driver when its pipe to the worker closes.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Renderer:
 
     Args:
         settings: the browser and the limits.
-        user_agent: what scripts read as `navigator.userAgent`.
-        max_html_bytes: of a rendered document.
+        user_agent: the value of `navigator.userAgent`.
+        max_html_bytes: maximum size of a rendered document.
     """
 
     def __init__(
@@ -43,11 +43,11 @@ class Renderer:
 
     def render(self, document: PlainPage, fetch: FetchResource) -> Rendered | NotRendered:
         """
-        Render one page; blocks for `rendering.deadline_s` and a few seconds at most.
+        Render one page. Blocks for at most `rendering.deadline_s` and a few seconds.
 
         Raises:
             BrowserUnavailable: no browser can be started.
-            AragogError: what `fetch` raised.
+            AragogError: raised by `fetch`.
         """
         page = PageRun(
             self._settings,
@@ -59,7 +59,7 @@ class Renderer:
         return self._loop().run(self._render(page))
 
     def close(self) -> None:
-        """Stop the browser of this thread."""
+        """Stop the calling thread's browser."""
         with self._loop() as loop:
             loop.run(self._stop())
         del self._thread.loop
@@ -75,7 +75,7 @@ class Renderer:
         used = browser.pages > 0
         result = await self._run(page, browser)
         if used and page.not_taken:
-            # What ended the browser came before this page.
+            # The browser had ended before this page, so try again with a new one.
             result = await self._run(page, await self._browser())
         return result
 
@@ -95,7 +95,7 @@ class Renderer:
         return result
 
     async def _browser(self) -> Browser:
-        """The browser of this thread; a new one if it has none or it has ended."""
+        """The thread's browser. Starts a new one if there is none or it has ended."""
         browser: Browser | None = self._thread.browser
         if browser is not None and browser.chromium.is_connected():
             return browser
