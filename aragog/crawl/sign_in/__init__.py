@@ -1,8 +1,8 @@
 """
-Sign-in by form, to sites of one's own: the form, and the session that it begins.
+Sign-in by form, to sites that the operator owns: the form and the session.
 
 Public:
 
-    forms     `SignInForm`: what a browser would send of a form
+    forms     `SignInForm`: the fields that a browser would send
     sessions  `Sessions`: the cookies of each origin and crawl, in Redis
 """

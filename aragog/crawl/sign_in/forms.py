@@ -1,4 +1,4 @@
-"""The form of a page, filled in as a browser does it (HTML, 4.10.21). Pure."""
+"""The form of a page, filled in as browsers do (HTML, 4.10.21). Pure."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from urllib.parse import urlencode, urljoin
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 MOST_BYTES = 1_000_000
-"""The form of a longer page is not found behind them."""
+"""Only this much of a page is searched for a form."""
 _BUTTONS = frozenset({"submit", "image", "button", "reset", "file"})
 
 
 @dataclass(frozen=True, slots=True)
 class SignInForm:
-    """A form that a person would fill in."""
+    """A form to be filled in."""
 
     action: str
-    """Where it is sent to, absolute."""
+    """The absolute URL to which the form is sent."""
     method: str
     values: tuple[tuple[str, str], ...]
-    """Its fields in order, with the page's values."""
+    """The fields in order, with the page's values."""
 
     def filled(self, values: Mapping[str, str]) -> bytes:
-        """The body to send, with these values in place of the page's."""
+        """Encode the body to send, with these values instead of the page's."""
         pairs = [(name, values.get(name, value)) for name, value in self.values]
         return urlencode(pairs).encode("ascii")
 
 
 def find_form(body: bytes, url: str, names: frozenset[str]) -> SignInForm | None:
     """
-    The first form of a page that has all fields of these names; None without one.
+    The first form of a page that has all fields with these names; None if there is none.
 
     Args:
-        body: of the page, UTF-8.
-        url: of the page; relative actions resolve against it.
-        names: of fields that are filled in.
+        body: the page, in UTF-8.
+        url: the URL of the page, against which relative actions are resolved.
+        names: the names of the fields to fill in.
     """
     tree = LexborHTMLParser(body[:MOST_BYTES].decode("utf-8", "replace"))
     for form in tree.css("form"):
@@ -49,7 +49,7 @@ def find_form(body: bytes, url: str, names: frozenset[str]) -> SignInForm | None
 
 
 def _values(form: LexborNode) -> Iterator[tuple[str, str]]:
-    """The fields that are sent; of several buttons the first, as if Enter were pressed."""
+    """Yield the fields to send. Includes only the first button, as if Enter were pressed."""
     pressed = False
     for node in form.css("input, select, textarea, button"):
         attributes = node.attributes

@@ -1,8 +1,8 @@
 """
 The sessions of signed-in crawls, in Redis: an origin's cookies, for one crawl.
 
-Cookies are secrets: they are in Redis, like the pages that they open, and in no log, record or
-message.
+Cookies are secrets. Like the pages that they give access to, they are stored in Redis, but never in
+a log, record or message.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pinlater.redis.errors import redis_errors
 VERSION = 1
 KEPT_S = 30 * 86_400
 LEASE_S = 120.0
-"""How long one process may take to sign in before the next one tries."""
+"""After this time another process may try to sign in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +30,13 @@ class Session:
     """The state of signing in to an origin for a crawl."""
 
     cookies: tuple[tuple[Any, ...], ...] = ()
-    """As `Cookies.plain` has them; (): there is no session."""
+    """The result of `Cookies.plain`; empty if there is no session."""
     began_at_ms: int = 0
-    """When somebody last signed in, or tried to."""
+    """When a process last signed in, or tried to."""
     failures: int = 0
-    """Attempts to sign in that failed in a row."""
+    """Consecutive failed attempts to sign in."""
     reason: str = ""
-    """Why the last one failed."""
+    """Why the last attempt failed."""
 
 
 NO_SESSION = Session()
@@ -50,7 +50,7 @@ class SignedIn:
     crawl: str
     began_at_ms: int
     before: list[tuple[Any, ...]]
-    """Its cookies before the fetch."""
+    """The session's cookies before the fetch."""
 
 
 class Sessions:
@@ -58,8 +58,8 @@ class Sessions:
     The sessions of one system. Thread-safe; every call may raise `BrokerUnavailable`.
 
     Args:
-        client: of `redis.url`.
-        prefix: of the keys.
+        client: a client of `redis.url`.
+        prefix: prefix of the keys.
     """
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
@@ -68,7 +68,7 @@ class Sessions:
         self._leases = Leases(client, f"{prefix}sign_in.leases", LEASE_S)
 
     def read(self, origin: str, crawl: str) -> Session:
-        """The session; `NO_SESSION` without one, and for one that a newer version wrote."""
+        """The session; `NO_SESSION` if there is none or a newer version wrote it."""
         with _our_errors():
             raw = cast("bytes | None", self._redis.get(self._key(origin, crawl)))
         row = orjson.loads(raw) if raw else {}
@@ -78,7 +78,7 @@ class Sessions:
         return Session(cookies, row["began_at_ms"], row["failures"], row["reason"])
 
     def write(self, origin: str, crawl: str, session: Session) -> None:
-        """Keep a session for 30 days. The last writer wins: each has cookies that work."""
+        """Store a session for 30 days. The last writer wins, because all have valid cookies."""
         row = {
             "v": VERSION,
             "cookies": session.cookies,
@@ -90,17 +90,17 @@ class Sessions:
             self._redis.set(self._key(origin, crawl), orjson.dumps(row), ex=KEPT_S)
 
     def acquire(self, origin: str, crawl: str) -> bool:
-        """Whether the caller is the one who signs in now."""
+        """True if the caller should sign in now; other processes get False meanwhile."""
         with _our_errors():
             return self._leases.acquire([f"{origin} {crawl}"])[0] > 0
 
     def release(self, origin: str, crawl: str) -> None:
-        """Let others sign in."""
+        """Let other processes sign in."""
         with _our_errors():
             self._leases.release([f"{origin} {crawl}"])
 
     def _key(self, origin: str, crawl: str) -> str:
-        """Of a fixed length, whatever the names have."""
+        """A key of fixed length, whatever characters the names contain."""
         return self._prefix + sha256(f"{origin} {crawl}".encode()).hexdigest()[:32]
 
 
