@@ -1,12 +1,12 @@
 """
-Who this crawler is: its keys, signatures of its requests, and what it publishes about itself.
+The crawler's identity: its keys, the signatures of its requests, and what it publishes.
 
 Public:
 
     keys                the key file
     request_signer      signatures of requests (Web Bot Auth)
-    signature_base      what a signature covers
-    signature_requests  what a server asks to be signed
+    signature_base      the text that a signature covers
+    signature_requests  signatures that a server requests
     published_files     the key directory, the page, the address list
-    directory_check     whether a published directory fits the keys
+    directory_check     checks a published directory against the keys
 """

@@ -16,7 +16,7 @@ _STYLE = "body{max-width:45rem;margin:2rem auto;padding:0 1rem;font:1rem/1.5 san
 
 
 def product_token(user_agent: str) -> str:
-    """Return the name to which robots.txt refers: what precedes the first `/`, space or bracket."""
+    """Return the name that robots.txt uses: the text before the first `/`, space or bracket."""
     return re.split(r"[/\s(;]", user_agent, maxsplit=1)[0] or "aragog"
 
 
@@ -25,8 +25,8 @@ def bot_page(settings: Settings, addresses: str | None) -> str:
     Return the page as HTML.
 
     Args:
-        settings: of the crawl: its User-Agent, rate, purposes and identity.
-        addresses: relative URL of the address list; None: no list.
+        settings: the crawler's settings: User-Agent, rate, purposes and identity.
+        addresses: relative URL of the address list; None if there is no list.
     """
     name = escape(product_token(settings.fetch.user_agent))
     agent = escape(settings.fetch.user_agent or "aragog")

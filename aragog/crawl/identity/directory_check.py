@@ -1,8 +1,8 @@
 """
 Check that a key directory, as a verifier receives it, belongs to the signing keys. Pure.
 
-`aragog doctor` fetches the directory and asks this. It checks what the verifiers of
-draft-ietf-webbotauth-httpsig-protocol check, and what they cannot know: that no key is missing.
+`aragog doctor` fetches the directory and calls this. It makes the checks of verifiers of
+draft-ietf-webbotauth-httpsig-protocol, and one that they cannot make: that no key is missing.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ def directory_problems(
     Yield the problems of a published key directory, most important first.
 
     Args:
-        agent: its URL, `identity.agent`.
-        body: of the response.
-        headers: of the response, with lower-case names.
-        keys: of the key file.
-        now_s: the time.
+        agent: the URL of the directory, `identity.agent`.
+        body: the response's body.
+        headers: the response's headers, with lower-case names.
+        keys: the keys of the key file.
+        now_s: the current time.
     """
     media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != DIRECTORY_TYPE:
@@ -62,7 +62,7 @@ def directory_problems(
 
 
 def _published(body: bytes) -> dict[str, str] | None:
-    """Return the public Ed25519 keys of a directory by thumbprint; None for another document."""
+    """Return a directory's public Ed25519 keys by thumbprint; None if it is not a directory."""
     try:
         entries: list[dict[str, Any]] = orjson.loads(body)["keys"]
         keys = [entry["x"] for entry in entries if entry.get("crv") == "Ed25519"]
@@ -78,7 +78,7 @@ def _signature_problems(
     published: Mapping[str, str],
     now_s: float,
 ) -> Iterator[str]:
-    """Yield the problems of the signatures by which the owner proves possession of the keys."""
+    """Yield problems of the signatures that prove that the owner has the private keys."""
     digest = base64.b64encode(hashlib.sha256(body).digest()).decode()
     if headers.get("content-digest", "").find(f"sha-256=:{digest}:") < 0:
         yield "its Content-Digest is not that of its content; send the headers of `identity files`"

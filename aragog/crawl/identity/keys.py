@@ -1,9 +1,9 @@
 """
-The key file: Ed25519 keys as a JSON Web Key Set (RFC 7517, 8037), each with its time of use.
+The key file: Ed25519 keys as a JSON Web Key Set (RFC 7517, 8037), each with its period of use.
 
-A file has several keys while they are rotated: one that signs, its successor, which is published
-before it is used, and predecessors, which are published until no verifier uses them anymore.
-The file is private (mode 0600). Nothing here puts a private key into a message.
+During a rotation a file has several keys: the one that signs, its successor, which is published
+before it is used, and predecessors, which are published until verifiers no longer need them. The
+file is private (mode 0600). No message ever contains a private key.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ EXTRA = "identity"
 MOST_FILE_BYTES = 65_536
 READ_AGAIN_S = 30.0
 RFC_TEST_KEY = "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"
-"""The thumbprint of the key of RFC 9421, B.1.4, whose private half is published."""
+"""The thumbprint of the example key in RFC 9421, B.1.4, whose private half is public."""
 
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """One Ed25519 key pair, and when it is used."""
+    """One Ed25519 key pair and its period of use."""
 
     thumbprint: str
-    """Its `keyid` (RFC 7638; RFC 8037, appendix A.3)."""
+    """The key's `keyid` (RFC 7638; RFC 8037, appendix A.3)."""
     x: str
     """The public key, base64url."""
     from_s: int
-    """It signs from this instant on, in seconds since the epoch."""
+    """When the key begins to sign, in seconds since the epoch."""
     until_s: int | None
-    """It is published until this instant; None: until it has a successor."""
+    """When it is no longer published; None if it has no successor yet."""
     private: Any = field(repr=False, compare=False)
     """`cryptography`'s Ed25519PrivateKey."""
 
@@ -63,7 +63,7 @@ class SigningKey:
         return signature
 
     def public_jwk(self) -> dict[str, Any]:
-        """Return what is published of it."""
+        """Return the public part, as published."""
         times = {"nbf": self.from_s} | ({} if self.until_s is None else {"exp": self.until_s})
         key = {"kty": "OKP", "crv": "Ed25519", "kid": self.thumbprint, "x": self.x, "use": "sig"}
         return key | times
@@ -71,7 +71,7 @@ class SigningKey:
 
 def new_key(from_s: int) -> SigningKey:
     """
-    Make a key that signs from `from_s` on.
+    Create a key that signs from `from_s` on.
 
     Raises:
         ConfigError: the extra `identity` is not installed.
@@ -91,10 +91,10 @@ def encoded(data: bytes) -> str:
 
 def decoded(text: str) -> bytes:
     """
-    Return the bytes of base64url without padding.
+    Decode base64url without padding.
 
     Raises:
-        ValueError: not a key.
+        ValueError: `text` is not base64url.
     """
     if not text.isascii():
         raise ValueError("not base64url")
@@ -106,10 +106,10 @@ def decoded(text: str) -> bytes:
 
 def signing_key(keys: Sequence[SigningKey], now_s: float) -> SigningKey:
     """
-    Return the key that signs at `now_s`: of those in their time, the one that began last.
+    Return the key that signs at `now_s`: of the keys in use, the one that began last.
 
     Raises:
-        ConfigError: no key is in its time.
+        ConfigError: no key is in use at that time.
     """
     usable = [key for key in keys if key.from_s <= now_s < _end(key)]
     if not usable:
@@ -118,7 +118,7 @@ def signing_key(keys: Sequence[SigningKey], now_s: float) -> SigningKey:
 
 
 def published_keys(keys: Sequence[SigningKey], now_s: float) -> list[SigningKey]:
-    """Return the keys that verifiers need: present, future and recent signing keys."""
+    """Return the keys that verifiers need: current, future and recent signing keys."""
     return [key for key in keys if now_s < _end(key)]
 
 
@@ -126,10 +126,10 @@ def rotated(
     keys: Sequence[SigningKey], successor: SigningKey, now_s: int, overlap_s: int
 ) -> list[SigningKey]:
     """
-    Return `keys` with their successor, without those whose time is over.
+    Return `keys` and their successor, without expired keys.
 
-    Each older key is published for `overlap_s` after the successor has begun to sign; with an
-    overlap of 0 they are dropped at once.
+    Each older key is published for `overlap_s` after the successor begins to sign. With an overlap
+    of 0, older keys are dropped at once.
     """
     end_s = successor.from_s + overlap_s
     older = [replace(key, until_s=min(int(_end(key)), end_s)) for key in keys if now_s < _end(key)]
@@ -145,8 +145,8 @@ def read_keys(path: Path) -> list[SigningKey]:
     Read a key file.
 
     Raises:
-        ConfigError: it cannot be read, others may read it, or it is no key file; says what to do
-            and shows no key.
+        ConfigError: the file cannot be read, is readable by others, or is not a key file. States
+            the remedy and shows no key.
     """
     try:
         with path.open("rb") as file:
@@ -161,7 +161,7 @@ def read_keys(path: Path) -> list[SigningKey]:
     try:
         keys = [_key_of(entry) for entry in orjson.loads(data)["keys"]]
     except (AttributeError, LookupError, TypeError, ValueError) as error:
-        # Its message could contain a part of the file.
+        # `from None`: the message of the cause could contain a part of the file.
         raise ConfigError(f"{SETTING}: {path} is no key file of `aragog identity new`") from error
     if not keys:
         raise ConfigError(f"{SETTING}: {path} has no key; run `aragog identity rotate --now`")
@@ -178,7 +178,7 @@ def check_key_file(path: Path, now_s: float) -> SigningKey:
     Return the key that signs at `now_s`.
 
     Raises:
-        ConfigError: as of `read_keys` and `signing_key`.
+        ConfigError: see `read_keys` and `signing_key`.
     """
     return signing_key(read_keys(path), now_s)
 
@@ -201,8 +201,8 @@ class KeyFile:
     The keys of a key file, which is read again after a rotation. Thread-safe.
 
     Args:
-        path: of the file.
-        clock: says when to look again.
+        path: the path of the file.
+        clock: decides when to check the file for changes.
     """
 
     def __init__(self, path: Path, clock: Clock) -> None:
@@ -214,10 +214,10 @@ class KeyFile:
 
     def keys(self) -> list[SigningKey]:
         """
-        Return the keys; after a change of the file the new ones, within 30 s.
+        Return the keys. A change of the file takes effect within 30 s.
 
         Raises:
-            ConfigError: as of `read_keys`, until the file could be read once.
+            ConfigError: see `read_keys`. Not raised once the file has been read successfully.
         """
         now_s = self._clock.monotonic_s()
         if now_s >= self._look_at_s:
@@ -246,12 +246,13 @@ class KeyFile:
 
 def write_keys(path: Path, keys: Sequence[SigningKey], *, replaces: bool) -> None:
     """
-    Write a key file with mode 0600; another process reads the old file or the new one, whole.
+    Write a key file with mode 0600. Other processes read either the whole old or the whole new
+    file.
 
     Args:
-        path: where to.
-        keys: all of the file.
-        replaces: False: an existing file is an error.
+        path: the path of the file.
+        keys: all keys of the file.
+        replaces: if False, an existing file is an error.
 
     Raises:
         ConfigError: the file exists, or cannot be written.
@@ -283,7 +284,7 @@ def write_keys(path: Path, keys: Sequence[SigningKey], *, replaces: bool) -> Non
 
 def ed25519() -> Any:
     """
-    Return the module of the library, which is imported only where requests are signed.
+    Return the library's module. It is imported only where requests are signed.
 
     Raises:
         ConfigError: the extra `identity` is not installed.

@@ -1,10 +1,10 @@
 """
 What an operator publishes about the crawler: its key directory, its page and its address list.
 
-The key directory is a JSON Web Key Set that its own keys sign (draft-ietf-webbotauth-httpsig-
-protocol). The page says what the crawler does, how to reach its operator and how to keep it out.
-The address list has the format of draft-illyes-webbotauth-jafar, and the page links to it as
-draft-illyes-webbotauth-cbcp asks.
+The key directory is a JSON Web Key Set that is signed by its own keys (draft-ietf-webbotauth-
+httpsig-protocol). The page explains what the crawler does, how to reach its operator and how to
+keep it out. The address list has the format of draft-illyes-webbotauth-jafar, and the page links to
+it as draft-illyes-webbotauth-cbcp requires.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ ADDRESSES_TYPE = "application/jafar+json;version=1.0"
 DIRECTORY_TAG = "http-message-signatures-directory"
 DIRECTORY_COMPONENTS = (Component("@authority", (("req", True),)), Component("content-digest"))
 MAX_AGE_S = 86_400
-"""Copies are used for a day at most, half of the usual overlap of a rotation."""
+"""Caches may keep copies for a day, half of the usual overlap of a key rotation."""
 SIGNATURE_S = 30 * MAX_AGE_S
-"""A signature of the directory is valid for this time: lists that are made from it last as long."""
+"""Lifetime of the directory's signatures, and of lists that are made from them."""
 MADE_AGAIN_S = 3600
 PAGE, ADDRESSES = "/bot.html", "/addresses.json"
 
@@ -53,12 +53,12 @@ def published_files(
     settings: Settings, keys: Sequence[SigningKey], now_s: int
 ) -> list[PublishedFile]:
     """
-    Return everything that must be published at the host of `identity.agent`.
+    Return all files that must be published at the host of `identity.agent`.
 
     Args:
-        settings: of the crawl.
-        keys: of the key file.
-        now_s: dates the signatures, which are valid for 30 days.
+        settings: the crawler's settings.
+        keys: the keys of the key file.
+        now_s: the time of the signatures, which are valid for 30 days.
     """
     files = [key_directory(settings.identity.agent, keys, now_s)]
     networks = published_networks(settings)
@@ -89,8 +89,8 @@ def key_directory(agent: str, keys: Sequence[SigningKey], now_s: int) -> Publish
 
     Args:
         agent: the URL of the directory; signatures are for its host alone.
-        keys: of the key file; those whose time is over are left out.
-        now_s: when it is made.
+        keys: the keys of the key file. Expired ones are left out.
+        now_s: the current time.
     """
     published = published_keys(keys, now_s)
     body = orjson.dumps({"keys": [key.public_jwk() for key in published]})
@@ -124,11 +124,12 @@ def key_directory(agent: str, keys: Sequence[SigningKey], now_s: int) -> Publish
 
 def address_list(networks: Sequence[str], now_s: int) -> PublishedFile:
     """
-    Return the list of networks that requests come from, as draft-illyes-webbotauth-jafar has it.
+    Return the list of networks that requests come from, in the draft-illyes-webbotauth-jafar
+    format.
 
     Args:
-        networks: in CIDR notation.
-        now_s: when it is made.
+        networks: networks in CIDR notation.
+        now_s: the current time.
     """
     prefixes = [
         {f"ipv{network.version}Prefix": str(network)}
@@ -145,11 +146,11 @@ def address_list(networks: Sequence[str], now_s: int) -> PublishedFile:
 
 
 def nginx_locations(files: Sequence[PublishedFile]) -> str:
-    """Return the part of an nginx server that sends `files` with their headers."""
+    """Return the part of an nginx configuration that sends `files` with their headers."""
     locations = []
     for each in files:
         headers = dict(each.headers)
-        # In its own table of types a file without an extension has none.
+        # An empty `types` block, so that nginx uses the default type below for all files.
         lines = ["types { }", f"default_type {_quoted(headers.pop('Content-Type'))};"]
         lines += [f"add_header {name} {_quoted(value)} always;" for name, value in headers.items()]
         body = "".join(f"    {line}\n" for line in lines)
@@ -158,16 +159,16 @@ def nginx_locations(files: Sequence[PublishedFile]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a string of nginx; the values here have neither apostrophes nor dollars."""
+    """Quote a string for nginx. The values here contain neither apostrophes nor dollars."""
     return f"'{text}'"
 
 
 class Publication:
     """
-    The published files, made again when a key changes, and every hour. Thread-safe.
+    The published files, regenerated when a key changes and every hour. Thread-safe.
 
     Args:
-        settings: with a key and an agent.
+        settings: settings with a key and an agent.
         clock: dates the signatures.
     """
 
@@ -185,7 +186,7 @@ class Publication:
         Return the files by path. Reads the key file at most every 30 s.
 
         Raises:
-            ConfigError: the key file could not be read yet.
+            ConfigError: the key file has never been read successfully.
         """
         now_s = self._clock.now_ms() // 1000
         keys = published_keys(self._file.keys(), now_s)

@@ -2,8 +2,8 @@
 Sign requests of the crawl: Web Bot Auth (draft-ietf-webbotauth-httpsig-protocol) over RFC 9421.
 
 Each request gets `Signature-Agent`, which names the keys' URL, `Signature-Input` and `Signature`.
-The signature covers what `identity.components` names, is made for this request alone (nonce), and
-expires after `identity.lifetime_s`.
+The signature covers the components in `identity.components`, is valid for this request alone
+(nonce), and expires after `identity.lifetime_s`.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ def signature_fields(
     Return the fields Signature-Input and Signature of one signature (RFC 9421, section 3.1).
 
     Args:
-        key: signs.
+        key: the key that signs.
         message: the request or response.
-        components: what is covered, in order.
-        parameters: of the signature, in order.
-        label: of the signature.
+        components: the components to cover, in order.
+        parameters: the signature's parameters, in order.
+        label: the signature's label.
 
     Raises:
         UnsignableError: the message lacks one of the components.
@@ -68,7 +68,7 @@ class RequestSigner:
     Signs requests with the current key of `identity.key`. Thread-safe.
 
     Args:
-        settings: with a key and an agent.
+        settings: identity settings with a key and an agent.
         clock: dates the signatures.
     """
 
@@ -78,9 +78,9 @@ class RequestSigner:
         self._file = KeyFile(settings.key or Path(), self._clock)
         self._agent = agent_value(settings)
         self._components = (*map(Component, settings.components), _agent_component(LABEL))
-        # Some verifiers take the value of a missing query for an empty text, and not for "?".
+        # Some verifiers treat a missing query as an empty text instead of "?".
         self._wanted: dict[str, SignatureRequest] = {}
-        """The signatures that hosts requested, without nonce; their next requests carry them."""
+        """Signatures that hosts requested, without nonce. Later requests to the hosts have them."""
         self._without_query = tuple(each for each in self._components if each.name != "@query")
 
     def sign(
@@ -91,29 +91,29 @@ class RequestSigner:
 
         Args:
             message: a request.
-            wanted: what its server asked to be signed; the usual components are covered as well.
+            wanted: the signature that its server requested. The usual components are also covered.
 
         Raises:
             UnsignableError: the request lacks a component that was requested.
-            ConfigError: the key file cannot be used, no key is in its time, or the extra
-                `identity` is missing.
+            ConfigError: the key file cannot be used, no key is valid now, or the extra `identity`
+                is not installed.
         """
         if wanted is None and (wanted := self._wanted.get(message.authority)) is not None:
             try:
                 return self._signed(message, wanted)
-            except UnsignableError:  # this request lacks a header that another one had
+            except UnsignableError:  # this request lacks a header that an earlier one had
                 wanted = None
         return self._signed(message, wanted)
 
     def wanted_by(self, message: SignedMessage, accept_signature: str) -> SignatureRequest | None:
         """
-        Return what the server of a request asks to be signed, and was not, if it can be.
+        Return the signature that a server requests, if it can be made and was not sent already.
 
-        Requests to that host are signed in this way from now on.
+        Later requests to that host are signed in the same way.
 
         Args:
-            message: the request that it refused.
-            accept_signature: its header Accept-Signature.
+            message: the request that the server refused.
+            accept_signature: the Accept-Signature header of the response.
         """
         key = signing_key(self._file.keys(), self._clock.now_ms() // 1000)
         known = self._wanted.get(message.authority)
@@ -121,7 +121,7 @@ class RequestSigner:
         for wanted in signature_requests(accept_signature, key.thumbprint, TAG):
             extra = [c for c in wanted.components if c not in covered and c != _agent(wanted)]
             if wanted.nonce is None and not extra:
-                continue  # it has been sent: the server refused it
+                continue  # this signature was sent already, and the server refused it
             try:
                 self._signed(message, wanted)
             except UnsignableError:
@@ -166,16 +166,16 @@ class RequestSigner:
 
 
 def request_signer(settings: IdentitySettings, clock: Clock | None = None) -> RequestSigner | None:
-    """Return what signs a crawl's requests; None without `identity.key`."""
+    """Return a signer for a crawl's requests; None without `identity.key`."""
     return RequestSigner(settings, clock) if settings.key is not None else None
 
 
 def agent_value(settings: IdentitySettings) -> str:
     """
-    Return the value of a member of Signature-Agent, as the chosen revision of the draft has it.
+    Return the value of a member of Signature-Agent for the configured revision of the draft.
 
-    Revision 01 names the URL of the keys. Revision 00 names an origin for its well-known URL, and
-    marks any other URL of keys as such.
+    Revision 01 names the URL of the keys. Revision 00 names an origin if the keys are at its
+    well-known URL, and marks any other URL of keys.
     """
     url = settings.agent
     if settings.draft == DRAFT_01:

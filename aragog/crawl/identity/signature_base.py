@@ -1,8 +1,8 @@
 """
 The signature base of HTTP signatures: components of a message (RFC 9421, section 2). Pure.
 
-Components are the derived ones of requests and responses, header fields as they are sent, members
-of dictionaries (`;key=`) and components of the request that a response answers (`;req`). The
+Components are derived components of requests and responses, header fields as sent, members of
+dictionaries (`;key=`) and components of the request that belongs to a response (`;req`). The
 parameters `sf`, `bs` and `tr` are not supported.
 """
 
@@ -19,7 +19,7 @@ DEFAULT_PORTS = {"https": ":443", "http": ":80"}
 
 
 class UnsignableError(ValueError):
-    """The message has no such component, or it is not supported; names it."""
+    """The message lacks a component, or the component is not supported. Names the component."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,14 @@ class SignedMessage:
     """The Host header as it is sent."""
     path: str = "/"
     query: str = "?"
-    """The query with its question mark, which alone means an empty query."""
+    """The query with its question mark. A question mark alone is an empty query."""
     fields: Mapping[str, str] = field(default_factory=dict)
-    """Values of the header fields; those of a repeated field joined by commas. Names are found in
-    lower case."""
+    """Values of the header fields by lower-case name. The values of a repeated field are joined
+    by commas."""
     status: int | None = None
-    """A response's status; None: this is a request."""
+    """A response's status; None for a request."""
     request: SignedMessage | None = None
-    """The request that a response answers."""
+    """The request to which a response belongs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Component:
     name: str
     parameters: tuple[tuple[str, str | bool], ...] = ()
     identifier: str = field(init=False, default="")
-    """The text that names it in a signature base."""
+    """The component's name in a signature base."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "identifier", string_text(self.name) + _text_of(self.parameters))
@@ -59,7 +59,7 @@ class Component:
         Return the value of this component of `message`.
 
         Raises:
-            UnsignableError: the request lacks it.
+            UnsignableError: the message lacks the component.
         """
         parameters = dict(self.parameters)
         if parameters.pop("req", False):
@@ -106,8 +106,8 @@ def signature_base(
 
     Args:
         message: the request or response.
-        components: those that the signature covers, in order.
-        parameters: of the signature, as `signature_parameters` writes them.
+        components: the components that the signature covers, in order.
+        parameters: the signature's parameters, as formatted by `signature_parameters`.
 
     Raises:
         UnsignableError: the message lacks one of the components.
@@ -125,7 +125,7 @@ def signature_parameters(
 
 
 def _text_of(parameters: tuple[tuple[str, str | bool | int], ...]) -> str:
-    """Return parameters of a structured field; a flag has no value."""
+    """Format the parameters of a structured field; a flag has no value."""
     return "".join(
         f";{name}"
         if value is True
@@ -136,14 +136,14 @@ def _text_of(parameters: tuple[tuple[str, str | bool | int], ...]) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _member_text(value: str, key: str) -> str | None:
-    """Return a member of a dictionary (section 2.1.2), which must be written canonically."""
+    """Return a dictionary's member (section 2.1.2). Assumes that it was sent in canonical form."""
     try:
         member = parse_dictionary(value).get(key)
     except ValueError:
         return None
     if member is None:
         return None
-    # A flag is written without its value.
+    # A flag is sent without its value, but the signature base contains it.
     flag = member.value is True and not member.text.startswith("?1")
     return f"?1{member.text}" if flag else member.text
 

@@ -1,8 +1,8 @@
 """
-What a server asks to be signed: the header Accept-Signature (RFC 9421, section 5.1). Pure.
+Signatures that a server requests: the header Accept-Signature (RFC 9421, section 5.1). Pure.
 
-A server sends it with a 403. What it asks for beyond the profile of Web Bot Auth is refused: other
-keys, algorithms and tags, and components that cannot be signed.
+A server sends it with a 403. Requests beyond the profile of Web Bot Auth are ignored: other keys,
+algorithms and tags, and components that cannot be signed.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class SignatureRequest:
 
 def signature_requests(text: str, keyid: str, tag: str) -> Iterator[SignatureRequest]:
     """
-    Yield what Accept-Signature asks for and `keyid` could sign; nothing if it cannot be read.
+    Yield the requested signatures that `keyid` could make; nothing if the header is invalid.
 
     Args:
-        text: value of the header; of several, joined by commas.
-        keyid: of the key that signs.
-        tag: of the signatures that are made.
+        text: the header's value; several headers are joined by commas.
+        keyid: the id of the signing key.
+        tag: the tag of the crawler's signatures.
     """
     try:
         members = parse_dictionary(text)
