@@ -1,7 +1,7 @@
 """
-What several processes share in Redis, beside `pinlater.redis`, which connects to it.
+State that processes share in Redis. `pinlater.redis` makes the connections.
 
     nodes.py         several servers that share keys by consistent hashing
-    leases.py        what one process may do at a time, until it releases it or its time is over
-    file_rewrite.py  the append-only file, written anew without what was deleted
+    leases.py        leases, for work that only one process may do at a time
+    file_rewrite.py  rewrites of the append-only file, which remove deleted data from it
 """

@@ -1,4 +1,4 @@
-"""A Redis server's append-only file, written anew without what was deleted."""
+"""Rewrites of a Redis server's append-only file, which remove deleted data from it."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from redis.exceptions import ResponseError, WatchError
 from pinlater.redis.errors import redis_errors
 
 _RUNS = "already in progress"
-"""In the server's error: one rewrite runs, which began before what was deleted last."""
+"""Part of the server's error message if a rewrite is already running."""
 
 
 class FileRewrite:
     """
     Rewrites of the append-only file, each begun after it was requested.
 
-    A rewrite that runs began with what has been deleted since, and the server refuses a second one
-    in the meantime. So a request is kept in Redis until a rewrite has begun after it.
+    A running rewrite may still contain data that was deleted after it began, and the server refuses
+    a second one in the meantime. So a request is stored in Redis until a rewrite has begun after
+    it.
 
-    Every call raises `BrokerUnavailable` when Redis does not answer.
+    Every call raises `BrokerUnavailable` if Redis does not respond.
     """
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
@@ -28,13 +29,13 @@ class FileRewrite:
         self._key = f"{prefix}file_rewrite"
 
     def request(self) -> None:
-        """Begin a rewrite, or leave it to a later `begin_requested`."""
+        """Begin a rewrite, or leave it to a later `begin_requested` if one is running."""
         with redis_errors("the private Redis"):
             self._redis.set(self._key, os.urandom(8))
         self.begin_requested()
 
     def begin_requested(self) -> None:
-        """Begin the rewrite that was requested, unless one runs; without a request do nothing."""
+        """Begin a rewrite if one was requested, unless another one is running."""
         with redis_errors("the private Redis"), self._redis.pipeline() as pipe:
             pipe.watch(self._key)  # type: ignore[no-untyped-call]
             if pipe.get(self._key) is None:
@@ -50,4 +51,4 @@ class FileRewrite:
                 pipe.delete(self._key)
                 pipe.execute()
             except WatchError:
-                return  # requested again in the meantime, after the rewrite began
+                return  # requested again after the rewrite began, so the request is kept

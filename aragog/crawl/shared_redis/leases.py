@@ -1,13 +1,13 @@
 """
-Leases in Redis: what only one process may do at a time, until it releases it or its time is over.
+Leases in Redis, for work that only one process may do at a time.
 
-A lease belongs to a task, not to a process: whoever finishes the task releases it, on whichever
-machine received its message. What nobody releases expires, by the server's clock. A lease that was
-acquired and then renewed to a longer time is *confirmed*; one that was never renewed may be taken
-over earlier, because its process probably died before it could.
+A lease belongs to a task instead of a process: the process that finishes the task releases the
+lease, on whichever machine received its message. A lease that is not released expires, by the
+server's clock. A lease that was acquired and then renewed to a longer time is *confirmed*. A lease
+that was never renewed may be taken over earlier, because its process probably died before it could.
 
-All leases of one kind are fields of a hash: 80 bytes each, and a scan removes the expired ones.
-`zengraph.records.CellLeases` is the same for rows of the store.
+All leases of one kind are fields of a hash and take 80 bytes each. A scan removes expired ones.
+`zengraph.records.CellLeases` does the same for rows of the store.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ import redis
 from pinlater.redis.scripts import LuaScript, load_script
 
 HELD, UNCONFIRMED = 0, -1
-"""The results of `acquire` for a lease of another process: renewed, or not renewed yet."""
+"""Results of `acquire` if another process holds the lease: renewed, or not renewed yet."""
 _GRANT = {ord("0"): HELD, ord("?"): UNCONFIRMED} | {ord(str(n)): n for n in range(1, 10)}
 
 
 def field(name: str) -> bytes:
-    """The field of a lease: 16 bytes, as of the key of a URL."""
+    """The field of a lease: 16 bytes, like the key of a URL."""
     return sha256(name.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class Leases:
     """
-    Leases by name. A call is one round trip and raises `redis.RedisError`; safe for threads.
+    Leases by name. Each call is one round trip and may raise `redis.RedisError`. Thread-safe.
 
     Args:
-        client: of the server that has them.
-        key: of their hash.
-        lease_s: lifetime of a lease that was acquired.
-        patience_s: how long a lease that was not renewed keeps others out; None: as long as it
-            lives; 0: not at all, each `acquire` takes the lease over.
+        client: a client of the server that stores the leases.
+        key: the key of their hash.
+        lease_s: lifetime of an acquired lease.
+        patience_s: how long a lease that was not renewed excludes others. None: until it expires;
+            0: not at all, so that each `acquire` takes it over.
         fenced: count how often a lease was acquired since it was last released.
-        whole: expire at whole seconds, which saves 8 bytes a lease.
+        whole: expire at whole seconds, which saves 8 bytes per lease.
     """
 
     client: redis.Redis
@@ -55,11 +55,11 @@ class Leases:
 
     def acquire(self, names: Sequence[str], *, renewed_s: float = 0.0) -> list[int]:
         """
-        For each name in order: the fence, from 1, if the caller holds the lease now.
+        Acquire leases. Returns for each name, in order, the fence (at least 1) if acquired.
 
-        Otherwise `HELD`, or `UNCONFIRMED` if its holder has not renewed it yet. The fence is higher
-        than that of every earlier holder since the last release, up to 9; 1 without `fenced`.
-        Renewed leases that expire within `renewed_s` are taken over.
+        Otherwise the result is `HELD`, or `UNCONFIRMED` if its holder has not renewed it yet. The
+        fence is higher than the fence of every earlier holder since the last release, up to 9; it
+        is always 1 without `fenced`. Renewed leases that expire within `renewed_s` are taken over.
         """
         if not names:
             return []
@@ -77,7 +77,7 @@ class Leases:
         return [_GRANT[grant] for grant in grants]
 
     def renew(self, names: Sequence[str], lease_s: float) -> int:
-        """Let leases expire after some seconds; returns how many: a released one stays free."""
+        """Let leases expire after some seconds. Returns their number; free ones stay free."""
         if not names:
             return 0
         fields = b"".join(map(field, names))
@@ -88,7 +88,7 @@ class Leases:
         )
 
     def release(self, names: Sequence[str]) -> None:
-        """Release leases; releasing a free one has no effect."""
+        """Release leases. Releasing a free lease has no effect."""
         if names:
             self.client.hdel(self.key, *map(field, names))
 
@@ -104,11 +104,11 @@ class Leases:
         return [max(0.0, _until_s(value) - now) for value in values]
 
     def count(self) -> int:
-        """How many leases there are, with expired ones that were not swept yet."""
+        """The number of leases, including expired ones that were not removed yet."""
         return int(self.client.hlen(self.key))
 
     def sweep(self) -> int:
-        """Delete expired leases, in steps of about 500; returns how many."""
+        """Delete expired leases, in steps of about 500. Returns their number."""
         cursor, dropped = b"0", 0
         while True:
             cursor, step = _script("lease_sweep").run(self.client, leases=self.key, cursor=cursor)

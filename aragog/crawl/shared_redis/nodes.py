@@ -1,8 +1,8 @@
 """
 Several Redis servers that share keys by consistent hashing, or a single one.
 
-Adding a server moves 1/N of the keys to it, without their values: what the others hold for these
-keys is not read anymore. The limiter moves its state itself (docs/adr/0085).
+Adding a server assigns 1/N of the keys to it, but does not move their values: the values on the
+other servers are no longer read. The limiter moves its state itself (docs/adr/0085).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ T = TypeVar("T")
 
 class RedisNodes:
     """
-    Clients of the servers, and which of them has a key.
+    Clients of the servers, and the assignment of keys to them.
 
     Args:
-        clients: by URL. The same URLs in every process; only which is the first matters of their
-            order.
+        clients: clients by URL. All processes must have the same URLs, with the same one first;
+            the order of the others does not matter.
     """
 
     def __init__(self, clients: Mapping[str, redis.Redis]) -> None:
@@ -39,7 +39,7 @@ class RedisNodes:
 
     @classmethod
     def of(cls, client: redis.Redis | RedisNodes) -> RedisNodes:
-        """One client as a single node; nodes as they are."""
+        """Wrap a client as a single node. Nodes are returned unchanged."""
         return client if isinstance(client, RedisNodes) else cls({"": client})
 
     @property
@@ -49,15 +49,15 @@ class RedisNodes:
 
     @property
     def first(self) -> redis.Redis:
-        """The client of the first server, for what is not shared."""
+        """The client of the first server, for keys that are not distributed."""
         return self.clients[0]
 
     def client(self, key: str) -> redis.Redis:
-        """The client of the server that has `key`."""
+        """The client of the server to which `key` is assigned."""
         return self._clients[self._ring.node_for(key)]
 
     def group(self, items: Iterable[tuple[str, T]]) -> list[tuple[redis.Redis, list[T]]]:
-        """Group (key, item) pairs by the server of the key; keeps the order within a server."""
+        """Group (key, item) pairs by the key's server; keeps the order within a server."""
         return [(self._clients[node], part) for node, part in self._ring.group(items).items()]
 
     def close(self) -> None:
@@ -89,11 +89,11 @@ class Ring:
         self._ring = HashRing(list(nodes))
 
     def node_for(self, key: str) -> str:
-        """Return the node of `key`, which is the same in every process; about 1 µs."""
+        """Return the node of `key`, which is the same in every process. Takes about 1 µs."""
         return self.nodes[0] if len(self.nodes) == 1 else str(self._ring.get_node(key))
 
     def group(self, items: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
-        """Group (key, item) pairs by the node of the key; keeps the order within a node."""
+        """Group (key, item) pairs by the key's node; keeps the order within a node."""
         grouped: dict[str, list[T]] = {}
         for key, item in items:
             grouped.setdefault(self.node_for(key), []).append(item)
