@@ -1,5 +1,5 @@
 """
-Traps for crawlers, recognized by what their pages bring.
+Crawler traps, recognized by pages that bring nothing new.
 
 Public: traits, templates, host_budget, held_links, trap_store.
 """

@@ -32,7 +32,7 @@ _SETS = {
 
 
 def to_bytes(host: HostBudget) -> bytes:
-    """The stored form; at most about 110 KB."""
+    """Encode a host's budgets. The result has at most about 110 KB."""
     wire = {
         "v": VERSION,
         "words": host.words.words,
@@ -51,7 +51,7 @@ def to_bytes(host: HostBudget) -> bytes:
 
 
 def from_bytes(blob: bytes) -> HostBudget | None:
-    """The budgets of their stored form; None for one that another version wrote."""
+    """Decode a host's budgets; None if another version wrote them."""
     try:
         wire = orjson.loads(zlib.decompress(blob))
         if wire["v"] != VERSION:

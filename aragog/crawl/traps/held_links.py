@@ -1,17 +1,18 @@
 """
-Links that wait for a verdict, and those that were left out as parts of traps, by crawl.
+Links that wait for a verdict, and those that were left out because of traps, by crawl.
 
     traps.links:<host>  hash  number of a crawl, blank, link -> how it is enqueued, as JSON
     traps.waiting       zset  host with such links -> when they changed last (s)
     crawl:<n>           hash  `of held`: how many links wait for a verdict; `of trap`: were left out
     crawl:<n>:left      hash  bucket -> codes of the links that were left out, 6 bytes each
 
-All of a host is on the server of its name among `redis.nodes`, with a part of the counts of each
-crawl. A link is held or left out for a crawl, or neither. One script changes that and the counts
-by whether the link was added or removed, so a batch that runs twice counts nothing twice.
+All data of a host is on the server among `redis.nodes` to which its name is assigned, with a part
+of the counts of each crawl. A link is held for a crawl, left out, or neither. One script changes
+that, and changes the counts only if a link was really added or removed, so a batch that runs twice
+counts nothing twice.
 
-Held links are a part of what a crawl still has to do: it is not done while it has some. Nothing
-expires; upkeep releases them or closes them for good (`aragog.crawl.stages.held_link_sweep`).
+A crawl is not done while it has held links. Nothing expires; upkeep releases held links or drops
+them for good (`aragog.crawl.stages.held_link_sweep`).
 """
 
 from __future__ import annotations
@@ -27,24 +28,24 @@ from urlspelling import url_key
 
 MOST_HELD = 10_000
 MOST_LEFT = 1_000_000
-"""Links that are counted as left out for a crawl on one server; they take 7 MB there."""
+"""Maximum number of links counted as left out for a crawl on one server; they take 7 MB there."""
 LOOKED_AT = 500
-"""Held links of a host that are checked together when a page comes."""
+"""Number of a host's held links that are checked when a page arrives."""
 CODE_BYTES = 6
 _BUCKETS = 4_096
 _WHERE = "redis, links of hosts that wait"
 
 
 class Move(StrEnum):
-    """What becomes of a link."""
+    """What happens to a link."""
 
     HOLD = "h"
     FOLLOW = "f"
     LEAVE_OUT = "d"
     LEAVE_OUT_UNHELD = "u"
-    """Left out, unless it is held: a page that says nothing new names it."""
+    """Left out, unless it is held: found on a page that says nothing new."""
     FORGET = "x"
-    """Its crawl has ended."""
+    """Removed, because its crawl has ended."""
 
 
 class HeldLink(NamedTuple):
@@ -57,7 +58,7 @@ class HeldLink(NamedTuple):
 
 
 class MovedLink(NamedTuple):
-    """A link of a crawl, and what becomes of it."""
+    """A link of a crawl, and what happens to it."""
 
     move: Move
     crawl: int
@@ -66,24 +67,24 @@ class MovedLink(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """What a call of `move` changed."""
+    """The result of a call of `move`."""
 
     held: int
-    """Links of the host that wait."""
+    """Number of the host's held links."""
     left_out: int
-    """Links that are counted as left out now."""
+    """Number of links that are now counted as left out."""
     taken_back: int
-    """Links that were, and are no longer."""
+    """Number of links that are no longer counted as left out."""
 
 
 class HeldLinks:
     """
-    One system's links. Thread-safe; every call may raise `BrokerUnavailable`.
+    The links of one system. Thread-safe; every call may raise `BrokerUnavailable`.
 
     Args:
-        nodes: the servers that share the hosts.
-        prefix: put before every key.
-        most_held: links of a host that wait; further ones are left out.
+        nodes: the servers among which the hosts are distributed.
+        prefix: prefix of all keys.
+        most_held: maximum number of held links of a host; further ones are left out.
     """
 
     def __init__(self, nodes: RedisNodes, *, prefix: str, most_held: int = MOST_HELD) -> None:
@@ -92,7 +93,7 @@ class HeldLinks:
         self._crawls = f"{prefix}crawl:"
 
     def move(self, host: str, moves: Iterable[MovedLink]) -> Moved:
-        """Write down what becomes of links of a host; one round trip."""
+        """Store what happens to links of a host, in one round trip."""
         with redis_errors(_WHERE):
             found = load_script("aragog.crawl.traps", "traps_move").run(
                 self._nodes.client(host),
@@ -107,7 +108,7 @@ class HeldLinks:
         return Moved(*map(int, found))
 
     def some(self, host: str) -> list[HeldLink]:
-        """Held links of a host, at most `LOOKED_AT`, at random."""
+        """Return a random sample of a host's held links, at most `LOOKED_AT`."""
         with redis_errors(_WHERE):
             found: Any = self._nodes.client(host).hrandfield(self._links + host, LOOKED_AT, True)
         return [_link(found[at], found[at + 1]) for at in range(0, len(found), 2)]
@@ -120,9 +121,9 @@ class HeldLinks:
 
     def hosts(self, most: int) -> dict[str, int]:
         """
-        Hosts with held links, those that have not changed for longest first; for how long (s).
+        Hosts with held links, longest unchanged first, each with the time since then in seconds.
 
-        At most `most` of each server.
+        At most `most` per server.
         """
         ages: dict[str, int] = {}
         with redis_errors(_WHERE):
@@ -133,7 +134,7 @@ class HeldLinks:
         return dict(sorted(ages.items(), key=lambda item: -item[1]))
 
     def looked_at(self, host: str) -> None:
-        """Note that upkeep looked at the held links of a host and left them as they are."""
+        """Record that upkeep checked a host's held links and changed nothing."""
         self.move(host, ())
 
 

@@ -1,12 +1,11 @@
 """
-The budgets of a host's URL templates, and which of its links may be followed. Pure.
+The budgets of a host's URL templates, which decide which of its links may be followed. Pure.
 
-A template begins with a few pages on trial. `page_weighing` adds to the budgets of all templates of
-a page that brings something, and takes from those of one that brings nothing. Links of a template
-whose budget is spent are not followed. While the pages on trial are under way, its other links are
-held, and so are those of all templates without credit once the host has spent what it may on pages
-that brought nothing. Parts of URLs that change nothing are learned, and a link is judged without
-them.
+A template begins with a few trial pages. `page_weighing` adds to the budgets of all templates of a
+useful page and subtracts from those of a useless one. Links of a template whose budget is spent are
+not followed. While a template's trial pages are being fetched, its other links are held. Links of
+all templates without credit are held, too, once the host has spent its allowance for useless pages.
+Parts of URLs that do not change the page are learned, and a link is judged without them.
 """
 
 from __future__ import annotations
@@ -23,28 +22,28 @@ FIRST_TRIALS, LESS_PER_PAGE = 12.0, 0.1
 HOST_TRIALS, TRIALS_PER_PAGE = 3.0, 0.02
 HOST_VARIANTS, VARIANTS_PER_PAGE = 4.0, 0.01
 """
-What a host may spend on pages that bring nothing before its templates without credit wait: much at
-first, less with each useful page, and in the long run a share of the useful pages. The same for
-URLs that others have without a part of them.
+A host's allowance for useless pages, after which its templates without credit wait. It is large at
+first, shrinks with each useful page, and in the long run is a share of the useful pages. VARIANTS
+is the same for URLs whose page was already found without one of their parts.
 """
 RESERVE = 1.5
-"""Times as much may be spent before a new template waits whose branch brings something."""
+"""Factor on that allowance for a new template next to templates with credit."""
 BEYOND = 3
-"""Such pages with numbers above all that brought something, after which higher ones wait."""
+"""After this many useless pages numbered above all useful ones, higher numbers wait."""
 LEAST_OF_SHAPE = 3
 """
-Pages of a shape that brought something, for each that did not, before a new template of the shape
-is tried whatever its host has spent.
+Useful pages of a shape, at least and for each useless one, that are needed to try a new template of
+the shape even if its host's allowance is spent.
 """
 PENDING_OF_LABYRINTH = 2
-"""Links under way of a branch that may be a labyrinth."""
+"""Maximum number of pending links of a branch that may be a labyrinth."""
 UNTRIED = 3
-"""Such pages with but links to templates on trial, after which those are tried first."""
+"""After this many pages whose only new links are of templates on trial, those are tried first."""
 MOST_TEMPLATES, MOST_PAGES, MOST_BANDS = 200, 400, 1_000
 LEAST_DIFFER = 2
-"""Pages that were others without a part of their URL, after which the part is one that counts."""
+"""If this many pages differ without a part of their URL, the part matters."""
 MOST_PLAIN = 4
-"""Parts without meaning that are taken from one URL."""
+"""Maximum number of meaningless parts that are removed from a URL."""
 SEEN_BYTES, JUDGED_BYTES, PAIRS_BYTES, NAMED_BYTES = 8_192, 4_096, 16_384, 4_096
 
 
@@ -57,7 +56,7 @@ class LinkVerdict(Enum):
 
 
 class TemplateDecision(Enum):
-    """What an operator said about a template."""
+    """An operator's decision about a template."""
 
     OPEN = "open"
     CLOSED = "closed"
@@ -65,38 +64,38 @@ class TemplateDecision(Enum):
 
 @dataclass(slots=True)
 class HostBudget:
-    """All of a host."""
+    """All budgets of a host."""
 
     words: PathWords = field(default_factory=PathWords)
     templates: OrderedDict[str, TemplateBudget] = field(default_factory=OrderedDict)
     useful: int = 0
-    """Pages that brought something."""
+    """Number of useful pages."""
     spent: float = 0.0
-    """Pages that brought nothing."""
+    """Cost of useless pages so far."""
     varied: float = 0.0
-    """Pages that were others without a part of their URL."""
+    """Cost of pages that were the same without a part of their URL."""
     held: int = 0
-    """About how many links wait for a verdict."""
+    """Approximate number of held links."""
     left_out: int = 0
-    """Links that were not followed, each once for each crawl that found it."""
+    """Number of links that were not followed, counted once for each crawl that found them."""
     seen: SeenSet = field(default_factory=lambda: SeenSet(SEEN_BYTES))
-    """Links that were followed, also without each part of their URLs."""
+    """Links that were followed, and the same links without each part of their queries."""
     pairs: SeenSet = field(default_factory=lambda: SeenSet(PAIRS_BYTES))
-    """Pairs of words of its pages."""
+    """Word pairs of the host's pages."""
     pages: OrderedDict[int, bytes] = field(default_factory=OrderedDict)
-    """Sketches by the hash of a URL, and of a URL without a part."""
+    """Sketches by the hash of a URL, and of the URL without a part."""
     bands: OrderedDict[int, int] = field(default_factory=OrderedDict)
-    """How many pages had each band of a sketch."""
+    """The number of pages that had each band of a sketch."""
     judged: SeenSet = field(default_factory=lambda: SeenSet(JUDGED_BYTES))
     named: SeenSet = field(default_factory=lambda: SeenSet(NAMED_BYTES))
-    """Links of pages that have more than numbers of their own."""
+    """Links on pages that have new words, not only new numbers."""
     grown: SeenSet = field(default_factory=lambda: SeenSet(NAMED_BYTES))
-    """Links within a branch that no page had named before one of the branch."""
+    """Links within a branch that were first found on pages of the same branch."""
     relinked: SeenSet = field(default_factory=lambda: SeenSet(JUDGED_BYTES))
-    """Pages that others of their branch linked to again."""
+    """Pages that other pages of their branch linked to again."""
 
     def template(self, name: str) -> TemplateBudget:
-        """A template's budget; a new one replaces the one unused for longest."""
+        """A template's budget. A new one replaces the least recently used one if there are many."""
         found = self.templates.get(name)
         if found is None:
             found = self.templates[name] = TemplateBudget()
@@ -108,15 +107,15 @@ class HostBudget:
 
     def verdict(self, url: str, decisions: dict[str, TemplateDecision]) -> LinkVerdict:
         """
-        Whether a link may be followed now; if so, it is noted as followed.
+        Decide whether a link may be followed now. If so, it is recorded as followed.
 
         Args:
             url: a normalized URL of this host.
-            decisions: of the operator, by template.
+            decisions: operators' decisions, by template.
         """
         is_of = templates_of(url, self.words)
         if is_of.own in self.seen:
-            return LinkVerdict.FOLLOW  # it waits or was fetched, and costs nothing
+            return LinkVerdict.FOLLOW  # already followed, so it costs nothing
         plain = self.plain(is_of)
         decided = {decisions[name] for name in is_of.templates if name in decisions}
         if TemplateDecision.CLOSED in decided:
@@ -129,11 +128,11 @@ class HostBudget:
         return LinkVerdict.FOLLOW
 
     def was_followed(self, url: str) -> bool:
-        """Whether a link was followed before."""
+        """True if a link was followed before."""
         return hash_of(url) in self.seen
 
     def plain(self, is_of: UrlTemplates) -> UrlTemplates:
-        """The templates of a URL without its parts that change nothing."""
+        """The templates of a URL without the parts that do not change the page."""
         for _ in range(MOST_PLAIN):
             parts = (p for p in is_of.parts if self._is_meaningless(p.template))
             part = next(parts, None)
@@ -143,7 +142,7 @@ class HostBudget:
         return is_of
 
     def differs(self, name: str) -> bool:
-        """Whether pages are known to be others without this part of their URLs."""
+        """True if pages are known to differ without this part of their URLs."""
         known = self.templates.get(name)
         return known is not None and known.differ >= LEAST_DIFFER
 
@@ -159,7 +158,7 @@ class HostBudget:
         if branch.may_be_labyrinth and branch.pending >= PENDING_OF_LABYRINTH:
             return LinkVerdict.HOLD
         if not budgets[0].is_untried and plain.branch != plain.templates[0]:
-            budgets.remove(branch)  # it speaks for templates that are untried
+            budgets.remove(branch)  # the branch's budget only matters for untried templates
         if not all(one.has_room for one in budgets) or self._is_beyond(plain, budgets[0]):
             return LinkVerdict.HOLD
         if self._has_untried() and any(one.is_empty(UNTRIED) for one in budgets):
@@ -174,7 +173,7 @@ class HostBudget:
         return LinkVerdict.HOLD if is_spent else LinkVerdict.FOLLOW
 
     def _is_as_others(self, plain: UrlTemplates, budgets: list[TemplateBudget]) -> bool:
-        """Whether a link is of a new template, and others of its shape brought something."""
+        """True if a link has a new template, and useful pages of the same shape are known."""
         shape = self.templates.get(plain.shape)
         return (
             shape is not None
@@ -185,16 +184,16 @@ class HostBudget:
 
     @staticmethod
     def _is_new_sibling(budgets: list[TemplateBudget]) -> bool:
-        """Whether a link is of a new template, beside others that bring something."""
+        """True if some of a link's templates have credit, and the others are untried."""
         credited = sum(one.has_credit for one in budgets)
         return credited > 0 and all(one.has_credit or one.is_untried for one in budgets)
 
     def _waits(self, part: UrlPart) -> bool:
-        """Whether the URL without a part, which is to be checked first, waits itself."""
+        """True if the URL without a part, which must be fetched first, is still held."""
         return part.without in self.named and part.without not in self.seen
 
     def _variants(self, is_of: UrlTemplates) -> list[TemplateBudget]:
-        """A URL's parts without which it was followed before."""
+        """The budgets of a URL's parts for which the URL without the part was followed."""
         return [self.template(p.template) for p in is_of.in_query if p.without in self.seen]
 
     @staticmethod
@@ -206,7 +205,7 @@ class HostBudget:
         return any(one.pending and not one.brought for one in self.templates.values())
 
     def _is_spent(self, share: float, plain: UrlTemplates) -> bool:
-        """Whether it has spent what it may on pages without use, those on trial included."""
+        """True if the host has spent its allowance, including templates on trial."""
         most = share * (HOST_VARIANTS + VARIANTS_PER_PAGE * self.useful)
         if self.varied >= most and self._variants(plain):
             return True
@@ -223,20 +222,20 @@ class HostBudget:
         self.seen.add((own, plain.own, *(part.without for part in plain.in_query)))
 
     def followed(self, url: str) -> None:
-        """Note a link that is followed, whatever its templates are."""
+        """Record a link that is followed regardless of its templates."""
         is_of = templates_of(url, self.words)
         if is_of.own not in self.seen:
             self._follow(self.plain(is_of), is_of.own)
 
     def arrived(self, url: str) -> None:
-        """Note that a followed link ended without telling anything of its templates."""
+        """Record that a followed link ended without a result for its templates."""
         is_of = templates_of(url, self.words)
         for name in {*is_of.templates, *self.plain(is_of).templates}:
             if one := self.templates.get(name):
                 one.pending = max(0, one.pending - 1)
 
     def begin_judging(self, url: str) -> UrlTemplates | None:
-        """Note that the page of a URL came; its templates, or None if it came before."""
+        """Record that a URL's page arrived. Returns its templates, or None if judged before."""
         is_of = templates_of(url, self.words)
         if is_of.own in self.judged:
             return None
@@ -249,12 +248,12 @@ class HostBudget:
         return plain
 
     def forget_pending(self) -> None:
-        """Links whose pages never came count no longer."""
+        """Stop counting links whose pages never arrived."""
         for one in self.templates.values():
             one.pending = one.beyond = one.variants = 0
 
     def why_not(self, url: str, decisions: dict[str, TemplateDecision]) -> str:
-        """Why a link to a URL is not followed now; "" if it is. It changes nothing."""
+        """Why a link is not followed now; "" if it is not blocked. Changes nothing."""
         words = PathWords({place: list(known) for place, known in self.words.words.items()})
         is_of = templates_of(url, words)
         for name in (*is_of.templates, *(part.template for part in is_of.parts)):
@@ -266,5 +265,5 @@ class HostBudget:
         return ""
 
     def closed(self) -> dict[str, str]:
-        """The templates that are closed, with the reason."""
+        """The closed templates, each with the reason."""
         return {name: one.reason for name, one in self.templates.items() if one.reason}

@@ -1,4 +1,4 @@
-"""What is known and decided about the templates of a host, for commands, operations and pages."""
+"""What was learned and decided about a host's templates, for commands, operations and pages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aragog.errors import BadInput
 
 LEARNED = "learned"
 STATES = (TemplateDecision.OPEN.value, TemplateDecision.CLOSED.value, LEARNED)
-"""What an operator can say: `learned` takes a decision back."""
+"""The decisions of an operator. `learned` withdraws one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +21,13 @@ class HostTemplate:
     state: str
     """`open`, `closed` or `on trial`."""
     by: str
-    """Who says so: `operator` or `learned`."""
+    """The source of the state: `operator` or `learned`."""
     brought: int = 0
-    """Pages that brought something."""
+    """Number of useful pages."""
     nothing: int = 0
-    """Pages that brought nothing."""
+    """Number of useless pages."""
     reason: str = ""
-    """Why it is closed, where that was learned."""
+    """Why the template was learned to be closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +36,19 @@ class HostTemplates:
 
     host: str
     held: int
-    """About how many links wait for a verdict."""
+    """Approximate number of held links."""
     left_out: int
-    """Links that were not followed."""
+    """Number of links that were not followed."""
     templates: tuple[HostTemplate, ...] = ()
-    """Those that are closed first, up to 200 and those with a decision."""
+    """Up to 200 templates, closed ones first, and all that have a decision."""
 
 
 def host_templates(store: TrapStore, host: str) -> HostTemplates:
     """
-    The templates of a host.
+    Return the templates of a host.
 
     Raises:
-        BrokerUnavailable: Redis does not answer.
+        BrokerUnavailable: Redis does not respond.
     """
     budget = store.read([host])[host].budget
     decided = store.decisions().get(host, {})
@@ -65,10 +65,10 @@ def host_templates(store: TrapStore, host: str) -> HostTemplates:
 
 def decide(store: TrapStore, host: str, template: str, state: str) -> None:
     """
-    Open or close a template of a host whatever it brings, or take that back.
+    Open or close a host's template regardless of its pages, or withdraw such a decision.
 
     Raises:
-        BadInput: the state is none of `STATES`, or there are too many decisions.
+        BadInput: `state` is not one of `STATES`, or there are too many decisions.
     """
     if state not in STATES:
         raise BadInput(f"state: must be one of {', '.join(STATES)}")

@@ -1,14 +1,14 @@
 """
-What a page brought, and what its templates gain or lose by it. Pure.
+Judges what a page brought, and changes the budgets of its templates accordingly. Pure.
 
-A page brings something if it has words of its own that no page of the host had, or links to new
-pages of templates that bring something. It brings nothing if it says what the page says without a
-part of its URL (sessions, versions for printing), what other pages of its template say (soft 404s,
-empty months), or only what several pages say (searches, facets).
+A page is useful if it has words that no other page of the host had, or links to new pages of useful
+templates. It is useless if it has the text of the page without a part of its URL (sessions, print
+versions), of other pages of its template (soft 404s, empty months), or only text that several pages
+have (searches, facets).
 
-Numbers are worth less than words, because there is no end of them: a page that has but numbers of
-its own is useful if another kind of page names it, and not if it leads to further ones by itself
-(views of a map, statistics of any range).
+Numbers count less than words, because there are infinitely many of them. A page with only new
+numbers is useful if another kind of page links to it, but not if it leads to further pages of its
+own kind (views of a map, statistics of any range).
 """
 
 from __future__ import annotations
@@ -23,48 +23,49 @@ from aragog.crawl.traps.traits import PageTraits, are_alike
 
 WORDS, LINKS, PROMISES, NOTHING, SAME = 3.0, 1.0, -0.5, -1.0, -2.0
 """
-What a page adds to the budgets of its templates: for words of its own; for links alone; for links
-to templates that are on trial themselves; for nothing; for what others said before.
+What a page adds to the budgets of its templates if it brought words of its own; only links; only
+links to templates on trial; nothing; only what other pages had said before.
 """
 LEAST_NEW, LEAST_SHARE = 4, 14
 """
-New pairs of words that make new content; of a page that is like the one without a part of its URL,
-one in so many.
+Minimum number of new word pairs for new content. For a page that is like the one without a part of
+its URL, also one new pair in this many.
 """
 PROMISE_COST = 0.5
-"""What a page with but links to templates on trial costs its host, until one brings something."""
+"""Cost to the host of a page with only links to templates on trial, until one is useful."""
 LEAST_SAID = 2
 """
-Pages of it with words of their own that make a template worth leading to: a first one always has.
+A template with this many pages with words of their own is worth leading to. One is not enough,
+because the first page always has new words.
 """
 LEAST_GROWTH = 2
 """
-New links within its branch that make a page with but numbers one of a space without an end.
+A page with only new numbers and this many new links within its branch is in an infinite space.
 """
 MOST_BY_LINKS = 6.0
-"""The budget that a template can have by links alone: it is not proven by them."""
+"""Maximum budget that a template can get by links alone, which do not prove it."""
 LEAST_PROMISED, MOST_PROMISES = 1.0, 12
-"""After `MOST_PROMISES`, this much of a budget is left: what they lead to decides."""
+"""Until `MOST_PROMISES`, at least this much of a budget is left to try what the links lead to."""
 LEAST_OF_BRANCH = 1.0
 """
-The budget that a branch keeps, and a proven template of which some pages say what others say: they
-are never closed by that.
+The minimum budget of a branch, and of a proven template with pages that repeat others' text. So
+they are never closed for that reason.
 """
 TEXT = 20
-"""Pairs of words of its own that make a page a text and not a list."""
+"""A page with at least this many own word pairs is a text, otherwise a list."""
 MIRRORS, LAST = 8, 3
-"""URLs at which one text may be, as the versions of a manual are."""
+"""Number of URLs that may have the same text, such as the versions of a manual."""
 
 
 def judge(host: HostBudget, url: str, traits: PageTraits | None, links: Iterable[str] = ()) -> bool:
     """
-    Note what the page of a URL brought, once for each URL; whether its links are worth following.
+    Record what a URL's page brought, once per URL. Returns True if its links are worth following.
 
     Args:
-        host: the budgets of its host.
+        host: the budgets of the URL's host.
         url: a normalized URL of the host.
-        traits: of its page; None: it could not be fetched or read.
-        links: its links within this host, normalized.
+        traits: the traits of its page; None if it could not be fetched or read.
+        links: the page's links within this host, normalized.
     """
     is_of = host.begin_judging(url)
     if is_of is None:
@@ -74,7 +75,7 @@ def judge(host: HostBudget, url: str, traits: PageTraits | None, links: Iterable
 
 
 def judge_stored(host: HostBudget, url: str) -> None:
-    """Note that the page of a URL is stored already: an earlier crawl found it worth that."""
+    """Record a URL whose page is already stored, because an earlier crawl found it useful."""
     is_of = host.begin_judging(url)
     if is_of is not None:
         _Weighing(host, is_of, [host.template(name) for name in is_of.templates]).give(WORDS)
@@ -93,7 +94,7 @@ class _Weighing:
         return True
 
     def weigh(self, traits: PageTraits, links: Sequence[str]) -> bool:
-        """Change the budgets by what the page brought; False if others said the same before."""
+        """Change the budgets by what the page brought. Returns False if it repeats other pages."""
         change = self._change(traits, links)
         self._remember(traits)
         return change > SAME
@@ -129,7 +130,7 @@ class _Weighing:
         return self._take(PROMISES if copies else NOTHING)
 
     def _copy(self, copies: int) -> float:
-        """Take for a text that another page has."""
+        """Subtract for a text that another page has."""
         varied = [p.template for p in self.is_of.in_query if p.without in self.host.judged]
         if varied or copies >= MIRRORS:
             return self._take(SAME, varied)
@@ -140,14 +141,14 @@ class _Weighing:
         self.host.named.add(to.own for to in targets)
 
     def _grows(self, targets: Iterable[UrlTemplates]) -> bool:
-        """Whether a page with but numbers belongs to a space that has no end."""
+        """True if a page with only new numbers belongs to an infinite space."""
         within = self._within(targets)
         own = self.is_of.own
         is_grown = own in self.host.grown and own not in self.host.named
         return within >= LEAST_GROWTH or is_grown
 
     def _count_inner(self, targets: Iterable[UrlTemplates]) -> None:
-        """Count a page with words that only its branch has led to, for a labyrinth."""
+        """Count a page with words that was found only from its branch, to detect a labyrinth."""
         within = self._within(targets)
         if self.is_of.own in self.host.grown:
             branch = self.host.template(self.is_of.branch)
@@ -155,14 +156,14 @@ class _Weighing:
             branch.new_links += within
 
     def _within(self, targets: Iterable[UrlTemplates]) -> int:
-        """How many pages of the same branch it links to that no page has named; they are noted."""
+        """Count and record links to pages of the same branch that no page has linked to before."""
         host, own = self.host, self.is_of
         found = {to.own for to in targets if to.branch == own.branch and not self._is_known(to)}
         host.grown.add(found)
         return len(found)
 
     def _is_known(self, to: UrlTemplates) -> bool:
-        """Whether a page was named, be it with other values of names that may mean nothing."""
+        """True if a page was linked to, perhaps with other values of possibly meaningless names."""
         host = self.host
         places = [to.own, *(p.without for p in to.in_query if not host.differs(p.template))]
         return any(place in host.named or place in host.seen for place in places)
@@ -188,7 +189,7 @@ class _Weighing:
         return change
 
     def _promise(self) -> float:
-        """Take a little for links whose worth is not known; less than all, if not too often."""
+        """Subtract a little for links of unknown value, at first without spending the budget."""
         self.host.spent += PROMISE_COST
         for one in self.budgets:
             if not one.is_open:
@@ -199,9 +200,10 @@ class _Weighing:
 
     def _take(self, change: float, names: Sequence[str] = ()) -> float:
         """
-        Take from the templates that are not proven, or from all if all are.
+        Subtract from the templates that are not proven, or from all if all are proven.
 
-        A path that other pages have without the names of a query is not what brings nothing.
+        If the URL has a query, only its names are charged, because the path may be useful without
+        them.
         """
         if self.is_of.shape:
             self.host.template(self.is_of.shape).nothing += 1
@@ -224,9 +226,9 @@ class _Weighing:
 
     def _new_links(self, targets: Iterable[UrlTemplates]) -> bool | None:
         """
-        Whether it has new links of templates that are nearer to words; None: it has no new link.
+        True if the page has new links to templates nearer to words. None if it has no new link.
 
-        Templates that lead to each other alone are never nearer, however many links they have.
+        Templates that only lead to each other are never nearer, however many links they have.
         """
         host, is_of = self.host, self.is_of
         found, steps = False, FAR
@@ -236,7 +238,7 @@ class _Weighing:
             if to.own in host.seen:
                 continue
             if set(to.templates) <= set(is_of.templates):
-                continue  # growing by itself is no use
+                continue  # more links of the same templates are not useful
             known = [one for name in to.templates if (one := host.templates.get(name))]
             if any(one.is_closed for one in known):
                 continue
@@ -252,7 +254,7 @@ class _Weighing:
         return True
 
     def _count_again(self, to: UrlTemplates) -> None:
-        """Count a link to a known page of a branch, once: no labyrinth has many."""
+        """Count a link to a known page of a branch, once per page; a labyrinth has few of them."""
         host = self.host
         places = [to.own, *(p.without for p in to.in_query if not host.differs(p.template))]
         if any(place in host.grown for place in places) and places[-1] not in host.relinked:
@@ -260,7 +262,7 @@ class _Weighing:
             host.template(to.branch).old_links += 1
 
     def _twin(self, traits: PageTraits) -> str:
-        """The part of a URL without which the page is the same; "": no such part is known."""
+        """The part of the URL without which the page is the same; "" if none is known."""
         found = ""
         for part in self.is_of.parts:
             other, known = self.host.pages.get(part.without), part.template in self.host.templates
@@ -277,14 +279,14 @@ class _Weighing:
         return found
 
     def _is_repeated(self, traits: PageTraits) -> bool:
-        """Whether the last pages of the template that brought nothing said the same."""
+        """True if at least two of the template's last useless pages had the same text."""
         path = self.budgets[0]
         same = sum(are_alike(other, traits.sketch) for other in path.last)
         path.last = (*path.last, traits.sketch)[-LAST:]
         return same >= 2
 
     def _copies(self, traits: PageTraits) -> int:
-        """How many pages of the host said nearly the same."""
+        """The number of the host's pages that had nearly the same text."""
         return max((self.host.bands.get(band, 0) for band in traits.bands), default=0)
 
     def _remember(self, traits: PageTraits) -> None:

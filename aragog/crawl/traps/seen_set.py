@@ -1,6 +1,6 @@
 """
-A bounded set of hashes that forgets the oldest: two Bloom filters, the younger of which is added
-to.
+A bounded set of hashes that forgets the oldest: two Bloom filters, of which the younger receives
+new hashes.
 """
 
 from __future__ import annotations
@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 BITS_OF_EACH = 14
-"""Bits of a filter for each hash: one of 260 that were not added is taken for one that was."""
+"""Bits of a filter per hash. One of 260 hashes that were not added is reported as present."""
 
 
 class SeenSet:
     """
-    The set.
+    A set of hashes.
 
     Args:
-        size: bytes of each filter, a power of two.
-        young, old: what was stored.
-        added: how many hashes the younger one has.
+        size: size of each filter in bytes, a power of two.
+        young, old: the stored filters.
+        added: number of hashes in the younger filter.
     """
 
     def __init__(self, size: int, young: bytes = b"", old: bytes = b"", added: int = 0) -> None:
@@ -39,7 +39,7 @@ class SeenSet:
         return [(mixed >> shift) % bits for shift in (0, 14, 28, 42)]
 
     def add(self, codes: Iterable[int]) -> None:
-        """Add hashes; once the younger filter is full, the older one is dropped."""
+        """Add hashes. When the younger filter is full, the older one is dropped."""
         for code in codes:
             if code in self:
                 continue

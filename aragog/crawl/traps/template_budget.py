@@ -1,37 +1,38 @@
-"""What is known about one template of URLs: what its pages brought, and what it may still spend."""
+"""The budget of one URL template: what its pages brought, and what it may still spend."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 TRIAL, OPEN = 3.0, 9.0
-"""The budget of a new template; that of a proven one, whose links are all followed."""
+"""The budget of a new template, and of a proven one, whose links are all followed."""
 TWINS = 3
 """
-Pages that were the same without a part of their URL, after which the part has no meaning.
+After this many pages that were the same without a part of their URL, the part is meaningless.
 """
 LEAST_BROUGHT = 5
-"""Pages of it that must have brought something before all of its links are followed."""
+"""Minimum number of useful pages before all links of a template are followed."""
 FAST = 50
-"""Such pages, after which any number of its links may be under way; before, as many as came."""
+"""An open template with fewer useful pages has at most as many pending links as useful pages."""
 LISTS = 2
-"""Links under way of a template whose pages have but links; fewer if its budget is less."""
+"""Maximum pending links of a template whose pages have only links; fewer if its budget is less."""
 FAR = 9
-"""Steps that a template has which is not known to lead to words."""
+"""The value of `steps` for a template that is not known to lead to words."""
 LABYRINTH_PAGES, LABYRINTH_LINKS = 12, 3
 FIRST_OF_LABYRINTH = 4
 """
-Pages of a branch that only the branch itself has led to, each with so many new links within it, and
-none that another page names again: after so many it is a labyrinth. After the first ones it may be.
+A branch is a labyrinth after this many pages that were found only from within the branch, if they
+have this many new links within it each, and other pages hardly link back to known ones. After the
+smaller number of pages it may be a labyrinth.
 """
 FEW_IN_A_ROW, MOST_IN_A_ROW = 2, 5
 """
-Pages in a row that brought nothing: then one link is under way at a time, and then none, unless
-twice as many pages have brought something before.
+Consecutive useless pages after which only one link may be pending, and after which none is
+followed, unless at least twice as many pages were useful before.
 """
 MOST_VARIANTS = 5
 """
-Pages that were others without a part of their URL, after which all links with that part are
+If this many pages differed from those without a part of their URL, all links with that part are
 followed.
 """
 
@@ -42,57 +43,60 @@ class TemplateBudget:
 
     budget: float = TRIAL
     charged: float = 0.0
-    """What it has spent of the trials of its host; returned when it brings something."""
+    """Its share of its host's spending on trials. Returned when a page is useful."""
     promises: int = 0
-    """Pages in a row that had but links to templates on trial."""
+    """Consecutive pages whose only new links were of templates on trial."""
     pending: int = 0
-    """Links that were followed and whose pages have not come."""
+    """Links that were followed and whose pages have not arrived yet."""
     brought: int = 0
-    """Pages that brought something."""
+    """Number of useful pages."""
     said: int = 0
-    """Those of them that had words of their own."""
+    """Useful pages with words of their own."""
     steps: int = FAR
-    """Links from its pages to pages with words of their own: 0 if its own pages have them."""
+    """Number of links from its pages to pages with words of their own; 0 if they are such pages."""
     nothing: int = 0
-    """Pages that brought nothing."""
+    """Number of useless pages."""
     twins: int = 0
-    """Pages that were the same without this part of their URLs."""
+    """Number of pages that were the same without this part of their URL."""
     differ: int = 0
-    """Pages that were not."""
+    """Number of pages that differed without this part of their URL."""
     variants: int = 0
-    """Links under way that have this part, while the URL without it was followed before."""
+    """Pending links with this part for which the URL without it was followed before."""
     inner: int = 0
-    """Pages of a branch with words of their own that only the branch itself has led to."""
+    """Number of pages of a branch with own words that were found only from within the branch."""
     new_links: int = 0
-    """Their links to further pages of the branch."""
+    """Number of new links from those pages to further pages of the branch."""
     old_links: int = 0
-    """Pages of the branch that another page linked to again."""
+    """Number of the branch's pages that another page linked to again."""
     row: int = 0
-    """Pages in a row that brought nothing; not counted for a branch."""
+    """Consecutive useless pages; not counted for a branch."""
     highest: int = 0
-    """The highest number in the URL of a page that brought something."""
+    """The highest number in the URL of a useful page."""
     beyond: int = 0
-    """Pages with higher numbers that said what others say."""
+    """Number of pages with higher numbers that only repeated other pages."""
     last: tuple[bytes, ...] = ()
-    """The sketches of its last pages that brought nothing."""
+    """Sketches of the last useless pages."""
 
     @property
     def is_open(self) -> bool:
-        """Whether all of its links are followed."""
+        """True if all of the template's links are followed."""
         return self.budget >= OPEN and self.brought >= LEAST_BROUGHT
 
     @property
     def has_credit(self) -> bool:
-        """Whether it goes on when its host has spent all of its trials."""
+        """True if links are still followed after the host has spent its allowance."""
         return self.is_open or 2 * self.brought > 2 * self.nothing + self.promises
 
     def is_empty(self, most: int) -> bool:
-        """Whether it promised so often, and never brought anything."""
+        """
+        True if at least `most` pages only had links to templates on trial, and none was
+        useful.
+        """
         return self.promises >= most and not self.brought
 
     @property
     def has_room(self) -> bool:
-        """Whether another of its links may be followed before the pages of the others have come."""
+        """True if another link may be followed before the pages of pending links have arrived."""
         if self.row >= FEW_IN_A_ROW and self.pending:
             return False
         if self.is_open:
@@ -102,37 +106,37 @@ class TemplateBudget:
 
     @property
     def is_untried(self) -> bool:
-        """Whether no page of it has come."""
+        """True if none of the template's pages has been judged."""
         return not self.brought and not self.nothing and not self.promises
 
     @property
     def is_closed(self) -> bool:
-        """Whether none is."""
+        """True if none of the template's links is followed."""
         return self.budget <= 0 or self.is_exhausted or self.is_labyrinth
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether too many pages in a row brought nothing."""
+        """True if too many consecutive pages were useless."""
         return self.row >= max(MOST_IN_A_ROW, self.brought // 2)
 
     @property
     def is_meaningless(self) -> bool:
-        """Whether this part of a URL leads to the page that the URL has without it."""
+        """True if URLs without this part usually lead to the same page."""
         return self.twins >= TWINS and self.twins > 9 * self.differ
 
     @property
     def may_vary(self) -> bool:
-        """Whether another link with this part may be followed that others have without it."""
+        """True if another link with this part may be followed after the URL without it."""
         return self.differ >= MOST_VARIANTS or self.variants <= self.differ
 
     @property
     def is_labyrinth(self) -> bool:
-        """Whether its pages lead to ever more new pages of it and never back."""
+        """True if the branch's pages lead to ever more new pages of it and never back."""
         return self.inner >= LABYRINTH_PAGES and self.may_be_labyrinth
 
     @property
     def may_be_labyrinth(self) -> bool:
-        """Whether that is so for the first of its pages."""
+        """True if the branch's first pages behave as those of a labyrinth."""
         return (
             self.inner >= FIRST_OF_LABYRINTH
             and self.new_links >= LABYRINTH_LINKS * self.inner
@@ -146,7 +150,7 @@ class TemplateBudget:
 
     @property
     def reason(self) -> str:
-        """Why it is closed; "" if it is not."""
+        """Why the template is closed; "" if it is not."""
         if self.is_labyrinth:
             return f"all of its {self.new_links} links led to further pages of it"
         if self.is_meaningless:
@@ -155,7 +159,7 @@ class TemplateBudget:
         return f"{self.nothing} pages brought nothing new" if is_spent else ""
 
     def add(self, change: float, most: float = OPEN, least: float = 0.0) -> None:
-        """Add to the budget, within bounds that it does not pass."""
+        """Add to the budget, without raising it over `most` or lowering it below `least`."""
         if change > 0:
             self.budget = max(self.budget, min(most, self.budget + change))
         else:

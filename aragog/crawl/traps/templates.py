@@ -1,12 +1,12 @@
 """
-The templates of a URL: what it has in common with other URLs of its host. Pure.
+The templates of a URL: patterns that it shares with other URLs of its host. Pure.
 
-The path and the names of the query are one template, in which marks stand for numbers, dates and
-ids (`/calendar/{n}/{n}/?view=`). Words stay as they are at a place that has few of them, and are
-`*` otherwise. A path of several parts belongs to a branch as well (`/calendar/...`). Each name of
-the query is a template of its own for all of the host (`?color=`), because what it brings does not
-depend on the order. So is the last word of a path that is at several places (`**/about`), and a
-path or a query that repeats a part of itself (`{again}`).
+The path and the names of the query form one template, in which marks stand for numbers, dates and
+ids (`/calendar/{n}/{n}/?view=`). Words stay as they are at positions with few different words, and
+are `*` elsewhere. A path of several parts also belongs to a branch (`/calendar/...`). Each name of
+the query is a template of its own for the whole host (`?color=`), because its effect does not
+depend on the order. The last word of a path is one, too, if it occurs at several positions
+(`**/about`), and so is a path or a query that repeats a part of itself (`{again}`).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from zlib import crc32
 AGAIN = "{again}"
 """The template of paths and queries that repeat a part of themselves."""
 MOST_PARTS = 12
-"""Further folders or names of a URL are left out of its templates."""
+"""Maximum number of folders, and of query names, that are part of a URL's templates."""
 MOST_PAIRED = 5
-"""Names of a query of which each two may be without meaning together."""
+"""Up to this many names of a query, each pair of names is tried as a meaningless part."""
 MOST_WORDS_OF_PLACE, MOST_WORDS = 16, 128
 _NUMBER = re.compile(r"v?\d[\d.:_T+-]*Z?", re.IGNORECASE)
 _ID = re.compile(
@@ -37,46 +37,46 @@ _SLUG = re.compile(r"[^\W\d_]*(?:[-_+][^-_+]+){2,}|.{25,}")
 
 class UrlPart(NamedTuple):
     """
-    A part of a URL that may be without meaning: one or two names of its query, all of it, an id in
-    its path, or the last word of its path.
+    A part of a URL that may be meaningless: one or two names of its query, the whole query, an id
+    in its path, or the last word of its path.
     """
 
     template: str
     url: str
-    """The URL without it."""
+    """The URL without the part."""
 
     @property
     def without(self) -> int:
-        """The hash of the URL without it."""
+        """The hash of the URL without the part."""
         return hash_of(self.url)
 
 
 class UrlTemplates(NamedTuple):
-    """What a URL has in common with others."""
+    """The templates and parts of a URL."""
 
     own: int
     """The hash of the URL."""
     templates: tuple[str, ...]
-    """Its templates, that of the path first."""
+    """The URL's templates, beginning with the path's."""
     branch: str
-    """Its branch, which is among them; the template of the path where that has one part."""
+    """The URL's branch, one of its templates. If the path has one part, the path's template."""
     parts: tuple[UrlPart, ...]
     number: int | None = None
-    """The number in it, if it has only one."""
+    """The number in the URL if it has exactly one."""
     shape: str = ""
     """
-    The template of its path without the words of the first two places (`~/*/page/{n}/`), where
-    there is more in it: that of lists of all sections. It is not among the templates.
+    The path's template without the words at its first two positions (`~/*/page/{n}/`), if more is
+    left: the shape of lists in all sections. It is not among the templates.
     """
 
     @property
     def in_query(self) -> list[UrlPart]:
-        """Those parts that are in its query, or behind a semicolon."""
+        """The parts in the query or after a semicolon."""
         return [part for part in self.parts if part.template.startswith(("?", ";"))]
 
 
 class PathWords:
-    """The words of a host's paths that stand for themselves: those of places that have few."""
+    """The words in a host's paths that templates keep: those at positions with few words."""
 
     def __init__(self, words: dict[str, list[str]] | None = None) -> None:
         self.words: dict[str, list[str]] = words or {}
@@ -98,16 +98,16 @@ class PathWords:
         return word
 
     def is_at_several_places(self, word: str) -> bool:
-        """Whether a word stands for itself at more than one place."""
+        """True if a word is kept at more than one position."""
         return sum(word in known for known in self.words.values()) > 1
 
 
 _MANY = ["*"]
-"""Stands for the words of a place that has too many."""
+"""Replaces the words of a position that has too many."""
 
 
 def templates_of(url: str, words: PathWords) -> UrlTemplates:
-    """The templates of a normalized URL; new words are added to `words`."""
+    """The templates of a normalized URL. New words are added to `words`."""
     split = urlsplit(url)
     segments = split.path.split("/")[1 : MOST_PARTS + 1]
     path = _path(segments, words)
@@ -149,7 +149,7 @@ def _together(names: Iterable[str]) -> str:
 
 
 def hash_of(text: str) -> int:
-    """32 bits of a URL or of a URL without a part."""
+    """A 32-bit hash of a URL, or of a URL without a part."""
     return crc32(text.encode())
 
 
@@ -198,7 +198,7 @@ def _repeats(segments: list[str]) -> bool:
 
 
 def _parts_of_query(url: str, names: list[str]) -> Iterator[UrlPart]:
-    """One or two names of the query, and all of it."""
+    """Yield one or two names of the query, and the whole query."""
     front, _, query = url.partition("?")
     named = list(dict.fromkeys(piece.partition("=")[0] for piece in names))
     counts = {1, len(named)} | ({2} if len(named) <= MOST_PAIRED else set())
@@ -210,7 +210,7 @@ def _parts_of_query(url: str, names: list[str]) -> Iterator[UrlPart]:
 
 
 def _parts_of_path(url: str, segments: list[str], path: str) -> Iterator[UrlPart]:
-    """Ids, what stands behind a semicolon, and the last part."""
+    """Yield ids, texts after a semicolon, and the last part of the path."""
     for segment in segments:
         plain, mark, _ = segment.partition(";")
         if mark:

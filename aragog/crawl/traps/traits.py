@@ -1,5 +1,5 @@
 """
-What a page is recognized by when traps are looked for: its own words, and a sketch of its text.
+The traits by which trap recognition compares pages: their own words, and a sketch of their text.
 Pure.
 """
 
@@ -25,27 +25,27 @@ MOST_PAIRS, MOST_WORDS = 96, 1_024
 _WORD = re.compile(r"\w+(?:[.,:]\d+)*")
 _LEAST_ALIKE = 0.75
 """
-The share of the bins of two sketches that must agree: less than in the store, because a time of
-day differs.
+The share of bins in which two sketches must agree to be alike. Lower than in the store, because
+pages may differ in a time of day.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class PageTraits:
-    """What a page is recognized by."""
+    """The traits by which a page is compared with others."""
 
     pairs: tuple[int, ...] = ()
-    """Hashes of pairs of words outside links, the lowest `MOST_PAIRS`."""
+    """Hashes of word pairs outside links: the lowest `MOST_PAIRS`."""
     numbers: tuple[int, ...] = ()
-    """The same of pairs in which one is a number: a date, a price, a place on a map."""
+    """The same for pairs with a number, such as a date, a price or a coordinate."""
     sketch: bytes = b""
-    """`SKETCH_BYTES` bins of the sketch of its text, links included; empty: it has no words."""
+    """A sketch of the page's text, including links, with `SKETCH_BYTES` bins; empty if no words."""
     bands: tuple[int, ...] = ()
-    """Hashes of parts of the sketch: pages that are nearly the same share one."""
+    """Hashes of parts of the sketch. Pages that are nearly the same share at least one."""
 
 
 def traits_of(page: Document, url: str = "") -> PageTraits:
-    """The traits of the page of a URL."""
+    """Return the traits of a page."""
     from richpins.compared_text import (  # noqa: PLC0415 - with its parsers
         compared_text,
         text_without_links,
@@ -56,9 +56,10 @@ def traits_of(page: Document, url: str = "") -> PageTraits:
 
 def traits_of_texts(text: str, own: str, url: str = "") -> PageTraits:
     """
-    The traits of a page with this text, of which `own` is not in links.
+    Return the traits of a page with this text, of which `own` is outside links.
 
-    Words of the URL are no words of the page: a search shows what was searched for.
+    Words of the URL are not counted as the page's own, because a search page shows the words that
+    were searched for.
     """
     echoed = set(_WORD.findall(_plain(urlsplit(url).query).lower()))
     words = _WORD.findall(own.lower())[:MOST_WORDS]
@@ -70,7 +71,7 @@ def traits_of_texts(text: str, own: str, url: str = "") -> PageTraits:
 
 
 def _plain(query: str) -> str:
-    """A query without escapes; a URL within it is escaped again with each step."""
+    """Remove all levels of escaping from a query; nested URLs are escaped several times."""
     for _ in range(MOST_ESCAPES):
         query = unquote(query)
     return query
@@ -81,12 +82,12 @@ def _has_number(pair: tuple[str, str]) -> bool:
 
 
 def _some(pairs: Iterable[tuple[str, str]]) -> tuple[int, ...]:
-    """The lowest hashes: pages that share a text share most of those of its pairs."""
+    """The lowest hashes. Pages with a common text share most of that text's hashes."""
     return tuple(sorted({crc32(" ".join(pair).encode()) for pair in pairs})[:MOST_PAIRS])
 
 
 def _bins(text: str) -> bytes:
-    """The 64 bins of the sketch of a text; a short one is repeated."""
+    """The 64 bins of a text's sketch. A short text is repeated."""
     count = len(text.split())
     if not count:
         return b""
@@ -99,6 +100,6 @@ def _bands(bins: bytes) -> tuple[int, ...]:
 
 
 def are_alike(one: bytes, other: bytes) -> bool:
-    """Whether two sketches are of nearly the same text."""
+    """True if two sketches are of nearly the same text."""
     used = [pair for pair in zip(one, other, strict=False) if pair != (0, 0)]
     return bool(used) and sum(a == b for a, b in used) >= _LEAST_ALIKE * len(used)

@@ -2,12 +2,11 @@
 The budgets of hosts in Redis, shared by the cluster.
 
     traps:<host>         string  a mark of 8 bytes, and the budgets (`codec`), for 7 days
-    traps.decisions      hash    host, blank, template -> `open` or `closed`: what operators said
+    traps.decisions      hash    host, blank, template -> `open` or `closed`: operators' decisions
     traps.closed         hash    host, blank, template -> why it is closed; for 7 days
 
-A host's keys are on the server of its name among `redis.nodes`; the decisions and the
-list of closed templates are on `redis.url`.
-They are a help and no record: if they are lost, templates are learned again.
+A host's key is on the server among `redis.nodes` to which its name is assigned. The decisions and
+the list of closed templates are on `redis.url`. If this data is lost, templates are learned again.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _MARK = 8
 
 @dataclass(frozen=True, slots=True, order=True)
 class ClosedTemplate:
-    """A template of which no link is followed, as was learned."""
+    """A template that was learned to be useless, so that none of its links is followed."""
 
     host: str
     template: str
@@ -43,21 +42,21 @@ class ClosedTemplate:
 
 
 class StoredBudget(NamedTuple):
-    """The budgets of a host as they were read."""
+    """A host's budgets as they were read."""
 
     budget: HostBudget
     mark: bytes = b""
-    """Which ones were read; empty: there were none."""
+    """The mark of the version that was read; empty if there were no budgets."""
 
 
 class TrapStore:
     """
-    Keeps the budgets of one system. Thread-safe; every call may raise `BrokerUnavailable`.
+    Stores the budgets of one system. Thread-safe; every call may raise `BrokerUnavailable`.
 
     Args:
-        nodes: the servers that share the hosts.
-        prefix: put before every key.
-        clock: its stopwatch decides how long a copy of the decisions is used.
+        nodes: the servers among which the hosts are distributed.
+        prefix: prefix of all keys.
+        clock: its monotonic time limits how long a copy of the decisions is used.
     """
 
     def __init__(self, nodes: RedisNodes, *, prefix: str, clock: Clock | None = None) -> None:
@@ -69,7 +68,7 @@ class TrapStore:
         self._seen: tuple[float, dict[str, dict[str, TemplateDecision]]] | None = None
 
     def known(self, hosts: Iterable[str]) -> set[str]:
-        """Those of the hosts that have budgets; one round trip a server."""
+        """Return the hosts that have budgets; one round trip per server."""
         found = set()
         with _our_errors():
             for client, names in self._nodes.group((name, name) for name in hosts):
@@ -82,7 +81,7 @@ class TrapStore:
         return found
 
     def read(self, hosts: Iterable[str]) -> dict[str, StoredBudget]:
-        """The budgets of each host; new ones where there are none."""
+        """The budgets of each host; new budgets for hosts without any."""
         found: dict[str, StoredBudget] = {}
         with _our_errors():
             for client, names in self._nodes.group((name, name) for name in hosts):
@@ -92,7 +91,7 @@ class TrapStore:
         return found
 
     def save(self, host: str, stored: StoredBudget) -> bool:
-        """Write the budgets of a host; False if another process has changed them meanwhile."""
+        """Write a host's budgets. Returns False if another process has changed them meanwhile."""
         with _our_errors():
             return bool(
                 load_script("aragog.crawl.traps", "traps_save").run(
@@ -106,7 +105,7 @@ class TrapStore:
             )
 
     def decisions(self) -> dict[str, dict[str, TemplateDecision]]:
-        """What operators said, by host and template; as of at most a second ago."""
+        """Operators' decisions by host and template, at most a second old."""
         now_s, seen = self._clock.monotonic_s(), self._seen
         if seen is not None and now_s - seen[0] < FRESH_S:
             return seen[1]
@@ -121,10 +120,10 @@ class TrapStore:
 
     def decide(self, host: str, template: str, decision: TemplateDecision | None) -> None:
         """
-        Open or close a template of a host whatever it brings; None: it is learned again.
+        Open or close a template regardless of its pages; None to learn it again.
 
         Raises:
-            BadInput: there are `MOST_DECISIONS`.
+            BadInput: there are already `MOST_DECISIONS` decisions.
         """
         field = f"{host} {template}"
         with _our_errors():
@@ -138,7 +137,7 @@ class TrapStore:
         self._seen = None
 
     def note_closed(self, templates: Iterable[ClosedTemplate]) -> None:
-        """Add templates to the list of those that are closed, unless it is full."""
+        """Add templates to the list of closed ones, unless the list is full."""
         found = {f"{one.host} {one.template}": one.reason for one in templates}
         if not found:
             return
@@ -152,7 +151,7 @@ class TrapStore:
                 pipe.execute()
 
     def closed(self) -> list[ClosedTemplate]:
-        """Templates that are closed, by host; without those that operators opened."""
+        """Closed templates by host, without those that operators opened."""
         with _our_errors():
             fields: Any = self._nodes.first.hgetall(self._closed)
         decided = self.decisions()
@@ -164,7 +163,7 @@ class TrapStore:
         return sorted(found)
 
     def forget(self, host: str) -> None:
-        """Learn the templates of a host again from the start; held links stay."""
+        """Learn a host's templates from the start. Held links stay held."""
         with _our_errors():
             self._nodes.client(host).delete(self._budgets + host)
             gone = [one for one in self.closed() if one.host == host]
