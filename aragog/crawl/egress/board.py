@@ -21,7 +21,7 @@ from pinlater.redis.errors import redis_errors
 log = logging.getLogger(__name__)
 VERSION = 1
 STALE_MS = 900_000
-"""If the next trial of a failure is this long overdue, the process that reported it has ended."""
+"""Failures whose next trial is this long overdue are ignored: their process has ended."""
 KEPT_S = 86_400
 
 

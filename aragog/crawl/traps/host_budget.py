@@ -23,8 +23,8 @@ HOST_TRIALS, TRIALS_PER_PAGE = 3.0, 0.02
 HOST_VARIANTS, VARIANTS_PER_PAGE = 4.0, 0.01
 """
 A host's allowance for useless pages, after which its templates without credit wait. It is large at
-first, shrinks with each useful page, and in the long run is a share of the useful pages. VARIANTS
-is the same for URLs whose page was already found without one of their parts.
+first, shrinks with each useful page, and in the long run is a share of the useful pages. The third
+pair is the same for URLs that were already followed without one of their parts.
 """
 RESERVE = 1.5
 """Factor on that allowance for a new template next to templates with credit."""
@@ -32,8 +32,8 @@ BEYOND = 3
 """After this many useless pages numbered above all useful ones, higher numbers wait."""
 LEAST_OF_SHAPE = 3
 """
-Useful pages of a shape, at least and for each useless one, that are needed to try a new template of
-the shape even if its host's allowance is spent.
+A new template of a shape is tried even if its host's allowance is spent, if the shape has at least
+this many useful pages, and this many for each useless one.
 """
 PENDING_OF_LABYRINTH = 2
 """Maximum number of pending links of a branch that may be a labyrinth."""

@@ -96,7 +96,7 @@ class ConnectionPool:
         return [] if peer in self._in_use else list(self._waiting.pop(peer))
 
     def _waited(self, peer: Peer, seconds: float) -> bool:
-        """Wait for a connection. True: look for an idle one again; False: nothing to wait for."""
+        """Wait for a connection. Returns True if an idle one may be available now."""
         with self._lock:
             if peer in self._idle:
                 return True

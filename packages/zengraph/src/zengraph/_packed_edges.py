@@ -47,7 +47,7 @@ MOST_LIST_BYTES = 1_048_576
 
 _MOST_TAKES = 8
 _MOST_TAKES_BYTES = 65_536
-"""When the takes in a list that have an id exceed either limit, their receipts are written."""
+"""When the takes in a list that have an id reach either limit, their receipts are written."""
 _SWEPT_AT_ONCE = 200
 _TRIES = 50
 _PAUSE_S = 0.002

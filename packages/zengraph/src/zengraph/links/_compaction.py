@@ -46,8 +46,8 @@ COMPACTIONS = 4
 _PLAN = b"l:plan"
 _PURGED_AT_ONCE = 500
 _PAUSE_S = 0.25
-"""Pause between checks whether other processes still compact. A check scans each lane, and the
-claim of a killed process lasts five minutes, so shorter pauses would gain little."""
+"""Pause between checks for compactions in other processes. Each check scans all lanes, and a killed
+process keeps its claim for five minutes, so shorter pauses would gain little."""
 
 
 class Compactor:

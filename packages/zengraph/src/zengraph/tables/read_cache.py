@@ -46,7 +46,7 @@ class ReadCache:
         max_age_s: maximum age of the values that `read` returns.
         max_bytes: limit for the estimated memory of all entries. The oldest are dropped first.
         now_s: a monotonic clock.
-        on_read: called after each read with the numbers of cached and of uncached rows.
+        on_read: called once per read with the numbers of cached and of uncached rows.
 
     Attributes:
         size_bytes: estimated memory of the current entries.
