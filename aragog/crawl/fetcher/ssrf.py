@@ -258,10 +258,7 @@ class SsrfFilter:
         return Vetted(((str(address), mapped_port or port),))
 
     def _is_allowed(self, ip: IP) -> bool:
-        """
-        Return True if `allowed_networks` contains `ip`. A metadata address needs its
-        own entry.
-        """
+        """True if `allowed_networks` contains `ip`; a metadata address needs its own entry."""
         for address in (ip, *embedded_ipv4(ip)):
             if address in METADATA:
                 return any(

@@ -86,10 +86,7 @@ class PageRun:
 
     @property
     def not_taken(self) -> bool:
-        """
-        True if the browser failed before it requested the page, so that `run` can be
-        repeated.
-        """
+        """True if the browser failed before it requested the page: `run` can be repeated."""
         return not self._has_document and self._left_s() > 0
 
     async def run(self, chromium: Chromium) -> Rendered | NotRendered:

@@ -88,10 +88,7 @@ class TemplateBudget:
         return self.is_open or 2 * self.brought > 2 * self.nothing + self.promises
 
     def is_empty(self, most: int) -> bool:
-        """
-        True if at least `most` pages only had links to templates on trial, and none was
-        useful.
-        """
+        """True if no page was useful, and `most` or more only linked to templates on trial."""
         return self.promises >= most and not self.brought
 
     @property

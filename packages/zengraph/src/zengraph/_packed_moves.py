@@ -63,10 +63,7 @@ class PackedMoves:
         return len(found)
 
     def _ordered_or_unpacked(self, key: bytes) -> int:
-        """
-        Move the edges of a packed list if their type is no longer packed, or has an
-        order now.
-        """
+        """Move a packed list's edges if their type is not packed anymore, or now has an order."""
         source, edge_type = key[:16], int.from_bytes(key[17:19])
         if edge_type in self._packed:
             return self._packed.reorder(key)

@@ -72,7 +72,7 @@ class TakeState(NamedTuple):
 
     @classmethod
     def of(cls, before: TakeState | None, request: bytes, edges: Sequence[Seen]) -> Self:
-        """The state after a take of these edges, which were read together with `before`."""
+        """The state after a take of these edges, which were read after `before`."""
         number = 1 if before is None else before.number + 1
         whole = request != NO_REQUEST
         return cls(

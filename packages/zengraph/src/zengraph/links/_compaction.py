@@ -200,10 +200,7 @@ class Compactor:
             self._share = max(1, 2 * len(chosen.lanes))
 
     def _store(self, claim: LaneClaim, chosen: Choice) -> LaneClaim | None:
-        """
-        Store a plan and mark the claim; None if the claim was lost, so nothing may be
-        written.
-        """
+        """Store a plan and mark the claim. None if the claim was lost: write nothing then."""
         key, plan = _plan_key(claim), chosen.plan.pack()
         self._journal.put(key, {_PLAN: plan}, at_ms=self._clock.now_ms())
         planned = self._claims.plan(claim, chosen.lanes)

@@ -206,10 +206,7 @@ class HBaseTable(CellTable):
     def _ahead_of_page(
         self, ahead: Sequence[tuple[str, Mapping[str, Any]]], rows: RowRange, client: Any
     ) -> tuple[list[Any], tuple[list[Any], bool]]:
-        """
-        Send the calls `ahead` with the opening of a scan; returns the first result, and
-        a page.
-        """
+        """Send `ahead` while opening a scan. Returns the first result and the first page."""
         results: list[list[Any]] = []
         page = self._page(rows, _first_page(rows), client, partial(_sent_first, ahead, results))
         return results[0], page

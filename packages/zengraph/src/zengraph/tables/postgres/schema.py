@@ -253,10 +253,7 @@ class TableSchema:
                 )
 
     def _all_rights(self, table: str) -> bool:
-        """
-        True if the user has all rights; `has_table_privilege` of a list checks for any
-        of them.
-        """
+        """Check each right, because `has_table_privilege` of a list checks for any of them."""
         each = " AND ".join(
             f"has_table_privilege('{table}', '{right}')"
             for right in ("SELECT", "INSERT", "UPDATE", "DELETE")
