@@ -55,7 +55,7 @@ def _control() -> CrawlControl:
 @click.option(
     "--depth",
     type=click.IntRange(0, 100),
-    help="How many links to follow from each seed, one after another.",
+    help="How many links deep to go from each seed.",
 )
 @click.option("--max-urls", type=COUNT, help="The most URLs of the crawl.")
 @click.option("--max-urls-per-host", type=COUNT, help="The most URLs of one host.")

@@ -74,7 +74,7 @@ class EnqueueArguments:
             "Link hops to follow from each URL, within its registered domain.",
             least=0,
             most=MOST_DEPTH,
-            cli="How many links to follow from each URL, one after another.",
+            cli="How many links deep to go from each URL.",
         ),
     ] = 0
     refresh: Annotated[
