@@ -1,9 +1,9 @@
 """
 Run every measurement that the documentation names, in its short form: `python -m bench`.
 
-Exits with 1 if one fails twice: on a busy machine a short run may measure nothing. Arguments select some:
-`python -m bench pages urls`. Two run at a time, because this only shows that they run: most wait for their
-servers as long as they compute.
+Exits with 1 if one fails twice, because a short run on a busy machine may fail for lack of time.
+Arguments select some: `python -m bench pages urls`. Two run at a time; this only checks that they
+run, and most of them wait for their servers half of the time.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ AT_A_TIME = 2
 
 
 def failure(command: str) -> str:
-    """Run one; what it printed if it failed, else empty."""
+    """Run one measurement. Returns its output if it failed, else an empty string."""
     argv = [sys.executable, "-m", *f"bench.{command}".split(), "--quick"]
     began_s = time.monotonic()
-    # A session of its own: some end their whole group of processes.
+    # A session of its own, because some measurements end their whole process group.
     process = subprocess.Popen(
         argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True, start_new_session=True,
@@ -53,7 +53,7 @@ def failure(command: str) -> str:
 
 
 def main(selected: list[str]) -> int:
-    """Run those whose module is selected, or all; the exit status."""
+    """Run the selected measurements, or all. Returns the exit status."""
     commands = [c for c in COMMANDS if not selected or c.split()[0] in selected]
     with ThreadPoolExecutor(AT_A_TIME) as runs:
         printed = zip(commands, runs.map(failure, commands), strict=True)

@@ -1,4 +1,4 @@
-"""The middle of a backlog that a worker runs down: without its start-up and without the slow end."""
+"""Measure the middle of a backlog that a worker processes, without its start-up and slow end."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ Costs = Sequence[float]
 
 def costs_each(count: int, run_down: Callable[[int], Costs | None]) -> Costs:
     """
-    What `run_down(count)` returns. A machine may run a short backlog down between two looks at it, and
-    None says so: then one that is four times as long is tried.
+    Return what `run_down(count)` returns.
+
+    A fast machine may finish a short backlog between two polls. `run_down` then returns None, and
+    is called again with a backlog four times as long.
     """
     for _ in range(TRIES):
         if (costs := run_down(count)) is not None:
@@ -26,8 +28,10 @@ def costs_each(count: int, run_down: Callable[[int], Costs | None]) -> Costs:
 
 def middle(count: int, left: Callable[[], int], spent: Callable[[], Costs]) -> Costs | None:
     """
-    What each job of the middle 80 % of `count` cost, as `spent` counts it; None if no look fell into it.
-    `left` says how many jobs are not done.
+    Return the cost per job of the middle 80 % of `count` jobs, as counted by `spent`, or None if no
+    poll fell into it.
+
+    `left` returns how many jobs are not done.
     """
     jobs, before = _wait(left, spent, count * 9 // 10)
     last, after = _wait(left, spent, count // 10)

@@ -5,10 +5,10 @@ Measure back-pressure: the rate and memory of a crawl that fetches faster than i
 
 The standalone system crawls pages of 57 KB from nginx on loopback. First it measures the rate of
 canonicalize alone: its queue is filled with everything else paused, then processed. Then the crawl
-runs to its end. It prints the peak memory of Redis and the spool, stored pages a second relative to
-canonicalize alone, the CPU time of each kind of process (the upkeep worker compacts links), and
-how often each URL was requested (more than once is an error).
-For a large crawl use `--urls 120000 --domains 3000` with the default spool.
+runs to its end. It prints the peak memory of Redis and the spool, stored pages per second relative
+to canonicalize alone, the CPU time of each kind of process (the upkeep worker compacts links), and
+how often each URL was requested (more than once is an error). For a large crawl use `--urls 120000
+--domains 3000` with the default spool.
 """
 
 from __future__ import annotations
@@ -40,22 +40,28 @@ location / {{
     access_log {folder}/asked asked buffer=64k flush=100ms;
 }}
 """
-"""Every path is the page, with links that lead to the host that was asked."""
+"""Every path returns the page, with links to the requested host."""
 
 
 class Origin(NamedTuple):
-    """nginx, and the log of what was requested from it."""
+    """nginx, and its log of requests."""
 
     port: int
     log: Path
 
     def asked(self) -> tuple[int, int]:
-        """Requests of the crawl in all, and of the URL that was requested most often."""
+        """
+        Return the number of requests by the crawl, and of requests for the most
+        requested URL.
+        """
         counts = Counter(url for _, url in self.arrivals() if "/crawl/" in url)
         return counts.total(), max(counts.values(), default=0)
 
     def arrivals(self) -> list[tuple[float, str]]:
-        """When each request arrived (seconds since the epoch, to a millisecond), and host and path."""
+        """
+        Return the arrival time (seconds since the epoch, with ms), host and path of
+        each request.
+        """
         time.sleep(1)  # nginx writes its log every 0.1 s
         lines = (line.split(" ", 2) for line in self.log.read_text().splitlines())
         return sorted((float(ended_s) - float(took_s), url) for ended_s, took_s, url in lines)
@@ -63,7 +69,7 @@ class Origin(NamedTuple):
 
 @contextmanager
 def origin() -> Iterator[Origin]:
-    """One page under all URLs; its CPU is not aragog's."""
+    """Serve one page under all URLs. Its CPU does not count as aragog's."""
     with tempfile.TemporaryDirectory(prefix="bpo") as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -74,7 +80,7 @@ def origin() -> Iterator[Origin]:
 
 @contextmanager
 def system(port: int, folder: Path, options: argparse.Namespace):
-    """The standalone system without Flower and the read API."""
+    """Run the standalone system without Flower and the read API."""
     use_environ(port, folder)
     if options.spool_mb:
         os.environ["ARAGOG_PIPELINE__SPOOL_MAX_BYTES"] = str(int(options.spool_mb * 2**20))
@@ -97,7 +103,7 @@ def system(port: int, folder: Path, options: argparse.Namespace):
 
 
 def until(fact, *, every_s: float = 0.2) -> float:
-    """How long it took until `fact()` was true."""
+    """Wait until `fact()` is true, and return how long it took."""
     started_at_s = time.monotonic()
     while not fact():
         time.sleep(every_s)
@@ -109,7 +115,7 @@ def urls(port: int, count: int, domains: int, name: str) -> list[str]:
 
 
 def canonicalize_alone(client, admin, server, port: int, count: int) -> float:
-    """Pages a second when nothing else runs."""
+    """Return pages per second when nothing else runs."""
 
     def queue(name):
         return admin.status(name).sizes

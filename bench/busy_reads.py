@@ -1,23 +1,24 @@
 """
-Measure `get` through Thrift at half load while the store is written and compacted beside it.
+Measure `get` through Thrift at half load while the store is written and compacted.
 
     python -m bench.busy_reads [--engine sqlite|postgres|hbase] [--pages 5000] [--seconds 5]
         [--nice 10] [--zipf 1.0 --cache-s 1,10]
 
 The server is one process on one core, the load generator (`bench.open_loop`) on another. First as
-many calls as the server can make; then as many a second as make its core half busy (`--rate`: so
-many), with nothing beside it, with a writer (`--writes` pages of 185 links a second, in batches of
-25), and with a compactor of the links as well; the CPU of a getMany of 100. Half of the most calls
-would make the core nearly full, because calls that wait are made together. Writer and compactor run on any core with the niceness of
-`--nice`; they and the servers of PostgreSQL and HBase have ordinary priority, also under `chrt -f 5`.
-Without it they take the server's own time on two cores. With `--zipf` pages are requested by that exponent,
-and `--cache-s` repeats the last condition with servers that cache reads for these times.
+many calls as the server can handle; then as many per second as keep its core half busy (or
+`--rate`), alone, with a writer (`--writes` pages of 185 links per second, in batches of 25), and
+with a compactor of the links as well; last, the CPU of a getMany of 100. Half of the maximum rate
+would keep the core nearly full, because waiting calls are handled together. Writer and compactor
+run on any core with the niceness of `--nice`; they and the servers of PostgreSQL and HBase have
+ordinary priority, also under `chrt -f 5`. Without `chrt` they take CPU from the server on two
+cores. With `--zipf` the popularity of pages follows that exponent, and `--cache-s` repeats the last
+condition with servers that cache reads for these times.
 
-Latency counts from the intended time of a call. `busy` is the share of a core that the server used,
-`waits` how long its threads waited for it, by the kernel's count, in µs a call: for other programs,
-and for each other, which alone they do under `chrt -f 5`. `own p99` is what the
-generator added, `others` the share of the machine that was neither the server's nor the generator's,
-writer and compactor included.
+Latency counts from the intended time of a call. `busy` is the share of a core that the server used.
+`waits` is how long its threads waited for the core, by the kernel's count, in µs per call: for
+other programs and for each other, or under `chrt -f 5` only for each other. `own p99` is what the
+generator added. `others` is the share of the machine used by neither the server nor the generator,
+including writer and compactor.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ _COUNTED_EVERY_S = 0.25
 
 
 def role(name: str, sock: socket.socket | None, writes: int, pages: int) -> None:
-    """The server, the writer or the compactor, over the store of the environment."""
+    """Run the server, the writer or the compactor, with the store of the environment."""
     settings = load_settings()
     if name == "serve" and sock is not None:
         store = served_store(settings)
@@ -91,7 +92,7 @@ def role(name: str, sock: socket.socket | None, writes: int, pages: int) -> None
 
 
 def done(environ: dict[str, str], name: str) -> int:
-    """How many pages, rows or reads a process has counted under that name."""
+    """Return how many pages, rows or reads a process has counted under that name."""
     with suppress(OSError, ValueError):
         return int((Path(environ["ARAGOG_DATA_DIR"]) / name).read_text())
     return 0
@@ -108,7 +109,7 @@ async def serve(parts: Parts, sock: socket.socket, counts: Path, *, embedded: bo
 
 
 def waited_s(pid: int) -> float:
-    """How long the threads of a process have waited for a core since they began."""
+    """Return how long the threads of a process have waited for a core since they started."""
     waited_ns = 0
     for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
         with suppress(OSError):  # the thread ended
@@ -125,7 +126,7 @@ def running(
     fd: int | None = None,
     nice: int = 0,
 ) -> Iterator[int]:
-    """A process of that role: its pid."""
+    """Run a process with that role and yield its pid."""
     command = [sys.executable, "-m", "bench.busy_reads", "--role", name, *arguments]
     if shutil.which("taskset"):
         cores = str(core) if core is not None else f"0-{(os.cpu_count() or 1) - 1}"
@@ -147,10 +148,10 @@ def running(
 @contextmanager
 def ordinary_priority() -> Iterator[None]:
     """
-    What is started in the meantime has ordinary priority, also under `chrt`.
+    Give ordinary priority to processes started in this block, even under `chrt`.
 
-    A server of a store that inherited a real-time priority would run the compactor's statements at
-    the priority of the API's process: that then waits for each of them, 3 to 6 ms.
+    A store server that inherited a real-time priority would run the compactor's statements at the
+    priority of the API process, which would then wait 3 to 6 ms for each of them.
     """
     if not hasattr(os, "sched_setscheduler"):
         yield
@@ -164,7 +165,10 @@ def ordinary_priority() -> Iterator[None]:
 
 
 def loads(pages: int, zipf: float) -> tuple[Load, Load]:
-    """Calls of `get` and of getMany, of random pages: the n-th is requested 1/n^zipf as often."""
+    """
+    Return calls of `get` and of getMany for random pages. Page n is requested 1/n^zipf
+    as often.
+    """
     urls = [page.url for page in pages_of(40)]
     urls = [
         url.replace("site0", f"site{n // 40}") for n, url in enumerate(urls * (pages // 40 or 1))
@@ -222,7 +226,7 @@ def main() -> None:
 
 
 def print_conditions(options: argparse.Namespace) -> None:
-    """What a reader must know to compare the figures."""
+    """Print what a reader needs to compare the figures."""
     policies = {os.SCHED_OTHER: "ordinary", os.SCHED_FIFO: "real-time"}
     policy = policies.get(os.sched_getscheduler(0), "another")
     print(
@@ -237,7 +241,7 @@ def print_conditions(options: argparse.Namespace) -> None:
 
 
 class Rows:
-    """Measures a row for each condition."""
+    """Measures one row per condition."""
 
     def __init__(self, environ: dict[str, str], options: argparse.Namespace, core: int) -> None:
         self._environ = environ
@@ -245,7 +249,7 @@ class Rows:
         self._core = core
 
     def measure_all(self, stack: ExitStack) -> None:
-        """All conditions: what is beside the server stays until the end."""
+        """Measure all conditions. What is started next to the server runs until the end."""
         options, beside = self._options, (self._environ, None)
         gets, batches = loads(options.pages, options.zipf)
         with self._server(gets) as (port, pid):
@@ -255,7 +259,7 @@ class Rows:
             self._row(f"getMany of {BATCH}, closed, nothing beside", port, pid, batches)
             arguments = ("--writes", str(options.writes), "--pages", str(options.pages))
             stack.enter_context(running(WRITE, *beside, *arguments, nice=options.nice))
-            time.sleep(min(3.0, options.seconds * 3))  # it imports and makes its pages
+            time.sleep(min(3.0, options.seconds * 3))  # it imports modules and makes its pages
             self._row(f"get, {options.writes} pages/s written", port, pid, gets, half)
             stack.enter_context(running(COMPACT, *beside, nice=options.nice))
             time.sleep(min(2.0, options.seconds * 3))
@@ -268,7 +272,7 @@ class Rows:
                 self._row(f"getMany, cache of {age_s} s, closed", port, pid, batches)
 
     def _half_busy(self, port: int, pid: int, gets: Load, most: float) -> float:
-        """Calls a second that make the server's core half busy."""
+        """Return the calls per second that keep the server's core half busy."""
         rate = most / 4
         for _ in range(2):
             found = measure(port, pid, gets, rate, self._options.seconds / 2)
@@ -277,7 +281,7 @@ class Rows:
 
     @contextmanager
     def _server(self, gets: Load, **more: str) -> Iterator[tuple[int, int]]:
-        """A server that has answered some calls: its port and its pid."""
+        """Run a warmed-up server and yield its port and pid."""
         with socket.create_server(("127.0.0.1", 0), backlog=1024) as sock:
             fd, environ = sock.fileno(), self._environ | more
             with running("serve", environ, self._core, "--fd", str(fd), fd=fd) as pid:
@@ -286,7 +290,7 @@ class Rows:
                 yield port, pid
 
     def _row(self, what: str, port: int, pid: int, load: Load, rate: float = 0) -> float:
-        """Measure and print one condition; the calls a second."""
+        """Measure and print one condition. Returns the calls per second."""
         names = (WRITE, COMPACT, HIT, MISS)
         before = [done(self._environ, name) for name in names]
         began_s, waited = time.monotonic(), waited_s(pid)

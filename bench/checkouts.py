@@ -1,4 +1,4 @@
-"""Where the code of a checkout is: what is measured with another commit must import all of it."""
+"""Find the code of a checkout, because a measurement of another commit must import all of it."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from pathlib import Path
 
 
 def code_paths(checkout: Path) -> list[Path]:
-    """The folders that Python imports from, of a checkout: its root, and its libraries if it has any."""
+    """Return the import folders of a checkout: its root, and its libraries if it has any."""
     return [checkout, *sorted(checkout.glob("packages/*/src"))]

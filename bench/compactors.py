@@ -3,11 +3,11 @@ Measure how fast several processes compact the link journal together.
 
     python -m bench.compactors [--engine sqlite|postgres|hbase] [--pages 4000] [--compactors 1,2]
 
-Each number of processes compacts the links of as many pages of 185 links, of 40 pages a site, in
-turn, `--rounds` times. The ceiling is that number of single compactors at once, each on a store and
-a server of its own: how much faster than one this machine lets them be. The fastest round counts.
-CPU is that of the compactors; `server` is that of PostgreSQL or HBase with its gateway. `others` is
-the share of the machine that other programs used in that round.
+Each number of processes in turn compacts the links of the same number of pages (185 links per page,
+40 pages per site), `--rounds` times. The ceiling is the same number of single compactors at once,
+each with its own store and server, which shows how much this machine allows. The fastest round
+counts. CPU is that of the compactors; `server` is that of PostgreSQL or HBase with its gateway.
+`others` is the share of the machine that other programs used in that round.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _PAUSE_S = 0.01
 
 
 class Round(NamedTuple):
-    """What one round took, in seconds."""
+    """The results of one round, in seconds."""
 
     wall: float
     cpu: float
-    """Of the compactors."""
+    """CPU of the compactors."""
     server: float
-    """Of the processes of the engine."""
+    """CPU of the engine's processes."""
     others: float
     """Share of the machine that other programs used."""
 
@@ -53,7 +53,7 @@ def opened(tables: Tables) -> UrlStore:
 
 
 def compact(tables: Tables, start: object) -> None:
-    """Compact until nothing is left, beside others."""
+    """Compact until nothing is left, together with others."""
     start.wait()  # type: ignore[attr-defined]
     maintenance = opened(tables).maintenance
     while (report := maintenance.compact_links(1000)).left:
@@ -62,10 +62,10 @@ def compact(tables: Tables, start: object) -> None:
 
 
 def measured(stores: Sequence[Tables], compactors: int, pages: Sequence[PageWrite]) -> Round:
-    """Measure how long `compactors` processes on each store take to compact these pages."""
+    """Measure how long `compactors` processes per store take to compact these pages."""
     start = FORK.Event()
-    # Forked before anything is written: a store that has written has a thread, which may hold a
-    # lock of SQLite at that moment.
+    # Forked before anything is written, because a store that has written has a thread, which may
+    # hold a SQLite lock during the fork.
     processes = [
         FORK.Process(target=compact, args=(tables, start))
         for tables in stores
@@ -96,11 +96,11 @@ def children_cpu_s() -> float:
 
 
 def servers_cpu_s(but: Sequence[object]) -> float:
-    """CPU of all processes under this one, also of those that ended, without the compactors."""
+    """Return the CPU of all descendants, including ended ones, without the compactors."""
     pids = {process.pid for process in but}  # type: ignore[attr-defined]
     used = 0.0
     for process in psutil.Process().children(recursive=True):
-        with suppress(psutil.NoSuchProcess):  # its parent has its time from now on
+        with suppress(psutil.NoSuchProcess):  # its time now counts for its parent
             used += sum(process.cpu_times()[:4]) if process.pid not in pids else 0.0
     return used
 
@@ -116,7 +116,7 @@ def main() -> None:
     add_quick(parser, pages=200, rounds=1)
     options = parser.parse_args()
     counts = [int(count) for count in options.compactors.split(",")]
-    # (stores, compactors on each)
+    # (stores, compactors per store)
     plan = [(1, count) for count in counts] + [(count, 1) for count in counts if count > 1]
     best: dict[tuple[int, int], Round] = {}
     for round_ in range(options.rounds):
@@ -132,7 +132,7 @@ def main() -> None:
 
 
 def report(best: dict[tuple[int, int], Round], pages: int) -> None:
-    """A row for each number of compactors, and one for its ceiling."""
+    """Print a row for each number of compactors, and one for its ceiling."""
     first = next(iter(best.values()))
     for (stores, compactors), found in best.items():
         wall, cpu, server = (s / stores / pages * 1e3 for s in found[:3])

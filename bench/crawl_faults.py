@@ -1,7 +1,7 @@
 """
-URLs of many crawls on many hosts, of which half are cancelled while everything is killed twice.
+Crawl URLs of many crawls on many hosts, half of them cancelled, while everything is killed twice.
 
-See `bench.crawls`, which runs it.
+`bench.crawls` runs this.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from aragog.client import Aragog
 from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.crawl.stages.crawl_control import CrawlControl
 from aragog.settings import load_settings
-from bench.crawl_laws import broken_counts, found
+from bench.crawl_laws import found, violated_invariants
 from bench.crawl_shards import shards
 from bench.crawl_system import Clock, Origin, System, origin, wait_for
 from pinlater.redis.scripts import load_script
 
-HOLDS_S = 10.0
-"""It takes about 2 s on an idle machine: each process looks once a second, and has slots of 1.5 s."""
-GOES_ON_S = 600.0
-"""A claim of a process that was killed ends after 10 s, and a busy machine is no fault."""
+CANCELLED_WITHIN_S = 10.0
+"""It takes about 2 s on an idle machine: each process checks once a second, and slots are 1.5 s."""
+RESUMES_WITHIN_S = 600.0
+"""The claim of a killed process ends after 10 s, plus time for a busy machine."""
 SWEPT_WITHIN_S = 900.0
 SLOW_MICROSECONDS = 50_000
 SHARED = 10
-"""Every tenth URL of a crawl is wanted by the crawl before it as well."""
+"""The previous crawl also wants every tenth URL of a crawl."""
 
 
 def urls_of(crawl: int, options: argparse.Namespace) -> Iterator[str]:
-    """Its own URLs, and a tenth of those of the next crawl."""
+    """Return a crawl's own URLs, and a tenth of the next crawl's."""
     each = options.urls // options.crawls
     for owner, count in ((crawl, each), ((crawl + 1) % options.crawls, each // SHARED)):
         for n in range(count):
@@ -46,7 +46,10 @@ def urls_of(crawl: int, options: argparse.Namespace) -> Iterator[str]:
 
 
 def produce(options: argparse.Namespace, producer: int) -> None:
-    """Enqueue the URLs of every `options.producers`-th crawl; prints what was given for each."""
+    """
+    Enqueue the URLs of every `options.producers`-th crawl. Prints the number enqueued
+    for each.
+    """
     control = crawl_control(load_settings())
     with Aragog(load_settings()) as client:
         for number in range(producer, options.crawls, options.producers):
@@ -56,7 +59,7 @@ def produce(options: argparse.Namespace, producer: int) -> None:
 
 
 def faults(options: argparse.Namespace) -> int:
-    """Run the scenario; the number of laws that were broken."""
+    """Run the scenario. Returns the number of violated invariants."""
     with (
         tempfile.TemporaryDirectory(prefix="ar", dir=options.folder) as folder,
         origin() as web,
@@ -74,7 +77,8 @@ class _Scenario:
     def __init__(self, system: System, web: Origin, options: argparse.Namespace) -> None:
         self.system, self.web, self.options = system, web, options
         self.names = [f"c{n}" for n in range(options.crawls)]
-        # Two of four in a row: a cancelled crawl shares URLs with one that is and one that is not.
+        # Two of four in a row, so that a cancelled crawl shares URLs with one that is and one that
+        # is not.
         self.cancelled = [name for n, name in enumerate(self.names) if n % 4 < 2]
         self.live = [name for name in self.names if name not in self.cancelled]
         self.say = Clock()
@@ -82,20 +86,20 @@ class _Scenario:
         self.slow = _SlowScripts()
         self.broken: list[str] = []
         self.held: list[tuple[list[str], float]] = []
-        """Crawls that were cancelled, and when."""
+        """When each cancelled crawl was cancelled."""
 
     def run(self) -> int:
-        """The number of laws that were broken."""
+        """Return the number of violated invariants."""
         self._enqueue()
         self._kill()
         if self.system.broker.kill_last():
             self.say("a server of the broker is dead")
         control, asked = crawl_control(load_settings()), self._asked_alone(self.cancelled)
-        wait_for(lambda: self._asked_alone(self.cancelled) > asked, GOES_ON_S)
-        wait_for(lambda: self._stored(control) >= len(self.names), GOES_ON_S)
+        wait_for(lambda: self._asked_alone(self.cancelled) > asked, RESUMES_WITHIN_S)
+        wait_for(lambda: self._stored(control) >= len(self.names), RESUMES_WITHIN_S)
         self._cancel(self.cancelled)
         asked = self.web.seen.total()
-        wait_for(lambda: self.web.seen.total() > asked, GOES_ON_S)
+        wait_for(lambda: self.web.seen.total() > asked, RESUMES_WITHIN_S)
         self.say("the other crawls go on")
         self._kill(checked=True)
         left = self.live
@@ -132,7 +136,7 @@ class _Scenario:
         )
 
     def _kill(self, *, checked: bool = False) -> None:
-        """Kill and start everything; with `checked`, compare in between what the servers have."""
+        """Kill and restart everything; with `checked`, check the servers' data in between."""
         self.slow.note()
         self.system.kill()
         if checked:
@@ -144,14 +148,14 @@ class _Scenario:
         self.say(f"killed, and started in {time.monotonic() - began_s:.1f} s{_memory()}")
 
     def _cancel(self, names: list[str]) -> None:
-        """Cancel crawls; waits until it must have held."""
+        """Cancel crawls, then wait until the cancellation must have taken effect."""
         control = crawl_control(load_settings())
         waited = sum(control.status(name).counts.waiting for name in names)
         began_s = time.monotonic()
         for name in names:
             control.cancel(name)
         held_s = time.monotonic()
-        time.sleep(HOLDS_S)
+        time.sleep(CANCELLED_WITHIN_S)
         late = [self._last_s(name, names) - held_s for name in names]
         self.say(
             f"cancelled {waited:,} URLs in {held_s - began_s:.2f} s; the last of them was asked for "
@@ -160,14 +164,14 @@ class _Scenario:
         self.held.append((names, held_s))
 
     def _alone(self, path: str, names: list[str]) -> bool:
-        """Whether only crawls of these names want the path."""
+        """Return True if only crawls with these names want the path."""
         _, owner, number = path.split("/")
         sharer = f"c{(int(owner[1:]) - 1) % len(self.names)}"
         each = self.options.urls // len(self.names)
         return owner in names and (int(number) >= each // SHARED or sharer in names)
 
     def _asked_alone(self, names: list[str]) -> int:
-        """Requests that only crawls of these names wanted."""
+        """Return the number of requests that only crawls with these names wanted."""
         return sum(count for p, count in list(self.web.seen.items()) if self._alone(p, names))
 
     def _last_s(self, name: str, names: list[str]) -> float:
@@ -181,23 +185,26 @@ class _Scenario:
         return sum(control.status(name).counts.stored for name in self.names)
 
     def _late(self) -> list[str]:
-        """Cancelled crawls of which URLs that nobody else wants were requested too late."""
+        """Return cancelled crawls whose exclusive URLs were requested too late."""
         return [
             f"{name} was asked for {late_s:.1f} s after it was cancelled"
             for names, held_s in self.held
             for name in names
-            if (late_s := self._last_s(name, names) - held_s) > HOLDS_S
+            if (late_s := self._last_s(name, names) - held_s) > CANCELLED_WITHIN_S
         ]
 
     def _check(self, when: str, *, is_whole: bool = False) -> None:
         control, of = crawl_control(load_settings()), found(load_settings())
-        broken = broken_counts(control, self.names, self.given, of, is_whole=is_whole)
+        broken = violated_invariants(control, self.names, self.given, of, is_whole=is_whole)
         waiting = sum(of.entries.values())
         self.say(f"{when}: {waiting:,} are in flight, {len(broken)} laws are broken")
         self.broken += [f"{when}: {text}" for text in broken]
 
     def _finish(self) -> list[str]:
-        """Wait until nothing waits, at most `for_s`; the crawls that were cancelled to end it."""
+        """
+        Wait until no URL waits, at most `for_s`. Returns the crawls that were cancelled
+        to finish.
+        """
         control = crawl_control(load_settings())
         until_s = time.monotonic() + self.options.for_s
         while left := [n for n in self.names if not _is_over(control, n)]:
@@ -208,7 +215,7 @@ class _Scenario:
         return []
 
     def _sweep(self) -> None:
-        """Upkeep removes what is left of cancelled crawls, as it does every few minutes."""
+        """Run upkeep's removal of cancelled crawls, which normally runs every few minutes."""
         control = crawl_control(load_settings())
         in_flight = SharedState.of(load_settings()).in_flight
 
@@ -257,20 +264,20 @@ def _memory() -> str:
 
 
 class _SlowScripts:
-    """What holds `redis.url` for longer than 50 ms; its log is lost with the server."""
+    """Commands that block `redis.url` for more than 50 ms. The log is lost with the server."""
 
     def __init__(self) -> None:
         self.longest: dict[str, list[float]] = {}
         self.begin()
 
     def begin(self) -> None:
-        """Let the server log what is slow."""
+        """Start logging slow commands."""
         client = SharedState.of(load_settings()).client
         client.config_set("slowlog-log-slower-than", SLOW_MICROSECONDS)
         client.config_set("slowlog-max-len", 5_000)
 
     def note(self) -> None:
-        """Read the log, and empty it."""
+        """Read the log, then empty it."""
         client = SharedState.of(load_settings()).client
         names = _names_of_scripts()
         for one in client.slowlog_get(5_000):
@@ -282,7 +289,7 @@ class _SlowScripts:
         client.slowlog_reset()
 
     def show(self) -> None:
-        """Print commands and scripts, how often, and the longest."""
+        """Print commands and scripts with their count and longest time."""
         for name, took_ms in sorted(self.longest.items()):
             print(
                 f"{name} held Redis {len(took_ms)} times for more than 50 ms, {max(took_ms):.0f} at most"
@@ -290,7 +297,7 @@ class _SlowScripts:
 
 
 def _names_of_scripts() -> dict[str, str]:
-    """The name of each script by its digest."""
+    """Return the name of each script by its digest."""
     names = {}
     for package in (
         "aragog.crawl.pipeline",

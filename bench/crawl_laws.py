@@ -1,8 +1,9 @@
 """
-What must hold of the counts of crawls, checked against what is stored and what waits.
+Invariants of crawl counts, checked against stored and waiting URLs.
 
-The in-flight set, the messages, the lines and the store are read whole, so that no count is compared
-with itself. It is to be done while no process runs but the servers: what moves is missed.
+The in-flight set, the messages, the lines and the store are read completely, so that no count is
+compared with itself. Run this only while nothing but the servers runs, because moving URLs would be
+missed.
 """
 
 from __future__ import annotations
@@ -34,19 +35,19 @@ for _, record in ipairs(redis.call('HVALS', KEYS[1])) do
 end
 return entries
 """
-"""What processes had taken of lines when they were killed; it returns after a minute."""
+"""What killed processes had taken from lines. It returns after a minute."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What was read."""
+    """The data that was read."""
 
     entries: Mapping[int, int]
-    """In-flight entries by the number of each crawl that wants them."""
+    """The number of in-flight entries, by the number of each crawl that wants them."""
     without_job: int
-    """URLs that a crawl wants and that are in no message and no line: nobody would fetch them."""
+    """Wanted URLs that are in no message and no line, so nobody would fetch them."""
     members: Mapping[str, int]
-    """Pages by the crawls that they were stored for."""
+    """The number of pages by the crawls they were stored for."""
 
 
 def found(settings: Settings) -> Found:
@@ -71,13 +72,13 @@ def _entries(settings: Settings) -> Iterator[tuple[bytes, bytes]]:
     for client in SharedState.of(settings).nodes.clients:
         key = f"{settings.redis.prefix}in_flight"
         for name, held in client.hscan_iter(key, count=PAGE):
-            if name not in seen:  # a scan may name one twice
+            if name not in seen:  # a scan may return a name twice
                 seen.add(name)
                 yield name, held
 
 
 def _urls_of_jobs(settings: Settings) -> Iterator[str]:
-    """URLs in lines and in messages."""
+    """Yield URLs in lines and messages."""
     lines = lines_of(settings)
     for server in lines.servers:
         for key in list(server.domains()):
@@ -97,7 +98,7 @@ def _urls_of_jobs(settings: Settings) -> Iterator[str]:
 
 
 def _urls_in(message: Mapping[str, object]) -> Iterator[str]:
-    """Every `url` in a message."""
+    """Yield every `url` in a message."""
     for key, value in message.items():
         if key == "url" and isinstance(value, str):
             yield value
@@ -107,7 +108,7 @@ def _urls_in(message: Mapping[str, object]) -> Iterator[str]:
 
 
 def _members(settings: Settings) -> Counter[str]:
-    """How many pages say that they were stored for each crawl."""
+    """Return how many pages are recorded as stored for each crawl."""
     store = url_store(settings)
     members: Counter[str] = Counter()
     for _, row in store.zen.nodes.scan(b"", names=None):
@@ -116,7 +117,7 @@ def _members(settings: Settings) -> Counter[str]:
     return members
 
 
-def broken_counts(
+def violated_invariants(
     control: CrawlControl,
     names: list[str],
     given: Mapping[str, int],
@@ -125,20 +126,20 @@ def broken_counts(
     is_whole: bool,
 ) -> list[str]:
     """
-    The laws that do not hold.
+    Return the violated invariants.
 
     Args:
-        control: of the system.
-        names: of its crawls.
-        given: the URLs that were enqueued for each.
-        of: what was read.
-        is_whole: nothing waits, so that nobody was killed before the last count.
+        control: the system's crawl control.
+        names: the system's crawls.
+        given: the number of URLs enqueued for each.
+        of: the data that was read.
+        is_whole: True if nothing waits, so that nothing was killed before the last count.
     """
     broken = []
     crawls = control.registry.read()
     for name in names:
         record = crawls.records[name]
-        # What waits for a crawl that ended counts as cancelled, also before upkeep removes it.
+        # URLs waiting for a crawl that ended count as cancelled, even before upkeep removes them.
         counts = control.counts.of(record.numbers, ended=crawls.ended)
         raw = control.counts.of(record.numbers)
         entries = sum(of.entries.get(number, 0) for number in record.numbers)
@@ -149,7 +150,7 @@ def broken_counts(
         if raw.waiting != entries:
             broken.append(f"{name}: {raw.waiting} counted as waiting, {entries} are in flight")
         pages = of.members.get(name, 0)
-        # A page is noted before it is counted: killed or cancelled in between, it is one more.
+        # A page is noted before it is counted, so a kill or cancellation in between gives one more.
         if pages < counts.stored or (is_whole and not record.has_ended and pages > counts.stored):
             broken.append(f"{name}: {counts.stored} counted as stored, {pages} are")
     if of.without_job:

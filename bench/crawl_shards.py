@@ -1,4 +1,7 @@
-"""The servers of a broker for `bench.crawls`: Redis or PostgreSQL, of which one can stay dead for a while."""
+"""
+The broker servers for `bench.crawls`: Redis or PostgreSQL, one of which can stay dead
+for a while.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from aragog.standalone.processes import PrivateServer
 from aragog.standalone.redis_server import RedisServer
 
 KINDS = ("standalone", "redis", "postgres")
-"""`standalone`: the private redis-server of `aragog up` has the jobs too."""
+"""With `standalone`, the private redis-server of `aragog up` also stores the jobs."""
 
 
 class Shards:
@@ -21,8 +24,8 @@ class Shards:
 
     Args:
         kind: one of `KINDS`.
-        count: how many.
-        folder: their data.
+        count: the number of servers.
+        folder: the folder for their data.
     """
 
     def __init__(self, kind: str, count: int, folder: Path) -> None:
@@ -37,7 +40,7 @@ class Shards:
                 self._servers[postgres.tcp_dsn()] = postgres
 
     def settings(self) -> dict[str, str]:
-        """The variables of the environment that name them."""
+        """Return the environment variables that name them."""
         if not self._servers:
             return {}
         first, *others = self._servers
@@ -46,33 +49,33 @@ class Shards:
         return {"ARAGOG_BROKER__URL": url, "ARAGOG_BROKER__SHARDS": ",".join(others)}
 
     def start(self, *, but_last: bool = False) -> None:
-        """Start those that do not run; without the last one, if it is to stay dead."""
+        """Start servers that are not running, without the last one if it must stay dead."""
         servers = list(self._servers.values())
         for server in servers[: -1 if but_last else None]:
             if server.process is None:
                 server.start(timeout_s=120.0)
 
     def kill(self) -> None:
-        """Kill all with SIGKILL."""
+        """Kill all servers with SIGKILL."""
         for server in self._servers.values():
             server.kill()
 
     def kill_last(self) -> bool:
-        """Kill the last one with SIGKILL; False: there are not several."""
+        """Kill the last server with SIGKILL. Returns False if there is only one."""
         if len(self._servers) < 2:
             return False
         list(self._servers.values())[-1].kill()
         return True
 
     def stop(self) -> None:
-        """Stop all."""
+        """Stop all servers."""
         for server in self._servers.values():
             server.stop()
 
 
 @contextmanager
 def shards(kind: str, count: int, folder: Path) -> Iterator[Shards]:
-    """Servers that run, and are stopped at the end."""
+    """Run servers, and stop them at the end."""
     found = Shards(kind, count, folder)
     try:
         found.start()
@@ -82,7 +85,7 @@ def shards(kind: str, count: int, folder: Path) -> Iterator[Shards]:
 
 
 def free_port() -> int:
-    """A port of loopback that nobody uses now."""
+    """Return an unused port on loopback."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])

@@ -27,11 +27,11 @@ PAGE = b"<!doctype html><title>a page</title><p>some words of a page"
 
 @dataclass
 class Origin:
-    """Counts requests by path; every page has the same words."""
+    """Counts requests by path. Every page has the same words."""
 
     seen: Counter[str] = field(default_factory=Counter)
     last_s: dict[str, float] = field(default_factory=dict)
-    """When a path was last asked for (monotonic)."""
+    """When each path was last requested (monotonic)."""
     port: int = 0
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -58,7 +58,7 @@ class Origin:
 
 @contextmanager
 def origin() -> Iterator[Origin]:
-    """An origin in a thread."""
+    """Run an origin in a thread."""
     found, loop = Origin(), asyncio.new_event_loop()
     server = loop.run_until_complete(asyncio.start_server(found.serve, "127.0.0.1", 0))
     found.port = server.sockets[0].getsockname()[1]
@@ -70,7 +70,7 @@ def origin() -> Iterator[Origin]:
 
 
 class System:
-    """`aragog up` in a folder of its own, which can be killed with all its processes."""
+    """`aragog up` in its own folder, which can be killed with all its processes."""
 
     def __init__(
         self, folder: Path, port: int, broker: Shards, *, qps: float | None = None
@@ -94,7 +94,10 @@ class System:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, *, but_last: bool = False) -> None:
-        """Start it, and wait until it runs; without the last server of the broker, if that stays dead."""
+        """
+        Start it and wait until it runs, without the broker's last server if that must
+        stay dead.
+        """
         self.broker.start(but_last=but_last)
         with (self.folder / "up.log").open("ab") as log:
             self._process = subprocess.Popen(
@@ -125,7 +128,7 @@ class System:
 
     @contextmanager
     def servers_alone(self) -> Iterator[None]:
-        """The servers without any other process; they are killed at the end."""
+        """Run the servers without any other process. They are killed at the end."""
         self.broker.start()
         redis = RedisServer(self.folder / "redis", persistent=True)
         redis.start(timeout_s=300.0)
@@ -136,14 +139,14 @@ class System:
             self.broker.kill()
 
     def stop(self) -> None:
-        """Stop it as an operator does."""
+        """Stop it like an operator."""
         assert self._process is not None
         self._process.terminate()
         self._process.wait(120)
 
 
 def wait_for(condition: Callable[[], bool], within_s: float) -> None:
-    """Return once the condition holds. Raises `TimeoutError`."""
+    """Wait until the condition is true. Raises `TimeoutError`."""
     until_s = time.monotonic() + within_s
     while not condition():
         if time.monotonic() > until_s:
@@ -152,7 +155,7 @@ def wait_for(condition: Callable[[], bool], within_s: float) -> None:
 
 
 class Clock:
-    """Prints what was done, and when."""
+    """Prints events with their time."""
 
     def __init__(self) -> None:
         self._began_s = time.monotonic()

@@ -1,35 +1,38 @@
 """
-What a crawl adds to a waiting URL, and whether its counts stay exact when everything is killed.
+Measure the memory that a crawl adds to a waiting URL, and check its counts after kills.
 
     python -m bench.crawls memory
     python -m bench.crawls estimate [--urls 20000]
-    python -m bench.crawls faults [--urls 1000000] [--end-by cancel] [--qps 0.002] [--broker postgres]
+    python -m bench.crawls faults [--urls 1000000] [--end-by cancel] [--qps 0.002]
+                                   [--broker postgres]
 
-`memory` enqueues the same URLs without a name, for a crawl, and for two crawls, on a private redis-server,
-and prints what the in-flight set and the whole server take.
+`memory` enqueues the same URLs without a name, for one crawl, and for two crawls, on a private
+redis-server, and prints the memory of the in-flight set and of the whole server.
 
-`estimate` compares the time left of a report with the simulation of the same web (`bench.simulate.small`), for crawls
-that the rates of their domains limit.
+`estimate` compares the time left in a report with a simulation of the same web
+(`bench.simulate.small`), for crawls limited by the rates of their domains.
 
-`faults` runs the standalone system against an origin on loopback: URLs of many crawls on many hosts,
-a tenth of them wanted by two crawls. Half of the crawls are cancelled while their URLs wait, and all
-processes are killed twice with SIGKILL, redis-server and the servers of the broker among them. With
-`--broker redis` or `postgres` the jobs are on `--shards` servers, and the last of them is dead from before
-the cancellation until after it must hold.
+`faults` runs the standalone system against an origin on loopback: URLs of many crawls on many
+hosts, a tenth of them wanted by two crawls. Half of the crawls are cancelled while their URLs wait,
+and all processes are killed twice with SIGKILL, including redis-server and the broker's servers.
+With `--broker redis` or `postgres` the jobs are on `--shards` servers, and the last of them is dead
+from before the cancellation until after it must have taken effect.
 
-Everything is checked while no process runs but the servers, after the second kill, and at the end. With
-`--end-by cancel` the rest is cancelled then: with `--qps` far below 1 nearly all URLs wait until the end. With
-`--end-by work` it ends when nothing waits, or after `--for-s` by cancelling the rest. It exits with 1 unless
+Everything is checked while only the servers run, after the second kill, and at the end. With
+`--end-by cancel` the remaining crawls are cancelled then: with `--qps` far below 1 nearly all URLs
+wait until the end. With `--end-by work` the run ends when no URL waits, or after `--for-s` by
+cancelling the rest. It exits with 1 unless
 
-- for each crawl, what was enqueued is what was stored, each other outcome, what was cancelled and what waits;
-- what was counted as enqueued is what was given;
-- what was counted as waiting is in flight, and each URL that waits is in a message or in a line;
-- no URL was requested for cancelled crawls alone later than 10 s after they were cancelled;
-- the crawls that were not cancelled go on, also while a server of the broker is dead;
-- the pages of each crawl that was not cancelled say that they are, as many as were counted;
-- at the end nothing waits, and nothing is left in flight.
+- for each crawl, the enqueued URLs equal the sum of stored, other outcomes, cancelled and waiting;
+- the count of enqueued URLs is the number that was given;
+- URLs counted as waiting are in flight, and each waiting URL is in a message or in a line;
+- no URL was requested for cancelled crawls alone more than 10 s after they were cancelled;
+- crawls that were not cancelled continue, even while a broker server is dead;
+- the pages of each crawl that was not cancelled record it, and their number equals its count;
+- at the end no URL waits, and none is left in flight.
 
-It also prints how fast the producers were, the memory of `redis.url`, and which scripts held it for longer than 50 ms.
+It also prints the rate of the producers, the memory of `redis.url`, and which scripts blocked it
+for more than 50 ms.
 """
 
 from __future__ import annotations
@@ -60,11 +63,11 @@ from bench.simulate.web import Web
 MEMORY_URLS = 100_000
 ESTIMATED_URLS = 20_000
 URLS_OF_A_HOST = 100
-"""A host of a smaller run has as many URLs, so that robots.txt is as small a part of the work."""
+"""In a smaller run, a host has as many URLs, so that robots.txt is as small a part of the work."""
 
 
 def memory(count: int) -> None:
-    """Print the bytes of a waiting URL without a crawl, with one and with two."""
+    """Print the bytes per waiting URL without a crawl, with one and with two crawls."""
     columns = {"no name": (), "a crawl": ("docs",), "two crawls": ("docs", "news")}
     rows = {}
     for title, names in columns.items():
@@ -87,11 +90,11 @@ def memory(count: int) -> None:
 def _sizes(
     settings: Settings, server: redis.Redis, crawls: Sequence[str], count: int
 ) -> dict[str, float]:
-    """The memory of URLs that each of these crawls wants."""
+    """Return the memory of URLs that each of these crawls wants."""
     with Aragog(settings) as client:
         control = crawl_control(settings)
         for name in crawls:
-            for _ in range(100):  # a number of three digits, as after a hundred crawls
+            for _ in range(100):  # a three-digit number, as after a hundred crawls
                 control.start(name, {})
                 control.cancel(name)
             control.start(name, {})
@@ -106,7 +109,10 @@ def _sizes(
 
 
 def estimate(urls: int) -> None:
-    """Print the time left by the rates of open domains beside that of a simulated crawl."""
+    """
+    Print the estimated time left, by the rates of open domains, and that of a simulated
+    crawl.
+    """
     for count in (urls // 10, urls):
         web = Web(domains=200, urls=count)
         simulated = SmallCrawl(web, Settings(), Machines(processes=20, canonicalize_s=1e4))

@@ -31,7 +31,7 @@ from bench.quick import add_quick
 
 
 def write_urls(path: Path, lines: int, hosts: int) -> None:
-    """Write realistic URLs, host by host; some have queries or tracking parameters."""
+    """Write realistic URLs, host by host. Some have queries or tracking parameters."""
     urls_per_host = max(1, lines // hosts)
     with path.open("w") as file:
         for number in range(lines):

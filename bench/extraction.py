@@ -4,23 +4,23 @@ Score Rich Pins, trafilatura, extruct and metascraper on your own copy of annota
     python -m bench.extraction FOLDER             totals by group and field, for both halves
     python -m bench.extraction FOLDER --errors    also each wrong value of the half that may be read
 
-FOLDER holds `pages.jsonl`, one JSON object a line: `file` (relative to the folder), `url`, `group`
-(news, recipe, shop or a name of yours) and `expected`, an object with any of
+FOLDER contains `pages.jsonl`, one JSON object per line: `file` (relative to the folder), `url`,
+`group` (news, recipe, shop or any name) and `expected`, an object with any of
 
     title, authors (a list), published_at (YYYY-MM-DD), ingredients and instructions (lists),
     yield, prep, cook, total (minutes), price, currency, availability, sku, brand, gtin, mpn, type
 
-where a list for a single value holds the accepted spellings. This repository contains no pages;
+where a list for a single value contains the accepted spellings. This repository contains no pages;
 `bench.page_annotations` makes such a folder from pages that other projects publish.
 
-The table has the share of the expected values that aragog gives, the share of those that is right,
-and the share of all that is right, for aragog and for the other programs.
+For aragog and the other programs, the table shows the share of the expected values that the program
+returns, the share of those that is right, and the share of all that is right.
 
 Pages are divided by a hash of their registered domain. Rules may be derived from the half called
-`read`; of the half called `score` only totals are printed. The other programs run where they are
-importable, else in .venv-bench or in the interpreter named by BENCH_PYTHON; metascraper where
-BENCH_NODE names a folder in which `npm install metascraper metascraper-title metascraper-author
-metascraper-date` has run.
+`read`; for the half called `score` only totals are printed. The other programs run in this
+environment if installed, else in .venv-bench or in the interpreter named by BENCH_PYTHON;
+metascraper runs if BENCH_NODE names a folder in which `npm install metascraper metascraper-title
+metascraper-author metascraper-date` has run.
 """
 
 from __future__ import annotations
@@ -53,17 +53,17 @@ from urlspelling.domain import registered_domain
 
 Values = dict[str, Any]
 Score = dict[tuple[str, str, str, str], Counter[str]]
-"""Right, given and all, by half, group, field and program."""
+"""Counts of right, returned and expected values, by half, group, field and program."""
 
 EMPTY: tuple[Any, ...] = (None, "", [], [None], [None, None])
 
 LEAST_ALIKE = 0.9
-"""Lists of texts are right when this share of their words agrees (Dice coefficient)."""
+"""Lists of texts are right if at least this share of their words agrees (Dice coefficient)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotatedPage:
-    """One page and the values that a person or another program's tests expect of it."""
+    """One page and the values that a person or another program's tests expect."""
 
     path: Path
     url: str
@@ -72,13 +72,13 @@ class AnnotatedPage:
 
     @property
     def half(self) -> str:
-        """`read` or `score`, by site."""
+        """Return `read` or `score`, depending on the site."""
         digest = hashlib.sha256(registered_domain(self.url).encode()).digest()
         return "score" if digest[0] % 2 else "read"
 
 
 def load(folder: Path) -> list[AnnotatedPage]:
-    """The pages that `pages.jsonl` of a folder lists."""
+    """Return the pages listed in a folder's `pages.jsonl`."""
     lines = (folder / "pages.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines if line.strip()]
     return [
@@ -90,7 +90,7 @@ def load(folder: Path) -> list[AnnotatedPage]:
 
 
 def own_values(page: AnnotatedPage) -> Values:
-    """What the Rich Pin of a page says, under the names of `expected`."""
+    """Return the values of a page's Rich Pin, under the names of `expected`."""
     return values_of(extract(page.path.read_bytes(), page.url))
 
 
@@ -118,7 +118,7 @@ def values_of(pin: RichPin) -> Values:
 
 
 def _days(value: Any) -> list[str] | None:
-    """The day as written and in UTC; annotations use either."""
+    """Return the day as written and in UTC, because annotations use either."""
     if isinstance(value, datetime) and value.tzinfo is not None:
         return [value.date().isoformat(), value.astimezone(UTC).date().isoformat()]
     if isinstance(value, datetime):
@@ -127,7 +127,7 @@ def _days(value: Any) -> list[str] | None:
 
 
 def is_right(field: str, expected: Any, value: Any) -> bool:
-    """True when `value` means what `expected` does."""
+    """Return True if `value` means the same as `expected`."""
     if value in EMPTY:
         return False
     if field in {"ingredients", "instructions"}:
@@ -173,7 +173,7 @@ def _alike(expected: Any, value: Any) -> bool:
 
 
 def _words(text: str) -> Counter[str]:
-    """The words of a text and how often each occurs; a fraction is its two numbers."""
+    """Return the words of a text with their counts. A fraction counts as its two numbers."""
     return Counter(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))
 
 
@@ -275,7 +275,7 @@ for line in sys.stdin:
 
 
 def other_values(pages: list[AnnotatedPage]) -> list[dict[str, Values]]:
-    """The values of the other programs, page by page; empty where they are not installed."""
+    """Return the other programs' values, page by page; empty if they are not installed."""
     lines = "".join(json.dumps([str(p.path), p.url, p.group]) + "\n" for p in pages)
     found = _in_python(lines) or [{} for _ in pages]
     for page, values, more in zip(
@@ -287,7 +287,7 @@ def other_values(pages: list[AnnotatedPage]) -> list[dict[str, Values]]:
 
 
 def _in_node(lines: str) -> list[Values]:
-    """The values of metascraper; none where it is not installed."""
+    """Return the values of metascraper; empty if it is not installed."""
     folder = os.environ.get("BENCH_NODE")
     if not folder:
         return []
@@ -299,7 +299,7 @@ def _in_node(lines: str) -> list[Values]:
 
 
 def _in_python(lines: str) -> list[dict[str, Values]]:
-    """The values of extruct and trafilatura; none where they are not installed."""
+    """Return the values of extruct and trafilatura; empty if they are not installed."""
     beside = Path(__file__).parents[1] / ".venv-bench" / "bin" / "python"
     for python in (os.environ.get("BENCH_PYTHON", ""), sys.executable, str(beside)):
         if python and Path(python).exists():
@@ -312,7 +312,7 @@ def _in_python(lines: str) -> list[dict[str, Values]]:
 
 
 def score(pages: list[AnnotatedPage], *, errors: bool) -> Score:
-    """Right and all values of each program, with the wrong ones of the `read` half on demand."""
+    """Count each program's values. With `errors`, print the wrong ones of the `read` half."""
     scores: Score = defaultdict(Counter)
     for page, others in zip(pages, other_values(pages), strict=True):
         for program, values in {"aragog": own_values(page), **others}.items():
@@ -344,7 +344,7 @@ _AVAILABILITIES = {"instock": "in_stock", "outofstock": "out_of_stock", "preorde
 
 
 def table_of(scores: Score) -> Table:
-    """Shares in percent by half, group and field, and the total of each group."""
+    """Return shares in percent by half, group and field, and the total of each group."""
     programs = ["aragog", *sorted({key[3] for key in scores} - {"aragog"})]
     table = Table("half", "group", "field", "values", "given", "right if given", *programs)
     for half, group in sorted({key[:2] for key in scores}):
@@ -368,7 +368,7 @@ def _share(part: int, whole: int) -> str:
 
 
 def one_page(folder: Path) -> Path:
-    """The folder, with one annotated page."""
+    """Fill the folder with one annotated page, and return it."""
     (folder / "page.html").write_text("<title>A page</title><h1>A page</h1>")
     expected = {"file": "page.html", "url": "http://a.example/", "group": "news"}
     (folder / "pages.jsonl").write_text(json.dumps({**expected, "expected": {"title": "A page"}}))

@@ -3,9 +3,9 @@ Measure examples/fan_out: a story to every follower of a hub, through pinlater, 
 
     python -m bench.fan_out [--followers 1000000] [--workers 1]
 
-SQLite; one server process, `--workers` Celery workers with one process each, and a private Redis, all
-on this machine. The rate of the queue is taken off. Prints how fast followers were put in batches
-directly, and deliveries a second from the first page to the last delivery.
+SQLite, one server process, `--workers` Celery workers with one process each, and a private Redis,
+all on this machine. The queue's rate limit is removed. Prints how fast followers were put directly
+in batches, and the deliveries per second from the first page to the last delivery.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LIMIT_S = 3600
 
 
 def fill(graph: Graph, followers: int) -> None:
-    """Let a number of users follow the hub."""
+    """Make a number of users follow the hub."""
     for first in range(0, followers, AT_ONCE):
         users = range(first, min(followers, first + AT_ONCE))
         hub = url_key(HUB)
@@ -47,7 +47,7 @@ def fill(graph: Graph, followers: int) -> None:
 
 @contextmanager
 def worker(environ: dict[str, str]) -> Iterator[None]:
-    """A Celery worker of the example."""
+    """Run a Celery worker of the example."""
     command = [sys.executable, "-m", "celery", "-A", "examples.fan_out.app", "worker"]
     process = subprocess.Popen(
         [*command, "-Q", "pages,deliveries", "-c1", "--without-gossip", "--without-mingle"],
@@ -61,7 +61,7 @@ def worker(environ: dict[str, str]) -> Iterator[None]:
 
 
 def busy(admin: Admin) -> bool:
-    """Whether jobs of either queue wait or run."""
+    """Return True if jobs of either queue wait or run."""
     sizes = [admin.status(queue).sizes for queue in ("pages", "deliveries")]
     return any(each.due + each.later + each.running for each in sizes)
 

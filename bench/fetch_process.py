@@ -1,13 +1,14 @@
 """
-Measure what one fetch process does when servers take their time: fetches a second by threads and requests at once.
+Measure one fetch process with slow servers: fetches per second by threads and concurrent requests.
 
     python -m bench.fetch_process [--seconds 15] [--median-s 0.4]
 
-Batches of 25 URLs go through the real fetcher in green threads, as in a fetch worker: a thread has one batch, and the
-process a limit of requests at once. The origin, in a process of its own on loopback, answers after a time with the
-distribution that `bench.simulate` assumes (median 0.4 s, one in a hundred ten times that, one in 200 ten
-seconds). Beside each figure is what `bench.simulate.process` predicts. Printed are also the CPU and the memory
-that the process had at most. Without slots, messages and Redis.
+Batches of 25 URLs go through the real fetcher in green threads, as in a fetch worker: a thread has
+one batch, and the process has a limit of concurrent requests. The origin, a separate process on
+loopback, delays its responses with the distribution that `bench.simulate` assumes (median 0.4 s,
+one in a hundred ten times that, one in 200 ten seconds). Next to each figure is the prediction of
+`bench.simulate.process`. It also prints the CPU and the peak memory of the process. Slots, messages
+and Redis are left out.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ HOSTS = 200
 
 
 def serve(pipe: Connection, web: Web) -> None:
-    """Answer each request after a drawn time; the port goes into the pipe."""
+    """Answer each request after a random time. Sends the port through the pipe."""
     body, rng = html(), random.Random(1)
     head = f"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {len(body)}\r\n\r\n"
 
@@ -62,7 +63,7 @@ def serve(pipe: Connection, web: Web) -> None:
 
 
 def fetches_s(port: int, threads: int, at_once: int, seconds: float) -> tuple[float, float]:
-    """(Fetches a second, CPU share of a core) of batches after batches; the first third is left out."""
+    """Return (fetches per second, CPU share of a core), without the first third of the time."""
     fetcher, pool = Fetcher(SETTINGS), GreenPool(at_once)
     started_s = time.monotonic()
     from_s, until_s = started_s + seconds / 3, started_s + seconds

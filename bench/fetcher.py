@@ -3,9 +3,10 @@ Measure the CPU of one fetch of a 60 KB page on loopback: aragog, requests and u
 
     .venv/bin/python -m bench.fetcher [pages]
 
-The origin runs in its own process. The output is the CPU of the client's process alone. The variants
-are interleaved, so other load affects all of them. The second table compares requests side by side
-as a fetch worker sends them, with its batches and requests at once by default: in threads, and in green threads.
+The origin runs in its own process, and only the CPU of the client's process counts. The variants
+are interleaved, so other load affects all of them. The second table compares concurrent requests as
+a fetch worker sends them, with its default batches and concurrency: in threads, and in green
+threads.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ SETTINGS = FetchSettings(
 
 
 def html() -> bytes:
-    """Words, so that it compresses about as HTML does."""
+    """Return words that compress about as well as HTML."""
     rng = random.Random(7)
     words = [bytes(rng.choices(b"etaoinshrdlu", k=rng.randint(2, 9))) for _ in range(900)]
     body = b" ".join(
@@ -56,7 +57,7 @@ def html() -> bytes:
 
 
 def serve() -> tuple[int, int]:
-    """An origin in a process of its own: its process id and its port."""
+    """Start an origin in a separate process. Returns its process id and port."""
     reading, writing = os.pipe()
     child = os.fork()
     if child:
@@ -77,7 +78,7 @@ def serve() -> tuple[int, int]:
 
 
 def ms_a_page(get: Callable[[str], int], url: str, pages: int) -> float:
-    """CPU milliseconds of this process for one page."""
+    """Return CPU milliseconds of this process per page."""
     before = time.process_time()
     for _ in range(pages):
         if get(url) < PAGE_BYTES:
@@ -86,13 +87,13 @@ def ms_a_page(get: Callable[[str], int], url: str, pages: int) -> float:
 
 
 def in_threads(fetch: Callable[[str], int], batches: list[list[str]]) -> None:
-    """A thread for each batch, and 64 for requests."""
+    """Use a thread per batch, and 64 threads for requests."""
     with ThreadPoolExecutor(AT_ONCE) as requests, ThreadPoolExecutor(BATCHES) as threads:
         list(threads.map(lambda urls: list(requests.map(fetch, urls)), batches))
 
 
 def in_green_threads(fetch: Callable[[str], int], batches: list[list[str]]) -> None:
-    """A thread for each batch, whose requests are green threads of it."""
+    """Use a thread per batch, with its requests in green threads."""
     pool = GreenPool(AT_ONCE)
 
     def run(urls: list[str]) -> None:
@@ -105,7 +106,7 @@ def in_green_threads(fetch: Callable[[str], int], batches: list[list[str]]) -> N
 
 
 def compare_side_by_side(fetch: Callable[[str], int], url: str, pages: int) -> None:
-    """Print the CPU of a page, and the switches between threads, both ways in turn."""
+    """Print the CPU per page and the thread switches for both ways in turn."""
     batches = [[url] * BATCH for _ in range(max(1, pages // BATCH))]
     took: dict[str, list[tuple[float, float]]] = {"threads": [], "green threads": []}
     for _ in range(ROUNDS):

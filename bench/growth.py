@@ -1,5 +1,5 @@
 """
-Measure what a page costs while the store grows, with one and two writing processes.
+Measure the cost of a page while the store grows, with one and two writing processes.
 
     python -m bench.growth [--pages 100000] [--processes 1 2] [--svg docs/growth.svg]
     python -m bench.growth --engine hbase --content s3 --pages 2000 --processes 1
@@ -9,12 +9,13 @@ Measure what a page costs while the store grows, with one and two writing proces
     python -m bench.growth --first-form --pages 100000 --processes 1
     python -m bench.growth --rows
 
-Each process does what the store stage does with pages of 185 links and 15 fields: it looks up what
-is stored, writes batches of 25 with their content, and compacts links. The figure is the CPU of
-these processes alone, without the servers of HBase, PostgreSQL and S3 (all private, on loopback), for the pages
-before each mark: 1,000, 10,000 and so on, and the bytes that they write to disk. Making the pages is not counted.
-`--one-host` makes the sites folders of one host; `--first-form` is a SQLite store begun before format 2. A million pages take 25 GB of
-disk and, on two idle cores and a disk that takes 125 MB/s, 28 minutes with two processes.
+Each process does the work of the store stage with pages of 185 links and 15 fields: it looks up
+what is stored, writes batches of 25 with their content, and compacts links. The figures are the CPU
+of these processes alone, without the servers of HBase, PostgreSQL and S3 (all private, on
+loopback), for the pages before each mark (1,000, 10,000 and so on), and the bytes that they write
+to disk. Making the pages is not counted. `--one-host` makes the sites folders of one host.
+`--first-form` uses a SQLite store created before format 2. A million pages take 25 GB of disk and,
+on two idle cores and a disk that takes 125 MB/s, 28 minutes with two processes.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from bench.urlstore import BATCH, of_one_host, pages_of
 from zengraph.tables import TABLES
 from zengraph.tables.memory import MemoryTable, MemoryTables
 
-# Pages of one command to a process.
+# Number of pages per command to a process.
 CHUNK = 500
 WIDTH, HEIGHT, MARGIN = 640, 320, 48
 
@@ -62,13 +63,13 @@ class Cpu(NamedTuple):
 
 
 def written_bytes() -> int:
-    """The bytes that this process has written to the disk until now."""
+    """Return the bytes that this process has written to disk so far."""
     lines = Path("/proc/self/io").read_text().splitlines()
     return int(dict(line.split(": ") for line in lines)["write_bytes"])
 
 
 def write_pages(settings: Settings, commands: Connection, one_host: bool) -> None:
-    """The loop of a writing process: (first page, number of pages) in, `Cpu` out."""
+    """The loop of a writing process. Receives (first page, number of pages), sends `Cpu`."""
     store = url_store(settings)
     while command := commands.recv():
         first, count = command
@@ -102,7 +103,7 @@ class Writers:
             self._processes.append(process)
 
     def write(self, first: int, count: int) -> Cpu:
-        """The resources that all processes use for a number of pages."""
+        """Write a number of pages, and return the resources used by all processes."""
         taken: list[Cpu] = []
         chunks = list(range(first, first + count, CHUNK))
         while chunks:
@@ -119,7 +120,7 @@ class Writers:
 
 
 def marks(most: int) -> list[int]:
-    """1,000, 10,000 and so on, up to the number of pages."""
+    """Return 1,000, 10,000 and so on, up to the number of pages."""
     sizes = [1000]
     while sizes[-1] * 10 <= most:
         sizes.append(sizes[-1] * 10)
@@ -129,7 +130,7 @@ def marks(most: int) -> list[int]:
 def measure(
     settings: Settings, processes: int, sizes: Sequence[int], *, one_host: bool
 ) -> list[tuple[int, float]]:
-    """(Stored pages, CPU ms a page of the pages before that mark)."""
+    """Return (stored pages, CPU ms per page since the previous mark) for each mark."""
     writers, measured, stored = Writers(settings, processes, one_host=one_host), [], 0
     started_s = time.monotonic()
     try:
@@ -152,7 +153,7 @@ def measure(
 
 @contextmanager
 def a_store(engine: str, content: str, *, first_form: bool = False) -> Iterator[Settings]:
-    """An empty store of its own; its servers are stopped at the end."""
+    """Yield the settings of an empty store. Its servers are stopped at the end."""
     folder = Path(tempfile.mkdtemp(prefix="aragog-growth-"))
     if first_form:
         (folder / "data" / "store").mkdir(parents=True)
@@ -202,7 +203,7 @@ class CountedTable(MemoryTable):
 
 
 def count_rows(pages: int) -> None:
-    """Print what a page writes to the tables, and how large a real body is in the content store."""
+    """Print what a page writes to the tables, and the size of a real body in the content store."""
     tables = MemoryTables()
     for name in TABLES:
         tables._tables[name] = CountedTable(SystemClock(), masking=False)
@@ -225,7 +226,7 @@ def count_rows(pages: int) -> None:
 
 
 def svg(series: dict[str, list[tuple[int, float]]]) -> str:
-    """A plot of CPU ms a page by stored pages, the latter on a logarithmic scale."""
+    """Return a plot of CPU ms per page against stored pages on a logarithmic scale."""
     highest = max(ms for points in series.values() for _, ms in points) * 1.15
     decades = sorted({mark for points in series.values() for mark, _ in points})
     step = (WIDTH - 2 * MARGIN) / max(1, len(decades) - 1)

@@ -1,18 +1,19 @@
 """
-Measure what a page costs in a large store beside a small one, in turn, so that load changes no ratio.
+Measure the cost of a page in a large and a small store in turn, so that load changes no ratio.
 
     python -m bench.growth_in_turn [--stores 10000 100000] [--one-host]
     python -m bench.growth_in_turn --stores 10000 1000000 --minutes 60
     python -m bench.growth_in_turn --stores 10000 10000:1 100000 100000:1
 
-Each store is filled to its number of pages, two processes write, in large batches, which leaves the same rows as
-small ones. `:1` is a store begun before format 2 (docs/adr/0113). Then one process for each store does in turn what
-the store stage does with 500 pages of 185 links and 15 fields: it looks up what is stored, puts a pack, writes
-batches of 25 and compacts links. Printed are the medians of its CPU, the bytes that a page adds to what goes to the
-disk, and the CPU of reading the 40 pages of a site (as a getMany of the API does), beside those of the first store.
+Two processes fill each store to its number of pages in large batches, which create the same rows as
+small ones. `:1` is a store created before format 2 (docs/adr/0113). Then one process per store in
+turn does the work of the store stage with 500 pages of 185 links and 15 fields: it looks up what is
+stored, puts a pack, writes batches of 25 and compacts links. It prints the medians of its CPU, of
+the bytes per page written to disk, and of the CPU of reading the 40 pages of a site (like a getMany
+of the API), relative to the first store.
 
-Bodies are small (1,100 bytes), each of its own, so that a million pages take 16 GB of disk. Filling ends after
-`--minutes`; the number of pages that a store has then is printed.
+Bodies are small (1,100 bytes) and distinct, so that a million pages take 16 GB of disk. Filling
+stops after `--minutes`; the number of pages that a store has then is printed.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from bench.quick import add_quick
 from bench.urlstore import BATCH, FIELDS, of_one_host, pages_of
 
 BODY_BYTES = 1_100
-"""The hash of a body is noted for its host from 1,024 on."""
+"""From 1,024 bytes on, the hash of a body is recorded for its host."""
 FILLING = 2
 FILL_BATCH = 250
 SITE_PAGES = 40
@@ -50,14 +51,14 @@ READ_SITES = 12
 
 
 class Size(NamedTuple):
-    """What one store has."""
+    """The size and format of one store."""
 
     pages: int
     first_form: bool
 
     @classmethod
     def of(cls, text: str) -> Size:
-        """Pages, or pages and `:1`."""
+        """Parse a number of pages, optionally followed by `:1`."""
         pages, _, form = text.partition(":")
         return cls(int(pages), form == "1")
 
@@ -66,16 +67,16 @@ class Size(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What a page took."""
+    """The cost of a page."""
 
     write_ms: float
     written_kb: float
     read_us: float
-    """CPU of reading one of the pages of a site, with four fields, as a getMany does."""
+    """CPU of reading one page of a site with four fields, as a getMany does."""
 
 
 def made(first: int, count: int, *, one_host: bool) -> list[PageWrite]:
-    """Pages with a body and a response of their own."""
+    """Return pages with distinct bodies and responses."""
     pages = pages_of(count, seed=first, first=first)
     pages = of_one_host(pages) if one_host else pages
     rng = random.Random(first)
@@ -93,7 +94,10 @@ def _content(body: bytes) -> ContentWrite:
 
 
 def fill(settings: Settings, one_host: bool, numbers: Connection) -> None:
-    """The loop of a process that fills a store: the first number of pages in, the same out."""
+    """
+    The loop of a process that fills a store. Receives the first page number and sends
+    it back.
+    """
     store = url_store(settings)
     while (first := numbers.recv()) is not None:
         write_packed(store, made(first, CHUNK, one_host=one_host), FILL_BATCH)
@@ -103,7 +107,7 @@ def fill(settings: Settings, one_host: bool, numbers: Connection) -> None:
 
 
 def write(settings: Settings, one_host: bool, numbers: Connection) -> None:
-    """The loop of a measured process: the first number of pages in, its `Cost` out."""
+    """The loop of a measured process. Receives the first page number, sends its `Cost`."""
     store = url_store(settings)
     while (first := numbers.recv()) is not None:
         pages = made(first, CHUNK, one_host=one_host)
@@ -119,7 +123,7 @@ def write(settings: Settings, one_host: bool, numbers: Connection) -> None:
 
 
 def _read_sites(store: UrlStore, pages: int, *, one_host: bool) -> float:
-    """CPU in us of a URL, of reading sites of a store with so many pages: what a page of each links to."""
+    """Return the CPU in us per URL of reading the sites of a store with this many pages."""
     sites = random.Random(pages).choices(range(pages // SITE_PAGES), k=READ_SITES)
     urls = [[page.url for page in _of_site(site, one_host=one_host)] for site in sites]
     before_s = time.process_time()
@@ -155,7 +159,7 @@ class Workers:
 
 
 def filled(settings: Settings, pages: int, until_s: float, *, one_host: bool) -> int:
-    """Write pages until there are so many or the time is over; how many there are."""
+    """Write pages until there are enough or time is up. Returns the number of pages."""
     workers = Workers(fill, settings, FILLING, one_host=one_host)
     sent = stored = 0
     busy = dict.fromkeys(workers.pipes, False)
@@ -176,14 +180,14 @@ def filled(settings: Settings, pages: int, until_s: float, *, one_host: bool) ->
 def in_turn(
     stores: Sequence[tuple[Size, Settings]], rounds: int, *, one_host: bool
 ) -> list[list[Cost]]:
-    """The costs of each store, one a round."""
+    """Return the costs of each store, one per round."""
     workers = [Workers(write, settings, 1, one_host=one_host) for _, settings in stores]
     costs: list[list[Cost]] = [[] for _ in stores]
     for number in range(-1, rounds):
         for (size, _), one, found in zip(stores, workers, costs, strict=True):
             one.pipes[0].send(size.pages + (number + 1) * CHUNK)
             cost = one.pipes[0].recv()
-            if number >= 0:  # the first one imports, connects and fills caches
+            if number >= 0:  # the first round imports modules, connects and fills caches
                 found.append(cost)
     for one in workers:
         one.stop()
@@ -191,7 +195,7 @@ def in_turn(
 
 
 def report(sizes: Sequence[Size], costs: Sequence[Sequence[Cost]]) -> None:
-    """Print medians of each store, and what they are of those of the first."""
+    """Print the medians of each store, absolute and relative to the first."""
     table = Table("store", "CPU ms a page", "", "KB written", "", "getMany, us a URL", "")
     first = [statistics.median(column) for column in zip(*costs[0], strict=True)]
     for size, found in zip(sizes, costs, strict=True):

@@ -21,7 +21,7 @@ from zengraph.tables.hbase import HBaseTables
 
 
 class BareHBase:
-    """One connection, one table; reads the cells that a record is made of."""
+    """One connection and one table. Reads the cells of a record."""
 
     def __init__(self, server: HBaseServer, fields: list[str]) -> None:
         self._processes = [psutil.Process(pid) for pid in server.pids]
@@ -45,7 +45,10 @@ class BareHBase:
         return self.table.row(key, self.columns)
 
     def server_ms_a_get(self, keys: list[bytes], *, times: int = 10) -> float:
-        """CPU ms of the gateway and the region server for one `get`, once they are warm."""
+        """
+        Return the CPU ms of the gateway and the region server for one `get`, once they
+        are warm.
+        """
         for key in keys * 3:
             self.get(key)
         before_s = self._cpu_s()
@@ -70,14 +73,14 @@ class BareHBase:
                 batch.put(key, cells)
 
     def put(self, key: bytes, cells: dict[bytes, bytes]) -> None:
-        """What a put of fields is at least: see what is there, write."""
+        """Do the minimum for a put of fields: read what is there, then write."""
         self.get(key)
         self.table.put(key, cells)
 
 
 @contextmanager
 def hbase_engine(fields: list[str]) -> Iterator[tuple[HBaseTables, BareHBase]]:
-    """Tables of a fresh HBase, and the bare engine on the same one."""
+    """Yield tables of a fresh HBase, and the bare engine on the same server."""
     folder = Path(tempfile.mkdtemp(prefix="aragog-bench-"))
     server = HBaseServer(folder)
     try:

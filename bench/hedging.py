@@ -4,9 +4,9 @@ Measure hedged reads: a primary that stalls 1 % of its reads by 100 ms, with and
     python -m bench.hedging [--reads 8000] [--threads 4] [--stalls 0.01]
     python -m bench.hedging --gateways HOST:PORT HOST:PORT
 
-Two stores over the same SQLite folder, each read preceded by a pause of about 1 ms, as behind a
+Two stores share a SQLite folder, and each read is preceded by a pause of about 1 ms, as over a
 network. With `--gateways` both stores are HBase through these gateways, and the primary's reads are
-held back by 100 ms just as often. Latency is that of a call in a closed loop of some threads.
+delayed by 100 ms equally often. Latency is measured in a closed loop of several threads.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ STALL_S = 0.1
 
 
 class Slow:
-    """A table whose reads take a while, and stall now and then; the rest is the table's own."""
+    """A table whose reads take a while and sometimes stall. Other calls go to the real table."""
 
     def __init__(self, table: CellTable, wait) -> None:
         self._table = table
@@ -66,7 +66,7 @@ class SlowTables(Tables):
 
 
 def waits(usual_s: float, stalls: float):
-    """A pause of about `usual_s`, and of 100 ms more for a share of the calls."""
+    """Return a function that pauses for about `usual_s`, plus 100 ms for a share of the calls."""
 
     def wait() -> None:
         pause_s = random.lognormvariate(0, 0.3) * usual_s
@@ -76,7 +76,7 @@ def waits(usual_s: float, stalls: float):
 
 
 def measure(read, reads: int, threads: int) -> tuple[list[float], float]:
-    """Latencies in ms, and CPU in us a read."""
+    """Return latencies in ms, and CPU in us per read."""
     latencies: list[float] = []
     pages = [url(random.randrange(PAGES)) for _ in range(1000)]
 

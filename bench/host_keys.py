@@ -1,13 +1,14 @@
 """
-Simulate what the largest host of a web does to one region, and how many blocks a site's pages fill.
+Simulate how a web's largest host loads one region, and how many blocks a site's pages fill.
 
     python -m bench.host_keys [--hosts 1000000] [--exponent 1.0] [--regions 256]
 
-The pages of hosts follow Zipf's law: host number n has 1/n^exponent of those of the first. Regions divide the
-keys evenly, as HBase's pre-split does. `whole URL`: keys are hashes of URLs. `host first`: they begin with the
-host's hash, so a host lies in one region. `host, 16 places`: what new stores have (docs/adr/0113). A region's
-load is that of a crawl without a rate limit, such as an import; the limiter bounds what a host adds to it.
-A block of 64 KB has 32 nodes of 2 KB.
+The number of pages per host follows Zipf's law: host number n has 1/n^exponent as many as the
+first. Regions divide the keys evenly, as HBase's pre-split does. `whole URL`: keys are hashes of
+URLs. `host first`: keys begin with the host's hash, so a host is in one region. `host, 16 places`:
+the scheme of new stores (docs/adr/0113). A region's load is that of a crawl without a rate limit,
+such as an import; the limiter bounds how much a host adds to it. A block of 64 KB contains 32 nodes
+of 2 KB.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ SITES = (1, 20, 100, 1_000, 100_000)
 
 
 def places_of(number: int) -> list[float]:
-    """Where a host lies in the range of keys, 0 to 1, as ids of new stores begin."""
+    """Return a host's positions in the key range (0 to 1), computed as for ids of new stores."""
     digest = sha256(b"host %d" % number).digest()
     rest = int.from_bytes(digest[1:4])
     return [(((digest[0] & 0xF0 | place) << 24) + rest) / 2**32 for place in range(PLACES)]
 
 
 def loads(hosts: int, exponent: float, regions: int, places: int) -> list[float]:
-    """The share of all pages in each region, with each host at `places` places."""
+    """Return the share of all pages in each region, with each host at `places` places."""
     weights = [1 / (n + 1) ** exponent for n in range(hosts)]
     total, shares = sum(weights), [0.0] * regions
     for number, weight in enumerate(weights):

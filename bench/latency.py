@@ -1,11 +1,11 @@
 """
-Measure whether a domain's rate follows its latency: the limiter's own scripts in virtual time.
+Measure if a domain's rate follows its latency, with the limiter's own scripts in virtual time.
 
     python -m bench.latency [--minutes N] [--qps N]
 
 A private redis-server runs the scripts of the limiter with a clock that the measurement sets, so an
 hour of requests takes seconds and every run gives the same figures. One domain always has work. Its
-server is a model of what is known of servers under load:
+server models known behavior of servers under load:
 
     queue    one request at a time, 200 ms each; more than 20 wait: 503
     pool     four requests at a time, 300 to 900 ms each; more than 20 wait: 503
@@ -15,9 +15,8 @@ server is a model of what is known of servers under load:
     moved    80 to 120 ms; half-way it moves to a server that takes four times as long
 
 Each runs with `politeness.max_latency_slowdown` at its default and at 1, which turns the rule off.
-Printed are the rate after the first third, the share of the allowed rate, the latency that half of
-the responses exceeded and nine of ten did not, the longest queue, the 503s, and the smallest gap in
-intervals.
+It prints the rate after the first third, the share of the allowed rate, the 50th and 90th
+percentile of latency, the longest queue, the number of 503s, and the smallest gap in intervals.
 """
 
 from __future__ import annotations
@@ -54,12 +53,12 @@ from pinlater.redis.scripts import LuaScript, load_script
 KEY = "site.example"
 HOLD_US = 1_250_000
 WINDOW_US = 1_000_000.0
-# A response of another server counts as one of a server that moved.
+# A response from another server counts as one from a moved server.
 ADDRESSES = "192.0.2.1", "192.0.2.2"
 
 
 class VirtualNode(LimiterNode):
-    """A limiter node whose scripts read `now_us` in place of the server's clock."""
+    """A limiter node whose scripts read `now_us` instead of the server's clock."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url, "aragog:", HOLD_US)
@@ -76,7 +75,7 @@ class VirtualNode(LimiterNode):
             return pipe.execute()[1]
 
     def sha(self, script: LuaScript) -> str:
-        """The digest of a script that the server knows."""
+        """Return the digest of a script loaded on the server."""
         if script.name not in self._loaded:
             self.client.script_load(script.script)
             self._loaded.add(script.name)
@@ -92,17 +91,20 @@ def _virtual(name: str) -> LuaScript:
         clock = "(function() local us = tonumber(redis.call('GET', 'now'))"
         clock += " return {math.floor(us / 1000000), us % 1000000} end)()"
         assert "redis.call('TIME')" in source
-        # A key expires by the server's own clock, which stands still in the meantime.
+        # Keys expire by the server's own clock, which does not advance here.
         _scripts[name] = LuaScript(name, source.replace("redis.call('TIME')", clock))
     return _scripts[name]
 
 
 Server = Callable[[float, int], tuple[float, str] | None]
-"""When a request of this instant (s) is answered, by which address; None: at once, with a 503."""
+"""
+Returns when a request at this time (s) is answered, and the address, or None for a 503
+at once.
+"""
 
 
 def queue_server(service_s: float = 0.2, most_waiting: int = 20) -> Server:
-    """One request at a time."""
+    """Handles one request at a time."""
     ends: deque[float] = deque()
 
     def answer(now_s: float, _: int) -> tuple[float, str] | None:
@@ -117,7 +119,7 @@ def queue_server(service_s: float = 0.2, most_waiting: int = 20) -> Server:
 
 
 def pool_server(at_once: int = 4, most_waiting: int = 20) -> Server:
-    """A few requests at a time, each for a time of its own."""
+    """Handles a few requests at a time, each for a random time."""
     rng, ends = random.Random(1), [0.0] * at_once
     waiting: list[float] = []
 
@@ -136,19 +138,19 @@ def pool_server(at_once: int = 4, most_waiting: int = 20) -> Server:
 
 
 def steady_server(low_s: float = 0.08, high_s: float = 0.12) -> Server:
-    """A latency that does not depend on the load."""
+    """Has a latency that does not depend on the load."""
     rng = random.Random(1)
     return lambda now_s, _: (now_s + rng.uniform(low_s, high_s), ADDRESSES[0])
 
 
 def mixed_server() -> Server:
-    """Fast and slow pages, whatever the load."""
+    """Has fast and slow pages, whatever the load."""
     rng = random.Random(1)
     return lambda now_s, _: (now_s + (0.06 if rng.random() < 0.4 else 1.5), ADDRESSES[0])
 
 
 def changing_server(at_s: float, *, moves: bool) -> Server:
-    """Four times as slow from an instant on; with another address if it moves."""
+    """Becomes four times as slow at a given time, with another address if it moves."""
     rng = random.Random(1)
 
     def answer(now_s: float, _: int) -> tuple[float, str] | None:
@@ -161,26 +163,26 @@ def changing_server(at_s: float, *, moves: bool) -> Server:
 
 @dataclass
 class Run:
-    """What one run of a model came to. Instants are seconds from its start."""
+    """The results of one run of a model. Times are seconds from its start."""
 
     sent_s: list[float] = field(default_factory=list)
     latencies: list[tuple[float, float]] = field(default_factory=list)
-    """When each response came, and how long it took (s)."""
+    """When each response arrived, and how long it took (s)."""
     busy: int = 0
-    """Responses with 503."""
+    """The number of 503 responses."""
     factors: list[tuple[float, float]] = field(default_factory=list)
     """The latency factor after each request."""
 
     def rate(self, from_s: float, to_s: float) -> float:
-        """Requests a second in a span."""
+        """Return the requests per second in a time span."""
         return sum(from_s <= at < to_s for at in self.sent_s) / (to_s - from_s)
 
     def smallest_gap_s(self) -> float:
-        """The shortest time between two requests."""
+        """Return the shortest time between two requests."""
         return min((b - a for a, b in pairwise(self.sent_s)), default=0.0)
 
     def latency_s(self, share: float, from_s: float) -> float:
-        """The latency that a share of the responses since `from_s` did not exceed."""
+        """Return the latency that a share of the responses since `from_s` did not exceed."""
         since = sorted(took for at, took in self.latencies if at >= from_s)
         return since[min(len(since) - 1, int(share * len(since)))] if since else 0.0
 
@@ -192,10 +194,10 @@ def simulate(
     Send requests to one server as fast as the limiter allows.
 
     Args:
-        node: its server is emptied.
+        node: the limiter node; its server is emptied first.
         server: the model.
-        seconds: how long, in virtual time.
-        qps: the rate of the domain.
+        seconds: the duration in virtual time.
+        qps: the domain's rate.
         max_slowdown: `politeness.max_latency_slowdown`.
     """
     node.client.flushall()
@@ -233,7 +235,7 @@ def simulate(
 
 
 def models(seconds: float) -> dict[str, Callable[[], Server]]:
-    """Make each server, for a run of that length."""
+    """Return a maker of each server model, for a run of that length."""
     return {
         "queue": queue_server,
         "pool": pool_server,

@@ -1,10 +1,10 @@
 """
-Measure the cost of a slot: requests a second, CPU on both sides, memory of a domain.
+Measure the cost of a slot: requests per second, CPU on both sides, memory per domain.
 
     python -m bench.limiter [SECONDS]
 
-A private redis-server on a unix socket, one client process; a few seconds. Permits are
-those of queued slots, acquired and released one by one, at a rate that needs no waiting.
+A private redis-server on a unix socket and one client process, for a few seconds. Permits are those
+of queued slots, acquired and released one by one, at a rate that needs no waiting.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DOMAINS = 100_000
 
 
 def measure(client: redis.Redis, seconds: float, each: int, call: Callable[[int], object]):
-    """(operations a second, client CPU µs, server CPU µs) of calls that do `each` operations."""
+    """Return (operations/s, client CPU µs, server CPU µs) of calls with `each` operations."""
 
     def server_cpu_s() -> float:
         info = client.info("cpu")
@@ -75,7 +75,7 @@ def main(seconds: float) -> None:
         client.flushall()
         before = client.info("memory")["used_memory"]
         for n in range(0, DOMAINS, 1000):
-            # Far slots, or the keys would expire while they are counted.
+            # Distant slots, because the keys must not expire while they are counted.
             limiter.reserve([SlotRequest(f"site-{n + i}.example", 30.0) for i in range(1000)])
         used = (client.info("memory")["used_memory"] - before) / DOMAINS
         figures.report(redis_limiter=(slots_us + permits_us) / 1000, active_domain=used)

@@ -4,13 +4,14 @@ Make folders for `bench.page_text` from pages whose main text other projects pub
     python -m bench.main_text_sets FOLDER CLONE [CLONE ...]
     python -m bench.main_text_sets FOLDER CLONE [CLONE ...] --untouched
 
-CLONE is a copy of one of the repositories in `bench/page_repositories.lock`, which names the commits
-that the documented figures come from. Each becomes a folder below FOLDER: `articles` (an article
+CLONE is a copy of one of the repositories in `bench/page_repositories.lock`, which names the
+commits used for the documented figures. Each becomes a folder below FOLDER: `articles` (an article
 extraction benchmark), `suite` (trafilatura's own pages), `readability` (the pages of Mozilla's
-Readability, whose text is what that program returned when its authors accepted it), `news` (fundus)
-and `web` (a benchmark of seven kinds of pages). Of `suite` every second page is taken, of `web` every
-fourth. With `--untouched` the others are: those of sites that no page of all clones before them is of,
-at which nobody looked when the rules were made. Neither pages nor texts are part of this repository.
+Readability, whose text is that program's output as accepted by its authors), `news` (fundus) and
+`web` (a benchmark of seven kinds of pages). Every second page of `suite` is taken, and every fourth
+of `web`. `--untouched` takes the other pages, except those of sites that occur in the normal sets:
+nobody looked at these when the rules were made. Neither pages nor texts are part of this
+repository.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _OWN_URL = re.compile(
 
 
 def articles(clone: Path) -> Iterator[tuple[bytes, Row]]:
-    """Articles, with the whole text."""
+    """Yield articles with the whole text."""
     known = json.loads((clone / "ground-truth.json").read_text(encoding="utf-8"))
     for name, row in sorted(known.items()):
         page = gzip.decompress((clone / "html" / f"{name}.html.gz").read_bytes())
@@ -46,7 +47,7 @@ def articles(clone: Path) -> Iterator[tuple[bytes, Row]]:
 
 
 def suite(clone: Path) -> Iterator[tuple[bytes, Row]]:
-    """Pages of all kinds, with pieces of text that must and must not be found."""
+    """Yield pages of all kinds, with pieces of text that must and must not be found."""
     known = json.loads((clone / "tests" / "evaldata.json").read_text(encoding="utf-8"))
     for url, row in known.items():
         places = [clone / "tests" / folder / row["file"] for folder in ("cache", "eval")]
@@ -55,7 +56,7 @@ def suite(clone: Path) -> Iterator[tuple[bytes, Row]]:
 
 
 def readability(clone: Path) -> Iterator[tuple[bytes, Row]]:
-    """Pages of all kinds, with what Readability makes of them."""
+    """Yield pages of all kinds with Readability's output."""
     for expected in sorted(clone.glob("test/test-pages/*/expected.html")):
         page = expected.with_name("source.html").read_bytes()
         own = _OWN_URL.search(page)
@@ -66,7 +67,10 @@ def readability(clone: Path) -> Iterator[tuple[bytes, Row]]:
 
 
 def news(clone: Path) -> Iterator[tuple[bytes, Row]]:
-    """The newest page of each news site, with the text that fundus' reader of that site finds."""
+    """
+    Yield the newest page of each news site, with the text found by fundus' parser for
+    that site.
+    """
     for known in sorted(clone.glob("tests/resources/parser/test_data/*/*.json")):
         *_, newest = json.loads(known.read_text(encoding="utf-8")).values()
         pages = sorted(known.parent.glob(f"{known.stem}_*.html.gz"))
@@ -86,7 +90,7 @@ def _lines(body: dict[str, Any]) -> Iterator[str]:
 
 
 def web(clone: Path) -> Iterator[tuple[bytes, Row]]:
-    """Pages of seven kinds, with the whole text."""
+    """Yield pages of seven kinds with the whole text."""
     known = sorted(clone.glob("*/ground-truth/*.json"))
     rows = [(path, json.loads(path.read_text(encoding="utf-8"))) for path in known]
     rows = [(path, row) for path, row in rows if row["ground_truth"].get("main_content")]
@@ -104,15 +108,15 @@ SETS: dict[str, Callable[[Path], Iterator[tuple[bytes, Row]]]] = {
     "tests/resources/parser/test_data/at": news,
     "dev/ground-truth": web,
 }
-"""By a path that only a copy of that repository has."""
+"""Readers by a path that only a copy of that repository has."""
 
 
 STEPS = {"suite": 2, "web": 4}
-"""Of a large set, only every n-th page is taken."""
+"""For a large set, only every n-th page is taken."""
 
 
 def maker_of(clone: Path) -> Callable[[Path], Iterator[tuple[bytes, Row]]]:
-    """What reads the pages of a clone."""
+    """Return the reader for a clone's pages."""
     make = next((make for path, make in SETS.items() if (clone / path).exists()), None)
     if make is None:
         raise SystemExit(f"{clone}: no copy of a repository with main texts")
@@ -120,13 +124,13 @@ def maker_of(clone: Path) -> Callable[[Path], Iterator[tuple[bytes, Row]]]:
 
 
 def site_of(url: str) -> str:
-    """The registered domain of a URL, or its host."""
+    """Return the registered domain of a URL, or its host."""
     host = re.sub(r"^\w+://(?:www\.)?", "", url).partition("/")[0]
     return registered_domain(host) or host
 
 
 def taken_sites(clones: list[Path]) -> set[str]:
-    """The sites of all pages that the sets take."""
+    """Return the sites of all pages that the sets take."""
     return {site_of(row["url"]) for clone in clones for _, row in _stepped(maker_of(clone), clone)}
 
 
@@ -137,7 +141,7 @@ def _stepped(
 
 
 def write(folder: Path, clone: Path, taken: set[str] | None = None) -> int:
-    """Write pages of a clone to a folder: those that are taken, or those of no site in `taken`."""
+    """Write a clone's normal pages to a folder, or those of sites that are not in `taken`."""
     make = maker_of(clone)
     into = folder / make.__name__
     into.mkdir(parents=True, exist_ok=True)
@@ -154,7 +158,7 @@ def write(folder: Path, clone: Path, taken: set[str] | None = None) -> int:
 
 
 def one_clone(folder: Path) -> Path:
-    """A clone with one page."""
+    """Make a clone with one page."""
     page = folder / "test" / "test-pages" / "one"
     page.mkdir(parents=True)
     (page / "source.html").write_text("<title>A page</title><p>What it says.</p>")

@@ -1,12 +1,12 @@
 """
-Measure what messages cost: CPU of Celery, kombu, pinlater and Redis for each URL of a full batch.
+Measure the cost of messages: CPU of Celery, kombu, pinlater and Redis per URL of a full batch.
 
     python -m bench.messages [--batches 2000]
 
-A URL's batch is published and run three times: fetch and store in a pool of threads, canonicalize in
-a pool of processes. The tasks here do nothing, so everything measured is the cost of messages. Each
-number is CPU of a whole process divided by messages, for the middle 80 % of a backlog; the worker
-sends nothing, so publishing is measured apart, in a process that does nothing else.
+A batch of URLs is published and run three times: fetch and store in a thread pool, canonicalize in
+a process pool. The tasks do nothing, so only the cost of messages is measured. Each number is the
+CPU of a whole process divided by the messages, for the middle 80 % of a backlog. The worker sends
+nothing; publishing is measured separately, in a process that does nothing else.
 """
 
 from __future__ import annotations
@@ -48,24 +48,24 @@ app.conf.update(
 
 @app.task(name=TASK)
 def nothing(message):
-    """What a batch costs beside its work."""
+    """A task without work, to measure the cost of a batch."""
 
 
 def batch(number: int) -> OutgoingMessage:
-    """A full batch of URLs as long as usual."""
+    """Return a full batch of URLs of ordinary length."""
     urls = (f"http://host{n}.example.com/library/page-{number}-{n}.html" for n in range(URLS))
     return OutgoingMessage(Destination.FETCH, FetchBatch(tuple(UrlJob(url=url) for url in urls)))
 
 
 def cpu_s(process: psutil.Process) -> float:
-    """CPU seconds of a process and its children."""
+    """Return the CPU seconds of a process and its children."""
     return sum(
         sum(process_.cpu_times()[:2]) for process_ in (process, *process.children(recursive=True))
     )
 
 
 def publish(broker: str, count: int) -> float:
-    """CPU ms of this process for each message."""
+    """Publish messages, and return the CPU ms of this process per message."""
     with Celery("p", broker=broker, set_as_current=False) as producer:
         sender = CelerySender(producer)
         sender.send(batch(0))
@@ -76,7 +76,7 @@ def publish(broker: str, count: int) -> float:
 
 
 def drain(redis_server, count: int, pool: tuple[str, ...]) -> Costs | None:
-    """CPU seconds for each message: of the worker with its children, and of the redis-server."""
+    """Return the CPU seconds per message of the worker with its children, and of redis-server."""
     shard = RedisShard(redis.Redis.from_url(redis_server.url))
     server_ = psutil.Process(redis_server.process.pid)
 
@@ -91,7 +91,7 @@ def drain(redis_server, count: int, pool: tuple[str, ...]) -> Costs | None:
 
 
 def measure(redis_server, pool: tuple[str, ...], count: int) -> Costs | None:
-    """CPU ms for each of `count` messages: to publish one, of the worker, and of the redis-server."""
+    """Return the CPU ms per message to publish one, of the worker, and of redis-server."""
     sent = publish(of_socket(redis_server.socket), count)
     costs = drain(redis_server, count, pool)
     return costs and (sent, *(each_s * 1000 for each_s in costs))

@@ -1,10 +1,10 @@
 """
-Load for a server: calls at the times of a Poisson process, or one after the other.
+A load generator: calls at the times of a Poisson process, or one after another.
 
-Calls are encoded before, and one thread sends and receives them without an event loop. Latency
-counts from the intended time of a call, whether or not it could be sent then. What the generator
-itself may have added is measured as well, because other programs can delay it as much as the
-server: see `Measured.own_s`.
+Calls are encoded in advance, and one thread sends and receives them without an event loop. Latency
+counts from the intended time of a call, even if it could not be sent then. The delay that the
+generator itself may have added is measured as well, because other programs can delay it as much as
+the server: see `Measured.own_s`.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 Whole = Callable[[bytes], bool]
-"""Whether the bytes are a whole reply; raises ValueError if it is an error."""
+"""Returns True if the bytes are a complete reply. Raises ValueError if it is an error."""
 _LONGEST_WAIT_S = 0.05
 
 
 @dataclass(slots=True)
 class Measured:
-    """What one run found."""
+    """The results of one run."""
 
     latencies_s: list[float] = field(default_factory=list)
-    """From the intended time of each call to its whole reply."""
+    """The time from the intended start of each call to its complete reply."""
     own_s: list[float] = field(default_factory=list)
     """
-    The part of each latency that is the generator's own: how late it sent although a connection was
-    idle, and how long other replies kept it from this one. It wakes as late for a reply as for a
-    send, so twice this much is a fair guess at what an idle machine would not have.
+    The part of each latency that the generator caused: how late it sent although a connection was
+    idle, and how long other replies delayed this one. It wakes as late for a reply as for a send,
+    so twice this much is a fair estimate of what an idle machine would not add.
     """
     took_s: float = 0.0
 
     def p(self, share: float, of: list[float] | None = None) -> float:
-        """A percentile of the latencies, or of other times, in ms."""
+        """Return a percentile of the latencies, or of `of`, in ms."""
         times = sorted(self.latencies_s if of is None else of)
         return times[min(len(times) - 1, int(len(times) * share))] * 1000
 
 
 def thrift_reply(data: bytes) -> bool:
-    """True for a whole frame with a REPLY."""
+    """Return True for a complete frame with a REPLY."""
     if len(data) < 8 or len(data) < 4 + int.from_bytes(data[:4]):
         return False
     if data[7] != 2:
@@ -54,7 +54,7 @@ def thrift_reply(data: bytes) -> bool:
 
 
 def http_reply(data: bytes) -> bool:
-    """True for a whole response with status 200 and Content-Length."""
+    """Return True for a complete response with status 200 and Content-Length."""
     head, end, body = data.partition(b"\r\n\r\n")
     if not end:
         return False
@@ -64,14 +64,14 @@ def http_reply(data: bytes) -> bool:
 
 
 def divide_cores() -> int:
-    """Keep this process on the first core that it may use; returns the last one, for the server."""
+    """Pin this process to the first core it may use. Returns the last one, for the server."""
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(cores)})
     return max(cores)
 
 
 def busy_s() -> tuple[float, float]:
-    """CPU time that all programs of the machine have used, and the time of all its cores."""
+    """Return the CPU time used by all programs of the machine, and the total time of its cores."""
     with open("/proc/stat") as file:  # noqa: PTH123 - once a run
         ticks = [int(word) for word in file.readline().split()[1:9]]
     hertz = os.sysconf("SC_CLK_TCK")
@@ -91,12 +91,12 @@ def run(
     Call a server on loopback for some seconds.
 
     Args:
-        port: where it listens.
+        port: the server's port.
         calls: encoded calls, sent in turn.
-        whole: recognizes replies.
-        rate: calls a second; 0: each connection sends the next call when it has its reply.
+        whole: recognizes complete replies.
+        rate: calls per second; 0 for a closed loop on each connection.
         seconds: how long calls are sent; replies are awaited after that.
-        connections: each has one call in flight at most; calls beyond that wait for one.
+        connections: each has at most one call in flight; further calls wait for one.
     """
     socks = [socket.create_connection(("127.0.0.1", port), 10) for _ in range(connections)]
     for sock in socks:
@@ -123,13 +123,13 @@ class _Run:
         self._late: deque[float] = deque()
         """Intended times of calls that wait for a connection."""
         self._flying: dict[int, tuple[float, float]] = {}
-        """By connection: the intended time of its call, and how late the generator sent it."""
+        """Per connection, the intended time of its call, and how late the generator sent it."""
         self._parts = dict.fromkeys(self._socks, b"")
         self._sent = 0
         self._found = Measured()
 
     def until(self, end_s: float) -> Measured:
-        """Send calls until then, and wait for the last replies."""
+        """Send calls until `end_s`, and wait for the last replies."""
         with select.epoll() as poll:
             for number in self._socks:
                 poll.register(number, select.EPOLLIN)
@@ -144,7 +144,7 @@ class _Run:
         return self._found
 
     def _send_due(self, next_s: float, end_s: float) -> float:
-        """Send the calls that are due; the time of the next one."""
+        """Send the calls that are due, and return the time of the next one."""
         now_s = time.perf_counter()
         if not self._rate and now_s < end_s:
             while self._idle:
@@ -158,7 +158,10 @@ class _Run:
         return next_s
 
     def _wait(self, poll: select.epoll, next_s: float, end_s: float) -> None:
-        """Sleep until a reply comes or a call is due; epoll alone has milliseconds."""
+        """
+        Sleep until a reply arrives or a call is due, because epoll alone is accurate
+        only to 1 ms.
+        """
         now_s = time.perf_counter()
         due_s = next_s - now_s if self._rate and now_s < end_s else _LONGEST_WAIT_S
         select.select([poll], [], [], max(0.0, min(due_s, _LONGEST_WAIT_S)))

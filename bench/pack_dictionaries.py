@@ -1,14 +1,14 @@
 """
-Measure what dictionaries save in packs, on real pages, and what they cost.
+Measure what dictionaries save in packs of real pages, and what they cost.
 
-    python -m bench.pack_dictionaries            Python's documentation as one site, and news as many
+    python -m bench.pack_dictionaries            Python's documentation as one site, news as many
     python -m bench.pack_dictionaries FOLDER     each folder in FOLDER with *.html files is a site
 
-A site is written by the store as a crawl brings it, then upkeep looks at its packs an hour later.
-Bytes are those of the packs before and after it. CPU is that of the process, for each page: of
-writing the pages, and of upkeep. Reads are of single pages from a folder in random order: a cold one
-by a process that has no dictionary yet, a warm one by a process that has it, and one before upkeep.
-`--spread` gives every page a host of its own.
+The store writes a site as in a crawl, then upkeep checks its packs an hour later. Bytes are those
+of the packs before and after. CPU is that of the process per page, for writing the pages and for
+upkeep. Reads are of single pages from a folder in random order: cold, by a process without the
+dictionary; warm, by a process with it; and before upkeep. `--spread` gives every page a separate
+host.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ NOW_MS = int(time.time() * 1000)
 
 
 class Measured(NamedTuple):
-    """What a set of pages took."""
+    """The results for a set of pages."""
 
     pages: int
     before_bytes: int
     after_bytes: int
     write_ms: float
-    """CPU of a page."""
+    """CPU per page."""
     upkeep_ms: float
     plain_ms: list[float]
     cold_ms: list[float]
@@ -59,7 +59,7 @@ class Measured(NamedTuple):
 
 
 class LaterClock:
-    """The machine's clock, later by some time."""
+    """The machine's clock, set forward."""
 
     def __init__(self, later_ms: int) -> None:
         self.later_ms = later_ms
@@ -74,7 +74,7 @@ class LaterClock:
 
 
 def page(url: str, body: bytes) -> PageWrite:
-    """A page as a fetch brings it."""
+    """Return a page as a fetch returns it."""
     report = FetchRecord(
         url=url, outcome=OutcomeKind.FETCHED, final_url=url, status=200, fetched_at_ms=NOW_MS,
         headers=HEADERS, address="192.0.2.7", tls="TLSv1.3", http_version="2",
@@ -89,7 +89,7 @@ def page(url: str, body: bytes) -> PageWrite:
 
 
 def measure(pages: Sequence[PageWrite], reads: int) -> Measured:
-    """Write pages, let upkeep look at their packs, and read some."""
+    """Write pages, run upkeep on their packs, and read some."""
     folder = Path(tempfile.mkdtemp(prefix="aragog-dictionaries-"))
     settings = replace(Settings(), data_dir=folder)
     urls = random.Random(1).choices([one.url for one in pages], k=reads)
@@ -148,7 +148,7 @@ def _read(store: UrlStore, urls: Sequence[str]) -> list[float]:
 
 
 def sites_of(folder: Path | None, most: int, *, spread: bool) -> dict[str, list[PageWrite]]:
-    """The pages of each site, by its name."""
+    """Return the pages of each site by its name."""
     if folder is None:
         sets = [page_sets.docs(), page_sets.news()]
         paths = {one.name: [one.folder / path for path in one.paths] for one in sets}
@@ -198,7 +198,7 @@ def _at(times: Sequence[float], percent: int) -> float:
 
 
 def main() -> None:
-    """Measure each site on its own."""
+    """Measure each site separately."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?", help="of sites; none: those of make bench")
     parser.add_argument("--pages", type=int, default=1000, help="of a site, at most")

@@ -1,23 +1,23 @@
 """
-Measure what content costs in packs, beside one object a page.
+Measure the cost of content in packs, compared with one object per page.
 
     python -m bench.packs [--pages 2000] [--reads 500] [--seconds 12]
     python -m bench.packs --s3
     python -m bench.packs --set news [--pages 600]
     python -m bench.packs --pages 100000 --seconds 0.5
 
-Each layout is written by a process of its own, which does with batches of 25 pages what a process
-of `store` does: with packs, 40 batches wait for one pack. CPU is that of the process alone. Bytes
-on disk are blocks of the file system. Bodies are generated, 57 KB of HTML, or those of a set of real
-pages (`bench.crawl.page_sets`), each with a line of its own so that none is stored twice. The batches that
-wait for one pack are written in groups, as in `store`. With `--s3` content goes to a private S3
-server on loopback, and with it the reads.
+Each layout is written by a separate process, which handles batches of 25 pages like a `store`
+process: with packs, 40 batches wait for one pack. CPU is that of the process alone. Bytes on disk
+are file system blocks. Bodies are generated, 57 KB of HTML, or those of a set of real pages
+(`bench.crawl.page_sets`), each with a distinct line so that none is deduplicated. The batches that
+wait for one pack are written in groups, as in `store`. With `--s3`, content and its reads go to a
+private S3 server on loopback.
 
-A page that somebody waits for is put at once, with what the open pack has: how long that takes is
-measured while batches of others wait for the pack.
+An urgent page is put at once, together with the contents of the open pack. The time that this takes
+is measured while other batches wait for the pack.
 
-Puts are counted for pages that arrive evenly, each rate for some seconds: a pack is two puts, one
-for its index.
+Puts are counted for pages that arrive evenly, for some seconds at each rate. A pack is two puts,
+one of them for its index.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ HEADERS = tuple(
 )  # fmt: skip
 GENERATED = "generated"
 HELD = 40
-"""Batches that wait for one pack: `workers.store_batches`."""
+"""Number of batches that wait for one pack: `workers.store_batches`."""
 
 
 class Layout(NamedTuple):
-    """What one layout took for its pages."""
+    """The results of one layout."""
 
     cpu_ms: float
     max_rss_mb: float
@@ -88,7 +88,7 @@ class Layout(NamedTuple):
 
 
 def pages(count: int, first: int = 0, kind: str = GENERATED) -> list[PageWrite]:
-    """Pages as fetches bring them, with the headers of their responses."""
+    """Return pages as fetches return them, with the headers of their responses."""
     made = pages_of(count, seed=first, first=first)
     if kind != GENERATED:
         made = [_with_body(page, _body(kind, n)) for n, page in enumerate(made, first)]
@@ -115,7 +115,7 @@ def _with_body(page: PageWrite, body: bytes) -> PageWrite:
 
 
 def _with_digest(page: PageWrite) -> PageWrite:
-    """With the hash of its body, which the process that fetched it has sent."""
+    """Add the hash of the body, which the fetching process sends."""
     if page.content is None:
         return page
     digest = content_hash(decompress(page.content.body))
@@ -123,7 +123,7 @@ def _with_digest(page: PageWrite) -> PageWrite:
 
 
 def fetched(page: PageWrite) -> PageWrite:
-    """With the response that brought it."""
+    """Add the response from which the page came."""
     return replace(page, report=_report(page))
 
 
@@ -136,13 +136,13 @@ def _report(page: PageWrite) -> FetchRecord:
 
 
 def body_bytes(count: int, kind: str) -> float:
-    """The mean size of their compressed bodies."""
+    """Return the mean size of their compressed bodies."""
     some = min(count, 500)
     return sum(len(page.content.body) for page in pages(some, 0, kind) if page.content) / some
 
 
 def puts_at(rate: int, seconds: float) -> float:
-    """Puts for 1,000 pages that arrive at a rate, counted over some seconds."""
+    """Return the puts per 1,000 pages that arrive at a rate, counted over some seconds."""
     files = MemoryPacks()
     options = ContentSettings()
     store = UrlStore(
@@ -161,9 +161,9 @@ def puts_at(rate: int, seconds: float) -> float:
 
 def misses(settings: Settings, count: int) -> list[float]:
     """
-    Times in ms from a body that somebody waits for to its record, with a pack open; sorted.
+    Return the times in ms from an urgent body to its record, with a pack open; sorted.
 
-    Batches of others, four a second, wait for the same pack, which each urgent page has put.
+    Other batches, four per second, wait for the same pack, which each urgent page causes to be put.
     """
     done, times = threading.Event(), []
     with closing(url_store(settings)) as store:
@@ -229,7 +229,7 @@ def write_packed(store: UrlStore, some: Sequence[PageWrite], batch: int = BATCH)
 
 
 def _read(store: UrlStore, count: int, reads: int) -> list[float]:
-    """Read pages of all ages, drawn from some of the batches that were written."""
+    """Read pages of all ages, drawn from some of the written batches."""
     drawn, times = random.Random(1), []
     firsts = range(0, count, BATCH * HELD)
     chosen = drawn.sample(firsts, min(len(firsts), 5))
@@ -247,7 +247,7 @@ def _read(store: UrlStore, count: int, reads: int) -> list[float]:
 
 
 def measured(settings: Settings, count: int, reads: int, kind: str) -> Layout:
-    """One layout, in a process of its own."""
+    """Measure one layout in a separate process."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=write_layout, args=(settings, count, reads, kind, theirs))
@@ -259,7 +259,7 @@ def measured(settings: Settings, count: int, reads: int, kind: str) -> Layout:
 
 
 def compare(count: int, reads: int, kind: str, *, s3: bool) -> dict[str, Layout]:
-    """Both layouts, one after the other, each in a store of its own."""
+    """Measure both layouts one after the other, each in a separate store."""
     found = {}
     for layout in ("objects", "packs"):
         with ExitStack() as stack:

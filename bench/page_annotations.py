@@ -4,13 +4,13 @@ Make a folder for `bench.extraction` from pages that other projects publish as t
     python -m bench.page_annotations FOLDER CLONE [CLONE ...]
 
 CLONE is a copy of one of the repositories in `bench/page_repositories.lock` (`git clone`), which
-names the commits that the documented figures come from. What is known of a page is what that
-project's tests expect of it.
+names the commits used for the documented figures. A page's expected values are those of that
+project's tests.
 
-Each page is written twice: as it is, and in a group whose name ends in `, text` without JSON-LD,
-microdata and RDFa, and with no meta elements but those in KEPT_METAS. All values of the second copy
-come from visible text; where the tests expect nothing, the page's own markup says what is right.
-Neither the pages nor the annotations are part of this repository.
+Each page is written twice: unchanged, and in a group whose name ends in `, text` without JSON-LD,
+microdata and RDFa, and with no meta elements except those in KEPT_METAS. All values of the second
+copy come from visible text; where the tests expect nothing, the page's own markup says what is
+right. Neither the pages nor the annotations are part of this repository.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ FIELDS = {"recipe": RECIPE_FIELDS, "shop": SHOP_FIELDS}
 
 @dataclass(frozen=True, slots=True)
 class SourcePage:
-    """A page of another project, and what its tests expect."""
+    """A page of another project, and the values that its tests expect."""
 
     body: bytes
     url: str
@@ -56,7 +56,7 @@ class SourcePage:
 
 
 def recipe_scrapers(clone: Path) -> Iterator[SourcePage]:
-    """Recipes: the expected values are those of a reader written for each site."""
+    """Yield recipes. Expected values come from a parser written for each site."""
     for page in sorted(clone.glob("tests/test_data/*/*.testhtml")):
         expected = page.with_suffix(".json")
         if not expected.exists():
@@ -82,7 +82,7 @@ def _recipe_values(known: Values) -> Values:
 
 
 def recipya(clone: Path) -> Iterator[SourcePage]:
-    """Recipes without annotations."""
+    """Yield recipes without annotations."""
     for page in sorted(clone.glob("internal/scraper/testdata/*.html")):
         body = page.read_bytes()
         url = _canonical(body)
@@ -103,7 +103,7 @@ def _canonical(body: bytes) -> str | None:
 
 
 def fundus(clone: Path) -> Iterator[SourcePage]:
-    """News of many countries: the expected values are those of a reader written for each site."""
+    """Yield news from many countries. Expected values come from a parser written for each site."""
     for info in sorted(clone.glob("tests/resources/parser/test_data/*/meta.info")):
         facts = json.loads(info.read_text(encoding="utf-8"))
         for known in sorted(info.parent.glob("*.json")):
@@ -126,7 +126,7 @@ def _news_values(known: Values) -> Values:
 
 
 def postlight_parser(clone: Path) -> Iterator[SourcePage]:
-    """News and blogs: the expected values are those that a person wrote into the tests."""
+    """Yield news and blogs. Expected values were written into the tests by a person."""
     for test in sorted(clone.glob("src/extractors/custom/*/index.test.js")):
         text = test.read_text(encoding="utf-8")
         pages = re.findall(r"fixtures/([\w./-]+\.html)", text)
@@ -152,7 +152,7 @@ def _asserted(text: str) -> Values:
 
 
 def product_benchmark(clone: Path) -> Iterator[SourcePage]:
-    """Shops: price, SKU and availability as persons read them."""
+    """Yield shop pages with price, SKU and availability as read by people."""
     for name, known in json.loads((clone / "dataset/ground-truth.json").read_text()).items():
         body = gzip.decompress((clone / f"dataset/html/{name}.html.gz").read_bytes())
         expected = {field: known.get(field) for field in ("price", "sku", "availability")}
@@ -167,7 +167,7 @@ READERS: dict[str, Callable[[Path], Iterator[SourcePage]]] = {
     "src/extractors/custom": postlight_parser,
     "dataset/ground-truth.json": product_benchmark,
 }
-"""By a path that only a copy of that repository has."""
+"""Readers by a path that only a copy of that repository has."""
 
 _JSON_LD = re.compile(
     rb"<script\b[^>]{0,500}application/ld\+json.*?</script\s*>", re.IGNORECASE | re.DOTALL
@@ -185,7 +185,7 @@ _TAG = re.compile(rb"<[a-zA-Z][^<>]*>")
 
 
 def without_markup(body: bytes) -> bytes:
-    """A page without JSON-LD, microdata and RDFa, and without meta elements that state values."""
+    """Return a page without JSON-LD, microdata, RDFa and meta elements with values."""
     body = _META.sub(_kept_meta, _JSON_LD.sub(b"", body))
     return _TAG.sub(_bare_tag, body)
 
@@ -202,7 +202,7 @@ def _bare_tag(tag: re.Match[bytes]) -> bytes:
 
 
 def marked_values(page: SourcePage) -> Values:
-    """The values that the markup of a page states, of the fields of its group."""
+    """Return the values in a page's markup, for the fields of its group."""
     pin = extract(page.body, page.url)
     found = values_of(pin)
     names = {"yield": "recipe.yields", "published_at": "page.published_at"}
@@ -220,7 +220,7 @@ def _stored_name(group: str, field: str) -> str:
 
 
 def rows_of(page: SourcePage, folder: Path) -> Iterator[Values]:
-    """Write the two copies of a page; yield their lines of `pages.jsonl`."""
+    """Write the two copies of a page, and yield their lines of `pages.jsonl`."""
     stem = hashlib.sha256(page.url.encode() + page.body).hexdigest()[:16]
     stated = {**marked_values(page), **page.expected}
     texts = {
@@ -239,7 +239,7 @@ def rows_of(page: SourcePage, folder: Path) -> Iterator[Values]:
 
 
 def pages_of(clone: Path) -> Iterator[SourcePage]:
-    """The pages of a repository whose sites have a registered domain, each URL and body once."""
+    """Yield a repository's pages on registered domains, each URL and body once."""
     reader = next((READERS[path] for path in READERS if (clone / path).exists()), None)
     if reader is None:
         raise SystemExit(f"{clone}: no copy of a repository in bench/page_repositories.lock")
@@ -252,7 +252,7 @@ def pages_of(clone: Path) -> Iterator[SourcePage]:
 
 
 def write(folder: Path, clones: list[Path]) -> Counter[str]:
-    """Write the pages of the repositories; return how many pages each group has."""
+    """Write the pages of the repositories. Returns the number of pages per group."""
     folder.mkdir(parents=True, exist_ok=True)
     groups: Counter[str] = Counter()
     with (folder / "pages.jsonl").open("w", encoding="utf-8") as listed:
@@ -265,7 +265,7 @@ def write(folder: Path, clones: list[Path]) -> Counter[str]:
 
 
 def one_page(folder: Path) -> Path:
-    """A folder like a copy of the product benchmark, with one page."""
+    """Make a folder like a copy of the product benchmark, with one page."""
     page = '<h1>Pot</h1><script type="application/ld+json">{"@type":"Product","sku":"7"}</script>'
     (folder / "dataset" / "html").mkdir(parents=True)
     (folder / "dataset" / "html" / "1.html.gz").write_bytes(gzip.compress(page.encode()))

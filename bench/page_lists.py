@@ -2,18 +2,18 @@
 Score the lists of recipes line by line: ingredients and steps of annotated pages without markup.
 
     python -m bench.page_lists FOLDER             totals by field, for both halves
-    python -m bench.page_lists FOLDER --errors    also the lists that differ, of the half that may be read
+    python -m bench.page_lists FOLDER --errors    also the lists that differ in the half `read`
 
-FOLDER is one that `bench.page_annotations` makes. `bench.extraction` accepts a list of which 90 % of
-the words are right; here no line may be missing, added, divided, joined with another or in another
-place. Right is what the tests of the page's project expect, or what the page's own markup states,
-which often divide a text differently; lines that only name the group after them are not compared,
-and a text that its source does not divide is compared as a whole.
+FOLDER is made by `bench.page_annotations`. `bench.extraction` accepts a list if 90 % of its words
+are right; here no line may be missing, added, split, joined with another or out of place. The
+expected list is that of the project's tests, or that of the page's own markup. The markup often
+splits a text differently; lines that only name the following group are not compared, and a text
+that its source does not split is compared as a whole.
 
-`exact` is the share of the lists given whose lines have the same letters and digits. `same lines` is
-the share where each line has at least LEAST_ALIKE of its words in common with its counterpart,
-because markup and page often spell it differently: `1/2 tsp salt` and `½ teaspoon salt, divided`.
-Of the half called `score` only totals are printed.
+`exact` is the share of the returned lists whose lines have the same letters and digits. `same
+lines` is the share in which each line shares at least LEAST_ALIKE of its words with its
+counterpart, because markup and page often spell it differently: `1/2 tsp salt` and `½ teaspoon
+salt, divided`. For the half called `score` only totals are printed.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from bench.quick import add_quick
 LISTS = ("ingredients", "instructions")
 GROUP = "recipe, text"
 LEAST_ALIKE = 0.6
-"""Share of the words of two lines (Dice coefficient) from which on they are the same line."""
+"""Two lines are the same if at least this share of their words agrees (Dice coefficient)."""
 Scores = dict[tuple[str, str], Counter[str]]
-"""By half and field: lists expected, given, exact, and with the same lines."""
+"""Counts of expected, returned, exact and same-line lists, by half and field."""
 
 _NUMBER = re.compile(r"\A\W{0,3}(?:step\s)?\d{1,2}\s?[.):]\s*(?=\D)", re.IGNORECASE)
 _GROUP = re.compile(r"[^.!?]{1,80}:|for\s[^.!?,\d]{2,60}|to\s[^.!?,\d]{2,60}", re.IGNORECASE)
 
 
 def lines_of(texts: Any) -> list[list[str]]:
-    """The words of each line of a list, without numbers of steps and names of groups."""
+    """Return the words of each line of a list, without step numbers and group names."""
     given = [texts] if isinstance(texts, str) else texts or []
     parts = (part.strip() for text in given for part in str(text).splitlines())
     named = (_NUMBER.sub("", part) for part in parts if not _GROUP.fullmatch(part))
@@ -59,7 +59,7 @@ def _words(text: str) -> list[str]:
 
 
 def is_exact(expected: list[list[str]], found: list[list[str]]) -> bool:
-    """Whether all lines have the same letters and digits."""
+    """Return True if all lines have the same letters and digits."""
     return _joined(expected) == _joined(found) or (
         len(expected) == 1 and "".join(_joined(expected)) == "".join(_joined(found))
     )
@@ -71,9 +71,9 @@ def _joined(lines: list[list[str]]) -> list[str]:
 
 def has_same_lines(expected: list[list[str]], found: list[list[str]]) -> bool:
     """
-    Whether each line has most of its words in common with its counterpart.
+    Return True if each line shares most of its words with its counterpart.
 
-    A text that its source does not divide is compared as a whole.
+    A text that its source does not split is compared as a whole.
     """
     if len(expected) == 1 < len(found):
         return is_exact(expected, found)
@@ -86,7 +86,7 @@ def _are_alike(first: list[str], other: list[str]) -> bool:
 
 
 def references(page: AnnotatedPage, field: str, marked: dict[str, Any]) -> list[list[list[str]]]:
-    """The lines that may be found: each source, with and without the names of groups of steps."""
+    """Return the acceptable lists: those of each source, with and without names of step groups."""
     stated = [texts for texts in (page.expected[field], marked.get(field)) if texts]
     if field == "instructions":
         stated += [_sentences(texts) for texts in stated if isinstance(texts, list)]
@@ -94,7 +94,7 @@ def references(page: AnnotatedPage, field: str, marked: dict[str, Any]) -> list[
 
 
 def _sentences(steps: list[str]) -> list[str]:
-    """Steps without short lines that end without a mark, if most of the others have one."""
+    """Return steps without short lines that lack final punctuation, if most others have it."""
     ended = [step for step in steps if step.rstrip()[-1:] in ".!)"]
     short = [s for s in steps if s not in ended and len(s.split()) <= _MAX_NAME_WORDS]
     return [s for s in steps if s not in short] if len(ended) > len(steps) / 2 else steps
@@ -104,7 +104,7 @@ _MAX_NAME_WORDS = 6
 
 
 def marked_lists(page: AnnotatedPage) -> dict[str, Any]:
-    """What the markup says in the other copy of a page; empty without that copy."""
+    """Return the markup's lists from the other copy of a page; empty without that copy."""
     other = page.path.with_name(page.path.name.replace("-1.html", "-0.html"))
     if other == page.path or not other.exists():
         return {}
@@ -112,7 +112,7 @@ def marked_lists(page: AnnotatedPage) -> dict[str, Any]:
 
 
 def score(pages: Iterable[AnnotatedPage], *, errors: bool) -> Scores:
-    """The scores of all lists; with `errors` the wrong ones of the `read` half are printed."""
+    """Return the scores of all lists. With `errors`, print the wrong ones of the `read` half."""
     scores: Scores = defaultdict(Counter)
     for page in pages:
         fields = [f for f in LISTS if page.group == GROUP and page.expected.get(f)]
@@ -143,7 +143,7 @@ def _print_difference(
 
 
 def table_of(scores: Scores) -> Table:
-    """Shares in percent by half and field."""
+    """Return shares in percent by half and field."""
     table = Table("half", "field", "lists", "given", "exact", "same lines")
     for (half, field), counts in sorted(scores.items()):
         table.add_row(
@@ -158,7 +158,7 @@ def _share(part: int, whole: int) -> str:
 
 
 def one_page(folder: Path) -> Path:
-    """The folder, with one annotated recipe."""
+    """Fill the folder with one annotated recipe, and return it."""
     (folder / "page.html").write_text(
         "<h1>Soup</h1><h2>Ingredients</h2><ul><li>2 cups milk</li><li>1 tsp salt</li></ul>"
         "<h2>Method</h2><ol><li>Boil the milk.</li><li>Add the salt.</li></ol>"

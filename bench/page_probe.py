@@ -1,9 +1,9 @@
 """
-Analyze pages with the code that PYTHONPATH names, for `python -m bench.pages --compare`.
+Analyze pages with the code on PYTHONPATH, for `python -m bench.pages --compare`.
 
-Reads one path a line from standard input, and writes a line of JSON for each: the CPU ms of
-`read_page` and a hash of each part of the result. It imports nothing else of `bench`, because it
-runs with the code of other commits.
+Reads one path per line from standard input, and writes a line of JSON for each: the CPU ms of
+`read_page` and a hash of each part of the result. It imports nothing else from `bench`, because it
+also runs with the code of other commits.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if (Path(aragog.__file__).parent / "crawl").exists():
     from aragog.crawl.stages.page_analysis import PageAnalysis, read_page
     from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
     from richpins import document, extraction
-else:  # a commit from before the libraries were made and the rooms named
+else:  # a commit from before the libraries were split off
     from aragog.fetcher.outcome import FetchRecord, OutcomeKind  # type: ignore[no-redef]
     from aragog.pages import document, extraction  # type: ignore[no-redef,attr-defined]
     from aragog.pipeline.messages import FetchResult, UrlJob  # type: ignore[no-redef]
@@ -37,7 +37,7 @@ _OWN_URL = re.compile(
 
 
 def url_of(body: bytes, path: str) -> str:
-    """The URL that a page states as its own, because names of sites are compared with hosts."""
+    """Return the URL that a page declares, because site names are compared with hosts."""
     own = _OWN_URL.search(body)
     return own[1].decode() if own else f"https://www.example.com/saved/{Path(path).name}"
 
@@ -52,7 +52,7 @@ def analyze(url: str, body: bytes) -> PageAnalysis:
 
 
 def parts_of(url: str, body: bytes, analysis: PageAnalysis) -> dict[str, str]:
-    """A hash of each part of what is read of a page."""
+    """Return a hash of each part of a page's result."""
     page = document.parse(body, url=url, content_type="text/html")
     pin = extraction.extract_from(page)
     parts = {

@@ -1,19 +1,20 @@
 """
-Score libraries that find the main text of a page: its F1, and the CPU time of a page.
+Score libraries that find the main text of a page: F1, and CPU time per page.
 
     python -m bench.page_text FOLDER [FOLDER …]
 
-`python -m bench.main_text_sets` makes such folders. FOLDER holds `pages.jsonl`, one JSON object a line: `file` (relative to the folder), `url`, `group` (a
-name of yours), and either `text`, the whole main text, or `with` and `without`, pieces of text that
-must and must not be in it. This repository contains no pages.
+`python -m bench.main_text_sets` makes such folders. FOLDER contains `pages.jsonl`, one JSON object
+per line: `file` (relative to the folder), `url`, `group` (any name), and either `text`, the whole
+main text, or `with` and `without`, pieces of text that must and must not be in it. This repository
+contains no pages.
 
-With `text`, F1 compares sequences of four words, and the figure is the mean over pages. With `with`
+With `text`, F1 compares sequences of four words, and the result is the mean over pages. With `with`
 and `without` it is computed once from all pieces. Pages are divided by a hash of their registered
-domain, as in `bench.extraction`; of the half called `score` only totals are printed.
+domain, as in `bench.extraction`; for the half called `score` only totals are printed.
 
 The libraries are imported by the interpreter that BENCH_PYTHON names, else by .venv-bench or this
-one; those that it does not have are left out. A program's time is the CPU time from the page's bytes,
-decoding and parsing included.
+one; missing libraries are skipped. A program's time is the CPU time from the page's bytes,
+including decoding and parsing.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from bench.quick import add_quick
 from urlspelling.domain import registered_domain
 
 WORDS = 4
-"""The length of the sequences that are compared."""
+"""The number of words in the sequences that are compared."""
 
 PROGRAMS = r"""
 import json, logging, sys, time
@@ -122,7 +123,7 @@ for line in sys.stdin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextPage:
-    """A page and what is known of its main text."""
+    """A page and the expectations for its main text."""
 
     path: Path
     url: str
@@ -133,7 +134,7 @@ class TextPage:
 
     @property
     def half(self) -> str:
-        """`read` or `score`, by site."""
+        """Return `read` or `score`, depending on the site."""
         site = re.sub(r"^\w+://(?:www\.)?", "", self.url).partition("/")[0]
         digest = hashlib.sha256(registered_domain(site).encode()).digest()
         return "score" if digest[0] % 2 else "read"
@@ -141,7 +142,7 @@ class TextPage:
 
 @dataclass(slots=True)
 class Counts:
-    """What one program found in one group of pages."""
+    """The results of one program for one group of pages."""
 
     pages: int = 0
     found: int = 0
@@ -153,14 +154,14 @@ class Counts:
 
     @property
     def f1(self) -> float:
-        """The mean of the pages with a whole text, else that of all pieces."""
+        """Return the mean over the pages with a whole text, else the F1 of all pieces."""
         if self.f1s:
             return statistics.fmean(self.f1s)
         return 2 * self.found / max(1, 2 * self.found + self.missed + self.wrong)
 
 
 def load(folder: Path) -> list[TextPage]:
-    """The pages that `pages.jsonl` of a folder lists."""
+    """Return the pages listed in a folder's `pages.jsonl`."""
     lines = (folder / "pages.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines if line.strip()]
     return [
@@ -177,7 +178,7 @@ def load(folder: Path) -> list[TextPage]:
 
 
 def sequences(text: str) -> Counter[tuple[str, ...]]:
-    """The sequences of WORDS words of a text, each with how often it occurs."""
+    """Return the sequences of WORDS words in a text, with their counts."""
     words = re.findall(r"\w+", text.casefold())
     if len(words) < WORDS:
         return Counter([tuple(words)] if words else [])
@@ -185,7 +186,7 @@ def sequences(text: str) -> Counter[tuple[str, ...]]:
 
 
 def text_f1(expected: str, text: str) -> float:
-    """How much of the sequences of two texts agrees, 0 to 1."""
+    """Return how much of the sequences of two texts agrees, 0 to 1."""
     first, other = sequences(expected), sequences(text)
     total = first.total() + other.total()
     return 2 * (first & other).total() / total if total else 1.0
@@ -196,7 +197,7 @@ def _flat(text: str) -> str:
 
 
 def results_of(pages: list[TextPage]) -> Iterable[dict[str, Any]]:
-    """What each program made of each page, in order."""
+    """Yield each program's result for each page, in order."""
     beside = Path(__file__).parents[1] / ".venv-bench" / "bin" / "python"
     pythons = (os.environ.get("BENCH_PYTHON", ""), str(beside), sys.executable)
     python = next(path for path in pythons if path and Path(path).exists())
@@ -208,7 +209,7 @@ def results_of(pages: list[TextPage]) -> Iterable[dict[str, Any]]:
 
 
 def score(pages: list[TextPage]) -> dict[tuple[str, str, str], Counts]:
-    """The counts of each group, half and program."""
+    """Return the counts of each group, half and program."""
     scores: dict[tuple[str, str, str], Counts] = defaultdict(Counts)
     for page, results in zip(pages, results_of(pages), strict=True):
         for program, result in results.items():
@@ -228,7 +229,7 @@ def score(pages: list[TextPage]) -> dict[tuple[str, str, str], Counts]:
 
 
 def table_of(scores: dict[tuple[str, str, str], Counts]) -> Table:
-    """F1 in percent and CPU times of each group, half and program."""
+    """Return F1 in percent and CPU times of each group, half and program."""
     table = Table("group", "half", "program", "pages", "F1", "CPU ms mean", "p95", "failed")
     before: tuple[str, str] | None = None
     for (group, half, program), counts in sorted(scores.items(), key=lambda item: item[0][:2]):
@@ -245,7 +246,7 @@ def table_of(scores: dict[tuple[str, str, str], Counts]) -> Table:
 
 
 def one_page(folder: Path) -> Path:
-    """The folder, with one page."""
+    """Fill the folder with one page, and return it."""
     text = "A page of a few words, which is all that it has to say about its subject today."
     (folder / "page.html").write_text(f"<title>A page</title><article><p>{text}</p></article>")
     row = {"file": "page.html", "url": "http://a.example/", "group": "news", "text": text}

@@ -1,18 +1,19 @@
 """
-Measure the CPU ms of a page: parse, links, evidence, Rich Pin, fields; and extruct's.
+Measure the CPU ms per page: parse, links, evidence, Rich Pin, fields; and extruct's.
 
     python -m bench.pages            the pages that `make bench` crawls, at most 200 of each set
     python -m bench.pages FOLDER     every *.html and *.testhtml below a folder, at most 200
     python -m bench.pages [FOLDER] --compare CHECKOUT
                                      all of them, with this code and with that of another checkout
 
-Each figure is the mean over the pages of the best of three runs. The time of the Rich Pin excludes the
-parse; `all` is what the pipeline does with a page, `read_page`. extruct runs where it is importable, else in .venv-bench.
+Each figure is the mean over the pages of the best of three runs. The time of the Rich Pin excludes
+the parse; `all` is the pipeline's work on a page, `read_page`. extruct runs in this environment if
+installed, else in .venv-bench.
 
-`--compare` reads every page with both, page by page in alternation. It prints the CPU time of each
-and every page of which a part differs (body, title, links, fields, provenance, evidence, problems,
-conflicts, dropped values), and exits with 1 if one does. CHECKOUT is the root of a work tree, such as
-one of `git worktree add`.
+`--compare` reads every page with both versions, alternating page by page. It prints the CPU time of
+each and every page with a difference in a part (body, title, links, fields, provenance, evidence,
+problems, conflicts, dropped values), and exits with 1 if there is one. CHECKOUT is the root of a
+work tree, such as one of `git worktree add`.
 """
 
 from __future__ import annotations
@@ -66,12 +67,12 @@ print(json.dumps(mean_ms))
 
 
 def best_ms(call: Callable[[], object]) -> float:
-    """The shortest CPU time of three runs, in milliseconds."""
+    """Return the shortest CPU time of three runs, in milliseconds."""
     return 1e3 * best_s(call, times=3)
 
 
 def real_pages() -> dict[str, list[bytes]]:
-    """The pages of `make bench`, evenly chosen."""
+    """Return the pages of `make bench`, evenly chosen."""
     pages_by_name = {}
     for name, make in page_sets.ALL.items():
         pages = make()
@@ -82,7 +83,7 @@ def real_pages() -> dict[str, list[bytes]]:
 
 
 def saved_pages(folder: Path) -> dict[str, list[bytes]]:
-    """Pages of a folder, evenly chosen, by size."""
+    """Return pages of a folder by size, evenly chosen."""
     paths = sorted([*folder.rglob("*.html"), *folder.rglob("*.testhtml")])
     bodies = [path.read_bytes() for path in paths[:: max(1, len(paths) // MAX_PAGES)]]
     groups: dict[str, list[bytes]] = {"under 100 KB": [], "100 to 300 KB": [], "over 300 KB": []}
@@ -110,13 +111,16 @@ def ours(body: bytes) -> list[float]:
 
 
 def compare(groups: dict[str, list[Path]], checkout: Path) -> bool:
-    """Print what differs between this code and that of `checkout`; return True if nothing does."""
+    """
+    Print the differences between this code and that of `checkout`. Returns True if
+    there are none.
+    """
     root = Path(__file__).parents[1]
     table = Table("CPU ms a page", "this code", str(checkout), "ratio", "pages that differ")
     same = True
     with _probe(root) as own, _probe(checkout) as other:
         for name, paths in groups.items():
-            pairs = [(_asked(own, path), _asked(other, path)) for path in paths]
+            pairs = [(_analyzed(own, path), _analyzed(other, path)) for path in paths]
             differ = 0
             for path, (new, old) in zip(paths, pairs, strict=True):
                 parts = [
@@ -147,7 +151,7 @@ def _probe(checkout: Path) -> subprocess.Popen[str]:
     )
 
 
-def _asked(probe: subprocess.Popen[str], path: Path) -> dict[str, Any]:
+def _analyzed(probe: subprocess.Popen[str], path: Path) -> dict[str, Any]:
     if probe.stdin is None or probe.stdout is None:
         raise RuntimeError("the probe has no pipes")
     print(path, file=probe.stdin, flush=True)
@@ -158,7 +162,7 @@ def _asked(probe: subprocess.Popen[str], path: Path) -> dict[str, Any]:
 
 
 def all_paths(folder: Path | None) -> dict[str, list[Path]]:
-    """Every page, by set or by the folder that it is in."""
+    """Return every page, by set or by folder."""
     if folder is None:
         sets = [make() for make in page_sets.ALL.values()]
         return {each.name: [each.folder / path for path in each.paths] for each in sets}
@@ -169,7 +173,7 @@ def all_paths(folder: Path | None) -> dict[str, list[Path]]:
 
 
 def extruct_ms(bodies: list[bytes]) -> dict[str, float]:
-    """The mean by syntaxes, of 20 pages; empty where extruct is not installed."""
+    """Return extruct's mean time by syntaxes for 20 pages; empty if it is not installed."""
     other = Path(__file__).parents[1] / ".venv-bench" / "bin" / "python"
     with tempfile.TemporaryDirectory() as folder:
         paths = []

@@ -3,8 +3,8 @@ Compare pinlater with kombu's own Redis transport, in one run, on a private redi
 
     python -m bench.pinlater [raw] [scheduled] [lateness] [throughput] [kill] [--jobs N] [--tasks N]
 
-Without a name all but `kill` run, in a minute and a half; `kill` shows what happens to 500
-running and 100,000 pending jobs when their worker is killed, in one or two minutes. Only ratios are
+Without a name all but `kill` run, in a minute and a half. `kill` shows what happens to 500 running
+and 100,000 pending jobs when their worker is killed, in one or two minutes. Only ratios are
 comparable; the rest depends on the machine and its load.
 """
 
@@ -106,7 +106,7 @@ def worker(broker, *args, app="bench.pinlater", notes="", prefetch=4, **more):
     try:
         yield psutil.Process(process.pid)
     finally:
-        # A prefork pool that is busy takes half a minute to end, on any broker.
+        # A busy prefork pool takes half a minute to stop, with any broker.
         with contextlib.suppress(psutil.NoSuchProcess):
             pool = psutil.Process(process.pid).children(recursive=True)
             process.kill()
@@ -130,7 +130,7 @@ def envelope_of_a_noop():
 
 
 def fill(redis_server, name, count):
-    """`count` no-ops waiting, by the fastest way."""
+    """Enqueue `count` no-ops in the fastest way."""
     message = envelope_of_a_noop()
     if name == "pinlater":
         job = to_job(message, priority=0, now=None)
@@ -155,7 +155,10 @@ def left(redis_server, name):
 
 
 def drain(redis_server, name, count, *args):
-    """Jobs a second and main-process CPU µs a job for the middle 80 % of `count` waiting no-ops."""
+    """
+    Return jobs per second and main-process CPU µs per job for the middle 80 % of
+    `count` no-ops.
+    """
 
     def run_down(count):
         fill(redis_server, name, count)
@@ -247,7 +250,7 @@ def lateness(count, span_s=15.0, head_s=3.0):
             cluster = Cluster(connect_shards([redis_server.url]))
             base = time.time() + head_s
             client.set("base", base)
-            # In small parts: a delay counts from when the server takes it.
+            # In small batches, because a delay counts from when the server receives it.
             for start in range(0, count, 200):
                 early_s = base - time.time()
                 part = [
@@ -258,7 +261,7 @@ def lateness(count, span_s=15.0, head_s=3.0):
                 ]
                 cluster.enqueue("celery", part)
             until = time.monotonic() + head_s + span_s + 30
-            # What a process has not told yet is less than 50.
+            # A process may not have reported up to 50 yet.
             while client.llen("late") < count - 50 and time.monotonic() < until:
                 time.sleep(0.2)
         ms = sorted(float(x) * 1000 for x in client.lrange("late", 0, -1))
@@ -308,7 +311,7 @@ def raw(count=40_000, batch=100):
 
 
 def kill(waiting, in_flight=500, claim_timeout_s=5.0):
-    """All jobs run exactly once but those that a killed worker held, which run at least once."""
+    """Check that all jobs run exactly once, except a killed worker's, which run at least once."""
     with server() as redis_server, tempfile.TemporaryDirectory(prefix="ar") as folder:
         notes, count = Path(folder) / "notes", waiting + in_flight
         notes.touch()

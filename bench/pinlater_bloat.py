@@ -1,13 +1,13 @@
 """
-Measure what millions of jobs leave in PostgreSQL: latency, files, dead rows and memory, on a private server.
+Measure the effect of millions of jobs on a private PostgreSQL: latency, files, dead rows, memory.
 
     python -m bench.pinlater_bloat [--jobs 1000000] [--workers 10] [--batch 100] [--naptime 60]
 
-Jobs are enqueued, and then worker processes claim and acknowledge them, a batch in a call. A row is printed
-at each tenth of the jobs: the rate, how long a claim took, the tables' files and dead rows, and the memory of
-the server and of its clients. The server keeps the defaults of PostgreSQL, but `--naptime`, the seconds between
-two looks of autovacuum; only at the end a manual VACUUM shows how much of the files it makes free.
-`--jobs 5000000` needs 8 GB of disk.
+Jobs are enqueued, and then worker processes claim and acknowledge them, one batch per call. A row
+is printed at each tenth of the jobs: the rate, how long a claim took, the tables' files and dead
+rows, and the memory of the server and its clients. The server uses PostgreSQL's defaults except for
+`--naptime`, the seconds between two runs of autovacuum. At the end, a manual VACUUM shows how much
+of the files it frees. `--jobs 5000000` needs 8 GB of disk.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def work(dsn, batch, number):
     """
     Claim and acknowledge until nothing is left.
 
-    Returns the number of jobs, and of each claim when it ended and its seconds.
+    Returns the number of jobs, and the end time and duration in seconds of each claim.
     """
     shard, done, claims_s = shard_of(dsn), 0, []
     request = ClaimRequest(limit=batch, timeout_ms=600_000, worker=f"w{number}")
@@ -61,7 +61,7 @@ def work(dsn, batch, number):
 
 
 class Sample(NamedTuple):
-    """What a run had come to at an instant."""
+    """The state of a run at one time."""
 
     at_s: float
     jobs: int
@@ -72,7 +72,7 @@ class Sample(NamedTuple):
 
 
 def resident(processes):
-    """Return the bytes that processes take; what they share counts once."""
+    """Return the memory of processes in bytes, counting shared memory once."""
     total = 0
     for process in processes:
         with contextlib.suppress(psutil.Error):
@@ -90,7 +90,7 @@ def sample(shard, server, workers, jobs):
 
 
 def tenths(title, samples, claims_s=()):
-    """Print a row for each sample: what happened since the one before."""
+    """Print a row for each sample, with the changes since the previous one."""
     table = Table("jobs", "s", "jobs/s", "claim p50 ms", "p99 ms", "max ms", "files MiB",
                   "dead rows", "server MiB", "clients MiB")  # fmt: skip
     for before, now in itertools.pairwise(samples):
@@ -108,7 +108,7 @@ def tenths(title, samples, claims_s=()):
 
 
 def enqueue(shard, server, jobs):
-    """Enqueue a number of jobs; take a sample after each tenth of them."""
+    """Enqueue a number of jobs, and take a sample after each tenth."""
     me, samples = [psutil.Process()], []
     for start in range(0, jobs, ENQUEUED):
         if start * 10 // jobs >= len(samples):
@@ -118,7 +118,7 @@ def enqueue(shard, server, jobs):
 
 
 def claimed(dsn, server, pool, options):
-    """Claim and acknowledge all; a sample at each tenth, and the seconds of each claim."""
+    """Claim and acknowledge all. Returns a sample at each tenth, and the seconds of each claim."""
     shard = shard_of(dsn)
     workers = [psutil.Process(pid) for pid in set(pool.map(pid_of, range(options.workers * 4)))]
     samples = [sample(shard, server, workers, 0)]
@@ -138,7 +138,7 @@ def claimed(dsn, server, pool, options):
 
 
 def pid_of(_number):
-    """The process that runs this; it takes a moment, so that each process of a pool has its turn."""
+    """Return this process's id, after a short pause so that each process of a pool gets a turn."""
     time.sleep(0.05)
     return os.getpid()
 

@@ -1,4 +1,7 @@
-"""Job queues in PostgreSQL that are measured beside PinLater's: procrastinate (Python) and river (Go)."""
+"""
+Other job queues in PostgreSQL to compare with PinLater: procrastinate (Python) and
+river (Go).
+"""
 
 from __future__ import annotations
 
@@ -45,13 +48,13 @@ asyncio.run(main())
 
 def measure(server: PostgresServer, jobs: int, workers: int, python: Path = PYTHON) -> Table:
     """
-    Run the peers that are here, each in a database of its own.
+    Run the installed peers, each in a separate database.
 
     Args:
         server: a private server.
-        jobs: the number of no-op jobs, of 900 bytes each.
-        workers: procrastinate's jobs at once, as coroutines of one process; river has 1,000 goroutines,
-            because it asks for at most as many jobs as are idle, with a pause after each time.
+        jobs: the number of no-op jobs, 900 bytes each.
+        workers: procrastinate's concurrent jobs, as coroutines of one process. river uses 1,000
+            goroutines, because it requests at most as many jobs as are idle, and pauses each time.
         python: a Python with procrastinate.
     """
     table = Table("beside", "jobs", "enqueued /s", "run /s", title="peers, one process each")

@@ -1,18 +1,17 @@
 """
-Measure jobs in PostgreSQL, beside procrastinate and river in the same run, on a private server.
+Measure jobs in a private PostgreSQL, compared with procrastinate and river in the same run.
 
     python -m bench.pinlater_postgres [--jobs 100000] [--workers 10] [--batch 100]
                                       [--rate 1000] [--span 15] [--peer PYTHON]
 
-Ten worker processes claim and acknowledge jobs that wait, a batch in a call; then jobs become due one by
-one at a steady rate, and the time from due to claimed is taken on the server's clock. Before and after,
-the files of the tables are measured: bytes a waiting job, and what is left when all have run (bloat).
-A backlog of URLs that share jobs, 25 in each, gives the bytes of a waiting URL.
-Last, procrastinate's workers (Python) and river's (Go) run a no-op task, if .venv-bench (`scripts/setup
-bench`) has them; `--peer` names another Python with procrastinate. They also report results, so the rates are
-not of the same work. The server keeps the
-defaults of PostgreSQL, so what is committed is on disk. `python -m bench.pinlater_bloat` shows the bloat of
-millions.
+Ten worker processes claim and acknowledge waiting jobs, one batch per call. Then jobs become due
+one by one at a steady rate, and the time from due to claimed is measured with the server's clock.
+The files of the tables are measured before and after: bytes per waiting job, and what is left when
+all have run (bloat). A backlog of URLs, 25 per job, gives the bytes per waiting URL. Last,
+procrastinate's workers (Python) and river's (Go) run a no-op task, if .venv-bench (`scripts/setup
+bench`) has them; `--peer` names another Python with procrastinate. They also report results, so the
+rates are not for the same work. The server uses PostgreSQL's defaults, so committed data is on
+disk. `python -m bench.pinlater_bloat` shows the bloat of millions.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def shard_of(dsn):
 
 
 def work(dsn, batch, number):
-    """Claim and acknowledge until nothing is left: jobs, CPU seconds, and when it began and ended."""
+    """Claim and acknowledge until nothing is left. Returns jobs, CPU seconds, start and end."""
     shard, done = shard_of(dsn), 0
     began_s, spent_s = time.time(), time.process_time()
     request = ClaimRequest(limit=batch, timeout_ms=600_000, worker=f"w{number}")
@@ -66,7 +65,7 @@ def work(dsn, batch, number):
 
 
 def punctual(dsn, batch, until_ms, number):
-    """Claim what becomes due, as a worker does: lateness of each job in ms, by the server's clock."""
+    """Claim due jobs like a worker. Returns each job's lateness in ms, by the server's clock."""
     shard, late_ms = shard_of(dsn), []
     request = ClaimRequest(limit=batch, timeout_ms=600_000, worker=f"w{number}")
     while True:
@@ -80,7 +79,7 @@ def punctual(dsn, batch, until_ms, number):
             break
         if not claimed.more:
             due_ms = claimed.next_due_ms or claimed.now_ms + 1000
-            # A few milliseconds apart, or all workers would ask for the same job.
+            # A few milliseconds apart, so that not all workers request the same job.
             time.sleep(min(1.0, max(0, due_ms - claimed.now_ms) / 1000 + number % 5 / 500))
     shard.links.close()
     return late_ms
@@ -92,7 +91,7 @@ def size_of(shard):
 
 
 def settle(shard):
-    """Vacuum, as the server would within a minute; what the files keep after it is bloat."""
+    """Vacuum, as the server would within a minute. What the files still contain is bloat."""
     with contextlib.closing(shard.links.open()) as link:
         link.connection.execute("VACUUM")
 
@@ -138,7 +137,7 @@ def throughput(server, pool, options):
 
 
 def waiting_urls(server, options):
-    """Fill a queue with URLs of a backlog, which share jobs, and print the bytes of each."""
+    """Fill a queue with a backlog of URLs that share jobs, and print the bytes per URL."""
     shard = shard_of(server.create_database("urls"))
     shard.ping()
     empty, count = size_of(shard), options.jobs // URLS_A_JOB * URLS_A_JOB
@@ -204,7 +203,7 @@ def main() -> None:
         PostgresServer(Path(folder)) as server,
         multiprocessing.get_context("spawn").Pool(options.workers) as pool,
     ):
-        pool.map(abs, range(options.workers))  # all have imported
+        pool.map(abs, range(options.workers))  # so that all have imported
         console.print(str(server.programs))
         throughput(server, pool, options)
         waiting_urls(server, options)

@@ -3,17 +3,19 @@ Measure the costs of `aragog plan` on this machine, and print those that are off
 
     python -m bench.plan_check [--only COST|COMMAND ...] [--strict] [--json FILE] [--measured FILE]
 
-`make plan-check` runs it. Each cost in aragog/addons/plan/costs.toml names a short command in `check`; the command reports
-what it measured under the cost's name (`bench.figures`). All of them take five to eight minutes on two idle
-cores, those that need Java or Go left out; `--only` runs these, too.
+`make plan-check` runs it. Each cost in aragog/addons/plan/costs.toml names a short command in
+`check`, which reports its measurement under the cost's name (`bench.figures`). All of them take
+five to eight minutes on two idle cores, without those that need Java or Go; `--only` runs these,
+too.
 
-Machines differ, so CPU times are compared with that of reference work (`bench.reference`), which runs before
-and after each command: a cost is off when its ratio to the reference is not the one of costs.toml. Bytes, rows
-and shares are compared as they are. Other load affects a cost and the reference differently; on a busy machine
-expect 30 % of noise, and repeat what is off with `--only`.
+Machines differ, so CPU times are compared with that of reference work (`bench.reference`), which
+runs before and after each command: a cost is off when its ratio to the reference differs from that
+in costs.toml. Bytes, rows and shares are compared directly. Other load affects a cost and the
+reference differently. On a busy machine, expect 30 % of noise, and repeat outliers with `--only`.
 
-Exits with 0 although some are off, because machines differ, unless `--strict` is given; with 1 if a command
-fails. `--measured` compares figures of a file that `--json` wrote, and runs nothing.
+Exits with 0 even if some are off, because machines differ, unless `--strict` is given; exits with 1
+if a command fails. `--measured` compares the figures in a file written by `--json`, and runs
+nothing.
 """
 
 from __future__ import annotations
@@ -46,35 +48,35 @@ LAST_CHARS = 2000
 
 
 class Measured(NamedTuple):
-    """A figure of one run, and how long the reference work took beside it."""
+    """A figure of one run, and the duration of the reference work around it."""
 
     value: float
     reference_ms: float
 
 
 class Compared(NamedTuple):
-    """A cost beside what was measured."""
+    """A cost and its measurement."""
 
     name: str
     cost: Cost
     measured: float
-    """As this machine has it."""
+    """The value measured on this machine."""
     expected: float
-    """The cost on this machine, by the reference work."""
+    """The expected cost on this machine, scaled by the reference work."""
 
     @property
     def off(self) -> float:
-        """How far the measured figure is from the expected one, as a share of it."""
+        """Return the relative difference between the measured and the expected figure."""
         return self.measured / self.expected - 1 if self.expected else 0.0
 
 
 def commands(costs: Costs, only: Sequence[str]) -> dict[str, list[str]]:
     """
-    The commands to run, each with the costs that it measures.
+    Return the commands to run, each with the costs that it measures.
 
     Args:
-        costs: all of them.
-        only: names of costs, or first words of commands; empty: all that need nothing installed.
+        costs: all costs.
+        only: names of costs, or first words of commands; empty for all that need no installation.
     """
     found: dict[str, list[str]] = {}
     for name, cost in costs.items():
@@ -85,7 +87,10 @@ def commands(costs: Costs, only: Sequence[str]) -> dict[str, list[str]]:
 
 
 def run(command: str, *, quick: bool = False) -> dict[str, float]:
-    """Run a measurement; the figures that it reported. RuntimeError: it failed or took too long."""
+    """
+    Run a measurement and return its figures. Raises RuntimeError if it fails or takes
+    too long.
+    """
     argv = [sys.executable, "-m", *shlex.split(f"bench.{command}"), *(["--quick"] if quick else [])]
     with tempfile.TemporaryDirectory(prefix="ar") as folder:
         path = Path(folder) / "figures"
@@ -104,7 +109,7 @@ def run(command: str, *, quick: bool = False) -> dict[str, float]:
 def measure(
     wanted: Mapping[str, Sequence[str]], runs: Callable[[str], dict[str, float]]
 ) -> tuple[dict[str, Measured], dict[str, str]]:
-    """Run the commands one after another; figures by cost, and what went wrong by command."""
+    """Run the commands one by one. Returns figures by cost, and failures by command."""
     measured: dict[str, Measured] = {}
     failures: dict[str, str] = {}
     for command, names in wanted.items():
@@ -125,7 +130,7 @@ def measure(
 
 
 def compare(costs: Costs, measured: Mapping[str, Measured]) -> list[Compared]:
-    """Each measured cost beside the one of costs.toml, those that are most off first. Pure."""
+    """Compare each measured cost with costs.toml, the most different first. Pure."""
     compared = []
     for name, each in measured.items():
         cost = costs[name]
@@ -136,7 +141,7 @@ def compare(costs: Costs, measured: Mapping[str, Measured]) -> list[Compared]:
 
 
 def show(compared: Sequence[Compared]) -> None:
-    """Print all figures, and what is off."""
+    """Print all figures, and which are off."""
     table = Table("cost", "costs.toml", "here", "measured", "off", "unit", box=None)
     for each in compared:
         mark = f"{each.off:+.0%}" + (" !" if abs(each.off) > MOST_OFF else "")
@@ -152,7 +157,7 @@ def show(compared: Sequence[Compared]) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; its exit status."""
+    """Run the command. Returns its exit status."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

@@ -3,10 +3,11 @@ Measure the small costs of `aragog plan` that no other measurement shows.
 
     python -m bench.plan_costs [--number 20000]
 
-A private redis-server; a few seconds. Printed are the Redis memory of an entry of the in-flight set and of the
-rules of a robots.txt, the CPU of a name's lookup, and the CPU of an entry of a sitemap that is parsed and looked
-up among 10,000 stored pages. A lookup is the system's resolver in a thread of its own for a name of /etc/hosts,
-with the two datagrams, for A and AAAA, that another name needs; a responder on loopback answers them.
+A private redis-server, for a few seconds. It prints the Redis memory of an in-flight entry and of a
+robots.txt's rules, the CPU of a name lookup, and the CPU of a sitemap entry that is parsed and
+looked up among 10,000 stored pages. A lookup is the system's resolver in a separate thread for a
+name in /etc/hosts, plus the two datagrams, for A and AAAA, that another name needs; a responder on
+loopback answers them.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ DATAGRAM = b"x" * 60
 
 
 def in_flight_bytes(client: redis.Redis, count: int) -> float:
-    """Redis memory of a URL in the in-flight set."""
+    """Return the Redis memory of a URL in the in-flight set."""
     before, in_flight = _used(client), InFlightSet(client, prefix="bench:")
     for at in range(0, count, CHUNK):
         urls = [
@@ -52,7 +53,7 @@ def in_flight_bytes(client: redis.Redis, count: int) -> float:
 
 
 def robots_bytes(client: redis.Redis, url: str, count: int) -> float:
-    """Redis memory of the rules of one origin, whose file has four lines."""
+    """Return the Redis memory of one origin's rules, whose file has four lines."""
     before, rules, now_ms = _used(client), RobotsCache(url, PolitenessSettings()), _now_ms()
     for at in range(0, count, CHUNK):
         origins = (f"https://www.site-{n}.example" for n in range(at, at + CHUNK))
@@ -70,7 +71,7 @@ def _now_ms() -> int:
 
 
 def lookup_ms(count: int) -> float:
-    """CPU ms of this process for one lookup."""
+    """Return the CPU ms of this process per lookup."""
     responder = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     responder.bind(("127.0.0.1", 0))
     process = multiprocessing.get_context("fork").Process(
@@ -104,7 +105,7 @@ def _respond(responder: socket.socket) -> None:
 
 
 def sitemap_ms(folder: Path, count: int) -> float:
-    """CPU ms of an entry of a sitemap: parsed, and looked up in the store."""
+    """Return the CPU ms of a sitemap entry: parsed, and looked up in the store."""
     tables = SqliteTables(folder / "tables")
     tables.create()
     store = UrlStore(tables, MemoryContent(), StoreSettings())

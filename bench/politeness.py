@@ -6,20 +6,20 @@ Measure politeness at scale: a skewed backlog of many domains through the fetch 
     python -m bench.politeness --urgent --raise-to 10
 
 The limiter, the robots cache, the in-flight set, pinlater and Celery's messages are real, on two
-private redis-servers; origins are in the same process and only record when they are requested.
-Backlogs follow Zipf's law. Prints the share of the allowed rate that was used while a domain had
-work, how often a task visited a URL, requests closer than the interval, limiter calls and Redis
-memory. The default is 60 s on 500 domains; the rate of all domains together must be one that the
-machine can do (`--domains` times `--qps`), or the machine is what is measured. The domains
-start in different phases, and the share counts from one interval after the start.
+private redis-servers; origins are in the same process and only record their requests. Backlogs
+follow Zipf's law. It prints the share of the allowed rate that was used while a domain had work,
+how often a task visited a URL, requests closer than the interval, limiter calls and Redis memory.
+The default is 60 s on 500 domains. The machine must be able to reach the total rate (`--domains`
+times `--qps`), or the machine is measured instead. The domains start in different phases, and the
+share counts from one interval after the start.
 
 With `--urgent`, a URL of priority 2 is enqueued every two seconds for one of the domains with the
-longest backlogs, and the time until its request is counted in intervals. With `--raise-to`, the rate
-of the domain with the longest backlog is raised half-way; printed is after how many seconds its
-requests came at the new rate, which holds while ten gaps in a row are at most half again as long.
+longest backlogs, and the time until its request is measured in intervals. With `--raise-to`, the
+rate of the domain with the longest backlog is raised half-way; it prints after how many seconds its
+requests came at the new rate, defined as ten consecutive gaps of at most one and a half intervals.
 
-Memory is read twice a second. The figure of a waiting URL is the largest one after the first visits:
-everything on the shared Redis (messages, in-flight set, counters), divided by the URLs that wait.
+Memory is sampled twice a second. The figure per waiting URL is the maximum after the first visits:
+everything on the shared Redis (messages, in-flight set, counters), divided by the waiting URLs.
 """
 
 from __future__ import annotations
@@ -70,17 +70,17 @@ from pinlater.redis_shard import RedisShard
 
 NOISE_S = 0.002
 URGENT_EVERY_S = 2.0
-# It has the longest backlog.
+# The domain with the longest backlog.
 RAISED = "d0.example"
 CLAIM_MS = 60_000
 AGENT = "aragog/1.0 (+https://example.org/bot)"
 LOOK_EVERY_S = 0.5
-# At the default of 10 requests/s the horizon of a day is 864,000 slots.
+# At the default of 10 requests/s, a horizon of one day is 864,000 slots.
 HORIZON_SLOTS = 864_000
 
 
 class Origins:
-    """Stands for the fetcher and every origin: notes when a request would be written."""
+    """Replaces the fetcher and every origin. Records when each request would be written."""
 
     def __init__(self, pipeline: ProcessStages) -> None:
         self._limiter = pipeline.robots.limiter
@@ -107,7 +107,7 @@ class Queue:
     """
     A sender and its consumer: Celery's fetch messages in pinlater.
 
-    Results leave the in-flight set; there is no stage after `fetch`.
+    Results leave the in-flight set, because there is no stage after `fetch`.
     """
 
     def __init__(self, sender: CelerySender, shard: RedisShard, in_flight: InFlightSet) -> None:
@@ -116,7 +116,7 @@ class Queue:
         self._lock = threading.Lock()
         self._sender = sender
         self._in_flight = in_flight
-        # Records of finished jobs are not part of a waiting URL.
+        # Records of finished jobs do not count for a waiting URL.
         shard.configure("fetch", {"keep_succeeded_max": 0})
 
     def send(self, what: OutgoingMessage) -> None:
@@ -130,7 +130,7 @@ class Queue:
                 self._in_flight.clear([result["job"]["url"] for result in results])
 
     def work(self, pipeline: ProcessStages, until_s: float, threads: int) -> None:
-        """Claim messages as a worker does, and fetch each in a thread, until it is time to stop."""
+        """Claim messages like a worker and fetch each in a thread, until time is up."""
         running = threading.Semaphore(threads)
         with ThreadPoolExecutor(threads) as pool:
             while time.monotonic() < until_s:
@@ -156,7 +156,7 @@ class Queue:
 
 
 class Memory(threading.Thread):
-    """Reads what a waiting URL costs in Redis, twice a second."""
+    """Samples the Redis memory per waiting URL twice a second."""
 
     def __init__(self, client: redis.Redis, in_flight: InFlightSet, before: int) -> None:
         super().__init__(daemon=True)
@@ -165,7 +165,7 @@ class Memory(threading.Thread):
         self.per_url: list[float] = []
 
     def look(self) -> float:
-        """Bytes of a URL that waits now."""
+        """Return the current bytes per waiting URL."""
         return (used_memory(self._client) - self._before) / max(1, self._in_flight.count())
 
     def run(self) -> None:
@@ -174,7 +174,7 @@ class Memory(threading.Thread):
 
 
 class Probe(threading.Thread):
-    """Enqueues urgent URLs, and raises a rate, while the backlog is sent."""
+    """Enqueues urgent URLs, and raises a rate, while the backlog is fetched."""
 
     def __init__(self, pipeline: ProcessStages, origins: Origins, args: argparse.Namespace) -> None:
         super().__init__(daemon=True)
@@ -228,7 +228,7 @@ class Probe(threading.Thread):
 
 
 def zipf_urls(domains: int, urls: int) -> list[str]:
-    """At least one URL a domain; the n-th domain has a share of the others in proportion to 1/n."""
+    """Return at least one URL per domain. The rest are shared in proportion to 1/n for domain n."""
     rng = random.Random(1)
     weights = [1 / (n + 1) for n in range(domains)]
     owners = [*range(domains), *rng.choices(range(domains), weights, k=max(0, urls - domains))]
@@ -240,7 +240,7 @@ def zipf_urls(domains: int, urls: int) -> list[str]:
 
 
 def used_memory(client: redis.Redis) -> int:
-    """Of the data, without buffers of connections."""
+    """Return the memory of the data, without connection buffers."""
     return int(client.info("memory")["used_memory_dataset"])
 
 
@@ -298,7 +298,7 @@ def measure(args: argparse.Namespace, shared: str, limiter: str, folder: Path) -
     slots = limiting.keys("*slot:*")
     per_domain = sum(limiting.memory_usage(key) for key in slots) / max(1, len(slots))
     span = started_at_s, started_at_s + took_s
-    # Enqueueing takes its time, so by then some domains wait for their first request.
+    # Enqueueing takes time, so some domains already wait for their first request.
     warm_s = started_at_s + min(1 / args.qps, args.seconds / 2)
     facts = politeness(args.qps, origins.asked, urls, span, warm_s, RAISED if args.raise_to else "")
     seen = queue.visits.values()
@@ -322,7 +322,7 @@ def measure(args: argparse.Namespace, shared: str, limiter: str, folder: Path) -
 def settings_of(
     args: argparse.Namespace, broker: str, shared: str, limiter: str, folder: Path
 ) -> Settings:
-    """The settings of the process that is measured."""
+    """Return the settings of the measured process."""
     return Settings(
         data_dir=folder,
         broker=BrokerSettings(url=broker),
@@ -336,7 +336,7 @@ def settings_of(
 
 
 def with_origins(pipeline: ProcessStages) -> tuple[ProcessStages, Origins]:
-    """The pipeline with origins in memory in place of the web."""
+    """Return the pipeline with in-memory origins in place of the web."""
     origins, fetch = Origins(pipeline), pipeline.fetch
     requester = dataclasses.replace(fetch.requester, fetcher=origins)
     fetch = dataclasses.replace(fetch, requester=requester)
@@ -344,7 +344,7 @@ def with_origins(pipeline: ProcessStages) -> tuple[ProcessStages, Origins]:
 
 
 def open_domains(pipeline: ProcessStages, args: argparse.Namespace) -> None:
-    """Let everything be fetched, at slots in different phases, as after a while."""
+    """Allow everything to be fetched, with slots in different phases, as in a running system."""
     for number in range(args.domains):
         of = f"http://www.d{number}.example"
         pipeline.robots.robots.put(of, 404, b"", pipeline.robots.clock.now_ms())
@@ -360,7 +360,7 @@ def show(facts: dict[str, str]) -> None:
 
 
 def script_calls(client: redis.Redis) -> int:
-    """Calls of the limiter's scripts so far."""
+    """Return the number of limiter script calls so far."""
     stats = client.info("commandstats")
     return int(stats.get("cmdstat_evalsha", {}).get("calls", 0))
 
@@ -373,7 +373,10 @@ def politeness(
     warm_s: float,
     raised: str = "",
 ) -> dict[str, str]:
-    """The share of the allowed rate that was used after `warm_s`, and what was asked too early."""
+    """
+    Return the used share of the allowed rate after `warm_s`, and the requests that were
+    too early.
+    """
     interval_s = 1 / qps
     backlog = Counter(url.split("/")[2].removeprefix("www.") for url in urls)
     used = allowed = violations = 0
@@ -388,7 +391,7 @@ def politeness(
         before_s = max((at_s for at_s in instants if at_s <= warm_s), default=warm_s - interval_s)
         used += len(counted)
         allowed += max(len(counted), int((until_s - before_s + NOISE_S) / interval_s))
-    # A domain that was never asked had work all the time.
+    # A domain that was never requested had work all the time.
     allowed += (len(backlog) - len(requested)) * (1 + int((span[1] - warm_s) / interval_s))
     return {
         "allowed rate used after the start": f"{used / max(1, allowed):.1%}",

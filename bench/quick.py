@@ -1,4 +1,4 @@
-"""`--quick`: a measurement in a few seconds, which shows that it runs and measures nothing."""
+"""The option `--quick`: a run of a few seconds that only shows that the measurement works."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def add_quick(parser: argparse.ArgumentParser, **values: Any) -> None:
-    """Give a measurement the option `--quick`, which sets other options to `values`."""
+    """Add the option `--quick` to a measurement. It sets other options to `values`."""
 
     class Quick(argparse.Action):
         def __call__(
@@ -18,7 +18,7 @@ def add_quick(parser: argparse.ArgumentParser, **values: Any) -> None:
             given: str | Sequence[Any] | None,
             option: str | None = None,
         ) -> None:
-            parser.set_defaults(**values)  # of positional arguments, which are read last
+            parser.set_defaults(**values)  # for positional arguments, which are read last
             vars(namespace).update(values, quick=True)
 
     parser.add_argument(

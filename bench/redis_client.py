@@ -1,11 +1,11 @@
 """
-Measure the CPU of one Redis command on a unix socket: redis-py's client, aragog's, and a held connection.
+Measure the CPU of one Redis command on a unix socket: redis-py, aragog's client, a held connection.
 
     .venv/bin/python -m bench.redis_client [commands]
 
-The command is a script with one key and 40 bytes, as the limiter calls it. Only the CPU of this process
-counts; the clients take turns, and the best of the rounds is shown. `socket` sends the same bytes without
-a client: the kernel's part.
+The command is a script with one key and 40 bytes, as the limiter calls it. Only the CPU of this
+process counts. The clients take turns, and the best round is shown. `socket` sends the same bytes
+without a client, to show the kernel's part.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CALL = ("k", b"x" * 40)
 
 
 def calls(client: redis.Redis, ours: redis.Redis) -> dict[str, Callable[[], object]]:
-    """One command each way."""
+    """Return a function per client that sends one command."""
     sha = client.script_load("return ARGV[1]")
     held = client.connection_pool.get_connection()
     packed = b"".join(held.pack_command("EVALSHA", sha, 1, *CALL))

@@ -1,11 +1,11 @@
 """
-Work that takes the same CPU time on a machine whatever aragog does: the yardstick of measured costs.
+Reference work whose CPU time depends only on the machine, used to scale measured costs.
 
     python -m bench.reference
 
-A third each is Python bytecode, small allocations, and native code over a cache of memory (JSON, SHA-256,
-zlib): what a fetched page costs consists of these. `make plan-check` divides the CPU times that it
-measures by it.
+One third each is Python bytecode, small allocations, and native code over a cache-sized buffer
+(JSON, SHA-256, zlib), like the work on a fetched page. `make plan-check` divides its measured CPU
+times by it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ROUNDS = 7
 
 
 def work() -> int:
-    """About 60 ms of CPU; the value keeps the work from being left out."""
+    """Do about 60 ms of CPU work. The result keeps the work from being optimized away."""
     total = 0
     for n in range(150_000):
         total += n & 7
@@ -37,7 +37,10 @@ def work() -> int:
 
 
 def reference_ms(rounds: int = ROUNDS) -> float:
-    """The least CPU milliseconds of some rounds of the reference work, about half a second in all."""
+    """
+    Return the minimum CPU milliseconds of some rounds of the work, about half a second
+    in all.
+    """
     best = float("inf")
     for _ in range(rounds):
         before = time.process_time()
@@ -47,7 +50,7 @@ def reference_ms(rounds: int = ROUNDS) -> float:
 
 
 def mean_ms(rounds: int = ROUNDS) -> float:
-    """The same as a mean: how fast this machine is now, with all that other programs do to it."""
+    """Return the mean instead, which shows the machine's speed under its current load."""
     before = time.process_time()
     for _ in range(rounds):
         work()

@@ -1,20 +1,20 @@
 """
-Compare the refresh policy with a fixed interval and the optimum, for the same fetches.
+Compare the refresh policy with a fixed interval and the optimum, for the same number of fetches.
 
     python -m bench.refresh [--urls 3000] [--days 120] [--effort 1] [--jobs 2]
     python -m bench.refresh --world "products alone" --scarce 120 [--cycles 12] [--true-rates]
 
-Pages change by Poisson processes; every fetch goes through `aragog.urlstore.refresh_policy.decide`, which
-learns only whether there was a change since the last one. Freshness is the share of time during which
-the stored page equals the page, in the second half of the days. For the same number of fetches it
-prints one fixed interval for all pages (and how many more fetches it needs for the same freshness),
-and the optimum with every rate known (Cho and Garcia-Molina's allocation). No network, no clock.
+Pages change by Poisson processes. Every fetch goes through
+`aragog.urlstore.refresh_policy.decide`, which learns only if there was a change since the last one.
+Freshness is the share of time during which the stored page equals the page, in the second half of
+the days. For the same number of fetches it prints one fixed interval for all pages (and how many
+more fetches it needs for the same freshness), and the optimum with every rate known (Cho and
+Garcia-Molina's allocation). No network, no clock.
 
-The scarce worlds are one domain each that may be sent one request per page every few days, far
-fewer than its pages need. All due pages go through
-`aragog.urlstore.crawl_budget.ration`, tick by tick, as the beat-driven task does it, with a
-thousand ticks in such a cycle. Pages come in during the first half of a cycle (the time that a fetch of
-each takes); the second half of the cycles counts.
+The scarce worlds are one domain each, which allows one request per page every few days, far fewer
+than its pages need. All due pages go through `aragog.urlstore.crawl_budget.ration`, tick by tick,
+as in the task that beat runs, with a thousand ticks per cycle. Pages are added during the first
+half of a cycle (the time to fetch each once); the second half of the cycles counts.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FIELD = {"product": "product.price", "page": "page.title"}
 
 
 def mixed(rng: random.Random) -> tuple[str, float]:
-    """What a shopping and cooking site's crawler holds: type, and seconds between changes."""
+    """The pages of a shopping and cooking crawler: type, and seconds between changes."""
     of, median_s, sigma = rng.choices(
         [
             ("product", 60 * HOUR_S, 1.5),
@@ -57,7 +57,7 @@ def mixed(rng: random.Random) -> tuple[str, float]:
 
 
 def products(rng: random.Random) -> tuple[str, float]:
-    """One type alone, prices that move from hourly to yearly."""
+    """One page type, with prices that change from hourly to yearly."""
     return "product", 4 * DAY_S * math.exp(rng.gauss(0, 2.0))
 
 
@@ -70,7 +70,10 @@ def published(rng: random.Random) -> tuple[str, float]:
 
 
 def noisy(rng: random.Random) -> tuple[str, float]:
-    """The same, and two pages of five that are another at each look: counters, tokens, dice."""
+    """
+    The same, but two of five pages differ at each fetch because of counters, tokens or
+    random text.
+    """
     return ("page", 60.0) if rng.random() < 0.4 else published(rng)
 
 
@@ -93,14 +96,14 @@ SCARCE = (
     ("with noise", 120.0),
     ("with noise", 365.0),
 )
-"""Worlds, and the days in which their domain may be requested each page once."""
+"""Worlds, and the days in which their domain allows one request per page."""
 CYCLE_TICKS = 1000
-"""Of ticks of 5 s there are 400 times as many in the 23 days of ten million pages at 5 a second."""
+"""With ticks of 5 s, the 23 days of ten million pages at 5 per second have 400 times as many."""
 
 
 @dataclass
 class Sum:
-    """Of some pages: seconds fresh, fetches, and the rates they really had."""
+    """Sums over some pages: seconds fresh, fetches, and the true change rates."""
 
     fresh_s: float
     fetches: int
@@ -109,7 +112,7 @@ class Sum:
 
 
 def replay(world: str, urls: int, days: float, settings: RefreshSettings, seed: int) -> Sum:
-    """Every page through its days, one after another."""
+    """Simulate every page, one after another."""
     rng = random.Random(seed)
     return replay_pages((WORLDS[world](rng) for _ in range(urls)), days, settings, rng)
 
@@ -117,7 +120,7 @@ def replay(world: str, urls: int, days: float, settings: RefreshSettings, seed: 
 def replay_pages(
     pages: Iterable[tuple[str, float]], days: float, settings: RefreshSettings, rng: random.Random
 ) -> Sum:
-    """The same of these pages: the type of each, and the seconds between its changes."""
+    """Simulate these pages, given the type and the seconds between changes of each."""
     end_ms, begin_ms = int(days * DAY_S * 1000), int(days * DAY_S * 500)
     total = Sum(0.0, 0, [], 0.0)
     started = time.process_time()
@@ -143,7 +146,7 @@ def replay_pages(
 
 
 def _settings(effort: float) -> RefreshSettings:
-    """Without the bounds of intervals, which hide what the policy does."""
+    """Return settings without interval bounds, which hide the policy's effect."""
     return RefreshSettings(effort=effort, min_interval_s=60.0, max_interval_s=90 * DAY_S)
 
 
@@ -162,15 +165,16 @@ class _Page:
 
 class Domain:
     """
-    One domain whose share of requests is scarce.
+    One domain that allows too few requests for its pages.
 
     Args:
-        world: of `WORLDS`.
-        urls: its pages.
-        every_days: the days in which its domain may be sent one request per page.
-        settings: of `decide`.
-        seed: of its dice.
-        true_rates: the price is asked with every page's true rate: what the mechanism alone is worth.
+        world: one of `WORLDS`.
+        urls: the number of its pages.
+        every_days: the days in which the domain allows one request per page.
+        settings: the settings of `decide`.
+        seed: the random seed.
+        true_rates: True to compute prices from every page's true rate, to evaluate the mechanism
+            alone.
     """
 
     def __init__(
@@ -197,7 +201,7 @@ class Domain:
         self.fresh_ms = 0.0
 
     def run(self, cycles: float) -> None:
-        """All ticks; what is measured is of the second half."""
+        """Run all ticks. Only the second half is measured."""
         tick_s = self.cycle_ms / 1000 / CYCLE_TICKS
         begin_ms, end_ms = self.cycle_ms * cycles / 2, self.cycle_ms * cycles
         now_ms = tick_s * 1000
@@ -213,7 +217,7 @@ class Domain:
             at_ms, n = heapq.heappop(self._due)
             page = self.pages[n]
             if page.state is None:
-                self._fetch(n, page, now_ms)  # new URLs have requests of their own
+                self._fetch(n, page, now_ms)  # new URLs have their own requests
             else:
                 due.append(Due(page.url, int(at_ms), self._believed(page, page.state)))
         done = ration(due, self._budget, rate_per_s=self.rate_per_s, now_ms=now_ms, tick_s=tick_s)
@@ -266,7 +270,7 @@ def replay_scarce(
     *,
     true_rates: bool = False,
 ) -> tuple[Sum, int]:
-    """Simulate one domain; return its sums and how often a URL was postponed."""
+    """Simulate one domain. Returns its sums and how often a URL was postponed."""
     started = time.process_time()
     domain = Domain(world, urls, every_days, _settings(effort), seed, true_rates=true_rates)
     domain.run(cycles)
@@ -276,12 +280,12 @@ def replay_scarce(
 
 
 def fixed(rates: Sequence[float], every_s: float) -> float:
-    """The freshness of one interval for all."""
+    """Return the freshness of one interval for all."""
     return sum(-math.expm1(-r * every_s) / (r * every_s) for r in rates) / len(rates)
 
 
 def needed(rates: Sequence[float], fresh: float, every_s: float) -> float:
-    """How many times the fetches one interval for all needs to be as fresh."""
+    """Return how many times the fetches one interval for all needs for the same freshness."""
     low, high = every_s / 100, every_s * 100
     for _ in range(40):
         middle = math.sqrt(low * high)
@@ -290,7 +294,10 @@ def needed(rates: Sequence[float], fresh: float, every_s: float) -> float:
 
 
 def optimum(rates: Sequence[float], fetches_per_s: float) -> float:
-    """The best freshness at a number of fetches per second, if every change rate is known."""
+    """
+    Return the best freshness at a number of fetches per second, if every change rate is
+    known.
+    """
     binned = _binned(rates)
     low, high = 1e-9, max(rates) ** -1 * 1e9
     for _ in range(80):
@@ -312,7 +319,7 @@ def optimum(rates: Sequence[float], fetches_per_s: float) -> float:
 
 
 def _binned(rates: Sequence[float]) -> list[tuple[float, int]]:
-    """At most 2,000 different rates, each with how many pages have about it."""
+    """Return at most 2,000 different rates, each with the number of pages close to it."""
     size = max(1, len(rates) // 2000)
     ordered = sorted(rates)
     groups = [ordered[at : at + size] for at in range(0, len(ordered), size)]
@@ -320,7 +327,7 @@ def _binned(rates: Sequence[float]) -> list[tuple[float, int]]:
 
 
 def measure(world: str, options: argparse.Namespace) -> tuple[str, ...]:
-    """A line of the table."""
+    """Return a row of the table."""
     share = -(-options.urls // options.jobs)
     with ProcessPoolExecutor(options.jobs) as pool:
         futures = [
@@ -334,7 +341,7 @@ def measure(world: str, options: argparse.Namespace) -> tuple[str, ...]:
 
 
 def measure_scarce(world: str, every_days: float, options: argparse.Namespace) -> tuple[str, ...]:
-    """A line of the other table; each job has a domain of its own."""
+    """Return a row of the other table. Each job simulates one domain."""
     share = -(-options.urls // options.jobs)
     arguments = (world, share, every_days, options.cycles, options.effort)
     with ProcessPoolExecutor(options.jobs) as pool:

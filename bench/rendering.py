@@ -1,13 +1,13 @@
 """
-Measure the CPU of rendering a page, beside that of fetching it and of reading it.
+Measure the CPU of rendering a page, compared with fetching and reading it.
 
     python -m bench.rendering [--pages 30] [--browser PATH] [--sandbox]
 
-An origin in this process serves a page of 57 KB whose script of 100 KB, most of it unused, requests data
-and builds 200 elements of it. The two requests of a rendering go through the same fetcher, without a limiter.
-The CPU of a rendering is that of this process and of the browser's processes; that of the origin, in this
-process as well, is in both. The memory is PSS, in which a page that several processes share counts once.
-About a minute.
+An origin in this process serves a page of 57 KB. Its script of 100 KB, most of it unused, requests
+data and builds 200 elements from it. The two requests of a rendering go through the same fetcher,
+without a limiter. The CPU of a rendering is that of this process and of the browser's processes.
+The origin's CPU is included in both figures, because it runs in this process. The memory is PSS,
+which divides shared memory pages among the processes. Takes about a minute.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ HANDLERS = {
 
 
 def children(pid: int | str = "self") -> list[int]:
-    """The processes below one."""
+    """Return the descendants of a process."""
     pids = []
     for listed in Path(f"/proc/{pid}/task").glob("*/children"):
         for child in map(int, listed.read_text().split()):
@@ -69,7 +69,7 @@ def children(pid: int | str = "self") -> list[int]:
 
 
 def cpu_ms() -> float:
-    """CPU time of this process and of those below it, ended ones included."""
+    """Return the CPU time of this process and its descendants, including ended ones."""
     ticks = 0
     for pid in children():
         with suppress(OSError):  # a page's process may end in the meantime
@@ -79,7 +79,7 @@ def cpu_ms() -> float:
 
 
 def pss_mb() -> float:
-    """Memory of the processes below this one."""
+    """Return the memory of this process's descendants."""
     kb = 0
     for pid in children():
         with suppress(OSError):
@@ -89,7 +89,7 @@ def pss_mb() -> float:
 
 
 def each_ms(call: Callable[[], object], times: int) -> float:
-    """CPU of one call, measured over a number of calls in a row."""
+    """Return the CPU per call, measured over consecutive calls."""
     before = cpu_ms()
     for _ in range(times):
         call()

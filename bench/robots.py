@@ -1,11 +1,11 @@
 """
-Measure robots.txt: parsing 800 rules and checking a URL, with both engines in one run. Then the whole
-robots stage: slot, GET, parse and store, without the message.
+Measure robots.txt: parsing 800 rules and checking a URL, with both engines in one run; then the
+whole robots stage (slot, GET, parse and store, without the message).
 
     python -m bench.robots
 
-A few seconds, loopback only. `ready` is parsing and the first check, which builds the matcher.
-The hostile file is 500 KiB of wildcards, checked against a path of 2,000 characters.
+Takes a few seconds, loopback only. `ready` is parsing and the first check, which builds the
+matcher. The hostile file is 500 KiB of wildcards, checked against a path of 2,000 characters.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ LETTERS = "abcdefghij-_"
 
 
 def robots_txt(rules: int, wild: float, rng: random.Random) -> bytes:
-    """A file of `rules` rules, a share of them with wildcards."""
+    """Return a file with `rules` rules, a share of them with wildcards."""
     lines = ["User-agent: *"]
     for _ in range(rules):
         words = ("".join(rng.choices(LETTERS, k=rng.randint(3, 10))) for _ in range(3))
@@ -113,7 +113,7 @@ BODY = b"User-agent: *\nDisallow: /private/\nDisallow: /*?sort=\nSitemap: https:
 
 
 def serve(listener: socket.socket) -> None:
-    """Answer every request with one robots.txt."""
+    """Answer every request with the same robots.txt."""
     head = f"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {len(BODY)}\r\n\r\n"
     while True:
         with contextlib.suppress(OSError):
@@ -127,14 +127,14 @@ class Nowhere:
     """A sender for a stage that sends nothing here."""
 
     def send(self, what: OutgoingMessage) -> None:
-        """Drop it."""
+        """Discard the message."""
 
     def send_all(self, whats: Sequence[OutgoingMessage]) -> None:
-        """Drop them."""
+        """Discard the messages."""
 
 
 def stage_ms(origins: int, rounds: int = 40) -> float:
-    """CPU ms of this process for one robots.txt, `origins` of different domains in a message."""
+    """Return the CPU ms of this process per robots.txt, with `origins` domains per message."""
     listener = socket.create_server(("127.0.0.1", 0), backlog=512)
     server = multiprocessing.Process(target=serve, args=(listener,), daemon=True)
     server.start()

@@ -3,7 +3,7 @@ Compare HTTP servers by the cost of one read from a real store.
 
     python -m bench.serving [--rounds 3] [--requests 6000] [--connections 16]
 
-One process each, SQLite with 20,000 pages, four fields of a random page a request, keep-alive,
+One process each, SQLite with 20,000 pages, four fields of a random page per request, keep-alive,
 every server in each round in random order. CPU is that of the server process alone, user and
 system. Latency is measured in a closed loop, so only comparisons are meaningful.
 
@@ -43,7 +43,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def fill(folder: Path) -> None:
-    """Pages with four fields."""
+    """Write pages with four fields."""
     tables = SqliteTables(folder, shards=16)
     tables.create()
     store = UrlStore(tables, MemoryContent(), StoreSettings())
@@ -58,13 +58,13 @@ def url(number: int) -> str:
 
 
 def cpu_s(pid: int) -> float:
-    """User and system time of a process, all its threads."""
+    """Return the user and system time of a process with all its threads."""
     parts = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(parts[11]) + int(parts[12])) / TICKS
 
 
 async def load(port: int, requests: int, connections: int) -> list[float]:
-    """Latencies in seconds."""
+    """Return latencies in seconds."""
     latencies: list[float] = []
     left = iter(range(requests))
 
@@ -87,7 +87,7 @@ async def load(port: int, requests: int, connections: int) -> list[float]:
 
 
 def measure(name: str, folder: Path, requests: int, connections: int) -> tuple[float, float, float]:
-    """CPU in us a request, requests/s, p99 in ms."""
+    """Return CPU in us per request, requests/s, and p99 in ms."""
     with socket.create_server(("127.0.0.1", 0), backlog=1024) as sock:
         port = sock.getsockname()[1]
         command = [sys.executable, "-m", "bench.serving_peers.serve", name, str(folder)]

@@ -1,17 +1,18 @@
 """
 Measure the servers on reads of a real store, with open-loop load.
 
-    python -m bench.serving_thrift [--rates 0,12500,5000] [--http-rates 0,7500] [--seconds 4] [--peers]
+    python -m bench.serving_thrift [--rates 0,12500,5000] [--http-rates 0,7500] [--seconds 4]
+                                   [--peers]
 
-SQLite with 20,000 pages, four fields of random pages; the server is pinned to one core, the load
-generator (`bench.open_loop`) to another. Calls are sent at the times of a Poisson process, whether
-or not earlier ones were answered, and latency counts from the intended time. A rate of 0 means a
-closed loop: as many as the server can. CPU is that of the server process; its inverse is what one
-core can serve at most.
+SQLite with 20,000 pages, four fields of random pages. The server is pinned to one core, the load
+generator (`bench.open_loop`) to another. Calls are sent at the times of a Poisson process, even if
+earlier ones are unanswered, and latency counts from the intended time. A rate of 0 means a closed
+loop, which gives the maximum. CPU is that of the server process; its inverse is the maximum rate of
+one core.
 
-`own p99` is what the generator itself added to the latencies, `others` the share of the machine that
+`own p99` is the latency that the generator itself added, `others` the share of the machine that
 other programs used. If they are not small, the latencies say little about the server. On a machine
-with other load, root can keep it away: `chrt -f 5 python -m bench.serving_thrift`.
+with other load, root can give the measurement priority: `chrt -f 5 python -m bench.serving_thrift`.
 """
 
 from __future__ import annotations
@@ -45,33 +46,33 @@ READY_S = 30
 
 
 def message(name: str, arguments: object) -> bytes:
-    """A call in its frame."""
+    """Return a call in its frame."""
     buffer = TCyMemoryBuffer()
     TCyBinaryProtocol(buffer).write_struct(arguments)
     return frame(head(CALL, name.encode()), b"\0\0\0\1", buffer.getvalue())
 
 
 def one() -> bytes:
-    """`get` of a random page."""
+    """Return a `get` of a random page."""
     page = url(random.randrange(PAGES))
     return message("get", idl.UrlStore.get_args(page, list(FIELDS), idl.ReadOptions()))
 
 
 def batch() -> bytes:
-    """`getMany` of random pages."""
+    """Return a `getMany` of random pages."""
     pages = [url(random.randrange(PAGES)) for _ in range(BATCH)]
     return message("getMany", idl.UrlStore.getMany_args(pages, list(FIELDS), idl.ReadOptions()))
 
 
 def http() -> bytes:
-    """The same as `one` over HTTP."""
+    """Return the same call as `one` over HTTP."""
     page = quote(url(random.randrange(PAGES)), safe="")
     target = f"/v1/urls?url={page}&fields={','.join(FIELDS)}&include="
     return f"GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
 
 
 class Row(NamedTuple):
-    """What one run found; times in ms."""
+    """The results of one run, times in ms."""
 
     cpu_us: float
     rate: float
@@ -79,14 +80,17 @@ class Row(NamedTuple):
     p99: float
     p999: float
     own_p99: float
-    """Of the latency, what is the generator's own."""
+    """The part of the latency caused by the generator."""
     others: float
-    """Share of the machine that other programs used."""
+    """Share of the machine used by other programs."""
 
 
 @contextmanager
 def serving(name: str, folder: Path, core: int) -> Iterator[tuple[int, int]]:
-    """A server in a process of its own, on that core if `taskset` is there: its port and its pid."""
+    """
+    Run a server in a separate process, pinned to that core if `taskset` exists; yields port and
+    pid.
+    """
     with socket.create_server(("127.0.0.1", 0), backlog=1024) as sock:
         port = sock.getsockname()[1]
         command = [sys.executable, "-m", "bench.serving_peers.serve", name, str(folder)]
@@ -119,7 +123,7 @@ def measure(port: int, pid: int, load: Load, rate: float, seconds: float) -> Row
 
 
 class Load(NamedTuple):
-    """What is sent, on how many connections."""
+    """What is sent, and on how many connections."""
 
     calls: list[bytes]
     whole: Whole
@@ -127,7 +131,7 @@ class Load(NamedTuple):
 
 
 def warm_up(port: int, load: Load) -> None:
-    """Wait until the server answers, and let it read every page once or twice."""
+    """Wait until the server answers, and have it read every page once or twice."""
     until_s = time.monotonic() + READY_S
     while time.monotonic() < until_s:
         try:

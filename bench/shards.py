@@ -3,11 +3,10 @@ Measure how pinlater's throughput grows with the number of its Redis servers.
 
     python -m bench.shards [--jobs 40000] [--clients 2]
 
-Client processes enqueue jobs into the whole cluster, 1,000 in a call, then claim and acknowledge them,
-100 in a call, from each server in turn. The rate is limited by the cores that clients and servers
-share here, so the CPU of each is shown. "Full at" is the rate at which the busiest server would
-use all of a core: Redis runs commands in one thread, so this is the limit where clients have cores
-of their own.
+Client processes enqueue jobs into the whole cluster, 1,000 per call, then claim and acknowledge
+them, 100 per call, from each server in turn. Clients and servers share the cores here, which limits
+the rate, so the CPU of each is shown. "Full at" is the rate at which the busiest server would use a
+whole core. Redis runs commands in one thread, so this is the limit if clients have their own cores.
 """
 
 from __future__ import annotations
@@ -30,13 +29,16 @@ from pinlater.models import ClaimRequest, NewJob
 BODY = b"x" * 900
 ENQUEUED, CLAIMED = 1_000, 100
 GOAL = 100_000
-"""What PinLater ran in all: over 6 million jobs a minute, in more than ten clusters (2015)."""
+"""
+Pinterest's PinLater in total: over 6 million jobs per minute, in more than ten clusters
+(2015).
+"""
 BUSY = 0.7
-"""A server that is busier than that lets jobs wait."""
+"""Jobs wait on a server that is busier than this."""
 
 
 def work(urls: list[str], jobs: int, number: int) -> float:
-    """Enqueue, claim and acknowledge a number of jobs; returns the CPU seconds of this process."""
+    """Enqueue, claim and acknowledge a number of jobs. Returns the CPU seconds of this process."""
     before = time.process_time()
     cluster = Cluster(connect_shards(urls, socket_timeout_s=60))
     queue, worker = f"q{number}", f"w{os.getpid()}"
@@ -60,12 +62,12 @@ def cpu_s(pid: int) -> float:
 
 
 def run(shards: int, clients: int, jobs: int) -> tuple[float, float, list[float]]:
-    """Jobs a second, CPU µs of the clients for each job, and that of each server for each job."""
+    """Return jobs per second, and CPU µs per job of the clients and of each server."""
     with contextlib.ExitStack() as stack:
         servers = [stack.enter_context(server()) for _ in range(shards)]
         pids = [server.process.pid for server in servers]
         pool = stack.enter_context(multiprocessing.get_context("spawn").Pool(clients))
-        pool.map(abs, range(clients))  # all have imported
+        pool.map(abs, range(clients))  # so that all have imported
         before, started_s = [cpu_s(pid) for pid in pids], time.monotonic()
         urls = [server.url for server in servers]
         spent = pool.starmap(work, [(urls, jobs // clients, number) for number in range(clients)])

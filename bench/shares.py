@@ -1,19 +1,21 @@
 """
-How long a small crawl waits beside a bulk crawl of the same domain, and what shares cost.
+Measure how long a small crawl waits for a bulk crawl of the same domain, and what shares cost.
 
     python -m bench.shares simulate [--bulk 100000] [--small 100]
-    python -m bench.shares crawl [--bulk 100000] [--small 100] [--qps 5] [--broker standalone|redis|postgres]
+    python -m bench.shares crawl [--bulk 100000] [--small 100] [--qps 5]
+                                 [--broker standalone|redis|postgres]
     python -m bench.shares cost [--urls 100000]
 
-`simulate` enqueues the bulk crawl, then the small one, in virtual time at the usual rate, with shares and as
-before there were any: one line in the order of priority and arrival.
+`simulate` enqueues the bulk crawl, then the small one, in virtual time at the usual rate, with
+shares, and without them (one line ordered by priority and arrival).
 
-`crawl` does it with the standalone system and an origin on loopback, its jobs on Redis or PostgreSQL, and
-cancels what is left of the bulk crawl once the small one is done. It exits with 1 unless the small crawl
-was done before the bulk one had twice as many pages and `AHEAD` more, and the counts of both are exact.
+`crawl` does this with the standalone system and an origin on loopback, its jobs on Redis or
+PostgreSQL, and cancels the rest of the bulk crawl once the small one is done. It exits with 1
+unless the small crawl was done before the bulk one had twice as many pages plus `AHEAD`, and the
+counts of both are exact.
 
-`cost` parks URLs of 1, 2 and 20 crawls in lines on a private redis-server: bytes a waiting URL, and CPU of
-redis-server a URL that is parked, taken and settled in looks of 6.
+`cost` parks URLs of 1, 2 and 20 crawls in lines on a private redis-server. It prints the bytes per
+waiting URL, and redis-server's CPU per URL that is parked, taken and settled in groups of 6.
 """
 
 from __future__ import annotations
@@ -38,13 +40,13 @@ from bench.simulate.two_crawls import CrawlsOfADomain
 
 BULK, SMALL = 2, 3
 AHEAD = 500
-"""What the workers may have on their way of a crawl that began earlier."""
+"""The number of URLs of an earlier crawl that workers may already be processing."""
 LOOK = 6
 PAYLOAD = '{"url":"https://www.site.example/articles/%08d","request_id":"12345678","c":%d}'
 
 
 def simulate(bulk: int, small: int) -> None:
-    """Print when each crawl is done, with shares and without."""
+    """Print when each crawl is done, with and without shares."""
     for label, are_apart in (("one line", False), ("shares", True)):
         done_s = CrawlsOfADomain(
             {BULK: bulk, SMALL: small}, Settings(), are_apart=are_apart
@@ -56,7 +58,7 @@ def simulate(bulk: int, small: int) -> None:
 
 
 def crawl(options: argparse.Namespace) -> int:
-    """Run both crawls on a system; the number of laws that were broken."""
+    """Run both crawls on a system. Returns the number of violated invariants."""
     with (
         tempfile.TemporaryDirectory(prefix="ar") as folder,
         origin() as web,
@@ -105,7 +107,7 @@ def _both(options: argparse.Namespace) -> int:
 
 
 def cost(urls: int) -> None:
-    """Print memory and CPU of lines whose URLs are of one crawl, or of several."""
+    """Print memory and CPU of lines whose URLs belong to one crawl or several."""
     print(
         f"{'crawls':>8}{'domains':>10}{'bytes a URL':>13}{'µs park':>10}{'µs take and settle':>20}"
     )

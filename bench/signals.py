@@ -1,18 +1,20 @@
 """
-What sitemaps are worth to the refresh schedule: freshness for as many requests, with and without.
+Measure the value of sitemaps for the refresh schedule: freshness at equal requests, with and
+without.
 
     python -m bench.signals [--urls 300] [--days 60] [--world "published shares"]
 
-One host of each kind below, whose pages change by Poisson processes (the worlds of `bench.refresh`).
-Everything that decides is the store's own: the due index, readings of the sitemap, marks, trust. Each
-fetch of a page and each reading of the sitemap is a request; the second half of the days counts.
-Without sitemaps the same pages are replayed ten times with the effort that takes as many requests
-(`bench.refresh.replay_pages`). No network; time is simulated in steps of a quarter of an hour.
+One host of each kind below, whose pages change by Poisson processes (the worlds of
+`bench.refresh`). All decisions are made by the store's own code: the due index, readings of the
+sitemap, marks, trust. Each fetch of a page and each reading of the sitemap is a request; the second
+half of the days counts. Without sitemaps, the same pages are replayed ten times with the effort
+that takes the same number of requests (`bench.refresh.replay_pages`). No network; time is simulated
+in steps of a quarter of an hour.
 
     exact        lastmod is the instant of each change
     by day       it is the day of each change
-    half told    it names three changes of five, and one that is false for each two of these
-    new alone    it names no change: it is when the page was made
+    half told    it reports three changes of five, and one false change for each two of these
+    new alone    it reports no change: it is when the page was made
     today        it is today's date for every page, whatever happened
     at the time  it is the instant of the response, for every page
 """
@@ -51,7 +53,7 @@ REPEATED = 10
 
 @dataclass(slots=True)
 class SimulatedPage:
-    """A page, and what the sitemap says of it."""
+    """A page, and what the sitemap reports about it."""
 
     url: str
     of: str
@@ -61,14 +63,14 @@ class SimulatedPage:
     changed_ms: float = START_MS
     told_ms: float = START_MS
     false_ms: float = math.inf
-    """When the sitemap names a change that is none."""
+    """When the sitemap reports a false change."""
     stored: int = -1
     stale_since_ms: float | None = None
 
 
 @dataclass
 class Site:
-    """One host, whose pages go through time."""
+    """One host, whose pages change over time."""
 
     kind: str
     world: str
@@ -93,7 +95,7 @@ class Site:
             )
 
     def advance(self, page: SimulatedPage, now_ms: float) -> None:
-        """Let a page change until now."""
+        """Change a page up to the current time."""
         while page.next_ms <= now_ms:
             page.version += 1
             page.changed_ms = page.next_ms
@@ -109,7 +111,7 @@ class Site:
             page.told_ms, page.false_ms = max(page.told_ms, page.false_ms), math.inf
 
     def listed(self, now_ms: int) -> list[SitemapUrl]:
-        """The sitemap as it is now."""
+        """Return the current sitemap."""
         for page in self.pages.values():
             self.advance(page, now_ms)
         return [SitemapUrl(page.url, *self._date(page, now_ms)) for page in self.pages.values()]
@@ -137,7 +139,7 @@ KINDS = ("exact", "by day", "half told", "new alone", "today", "at the time")
 
 @dataclass(slots=True)
 class Kept:
-    """What keeping a host fresh came to, in the second half of the days."""
+    """The results of keeping a host fresh, for the second half of the days."""
 
     fresh: float
     fetches: int
@@ -145,7 +147,7 @@ class Kept:
 
 
 def keep(site: Site, days: float, settings: RefreshSettings) -> Kept:
-    """Keep the pages of a host fresh with the store's own schedule."""
+    """Keep a host's pages fresh with the store's own schedule."""
     clock = ManualClock(START_MS)
     store = UrlStore(MemoryTables(clock), MemoryContent(), StoreSettings(), clock, settings)
     begin_ms, end_ms = START_MS + int(days * DAY_MS / 2), START_MS + int(days * DAY_MS)
@@ -210,7 +212,7 @@ def _read(
     settings: RefreshSettings,
     counted: Callable[..., None],
 ) -> PageWrite:
-    """Read the sitemap as the stages do."""
+    """Read the sitemap like the stages do."""
     if settings.signals:
         counted(now_ms, is_page=False)
     listed = site.listed(now_ms)
@@ -225,14 +227,14 @@ def _read(
 
 
 def without(site: Site, days: float, requests: int) -> float:
-    """The freshness of the same pages without sitemaps, for as many requests."""
+    """Return the freshness of the same pages without sitemaps, for the same number of requests."""
     return replay_effort(site, days, requests, random.Random(1))[1]
 
 
 def replay_effort(
     site: Site, days: float, requests: int, rng: random.Random
 ) -> tuple[float, float]:
-    """The effort that takes as many requests without sitemaps, and the freshness that it brings."""
+    """Return the effort that takes this many requests without sitemaps, and its freshness."""
     pages = [(page.of, page.every_s) for page in site.pages.values()] * REPEATED
     low, high = 0.02, 50.0
     for _ in range(12):

@@ -1,12 +1,12 @@
 """
-The same as `bench.signals` through the whole pipeline: a real origin on loopback, Redis, all stages.
+Measure `bench.signals` through the whole pipeline: an origin on loopback, Redis, all stages.
 
     python -m bench.signals_origin [--urls 40] [--days 20] [--site exact]
 
-The site of `bench.signals` is served with ETags; the stages run in this process with a clock that is set
-forward half an hour at a time, and requests are counted at the origin: pages, sitemaps, feeds and
-robots.txt. Runs: with sitemaps; without, at the same effort; and without, at the effort that takes
-about as many requests.
+The site of `bench.signals` is served with ETags. The stages run in this process with a clock that
+advances half an hour at a time, and the origin counts requests: pages, sitemaps, feeds and
+robots.txt. There are three runs: with sitemaps; without, at the same effort; and without, at the
+effort that takes about the same number of requests.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from tests.support.origin import Origin, Request, Wire, answer
 HOST = "site.example"
 MAP = f"http://{HOST}/sitemap.xml"
 LINES = 10_000.0
-"""Requests a second of the domain: the schedule is measured, not the limiter."""
+"""Requests per second of the domain, high enough that only the schedule is measured."""
 
 
 class ShiftedClock(GreenClock):
@@ -63,7 +63,7 @@ class ShiftedClock(GreenClock):
 
 @dataclass
 class SentMessages:
-    """A sender that keeps what it is given."""
+    """A sender that keeps its messages."""
 
     messages: list[OutgoingMessage] = field(default_factory=list)
 
@@ -75,7 +75,7 @@ class SentMessages:
 
 
 class ServedSite:
-    """A simulated site over HTTP, with validators; the time is that of the crawl."""
+    """A simulated site over HTTP, with validators, at the crawl's time."""
 
     def __init__(self, site: Site, clock: ShiftedClock) -> None:
         self.site = site
@@ -114,7 +114,7 @@ def _date(at_ms: int | None, end_ms: int | None) -> str:
 
 
 class VirtualCrawl:
-    """All stages of one process over an origin; `step` sets the clock forward."""
+    """All stages of one process and an origin. `step` sets the clock forward."""
 
     def __init__(self, settings: Settings, clock: ShiftedClock) -> None:
         self.sent = SentMessages()
@@ -122,19 +122,19 @@ class VirtualCrawl:
         self.pipeline: ProcessStages = connect(settings, self.sent, clock=clock)
 
     def enqueue(self, urls: Sequence[str], **options: Any) -> None:
-        """Enqueue URLs and deliver what they lead to."""
+        """Enqueue URLs and deliver the resulting messages."""
         for _ in self.pipeline.enqueuer.enqueue(urls, EnqueueOptions(**options)):
             pass
         self.deliver()
 
     def step(self, seconds: float) -> None:
-        """Set the clock forward, let the tick look for what is due, and deliver it."""
+        """Set the clock forward, run the tick, and deliver what is due."""
         self.clock.shift_ms += seconds * 1000
         self.pipeline.refresh.run()
         self.deliver()
 
     def deliver(self) -> None:
-        """Deliver all messages, in order, until no URL waits."""
+        """Deliver all messages in order, until no URL waits."""
         until_s = self.clock.monotonic_s() + 60
         while self.sent.messages or self.pipeline.release.lines.total():
             if self.clock.monotonic_s() > until_s:
@@ -168,13 +168,13 @@ class VirtualCrawl:
 def virtual_crawl(
     origin: Origin, redis_url: str, folder: Path, clock: ShiftedClock, refresh: RefreshSettings
 ) -> Iterator[VirtualCrawl]:
-    """A crawl of everything under `.example`, which the origin serves."""
+    """Run a crawl of everything under `.example`, which the origin serves."""
     settings = Settings(
         data_dir=folder,
         redis=RedisSettings(url=redis_url),
         politeness=PolitenessSettings(qps=LINES),
         store=StoreSettings(engine="memory"),
-        content=ContentSettings(layout="objects"),  # a pack waits for more pages
+        content=ContentSettings(layout="objects"),  # a pack would wait for more pages
         refresh=refresh,
         fetch=FetchSettings(
             user_agent="aragog-bench/1.0 (+http://127.0.0.1/)",
@@ -188,13 +188,13 @@ def virtual_crawl(
 
 @dataclass(frozen=True, slots=True)
 class OriginRun:
-    """What a run came to in the second half of its days."""
+    """The results of a run in the second half of its days."""
 
     fresh: float
     requests: int
     sitemaps: int
     confirmed: int
-    """Requests that were answered by a 304."""
+    """Requests that were answered with 304."""
 
 
 def run(options: argparse.Namespace, refresh: RefreshSettings) -> OriginRun:
@@ -226,7 +226,7 @@ def run(options: argparse.Namespace, refresh: RefreshSettings) -> OriginRun:
 
 
 def _stale_share(served: ServedSite, crawl: VirtualCrawl) -> float:
-    """The share of the pages whose stored title is not that of the site now."""
+    """Return the share of the pages whose stored title differs from the site's current one."""
     pages, store = served.site.pages, crawl.pipeline.store.store
     records = store.get_many(list(pages), ["page.title"])
     now_ms = crawl.clock.now_ms()

@@ -1,11 +1,11 @@
 """
-Measure what signing a request costs: Web Bot Auth with Ed25519, in CPU time of one thread.
+Measure the cost of signing a request: Web Bot Auth with Ed25519, in CPU time of one thread.
 
     .venv/bin/python -m bench.signing [requests]
 
 Compares aragog's signer, the signature alone (cryptography), and the library
-http-message-signatures, in turns, so that other load affects all of them. The last line is what
-a whole request costs more with a key than without, over loopback.
+http-message-signatures in turn, so that other load affects all of them. The last line is how much
+more a whole request costs with a key than without, over loopback.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ USER_AGENT = "examplebot/1.0 (+https://example.com/bot)"
 
 
 def us_a_call(call: Callable[[], object], calls: int) -> float:
-    """CPU microseconds of one call in this thread."""
+    """Return the CPU microseconds per call in this thread."""
     before = time.thread_time()
     for _ in range(calls):
         call()
@@ -45,7 +45,7 @@ def us_a_call(call: Callable[[], object], calls: int) -> float:
 
 
 def by_library(private_key: object, thumbprint: str) -> Callable[[], object]:
-    """The same signature by http-message-signatures."""
+    """Return a function that makes the same signature with http-message-signatures."""
 
     class Keys(HTTPSignatureKeyResolver):
         def resolve_private_key(self, key_id: str) -> object:
@@ -99,7 +99,10 @@ def main() -> None:
 
 
 def whole_requests(signer: RequestSigner, count: int) -> tuple[float, float]:
-    """CPU microseconds of one fetch with and without a signature, in the client's thread."""
+    """
+    Return the CPU microseconds per fetch with and without a signature, in the client's
+    thread.
+    """
     settings = FetchSettings(
         user_agent=USER_AGENT, allowed_networks=("127.0.0.0/8",),
         allowed_ports=tuple(range(1024, 65_536)),

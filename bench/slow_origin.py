@@ -1,12 +1,12 @@
 """
-Crawl an origin that the allowed rate overloads, with the rule of latency and without.
+Crawl an origin that the allowed rate overloads, with and without the latency rule.
 
     python -m bench.slow_origin [--seconds N] [--qps N] [--service-ms N]
 
 The whole system (fetch, robots, canonicalize and store processes, its own Redis) crawls one host on
-loopback that answers one request at a time, each in `--service-ms`, and refuses with 503 while more
-than 20 wait: it bears half of the rate that the settings allow. The times are those
-that the origin saw. `python -m bench.latency` is the same in virtual time, with more kinds of servers.
+loopback that handles one request at a time, each in `--service-ms`, and responds with 503 while
+more than 20 wait. It can handle half of the rate that the settings allow. The times are those seen
+by the origin. `python -m bench.latency` does the same in virtual time, with more kinds of servers.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PAGE = b"<!doctype html><title>Slow</title><p>Made one at a time." + b" " * 2000
 
 @dataclass(frozen=True)
 class Response:
-    """One request as the origin saw it."""
+    """One request as seen by the origin."""
 
     came_s: float
     took_s: float
@@ -47,7 +47,7 @@ class Response:
 
 @dataclass
 class SlowOrigin:
-    """A host that answers one request at a time, and refuses what more than 20 wait for."""
+    """A host that handles one request at a time, and rejects requests while more than 20 wait."""
 
     service_s: float
     responses: list[Response] = field(default_factory=list)
@@ -57,7 +57,7 @@ class SlowOrigin:
     _waiting: int = 0
 
     def answer(self) -> int:
-        """Wait for a turn and work; the status of the response."""
+        """Wait for a turn, then work. Returns the status of the response."""
         came_s = time.monotonic()
         status = 200 if self._queue() else 503
         if status == 200:
@@ -112,7 +112,7 @@ def _handler(origin: SlowOrigin) -> type[BaseHTTPRequestHandler]:
 
 
 def crawl(seconds: float, qps: float, service_s: float, most: float) -> SlowOrigin:
-    """Crawl one host for some seconds; returns the origin with the requests that it received."""
+    """Crawl one host for some seconds. Returns the origin with the requests it received."""
     origin = SlowOrigin(service_s)
     environ = {
         "ARAGOG_POLITENESS__QPS": f"{qps:g}",
@@ -134,7 +134,7 @@ def crawl(seconds: float, qps: float, service_s: float, most: float) -> SlowOrig
 
 
 def row(most: float, origin: SlowOrigin, seconds: float) -> list[str]:
-    """What the origin saw, counted after the first third, while the rate adapts."""
+    """Return what the origin saw, without the first third, in which the rate adapts."""
     first_s = min(response.came_s for response in origin.responses)
     begin_s, end_s = first_s + seconds / 3, first_s + seconds
     counted = [r for r in origin.responses if begin_s <= r.came_s < end_s]

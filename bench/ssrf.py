@@ -3,7 +3,7 @@ Measure the CPU in µs that the SSRF filter adds to a request to a host in its D
 
     python -m bench.ssrf
 
-About a second; names are resolved from a dictionary, and nothing connects.
+Takes about a second. Names are resolved from a dictionary, and nothing connects.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ROUNDS = 5_000
 
 
 def cpu_us(call: Callable[[], object], rounds: int) -> float:
-    """The least CPU time of one call, of five runs."""
+    """Return the minimum CPU time of one call in five runs."""
     samples = []
     for _ in range(5):
         started = time.process_time()

@@ -1,12 +1,12 @@
 """
-Measure what starting costs: CPU of commands, and CPU and memory of each process of `aragog up`.
+Measure the cost of starting: CPU of commands, and CPU and memory of each process of `aragog up`.
 
     python -m bench.startup [--rounds 3]
-    python -m bench.startup --rounds 1 --rest-s 60     what the processes hold at rest
+    python -m bench.startup --rounds 1 --rest-s 60     memory of the idle processes
 
-A system of its own in a temporary folder, on free ports; Linux only. CPU is user and system time of
-all processes, from the start of `aragog up` until it prints the addresses; so it includes what the
-processes imported. PSS divides each shared page among the processes that share it.
+A separate system in a temporary folder, on free ports; Linux only. CPU is user and system time of
+all processes, from the start of `aragog up` until it prints the addresses, and includes imports.
+PSS divides each shared memory page among the processes that share it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ARAGOG = [sys.executable, "-m", "aragog.cli"]
 
 
 def cpu_of_command(arguments: list[str], environ: dict[str, str]) -> float:
-    """CPU seconds of one run of the command."""
+    """Return the CPU seconds of one run of the command."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([*ARAGOG, *arguments], env=environ, capture_output=True, check=False)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -57,7 +57,7 @@ def free_port() -> int:
 
 @contextmanager
 def running(environ: dict[str, str]) -> Iterator[int]:
-    """`aragog up`, from when it shows its addresses; its process id."""
+    """Run `aragog up`. Yields its process id once it has printed its addresses."""
     process = subprocess.Popen([*ARAGOG, "up"], env=environ, stdout=subprocess.PIPE, text=True)
     try:
         for line in process.stdout:
@@ -70,7 +70,7 @@ def running(environ: dict[str, str]) -> Iterator[int]:
 
 
 def tree(root: int) -> list[int]:
-    """The process and its descendants."""
+    """Return the process and its descendants."""
     pids = [root]
     for pid in pids:
         for thread in Path(f"/proc/{pid}/task").iterdir():
@@ -79,7 +79,7 @@ def tree(root: int) -> list[int]:
 
 
 def cpu_s(pid: int) -> float:
-    """CPU seconds of the process and of its dead children."""
+    """Return the CPU seconds of the process and its ended children."""
     stat = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
     return sum(map(int, stat[11:15])) / os.sysconf("SC_CLK_TCK")
 
@@ -90,7 +90,7 @@ def pss_mb(pid: int) -> float:
 
 
 def usage(pid: int) -> tuple[str, float, float] | None:
-    """Title, CPU seconds and PSS of a process; None if it has ended in the meantime."""
+    """Return title, CPU seconds and PSS of a process, or None if it has ended in the meantime."""
     try:
         return title(pid), cpu_s(pid), pss_mb(pid)
     except (FileNotFoundError, ProcessLookupError):
@@ -98,7 +98,7 @@ def usage(pid: int) -> tuple[str, float, float] | None:
 
 
 def title(pid: int) -> str:
-    """What `ps` shows, without the interpreter."""
+    """Return what `ps` shows, without the interpreter."""
     words = Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").split()
     return " ".join(word for word in words if word not in {sys.executable, "-m"})[:60]
 

@@ -1,4 +1,4 @@
-"""Measure CPU time on a machine that others use, too."""
+"""Measure CPU time on a machine that is also used by others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 def best_s(call: Callable[[], object], times: int = 7) -> float:
-    """The shortest CPU time of several runs, in seconds."""
+    """Return the shortest CPU time of several runs, in seconds."""
     samples = []
     for _ in range(times):
         started = time.process_time()

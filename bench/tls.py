@@ -1,13 +1,14 @@
 """
-Measure the CPU of one fetch of a 60 KB page over TLS: HTTP/1.1 and HTTP/2, on a connection that is
-kept, and on new ones with a resumed and with a full handshake.
+Measure the CPU of one fetch of a 60 KB page over TLS: HTTP/1.1 and HTTP/2, on a kept connection,
+and on new ones with a resumed and a full handshake.
 
     .venv/bin/python -m bench.tls [pages]
 
-nginx serves the page over TLS 1.3 in a process of its own; the output is the CPU of the client's process alone. The
-variants are interleaved, so other load affects all of them. pycurl and curl-cffi take part where they are
-installed (`uv pip install pycurl curl-cffi`). Both reuse one handle, so they read the certificates of the
-authorities once; `pycurl, new` has a handle for each connection, as connections of their own need.
+nginx serves the page over TLS 1.3 in a separate process, and only the CPU of the client's process
+counts. The variants are interleaved, so other load affects all of them. pycurl and curl-cffi are
+included if installed (`uv pip install pycurl curl-cffi`). Both reuse one handle, so they read the
+certificates of the authorities once; `pycurl, new` has one handle per connection, which separate
+connections need.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ HOST = "shop.test"
 ROUNDS = 5
 KINDS = ("kept", "resumed", "full")
 Get = Callable[[], int]
-"""Fetches the page once; returns the bytes of its body."""
+"""Fetches the page once, and returns the size of its body."""
 
 
 def ours(port: int, *, http2: bool) -> Iterator[Get]:
-    """One for each of `KINDS`."""
+    """Yield one getter for each of `KINDS`."""
     settings = FetchSettings(
         host_map={HOST: f"127.0.0.1:{port}"},
         allowed_ports=(port,),
@@ -67,7 +68,7 @@ def ours(port: int, *, http2: bool) -> Iterator[Get]:
 
 
 def curl(module: str, port: int, authorities: str, *, new: bool = False) -> Iterator[Get]:
-    """The same with libcurl over HTTP/2, with the options that our limits and pins need."""
+    """Yield the same with libcurl over HTTP/2, with the options that our limits and pins need."""
     for kind in KINDS:
         yield _curl_get(module, port, authorities, kind, new=new)
 
@@ -127,7 +128,7 @@ def _curl_get(module: str, port: int, authorities: str, kind: str, *, new: bool)
 
 
 def ms_a_page(get: Get, pages: int, size: int) -> float:
-    """CPU milliseconds of this process for one page."""
+    """Return CPU milliseconds of this process per page."""
     before = time.process_time()
     for _ in range(pages):
         if get() != size:
@@ -164,7 +165,7 @@ def main() -> None:
 
 
 def report(variants: dict[str, list[Get]], pages: int, size: int) -> None:
-    """Print the least CPU of a page of all rounds; the first page of each variant does not count."""
+    """Print the minimum CPU per page over all rounds, without the first page of each variant."""
     best: dict[tuple[str, int], float] = {}
     for gets in variants.values():
         for get in gets:

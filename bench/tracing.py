@@ -1,15 +1,17 @@
 """
-Measure what traces cost: CPU of all stages for each page, with tracing off, on, and on for every URL.
+Measure the cost of traces: CPU of all stages per page, with tracing off, on, and on for every URL.
 
     python -m bench.tracing [--pages 100] [--rounds 12] [--compare CHECKOUT]
 
-Each side is a process that enqueues URLs and runs their stages on a private Redis, SQLite and an origin on
-loopback, which serves pages of 57 KB. Its CPU time counts, the exporting thread's included; a collector in
-this process takes the spans. The sides take turns, and each number is the median of its rounds. `--compare`
-adds the code of another checkout, such as the commit before traces.
+Each side is a process that enqueues URLs and runs their stages on a private Redis, SQLite and an
+origin on loopback, which serves pages of 57 KB. Its CPU time counts, including the exporting
+thread's; a collector in this process receives the spans. The sides take turns, and each number is
+the median of its rounds. `--compare` adds the code of another checkout, such as the commit before
+traces.
 
-A busy machine adds more to these times than traces do. The second table is therefore the work of traces by
-itself: what all stages of one URL do for them, in a loop, beside the CPU of a page.
+A busy machine adds more to these times than traces do. The second table therefore measures the work
+of traces separately: what all stages of one URL do for them, in a loop, compared with the CPU of a
+page.
 """
 
 from __future__ import annotations
@@ -59,14 +61,14 @@ STAGES = ("fetch", "canonicalize", "store")
 
 @dataclass
 class Side:
-    """One way to crawl, and its CPU time for each page of each round (ms)."""
+    """One way to crawl, and its CPU time per page of each round (ms)."""
 
     name: str
     process: subprocess.Popen[str]
     samples_ms: list[float] = field(default_factory=list)
 
     def crawl(self, first: int, count: int) -> None:
-        """One round."""
+        """Run one round."""
         print(first, count, file=self.process.stdin, flush=True)
         line = self.process.stdout.readline()
         if not line:
@@ -76,7 +78,7 @@ class Side:
 
 @contextmanager
 def sink() -> Iterator[str]:
-    """A collector that reads spans and forgets them."""
+    """Run a collector that reads spans and discards them."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
@@ -99,7 +101,7 @@ def sink() -> Iterator[str]:
 
 @contextmanager
 def side(name: str, origin: str, checkout: Path, **environ: str) -> Iterator[Side]:
-    """The process of a side, with servers of its own."""
+    """Run the process of a side, with separate servers."""
     with server() as redis_server, tempfile.TemporaryDirectory(prefix="bench") as folder:
         own = {k: v for k, v in os.environ.items() if not k.startswith(("ARAGOG_", "OTEL_"))}
         settings = {
@@ -125,7 +127,7 @@ def side(name: str, origin: str, checkout: Path, **environ: str) -> Iterator[Sid
 
 
 def crawls(pages: int, rounds: int, checkout: Path | None) -> list[Side]:
-    """All sides after their rounds, in turn."""
+    """Return all sides after their rounds, in turn."""
     handlers = {"/robots.txt": answer(404), "/*": page(HTML)}
     with Origin(handlers) as origin, sink() as endpoint, ExitStack() as stack:
         on = {"ARAGOG_TRACING__ENABLED": "true", "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}
@@ -149,7 +151,7 @@ def crawls(pages: int, rounds: int, checkout: Path | None) -> list[Side]:
 
 
 class Encoded(SpanExporter):
-    """Encodes spans as they are sent."""
+    """Encodes spans as for sending."""
 
     def export(self, spans):
         encode_spans(spans).SerializePartialToString()
@@ -157,7 +159,7 @@ class Encoded(SpanExporter):
 
 
 class Kept:
-    """A processor that keeps spans and exports them together, as the SDK's thread does."""
+    """A processor that keeps spans and exports them together, like the SDK's thread."""
 
     def __init__(self) -> None:
         self.spans = []
@@ -181,7 +183,10 @@ class Kept:
 
 
 def work_of_traces(traces: UrlTraces, traced: bool) -> Callable[[], None]:
-    """What `enqueue` and three stages do for the traces of one batch of URLs."""
+    """
+    Return a function that does the trace work of `enqueue` and three stages for one
+    batch of URLs.
+    """
     urls = [f"http://h{n}.test/library/page-{n}.html" for n in range(BATCH)]
     outcome = Fetched(url=urls[0], final_url=urls[0], status=200, body=b"", address="127.0.0.1")
 
@@ -210,7 +215,7 @@ def work_of_traces(traces: UrlTraces, traced: bool) -> Callable[[], None]:
 
 
 def without_traces() -> None:
-    """The same jobs and messages, without any call of traces."""
+    """Handle the same jobs and messages without any call of traces."""
     urls = [f"http://h{n}.test/library/page-{n}.html" for n in range(BATCH)]
     Fetched(url=urls[0], final_url=urls[0], status=200, body=b"", address="127.0.0.1")
     jobs = [UrlJob(url=url) for url in urls]
@@ -220,7 +225,7 @@ def without_traces() -> None:
 
 
 def cpu_us(run: Callable[[], None], times: int) -> float:
-    """The CPU of one URL, in µs: the shortest of five runs."""
+    """Return the CPU per URL in µs: the shortest of five runs."""
     samples = []
     for _ in range(5):
         began_s = time.process_time()
@@ -231,7 +236,7 @@ def cpu_us(run: Callable[[], None], times: int) -> float:
 
 
 def own_work(times: int) -> list[tuple[str, float]]:
-    """The CPU of traces for each URL, in µs."""
+    """Return the CPU of traces per URL, in µs."""
     provider = TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(Kept())
     bare_us = cpu_us(without_traces, times)

@@ -1,9 +1,9 @@
 """
-Crawl pages with the code that PYTHONPATH names and the settings of the environment, for `bench.tracing`.
+Crawl pages with the code on PYTHONPATH and the settings of the environment, for `bench.tracing`.
 
-Reads lines of a first number and a count of pages from standard input. For each line it enqueues that
-many new URLs, runs every stage for them in this process, and writes the CPU seconds. It imports nothing
-else from `bench`, because it runs with the code of other commits.
+Reads lines with a first number and a count of pages from standard input. For each line it enqueues
+that many new URLs, runs every stage for them in this process, and writes the CPU seconds. It
+imports nothing else from `bench`, because it also runs with the code of other commits.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ try:
 except ImportError:  # a commit without traces
 
     def flush_spans() -> None:
-        """Nothing is exported."""
+        """Do nothing, because nothing is exported."""
 
 
 HOSTS = 20
@@ -36,7 +36,7 @@ READERS = {
 
 
 class Sent:
-    """Keeps the messages, as a broker would."""
+    """Keeps the messages, like a broker."""
 
     def __init__(self) -> None:
         self.messages = []
@@ -49,7 +49,7 @@ class Sent:
 
 
 def crawl(pipeline, sent: Sent, urls: list[str]) -> None:
-    """Enqueue the URLs, and deliver what they lead to until all are stored."""
+    """Enqueue the URLs, and deliver the resulting messages until all are stored."""
     list(pipeline.enqueuer.enqueue(urls, EnqueueOptions()))
     stages = {
         Destination.FETCH: pipeline.fetch, Destination.ROBOTS: pipeline.robots,

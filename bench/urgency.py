@@ -5,13 +5,14 @@ Measure how long urgent and unrelated URLs take while others wait.
     python -m bench.urgency priority [--waiting 1000000]   # 10 URLs a domain, then priority 0
     python -m bench.urgency domain [--waiting 5000] [--qps 10] [--urgent 20]
 
-The standalone system crawls an origin on loopback. `backlog` enqueues the URLs of one domain, and right
-after them one URL of each of 100 other domains; `priority` enqueues ten URLs of each domain, and then,
-one after the other, ten URLs of priority 0; `domain` enqueues the URLs of one domain, and then, one
-after the other, URLs of priority 0 of the same domain, each at another phase of its interval. It prints
-when they were stored (fetch slot, robots.txt, canonicalize and store included), beside the same on the
-idle system in the same run. `domain` also prints when their requests arrived at the origin, counted
-from the call that enqueued them, in seconds and in intervals, and the shortest gap between two requests.
+The standalone system crawls an origin on loopback. `backlog` enqueues the URLs of one domain, and
+immediately after them one URL of each of 100 other domains. `priority` enqueues ten URLs of each
+domain, and then ten URLs of priority 0 one by one. `domain` enqueues the URLs of one domain, and
+then URLs of priority 0 of the same domain one by one, each at a different phase of its interval. It
+prints when they were stored (fetch slot, robots.txt, canonicalize and store included), and the same
+for the idle system in the same run. `domain` also prints when their requests arrived at the origin,
+counted from the call that enqueued them, in seconds and in intervals, and the shortest gap between
+two requests.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ WITHIN_S = 120.0
 
 
 @dataclass(frozen=True)
-class Stand:
+class RunningSystem:
     """A running system and its origin."""
 
     client: Aragog
@@ -50,7 +51,7 @@ class Stand:
         return self.web.port
 
     def urls(self, name: str, count: int) -> list[str]:
-        """One URL of each of a number of domains."""
+        """Return one URL of each of a number of domains."""
         return [f"http://{name}{n}.test:{self.port}/{name}/{n}" for n in range(count)]
 
     def enqueue(self, urls: Iterator[str]) -> None:
@@ -59,7 +60,7 @@ class Stand:
         print(f"{count:,} URLs enqueued in {time.monotonic() - started_at_s:.0f} s", flush=True)
 
     def seconds(self, urls: list[str], priority: int = 5) -> list[float]:
-        """Seconds from enqueue until each URL had left the in-flight set, shortest first."""
+        """Return the seconds from enqueue until each URL left the in-flight set, shortest first."""
         started_at_s = time.monotonic()
         self.client.enqueue(urls, priority=priority)
         took_s, left = [], set(urls)
@@ -71,7 +72,10 @@ class Stand:
         return took_s + [float("inf")] * len(left)
 
     def one_by_one(self, urls: list[str]) -> list[float]:
-        """The same of single URLs of priority 0, each when the one before is stored."""
+        """
+        Return the same for URLs of priority 0 enqueued one by one, each after the previous one is
+        stored.
+        """
         return sorted(self.seconds([url], 0)[0] for url in urls)
 
 
@@ -80,41 +84,44 @@ def report(name: str, took_s: list[float]) -> None:
     print(f"{name}: half after {middle:.2f} s, the last after {took_s[-1]:.2f} s", flush=True)
 
 
-def backlog(stand: Stand, waiting: int) -> None:
-    report("idle", stand.seconds(stand.urls("idle", OTHERS)))
-    stand.enqueue(f"http://big.test:{stand.port}/crawl/{n}" for n in range(waiting))
-    report("right after them", stand.seconds(stand.urls("other", OTHERS)))
-    report("later", stand.seconds(stand.urls("later", OTHERS)))
+def backlog(running: RunningSystem, waiting: int) -> None:
+    report("idle", running.seconds(running.urls("idle", OTHERS)))
+    running.enqueue(f"http://big.test:{running.port}/crawl/{n}" for n in range(waiting))
+    report("right after them", running.seconds(running.urls("other", OTHERS)))
+    report("later", running.seconds(running.urls("later", OTHERS)))
 
 
-def priority(stand: Stand, waiting: int) -> None:
-    report("idle, one by one", stand.one_by_one(stand.urls("idle", URGENT)))
+def priority(running: RunningSystem, waiting: int) -> None:
+    report("idle, one by one", running.one_by_one(running.urls("idle", URGENT)))
     domains = waiting // 10
-    stand.enqueue(f"http://w{n % domains}.test:{stand.port}/crawl/{n}" for n in range(waiting))
-    report("priority 0, one by one", stand.one_by_one(stand.urls("urgent", URGENT)))
+    running.enqueue(f"http://w{n % domains}.test:{running.port}/crawl/{n}" for n in range(waiting))
+    report("priority 0, one by one", running.one_by_one(running.urls("urgent", URGENT)))
 
 
-def domain(stand: Stand, waiting: int, urgent: int, qps: float) -> None:
-    of_domain = f"big.test:{stand.port}"
-    stand.seconds([f"http://{of_domain}/known/0"])  # its robots.txt is known from now on
-    one_after_other(stand, [f"http://{of_domain}/idle/{n}" for n in range(urgent)], qps)
-    stand.enqueue(f"http://{of_domain}/crawl/{n}" for n in range(waiting))
+def domain(running: RunningSystem, waiting: int, urgent: int, qps: float) -> None:
+    of_domain = f"big.test:{running.port}"
+    running.seconds([f"http://{of_domain}/known/0"])  # so that its robots.txt is cached
+    one_after_other(running, [f"http://{of_domain}/idle/{n}" for n in range(urgent)], qps)
+    running.enqueue(f"http://{of_domain}/crawl/{n}" for n in range(waiting))
     time.sleep(max(2.0, 2 / qps))
-    one_after_other(stand, [f"http://{of_domain}/urgent/{n}" for n in range(urgent)], qps)
-    instants = [at_s for at_s, url in stand.web.arrivals() if url.startswith("big.test/")]
+    one_after_other(running, [f"http://{of_domain}/urgent/{n}" for n in range(urgent)], qps)
+    instants = [at_s for at_s, url in running.web.arrivals() if url.startswith("big.test/")]
     gaps_s = sorted(later - earlier for earlier, later in pairwise(instants))
     print(f"{len(instants)} requests, the closest two {gaps_s[0]:.3f} s apart", flush=True)
 
 
-def one_after_other(stand: Stand, urls: Sequence[str], qps: float) -> None:
-    """Enqueue URLs of priority 0, each when the one before is stored and at another phase."""
+def one_after_other(running: RunningSystem, urls: Sequence[str], qps: float) -> None:
+    """
+    Enqueue URLs of priority 0 one by one, each after the previous is stored and in
+    another phase.
+    """
     enqueued_s, stored_s = {}, []
     for url in urls:
         time.sleep(random.uniform(0, 1 / qps))
         enqueued_s[url] = time.time()
-        stored_s += stand.seconds([url], 0)
-    port = f":{stand.port}"
-    arrived_s = {url.replace("/", f"{port}/", 1): at_s for at_s, url in stand.web.arrivals()}
+        stored_s += running.seconds([url], 0)
+    port = f":{running.port}"
+    arrived_s = {url.replace("/", f"{port}/", 1): at_s for at_s, url in running.web.arrivals()}
     sent_s = sorted(
         arrived_s.get(url.removeprefix("http://"), float("inf")) - at_s
         for url, at_s in enqueued_s.items()
@@ -148,15 +155,15 @@ def main() -> None:
         Aragog(settings) as client,
     ):
         in_flight = InFlightSet(redis_client(settings), prefix=settings.redis.prefix)
-        stand = Stand(client, in_flight, web)
-        stand.seconds(stand.urls("warm", OTHERS))
+        running = RunningSystem(client, in_flight, web)
+        running.seconds(running.urls("warm", OTHERS))
         print(f"load average {os.getloadavg()[0]:.0f} on {os.cpu_count()} cores")
         if args.what == "backlog":
-            backlog(stand, args.waiting or 200_000)
+            backlog(running, args.waiting or 200_000)
         elif args.what == "domain":
-            domain(stand, args.waiting or 5_000, args.urgent, args.qps)
+            domain(running, args.waiting or 5_000, args.urgent, args.qps)
         else:
-            priority(stand, args.waiting or 1_000_000)
+            priority(running, args.waiting or 1_000_000)
 
 
 if __name__ == "__main__":

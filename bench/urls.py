@@ -1,10 +1,10 @@
 """
-Measure the cost of a URL: normalizing a list, links of a page, keys, domains; and w3lib's.
+Measure the cost of URLs: normalizing a list, links of a page, keys, domains; and w3lib's.
 
     .venv/bin/python -m bench.urls
 
-Best of several passes, CPU time of this process, each pass over the same list. w3lib comes from this
-environment, or from .venv-bench.
+Best of several passes, CPU time of this process, each pass over the same list. w3lib comes from
+this environment, or from .venv-bench.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ MIX = ((plain, 40), (with_query, 27), (with_tracking, 10), (escaped, 10), (untid
 
 
 def mixed_list(count: int = URLS) -> list[str]:
-    """Of every hundred: 40 plain, 37 with a query, 10 escaped, 8 untidy, 5 outside ASCII."""
+    """Of a hundred URLs: 40 plain, 37 with a query, 10 escaped, 8 untidy, 5 outside ASCII."""
     rng = random.Random(5)
     kinds = rng.choices([kind for kind, _ in MIX], [share for _, share in MIX], k=count)
     return [kind(rng) for kind in kinds]
@@ -92,7 +92,7 @@ def cost_us(work, items) -> float:
 
 
 def canonicalize_url():
-    """w3lib's, or None where it is not to be had."""
+    """Return w3lib's function, or None if it is not installed."""
     beside = Path(__file__).resolve().parent.parent / ".venv-bench" / "lib"
     sys.path.extend(str(path) for path in beside.glob("python*/site-packages"))
     try:

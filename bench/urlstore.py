@@ -3,9 +3,9 @@ Measure the UrlStore and the bare engine in the same run.
 
     python -m bench.urlstore [--engine sqlite|postgres|hbase] [--scale 1.0] [--import-urls 20000]
 
-CPU is that of this process alone, without the server's. `--engine postgres` ends with the targets, SQLite
-and PostgreSQL in turn in one run, and with what a page costs the server. `bare` does the minimum for the
-same cells: no normalization, no aliases, no records.
+CPU is that of this process alone, without the server's. `--engine postgres` ends with the targets
+(SQLite and PostgreSQL in turn in one run) and the cost of a page on the server. `bare` does the
+minimum for the same cells: no normalization, no aliases, no records.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class BareSqlite:
         )
 
     def fill(self, keys: list[bytes]) -> None:
-        """As many cells a row as a page's node has."""
+        """Write as many cells per row as a page's node has."""
         names = [*COLUMNS, *(b"m:og.%d" % i for i in range(11)), *(b"s:%d" % i for i in range(14))]
         rows = [(key, name, os.urandom(40)) for key in keys for name in names]
         self.db.execute("BEGIN")
@@ -99,7 +99,7 @@ def sqlite_engine() -> Iterator[tuple[Tables, BareSqlite]]:
     shutil.rmtree(folder)
 
 
-# name: a context manager that gives empty tables, and the bare engine with six methods:
+# Maps a name to a context manager that yields empty tables, and the bare engine with six methods:
 # fill(keys), get(key), get_many(keys), row(key), put(key, cells), put_many(rows).
 ENGINES = {
     "sqlite": sqlite_engine,
@@ -110,9 +110,9 @@ ENGINES = {
 
 def pages_of(count: int, seed: int = 1, first: int = 0) -> list[PageWrite]:
     """
-    Pages of some sites: 185 links each, two thirds of them the site's own, 15 fields.
+    Return pages of some sites: 185 links each, two thirds of them within the site, 15 fields.
 
-    The links are packed, as canonicalize hands them to store.
+    The links are packed, as canonicalize sends them to store.
     """
     rng, bodies = random.Random(seed), _bodies()
     pages = []
@@ -147,7 +147,7 @@ def pages_of(count: int, seed: int = 1, first: int = 0) -> list[PageWrite]:
 
 
 def of_one_host(pages: Sequence[PageWrite]) -> list[PageWrite]:
-    """The same pages as if their sites were folders of one host."""
+    """Return the same pages as if their sites were folders of one host."""
     moved = []
     for page in pages:
         site = urlsplit(page.url).hostname.split(".")[1]
@@ -160,19 +160,19 @@ def of_one_host(pages: Sequence[PageWrite]) -> list[PageWrite]:
 
 @lru_cache(1)
 def _section_links(site: str) -> list[OutLink]:
-    """The links that all pages of a site have."""
+    """Return the links that all pages of a site have."""
     return [OutLink(f"{site}/section/{i}", f"Section {i}") for i in range(45)]
 
 
 @cache
 def _bodies() -> list[bytes]:
-    """Compressed bodies, which nothing compares: each page has one of them."""
+    """Return compressed bodies. Each page has one of them, and they are not compared."""
     rng = random.Random(1)
     return [compress(rng.randbytes(9000)) for _ in range(64)]
 
 
 class Row:
-    """A line of the table."""
+    """A row of the table."""
 
     def __init__(self, name: str, per: str, units: int) -> None:
         self.name, self.per, self.units = name, per, units
@@ -186,7 +186,7 @@ class Row:
 
 
 def measure(name: str, per: str, units: int, act: Callable[[], object], note: str = "") -> float:
-    """Run once, print both times, and return the CPU of a unit in us."""
+    """Run once, print both times, and return the CPU per unit in us."""
     row = Row(name, per, units)
     wall, cpu = row.run(act)
     print(f"{name:46} {wall:10.1f} {cpu:10.1f}  us a {per:10} {note}", flush=True)
@@ -201,7 +201,7 @@ def ratio(
     bare: Callable[[], object],
     rounds: int = 3,
 ) -> float:
-    """Run both in turn, print the medians, and return the CPU of the first in us."""
+    """Run both in turn, print the medians, and return the first one's CPU per unit in us."""
     times: dict[str, list[tuple[float, float]]] = {"ours": [], "bare": []}
     for _ in range(rounds):
         times["bare"].append(Row(name, per, units).run(bare))
@@ -320,7 +320,7 @@ def imports(store: UrlStore, bare, import_urls: int) -> None:
 
 
 def copied(tables: Tables, bare, target: str) -> bytes:
-    """A target's node and its posting list in the bare engine; the list's key."""
+    """Copy a target's node and posting list to the bare engine. Returns the list's key."""
     lines = PostingLists(tables, NAMING).lines(list_id(target.encode()))
     key = b"list" + node_id(target)
     bare.put(key[4:], {b"m:url": target.encode()})
@@ -329,7 +329,7 @@ def copied(tables: Tables, bare, target: str) -> bytes:
 
 
 def build_hub(tables: Tables, target: bytes, count: int) -> float:
-    """Compactions of 10,000 new links to one target each; us of CPU a link."""
+    """Compact 10,000 new links to one target at a time. Returns us of CPU per link."""
     lists, start = PostingLists(tables, NAMING), time.process_time()
     for number in range(count // 10_000):
         lines = [
@@ -355,7 +355,7 @@ def bulk(store: UrlStore, rows: list[tuple[str, dict[str, bytes]]]) -> None:
 
 
 def bare_bulk(bare, rows: list[tuple[str, dict[str, bytes]]]) -> None:
-    """The value and the URL of each under its key, as many at a time."""
+    """Put each value and URL under its key, in batches of the same size."""
     cells = [(node_id(url), {b"m:title": f["title"], b"m:url": url.encode()}) for url, f in rows]
     for at in range(0, len(cells), 1000):
         bare.put_many(cells[at : at + 1000])

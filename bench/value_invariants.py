@@ -1,12 +1,13 @@
 """
-Check, without labels, that the values of a page are the page's own.
+Check, without labels, that the values of a page come from the page.
 
     python -m bench.value_invariants FOLDER ...    every *.html and *.testhtml below the folders
-    python -m bench.value_invariants --quick       a page of the project's own
+    python -m bench.value_invariants --quick       a page of the project itself
 
-Each check reads one page and returns what is wrong; None stands for a page that has nothing to check, which does
-not count as passed. The checks read the page by other means than aragog does. A `pages.jsonl` in a folder, as
-`bench.page_annotations` writes it, has the URLs of its pages. Exits with 1 if a check fails.
+Each check reads one page and returns what is wrong, or None if the page has nothing to check, which
+does not count as passed. The checks read the page by other means than aragog does. If a folder has
+a `pages.jsonl`, as written by `bench.page_annotations`, it has the URLs of its pages. Exits with 1
+if a check fails.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ QUICK = (
 
 
 class Violation(NamedTuple):
-    """A value of a page for which an invariant does not hold."""
+    """A value of a page that violates an invariant."""
 
     field: str
     detail: str
@@ -50,7 +51,7 @@ Check = Callable[[bytes, str], "list[Violation] | None"]
 
 
 class _Page:
-    """What stands in a page, in the forms in which a value may be compared with it."""
+    """The contents of a page, in the forms in which a value may be compared with it."""
 
     def __init__(self, body: bytes, url: str) -> None:
         decoded = document.parse(body, url=url).body.decode("utf-8", "replace")
@@ -58,7 +59,7 @@ class _Page:
         text = re.sub(r"\\u([0-9a-fA-F]{4})", lambda m: chr(int(m[1], 16)), text).replace("\\", "")
         self.text = text
         self.joined = re.sub(r"<[^<>]{0,2000}>|\s", "", text)
-        # A value may stand in an attribute, or in text that elements divide.
+        # A value may be in an attribute, or in text split by elements.
         self.letters = f"{_letters(self.joined)} {_letters(text)}"
         numbers = re.findall(r"\d[\d.,'\u2019\s\u00a0]*", text) + re.findall(
             r"[\d.,'\u2019]+", self.joined
@@ -75,8 +76,11 @@ def _significant(number: str) -> str:
     return "".join(filter(str.isdigit, number)).strip("0")
 
 
-def stands_in_page(body: bytes, url: str, pin: RichPin | None = None) -> list[Violation] | None:
-    """A price, date, author or SKU of `pin`, by default the page's, stands somewhere in the page."""
+def occurs_in_page(body: bytes, url: str, pin: RichPin | None = None) -> list[Violation] | None:
+    """
+    Check that each price, date, author and SKU of `pin` (by default the page's) is in
+    the page.
+    """
     pin, page = pin or extract(body, url), _Page(body, url)
     checked = [(field, value, test(value, page)) for field, value, test in _stated(pin)]
     if not checked:
@@ -114,7 +118,7 @@ def _has_words(name: str, page: _Page) -> bool:
 
 
 def _has_day(when: date, page: _Page) -> bool:
-    """Return True if year and day stand in the page, or the seconds since 1970."""
+    """Return True if the page contains year and day, or the seconds since 1970."""
     if isinstance(when, datetime) and when.tzinfo and str(int(when.timestamp())) in page.text:
         return True
     days = {f"{when.day}", f"{when.day:02}", f"{when:%Y%m%d}"}
@@ -126,20 +130,22 @@ def _has_day(when: date, page: _Page) -> bool:
     return str(when.year) in page.text and not days.isdisjoint(parts)
 
 
-def said_twice_agrees(body: bytes, url: str, pin: RichPin | None = None) -> list[Violation] | None:
+def repeated_values_agree(
+    body: bytes, url: str, pin: RichPin | None = None
+) -> list[Violation] | None:
     """
-    What two of JSON-LD, meta elements, microdata and the text shown in the element of a property state
-    agrees with the value, or is reported as a conflict.
+    Check that a value agrees with what two sources state, or is reported as a conflict.
 
-    A source counts that states exactly one value. Other shown text does not: it may be a former price or
-    the day of another article.
+    The sources are JSON-LD, meta elements, microdata and the visible text of a property's element.
+    Only a source with exactly one value counts. Other visible text does not count, because it may
+    be a former price or the date of another article.
     """
     pin = pin or extract(body, url)
     tree = LexborHTMLParser(body)
     reported = {conflict.field for conflict in pin.conflicts}
     found: list[Violation] = []
     checked = False
-    for field, chosen, others in _said(pin, tree):
+    for field, chosen, others in _repeated_values(pin, tree):
         if len(others) < 2:
             continue
         checked = True
@@ -149,8 +155,8 @@ def said_twice_agrees(body: bytes, url: str, pin: RichPin | None = None) -> list
     return found if checked else None
 
 
-def _said(pin: RichPin, tree: LexborHTMLParser) -> Iterator[tuple[str, Any, list[Any]]]:
-    """Yield a field, its value, and one reading of it by each source that has exactly one."""
+def _repeated_values(pin: RichPin, tree: LexborHTMLParser) -> Iterator[tuple[str, Any, list[Any]]]:
+    """Yield a field, its value, and the value in each source that has exactly one."""
     price = getattr(pin.details, "price", None)
     if pin.type == "product" and isinstance(price, Decimal):
         marked, shown = _microdata(tree, "price", _OFFERS)
@@ -176,7 +182,7 @@ def _said(pin: RichPin, tree: LexborHTMLParser) -> Iterator[tuple[str, Any, list
 
 
 def _as_shown(day: date, chosen: date | None) -> date:
-    """Return the chosen day for one next to it, which it is in another time zone."""
+    """Return the chosen day if `day` is adjacent to it, as it may be in another time zone."""
     return chosen if chosen and abs((day - chosen).days) <= 1 else day
 
 
@@ -187,7 +193,7 @@ _ARTICLES = ("article", "newsarticle", "blogposting", "recipe", "webpage", "tech
 def _microdata(
     tree: LexborHTMLParser, name: str, types: tuple[str, ...]
 ) -> tuple[list[str], list[str]]:
-    """Return what a property of items of these types is marked with, and what its elements show."""
+    """Return the marked values and the visible texts of a property in items of these types."""
     marked: list[str] = []
     shown: list[str] = []
     for node in tree.css(f'[itemprop~="{name}"]'):
@@ -200,7 +206,7 @@ def _microdata(
 
 
 def _item_type(node: LexborNode) -> str:
-    """Return the last part of the type of the item that an element belongs to, in small letters."""
+    """Return the last part of the type of an element's item, in lower case."""
     at = node.parent
     while at is not None and "itemscope" not in at.attributes:
         at = at.parent
@@ -243,13 +249,13 @@ def _collect(value: Any, name: str, values: list[Any]) -> None:
 
 
 CHECKS: dict[str, Check] = {
-    "a price, date, author or SKU stands in the page": stands_in_page,
-    "what is said twice agrees or is a conflict": said_twice_agrees,
+    "a price, date, author or SKU occurs in the page": occurs_in_page,
+    "values stated twice agree or are a conflict": repeated_values_agree,
 }
 
 
 def pages_of(folder: Path) -> Iterator[tuple[Path, str]]:
-    """The pages below a folder with their URLs."""
+    """Yield the pages below a folder with their URLs."""
     listed = folder / "pages.jsonl"
     rows = listed.read_text(encoding="utf-8").splitlines() if listed.exists() else []
     urls = {row["file"]: row["url"] for row in map(json.loads, rows)}
@@ -260,7 +266,7 @@ def pages_of(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def run(pages: Iterator[tuple[str, bytes, str]], show: int) -> int:
-    """Check pages (name, body, URL), print the counts, and return how many checks failed."""
+    """Check pages (name, body, URL) and print the counts. Returns how many checks failed."""
     has, failed = Counter[str](), Counter[str]()
     for name, body, url in pages:
         for invariant, check in CHECKS.items():

@@ -1,13 +1,13 @@
 """
-Measure a graph of an application: directly, over Thrift and over HTTP.
+Measure an application's graph: directly, over Thrift and over HTTP.
 
     python -m bench.zen [--engine sqlite|postgres|hbase] [--boards 2000] [--pins 50] [--seconds 3]
 
-Boards hold pins (type 17), users follow boards (type 16, counted), a hub has 10,000 followers. The
-calls are made directly, one after the other; then by `bench.open_loop` over each protocol, on 16
-connections, as many as the server can, and at half that rate: those are the latencies. The server is
-one process on a core of its own, the load generator on another; with PostgreSQL and HBase, their
-servers share these cores. `own p99` is what the generator itself added.
+Boards contain pins (type 17), users follow boards (type 16, counted), a hub has 10,000 followers.
+Calls are made directly, one by one; then by `bench.open_loop` over each protocol, on 16
+connections, at the server's maximum rate and at half of it, which gives the latencies. The server
+is one process on its own core, the load generator on another; the servers of PostgreSQL and HBase
+share these cores. `own p99` is the latency that the generator itself added.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ DECLARED = {
 
 @contextmanager
 def engine(name: str) -> Iterator[dict[str, str]]:
-    """The settings of an empty graph on an engine, whose server runs in the meantime."""
+    """Yield the settings of an empty graph on an engine, whose server runs in the meantime."""
     with tempfile.TemporaryDirectory(prefix="ar") as folder:
         environ = {**DECLARED, "ARAGOG_DATA_DIR": folder, "ARAGOG_STORE__ENGINE": name}
         if name == "postgres":
@@ -86,7 +86,7 @@ def engine(name: str) -> Iterator[dict[str, str]]:
 
 
 def fill(graph: Graph, boards: int, pins: int) -> None:
-    """Put the graph, and print how fast edges were put in batches."""
+    """Fill the graph, and print how fast edges were put in batches."""
     nodes = [(url_key(f"pin:{n}"), {"pin.site": b"site %d" % (n % 997)}) for n in range(boards * 5)]
     for at in range(0, len(nodes), AT_ONCE):
         graph.put_nodes(nodes[at : at + AT_ONCE])
@@ -109,17 +109,17 @@ def fill(graph: Graph, boards: int, pins: int) -> None:
 
 
 def user(number: int) -> bytes:
-    """The id of a user."""
+    """Return the id of a user."""
     return url_key(f"user:{number}")
 
 
 def board(number: int) -> bytes:
-    """The id of a board."""
+    """Return the id of a board."""
     return url_key(f"board:{number}")
 
 
 def pin(number: int) -> bytes:
-    """The id of a pin."""
+    """Return the id of a pin."""
     return url_key(f"pin:{number}")
 
 
@@ -127,7 +127,7 @@ HUB = url_key("hub")
 
 
 class Calls(NamedTuple):
-    """One kind of call, in each form, with random arguments."""
+    """One kind of call in each form, with random arguments."""
 
     direct: Callable[[], object]
     thrift: Callable[[], bytes]
@@ -135,27 +135,27 @@ class Calls(NamedTuple):
 
 
 def zen(method: str, *arguments: Any, **options: Any) -> bytes:
-    """A call of the service Zen in its frame."""
+    """Return a call of the service Zen in its frame."""
     kind = getattr(idl.Zen, f"{method}_args")
     *_, last = kind.thrift_spec.values()
     return message(f"Zen:{method}", kind(*arguments, last[2](graph="pins", **options)))
 
 
 def get(path: str, **query: Any) -> bytes:
-    """A GET request."""
+    """Return a GET request."""
     target = f"/v1/{path}?{urlencode({'graph': 'pins', **query})}"
     return f"GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
 
 
 def post(path: str, **members: Any) -> bytes:
-    """A POST request."""
+    """Return a POST request."""
     body = orjson.dumps({"graph": "pins", **members})
     head = f"POST /v1/{path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
 def calls(graph: Graph, boards: int) -> dict[str, Calls]:
-    """What is measured."""
+    """Return the calls to measure."""
 
     def any_of(id_of: Callable[[int], bytes], count: int) -> bytes:
         return id_of(random.randrange(count))
@@ -212,7 +212,7 @@ def calls(graph: Graph, boards: int) -> dict[str, Calls]:
 
 
 def direct_ms(call: Callable[[], object], seconds: float) -> tuple[float, float]:
-    """(p50, p99) of calls one after the other."""
+    """Return (p50, p99) of calls one by one."""
     times, until_s = [], time.perf_counter() + seconds
     while time.perf_counter() < until_s:
         started_s = time.perf_counter()
@@ -223,7 +223,7 @@ def direct_ms(call: Callable[[], object], seconds: float) -> tuple[float, float]
 
 
 def serve(way: str, sock: socket.socket) -> None:
-    """A server of the graph of the settings in the environment."""
+    """Serve the graph of the settings in the environment."""
     store = UrlStore(MemoryTables(), MemoryContent(), StoreSettings())
     settings = load_settings()
     graphs = application_graphs(settings)
@@ -248,7 +248,7 @@ def serve(way: str, sock: socket.socket) -> None:
 
 @contextmanager
 def server(way: str, environ: dict[str, str], core: int) -> Iterator[tuple[int, int]]:
-    """`serve` in a process on that core: its port and its pid."""
+    """Run `serve` in a process on that core; yields its port and pid."""
     with socket.create_server(("127.0.0.1", 0), backlog=1024) as sock:
         port = sock.getsockname()[1]
         command = [sys.executable, "-m", "bench.zen", "--serve", way, "--fd", str(sock.fileno())]

@@ -1,5 +1,5 @@
 """
-The project on a machine that has README's requirements and nothing else: `make bare`.
+Run the project on a machine that has only README's requirements: `make bare`.
 
     python3 scripts/bare_machine.py [--short | COMMAND …]
 
@@ -7,12 +7,12 @@ builds a minimal Debian in a folder, clones the last commit into the home of an 
 runs each COMMAND there without a terminal (default: `make run`, then `make test`). It exits with
 the status of the first command that fails. The Debian is kept for the next run, the clone is not.
 
-`--short` runs, of the tests, those whose result can differ on such a machine (`MACHINE_TESTS`). It
-is for `.ci/run`, which runs all tests once more on its own machine, with the same Python packages.
+`--short` runs only the tests whose result can depend on such a machine (`MACHINE_TESTS`). It is for
+`.ci/run`, which runs all tests on its own machine with the same Python packages.
 
-Needs root on Linux, and debootstrap, which it installs on Debian. Where it cannot run it gives the
-reason and exits with 0, but with 2 where CI=true. How this machine reaches PyPI (certificates,
-pip's settings) applies in the folder as well. Environment: BARE_FOLDER, about 3 GB (default
+Needs root on Linux, and debootstrap, which it installs on Debian. Where it cannot run, it prints
+the reason and exits with 0, or with 2 if CI=true. This machine's access to PyPI (certificates,
+pip's settings) is copied into the folder. Environment: BARE_FOLDER, about 3 GB (default
 /var/tmp/aragog-bare).
 """
 
@@ -31,14 +31,14 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parents[1]
 FOLDER = Path(os.environ.get("BARE_FOLDER", "/var/tmp/aragog-bare"))  # noqa: S108 - root's own
 SUITE = "bookworm"  # the oldest Debian with Python 3.11
-# README's requirements; git for the clone, procps as on any machine that a person logs in to.
+# README's requirements; git for the clone, and procps as on any ordinary machine.
 PACKAGES = ("ca-certificates", "git", "make", "procps", "python3", "python3-dev", "python3-venv")
 COMMANDS = ("make run", "make test")
 HOME = "home/user"
 
-# Tests whose result depends on the machine: they start programs and servers, as a user who is not
-# root, without compilers and without Debian's servers; they install wheels, write private files,
-# fill disks, and run commands on a terminal or without one.
+# Tests whose result can depend on the machine: they start programs and servers as an ordinary user,
+# without compilers and without Debian's servers; they install wheels, write private files, fill
+# disks, and run commands with and without a terminal.
 MACHINE_TESTS = (
     "tests/system",
     "tests/reports/test_reports_with_commands.py",
@@ -47,8 +47,8 @@ MACHINE_TESTS = (
     "tests/unit/standalone",
     "tests/unit/workers",
 )
-# Of tests/system, what pages, jobs and limits come to once the system runs. It starts as in the
-# other files, and then computes and waits alike on every machine.
+# Tests in tests/system of pages, jobs and limits in a running system. It starts as in the other
+# files, and then behaves the same on every machine.
 SAME_EVERYWHERE = (
     "tests/system/test_backpressure.py",
     "tests/system/test_chaos.py",
@@ -70,10 +70,10 @@ SAME_EVERYWHERE = (
     "tests/system/test_traps.py",
     "tests/system/test_upgrade.py",
 )
-# How this machine reaches PyPI: variables that are passed on, and files that are copied.
+# This machine's access to PyPI: variables that are passed on, and files that are copied.
 PASSED_ON = re.compile(r"(PIP|UV|SSL|REQUESTS|CURL)_\w+|(?i:\w+_proxy)")
 COPIED = ("etc/resolv.conf", "etc/pip.conf", "etc/ssl/certs")
-# Lines that say how a command ended.
+# Matches lines that report how a command ended.
 SUMMARY = re.compile(
     r"(FAILED|ERROR|flaky,) |.*\b(passed|failed|errors?)\b.* in |.*\bstored\b|not here: "
 )
@@ -81,7 +81,7 @@ LAST_LINES = 30
 
 
 def main(commands: list[str]) -> int:
-    """Run the commands on a bare machine; the exit status."""
+    """Run the commands on a bare machine. Returns the exit status."""
     reason = obstacle()
     if reason:
         print(f"bare machine: not tried: {reason}", flush=True)
@@ -99,13 +99,13 @@ def main(commands: list[str]) -> int:
 
 
 def short_commands() -> list[str]:
-    """`make run`, and the tests whose result can differ on a bare machine."""
+    """Return `make run` and the tests whose result can differ on a bare machine."""
     left_out = (f"--ignore={path}" for path in SAME_EVERYWHERE)
     return ["make run", f"make test ARGS='-q {' '.join((*MACHINE_TESTS, *left_out))}'"]
 
 
 def obstacle() -> str:
-    """Why a bare machine cannot be made here; empty if it can."""
+    """Return why a bare machine cannot be made here, or an empty string."""
     if sys.platform != "linux":
         return "it needs Linux"
     if os.geteuid() != 0:
@@ -118,7 +118,7 @@ def obstacle() -> str:
 
 
 def build_debian() -> None:
-    """Make the folder a minimal Debian with one ordinary user, if it is not yet."""
+    """Create a minimal Debian with one ordinary user in the folder, unless it exists."""
     if (FOLDER / HOME).is_dir():
         return
     if not shutil.which("debootstrap"):
@@ -134,7 +134,7 @@ def build_debian() -> None:
 
 
 def mirror() -> list[str]:
-    """The mirror of Debian that apt uses here; none: debootstrap's default."""
+    """Return the Debian mirror that apt uses here, or an empty list for debootstrap's default."""
     sources = Path("/etc/apt")
     files = [*sources.glob("sources.list"), *sources.glob("sources.list.d/*")]
     for file in sorted(files):
@@ -146,7 +146,10 @@ def mirror() -> list[str]:
 
 
 def copy_network_settings() -> None:
-    """Name servers, pip's configuration and certificates: what reaches PyPI here does so there."""
+    """
+    Copy name servers, pip's configuration and certificates, so that PyPI is reachable
+    there too.
+    """
     (FOLDER / "etc/hosts").write_text("127.0.0.1 localhost\n::1 localhost\n")
     for name in COPIED:
         source, target = Path("/", name), FOLDER / name
@@ -159,7 +162,7 @@ def copy_network_settings() -> None:
 
 
 def clone_project() -> None:
-    """The last commit, as an ordinary user would have cloned it."""
+    """Clone the last commit as an ordinary user would."""
     home = FOLDER / HOME
     shutil.rmtree(home / "aragog", ignore_errors=True)
     quietly(["git", "clone", "--quiet", "--no-hardlinks", str(PROJECT), str(home / "aragog")])
@@ -167,7 +170,7 @@ def clone_project() -> None:
 
 
 def run(command: str) -> int:
-    """Run a command as the user, in the clone; print how it ended and how long it took."""
+    """Run a command as the user, in the clone. Prints how it ended and how long it took."""
     say(f"{command} …")
     log = FOLDER / HOME / f"{re.sub(r'[^a-z0-9]+', '-', command.lower()).strip('-')[:60]}.log"
     began_s = time.monotonic()
@@ -183,9 +186,10 @@ def run(command: str) -> int:
 
 def in_the_folder(command: str) -> list[str]:
     """
-    The command line that runs a shell command inside the folder.
+    Return the command line that runs a shell command inside the folder.
 
-    Mounts and processes are in namespaces of their own: whatever the command leaves ends with it.
+    It has its own mount and process namespaces, so whatever the command leaves running ends with
+    it.
     """
     inside = [
         "chroot", "--userspec=user:user", str(FOLDER), "/usr/bin/env", "-i",
@@ -203,7 +207,10 @@ def in_the_folder(command: str) -> list[str]:
 
 
 def ending(log: Path, *, failed: bool) -> Iterator[str]:
-    """The lines of a log that say how its command ended; with a failure also the last ones."""
+    """
+    Yield the lines of a log that report how its command ended; after a failure also the
+    last ones.
+    """
     lines = log.read_text(errors="replace").splitlines()
     if failed:
         yield from lines[-LAST_LINES:]
@@ -212,7 +219,7 @@ def ending(log: Path, *, failed: bool) -> Iterator[str]:
 
 
 def quietly(command: list[str]) -> None:
-    """Run a command; exits with its output if it fails."""
+    """Run a command. Exits with its output if it fails."""
     environ = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -221,7 +228,7 @@ def quietly(command: list[str]) -> None:
 
 
 def say(text: str) -> None:
-    """Print a line at once, so that one sees what is waited for."""
+    """Print a line immediately, to show what is in progress."""
     print(f"bare machine: {text}", flush=True)
 
 

@@ -1,13 +1,14 @@
 """
-Check packs and exports (WARC, WACZ) with the programs that others read them with: `make archives`.
+Check packs and exports (WARC, WACZ) with the programs that others use to read them: `make
+archives`.
 
     python scripts/check_archives.py [--pages N] [STEM | FILE.wacz ...]
 
 cdxj-indexer must write the same index, `wacz validate` must accept the WACZ, pywb must replay every
-capture with its body by aragog's index, and the package surt must give the same keys for thousands
-of odd URLs. pywb must replay packs in gzip as well. Without arguments it exports pages of its own.
-STEM is that of `aragog store export STEM --format warc`. The programs are in .venv-archives
-(`scripts/setup archives`).
+capture with its body from aragog's index, and the package surt must give the same keys for
+thousands of odd URLs. pywb must also replay packs in gzip. Without arguments it exports its own
+pages. STEM is the one passed to `aragog store export STEM --format warc`. The programs are in
+.venv-archives (`scripts/setup archives`).
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ HOSTS = (
 
 
 def main() -> None:
-    """Run all checks; exits with 1 at the first that fails."""
+    """Run all checks. Exits with 1 at the first that fails."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("exports", nargs="*", type=Path, help="STEM or FILE.wacz")
     parser.add_argument("--pages", type=int, default=300, help="of the export that it makes")
@@ -79,7 +80,7 @@ def main() -> None:
 
 
 def odd_urls(count: int) -> list[str]:
-    """Normalized URLs with everything that keys treat specially, the same in every run."""
+    """Return normalized URLs with everything that keys treat specially, the same in every run."""
     drawn, urls = random.Random(7), set[str]()
     while len(urls) < count:
         path = "/".join(drawn.choices(SEGMENTS, k=drawn.randrange(4)))
@@ -93,10 +94,10 @@ def odd_urls(count: int) -> list[str]:
 
 
 def own_exports(folder: Path, pages: int) -> list[Path]:
-    """A WARC export in several files and a WACZ of pages under odd URLs."""
+    """Return a WARC export in several files, and a WACZ, of pages with odd URLs."""
     content = MemoryContent()
     store = UrlStore(MemoryTables(), content, StoreSettings())
-    # pywb takes a letter after two slashes for a host, and does not find the page by its own index.
+    # pywb treats a letter after two slashes as a host, and does not find the page in its own index.
     urls = [url for url in odd_urls(pages) if "//%C3" not in url]
     for number, url in enumerate(urls):
         body = f"<html><title>{number % 50}</title><p>Page {number % 50}".encode()
@@ -114,7 +115,7 @@ def own_exports(folder: Path, pages: int) -> list[Path]:
 
 
 def check_packs(folder: Path, pages: int) -> None:
-    """Let pywb replay every page of packs in gzip, as a content folder has them, and revisits."""
+    """Check that pywb replays every page of gzip packs, as in a content folder, and revisits."""
     options = ContentSettings(pack_compression="gzip", pack_bytes=20_000)
     packs = FolderPacks(folder / "content")
     store = UrlStore(
@@ -132,7 +133,7 @@ def check_packs(folder: Path, pages: int) -> None:
 
 
 def fetched(url: str, number: int, round_number: int) -> PageWrite:
-    """A page with the report of its fetch; half of them change from one round to the next."""
+    """Return a page with the report of its fetch. Half of the pages change in each round."""
     at_ms = 1_700_000_000_000 + number * 1000 + round_number * 86_400_000
     body = f"<title>{number}</title><p>Page {number}, {round_number * (number % 2)}".encode()
     headers = (("Content-Type", "text/html; charset=utf-8"), ("Content-Encoding", "gzip"))
@@ -150,13 +151,16 @@ def fetched(url: str, number: int, round_number: int) -> PageWrite:
 
 
 def entries(index: bytes) -> list[tuple[bytes, object]]:
-    """The lines of a CDXJ index: key and time, and the value of their JSON, whatever its spaces."""
+    """Return the lines of a CDXJ index: key and time, and the parsed JSON."""
     parts = (line.partition(b"{") for line in index.splitlines())
     return [(start, json.loads(brace + rest)) for start, brace, rest in parts]
 
 
 def check_warc(files: list[Path], folder: Path) -> None:
-    """cdxj-indexer agrees with the index of each file, and pywb replays every capture."""
+    """
+    Check that cdxj-indexer agrees with each file's index, and that pywb replays every
+    capture.
+    """
     if not files:
         sys.exit("there is no WARC file of that name")
     collection = folder / "pywb" / "collections" / "pages"
@@ -186,7 +190,10 @@ def check_warc(files: list[Path], folder: Path) -> None:
 
 
 def bodies(file: Path, by_digest: dict[str, bytes]) -> dict[tuple[str, str], bytes]:
-    """URL and timestamp of each capture with content, and its body; those of earlier files help."""
+    """
+    Return the body of each capture by URL and timestamp. Bodies in earlier files are
+    used, too.
+    """
     found: dict[tuple[str, str], bytes] = {}
     with file.open("rb") as stream:
         for record in ArchiveIterator(stream):
@@ -204,7 +211,7 @@ def bodies(file: Path, by_digest: dict[str, bytes]) -> dict[tuple[str, str], byt
 
 @contextmanager
 def pywb(folder: Path) -> Iterator[str]:
-    """The address of a pywb over the collections of a folder; it ends with the block."""
+    """Run pywb over the collections of a folder, and yield its address."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     command = [PROGRAMS / "wayback", "--port", str(port), "--bind", "127.0.0.1"]
@@ -226,7 +233,7 @@ def pywb(folder: Path) -> Iterator[str]:
 
 
 def answers(port: int) -> bool:
-    """Whether somebody listens there."""
+    """Return True if something listens on the port."""
     try:
         socket.create_connection(("127.0.0.1", port), 1).close()
     except OSError:
@@ -235,7 +242,7 @@ def answers(port: int) -> bool:
 
 
 def check_wacz(file: Path) -> None:
-    """`wacz validate` accepts a file."""
+    """Check that `wacz validate` accepts a file."""
     done = subprocess.run(
         [PROGRAMS / "wacz", "validate", "--file", file], capture_output=True, text=True, check=False
     )
@@ -245,7 +252,7 @@ def check_wacz(file: Path) -> None:
 
 
 def check_keys(count: int = 20_000) -> None:
-    """The package surt gives the same keys."""
+    """Check that the package surt gives the same keys."""
     urls = odd_urls(count)
     code = "import json, surt, sys; print(json.dumps([*map(surt.surt, json.load(sys.stdin))]))"
     command = [PROGRAMS / "python", "-W", "ignore", "-c", code]

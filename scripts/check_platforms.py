@@ -4,8 +4,8 @@ Check that everything pip installs with aragog has a wheel: `make platforms`.
     python scripts/check_platforms.py [--python 3.14] [--platform aarch64-apple-darwin]
 
 For each version of Python in the classifiers of pyproject.toml, and each platform, uv resolves
-aragog with all extras but reppy and dev, in the versions of requirements.lock, from wheels alone.
-It prints one line for each pair and exits with 1 if a wheel is missing. Needs a way to PyPI.
+aragog with all extras except reppy and dev, in the versions of requirements.lock, from wheels only.
+It prints one line for each pair and exits with 1 if a wheel is missing. Needs access to PyPI.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ EXTRAS = sorted(set(METADATA["optional-dependencies"]) - {"reppy", "dev", "all"}
 
 
 def constraints() -> str:
-    """The names and versions of requirements.lock, with their markers and without hashes."""
+    """Return the names and versions of requirements.lock, with their markers and without hashes."""
     lock = (PROJECT / "requirements.lock").read_text()
     return "\n".join(re.findall(r"^(\w.*?)(?: \\)?$", lock, re.MULTILINE))
 
 
 def problem(python: str, platform: str, folder: Path) -> str:
-    """What uv prints if something has no wheel for the pair; else empty."""
+    """Return uv's output if a wheel is missing for the pair, else an empty string."""
     versions = folder / "constraints.txt"
     versions.write_text(constraints())
     chosen = [part for extra in EXTRAS for part in ("--extra", extra)]
@@ -49,7 +49,7 @@ def problem(python: str, platform: str, folder: Path) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Check the chosen pairs, or all; the exit status."""
+    """Check the chosen pairs, or all. Returns the exit status."""
     parser = argparse.ArgumentParser(description="Check that every dependency has a wheel.")
     parser.add_argument("--python", choices=PYTHONS, action="append")
     parser.add_argument("--platform", choices=PLATFORMS, action="append")

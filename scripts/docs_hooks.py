@@ -1,7 +1,8 @@
 """
-What mkdocs adds to the pages of docs/: the README as index and the generated reference.
+Add the README as index and the generated reference to the mkdocs site.
 
-Links from a page to a file of the source tree become that file's name, since a site has no files.
+Links from a page to a file of the source tree become that file's name, because the site has no
+source files.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _ADR_FOLDER = re.compile(r"\]\(adr/?\)")
 
 
 def on_config(config: Any) -> Any:
-    """Put the decisions at the end of the navigation."""
+    """Add the decisions at the end of the navigation."""
     pages = [f"adr/{page.name}" for page in sorted(ADRS.glob("[0-9]*.md"))]
     config["nav"].append({"Decisions": ["adr/README.md", *pages]})
     return config
@@ -37,7 +38,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Links out of the site as plain names."""
+    """Replace links to source files with plain names."""
     return _OUT.sub(_plain, _ADR_FOLDER.sub("](adr/README.md)", markdown))
 
 

@@ -1,12 +1,12 @@
 """
-Make the data folder of an earlier version, for the test of an upgrade.
+Make the data folder of an earlier version, for the upgrade test.
 
     python scripts/earlier_data.py COMMIT tests/data/earlier/FOLDER.tar.xz
 
 builds the wheel of COMMIT, installs it with the versions of its own lock, and has that version
-crawl the demo web, watch a page, and stop while jobs wait in a paused queue. The archive has the
-folder as it was left, without logs, and records.jsonl, the records as that version exported them.
-Needs a way to PyPI, and a Linux with Python 3.11. Nothing of this tree is in the result.
+crawl the demo web, watch a page, and stop while jobs wait in a paused queue. The archive contains
+the folder as it was left, without logs, and records.jsonl, the records as that version exported
+them. Needs access to PyPI, and Linux with Python 3.11. The result contains nothing of this tree.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WATCHED = "http://www.shop.test/p/brass-lamp"
 
 
 def run(folder: Path, *argv: str | Path, **environ: str) -> None:
-    """Run a command; ends this program if it fails."""
+    """Run a command. Exits if it fails."""
     print("$", *(Path(part).name if isinstance(part, Path) else part for part in argv), flush=True)
     subprocess.run(
         [str(part) for part in argv], cwd=folder, env={**os.environ, **environ},
@@ -36,7 +36,7 @@ def run(folder: Path, *argv: str | Path, **environ: str) -> None:
 
 
 def install(commit: str, folder: Path) -> Path:
-    """Install the wheel of a commit in an empty environment; its program `aragog`."""
+    """Install a commit's wheel in an empty environment. Returns its `aragog` program."""
     source, venv = folder / "source", folder / "venv"
     run(folder, "git", "clone", "--quiet", "--no-hardlinks", PROJECT, source)
     run(source, "git", "checkout", "--quiet", commit)
@@ -57,7 +57,7 @@ def install(commit: str, folder: Path) -> Path:
 
 
 def use(aragog: Path, folder: Path) -> None:
-    """Crawl, watch, and stop in the middle: folder/var and folder/records.jsonl."""
+    """Crawl, watch, and stop half-way. Writes folder/var and folder/records.jsonl."""
     environ = {
         "ARAGOG_DATA_DIR": str(folder / "var"),
         "ARAGOG_SETTINGS": "",
@@ -87,7 +87,7 @@ def main(commit: str, archive: Path) -> None:
 
 
 def plain(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """A member without the names and numbers of whoever made it; no sockets."""
+    """Return a member without the creator's user names and ids, or None for a socket."""
     member.uid = member.gid = 0
     member.uname = member.gname = ""
     return member if member.isfile() or member.isdir() else None

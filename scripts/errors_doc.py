@@ -12,7 +12,7 @@ TABLES = {"http.md": http_table, "thrift.md": thrift_table}
 
 
 def page(name: str) -> str:
-    """A page of docs/ with its table."""
+    """Return a page of docs/ with its table."""
     before, begin, rest = (ROOT / "docs" / name).read_text().partition(BEGIN)
     _, end, after = rest.partition(END)
     return f"{before}{begin}\n{TABLES[name]()}\n{end}{after}"

@@ -1,12 +1,12 @@
 """
-The distributions of this checkout: the crawler, and the libraries in packages/.
+List the distributions of this checkout: the crawler, and the libraries in packages/.
 
     python scripts/packages.py
 
-prints their names, versions and folders. Whatever has to look at all code reads this list (the
-checks of the house and the documentation, the lock, the bill of materials, the tests of the
-libraries), so that code which moves from one package to another stays checked. What cannot run
-Python has a copy of the list, which tests/test_packages.py compares with this one.
+prints their names, versions and folders. Everything that has to examine all code uses this list
+(the house and documentation checks, the lock, the bill of materials, the tests of the libraries),
+so that code which moves between packages stays covered. What cannot run Python has a copy of the
+list, which tests/test_packages.py compares with this one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Distribution(NamedTuple):
     """One pyproject.toml and the package that it builds."""
 
     name: str
-    """As the index would have it, such as `celery-pinlater`."""
+    """Its name on the index, such as `celery-pinlater`."""
     version: str
     root: Path
     """The folder of its pyproject.toml."""
@@ -33,23 +33,23 @@ class Distribution(NamedTuple):
 
     @property
     def imported_as(self) -> str:
-        """The name of the package in an import."""
+        """Return the name used to import the package."""
         return self.package.name
 
 
 def crawler(project: Path = PROJECT) -> Distribution:
-    """The crawler itself, whose pyproject.toml is that of the checkout."""
+    """Return the crawler itself, whose pyproject.toml is at the root of the checkout."""
     return _distribution(project, project / "aragog")
 
 
 def libraries(project: Path = PROJECT) -> list[Distribution]:
-    """The libraries, by their folders' names; each has its one package in `src/`."""
+    """Return the libraries, by folder name. Each has one package in `src/`."""
     roots = sorted(path.parent for path in (project / "packages").glob("*/pyproject.toml"))
     return [_distribution(root, _only_package(root)) for root in roots]
 
 
 def distributions(project: Path = PROJECT) -> list[Distribution]:
-    """The crawler, then the libraries."""
+    """Return the crawler, then the libraries."""
     return [crawler(project), *libraries(project)]
 
 

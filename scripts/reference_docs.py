@@ -1,4 +1,4 @@
-"""Write the reference that the code says itself: `python scripts/reference_docs.py FOLDER`."""
+"""Write the reference that is generated from code: `python scripts/reference_docs.py FOLDER`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ METHODS = ("get", "put", "post", "patch", "delete")
 
 
 def commands() -> str:
-    """Every command with its options."""
+    """Return every command with its options."""
     lines = ["# Every command and option", "", "Generated from the code of `aragog`.", ""]
     for path, command in _walk(cli, "aragog"):
         context = click.Context(command, info_name=path)
@@ -55,7 +55,7 @@ def _walk(command: click.Command, path: str) -> Iterator[tuple[str, click.Comman
 
 
 def http_operations() -> str:
-    """Every operation of the HTTP API."""
+    """Return every operation of the HTTP API."""
     lines = [
         "# HTTP operations",
         "",
@@ -81,7 +81,7 @@ def http_operations() -> str:
 
 
 def _errors() -> list[str]:
-    """The one table of errors."""
+    """Return the table of errors."""
     rows = [
         f"| {name.removeprefix('Problem')} | {_cell(response['description'])} |"
         for name, response in DOCUMENT["components"]["responses"].items()
@@ -99,7 +99,7 @@ def _parameters(parameters: object) -> list[str]:
 
 
 def metric_names() -> str:
-    """Every metric of /metrics."""
+    """Return every metric of /metrics."""
     return "\n".join(
         [
             "# Metrics",
@@ -120,7 +120,7 @@ def metric_names() -> str:
 
 
 class MetricName(NamedTuple):
-    """A metric as Prometheus knows it."""
+    """A metric as seen by Prometheus."""
 
     name: str
     type: str
@@ -129,7 +129,7 @@ class MetricName(NamedTuple):
 
 
 def metrics_of_the_code() -> list[MetricName]:
-    """Every metric, by name: those that are collected, and those that processes measure."""
+    """Return every metric by name: collected ones, and those measured by processes."""
     declared = {
         metric
         for module in METRIC_MODULES
@@ -142,7 +142,7 @@ def metrics_of_the_code() -> list[MetricName]:
 
 
 def _declared(tree: ast.AST) -> Iterator[MetricName]:
-    """The calls that create a metric of prometheus_client."""
+    """Yield the metrics created by calls of prometheus_client."""
     for call in ast.walk(tree):
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)):
             continue
@@ -150,7 +150,7 @@ def _declared(tree: ast.AST) -> Iterator[MetricName]:
         if kind not in ("gauge", "counter", "histogram") or len(call.args) < 2:
             continue
         if not isinstance(call.args[0], ast.Constant):
-            continue  # of an instrument
+            continue  # a metric of an instrument
         name, text = (_text(each) for each in call.args[:2])
         keywords = {each.arg: each.value for each in call.keywords}
         labels = keywords.get("labels") or (call.args[2] if len(call.args) > 2 else None)
@@ -164,14 +164,14 @@ def _metric(kind: str, name: str, text: str, labels: Iterable[str]) -> MetricNam
 
 
 def _text(node: ast.expr) -> str:
-    """A string, with … for what an f-string inserts."""
+    """Return a string, with … for the values inserted by an f-string."""
     if isinstance(node, ast.JoinedStr):
         return "".join(_text(part) for part in node.values)
     return "…" if isinstance(node, ast.FormattedValue) else str(ast.literal_eval(node))
 
 
 def thrift_contract() -> str:
-    """The contract, whole."""
+    """Return the whole Thrift contract."""
     contract = (ROOT / "aragog" / "api" / "urlstore.thrift").read_text()
     return f"# Thrift contract\n\n`aragog/api/urlstore.thrift`:\n\n```thrift\n{contract}\n```\n"
 

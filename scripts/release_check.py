@@ -1,11 +1,12 @@
 """
-Check that the tree is one release: `make release-check`, with its tag `TAG=v0.1.0`.
+Check that the tree is consistent for a release: `make release-check`, with its tag `TAG=v0.1.0`.
 
     python scripts/release_check.py [TAG]
 
 The version is in pyproject.toml. CHANGELOG.md must have a section with it and a date, and the
-manifests of Kubernetes, the Helm chart and the commands of the documentation must name it. With a
-tag, the tag is the version, and nothing is unreleased. It prints what is wrong and exits with 1.
+Kubernetes manifests, the Helm chart and the commands in the documentation must name it. With a tag,
+the tag must be the version, and no change may be unreleased. It prints what is wrong and exits with
+1.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1]
-# Where the version is written besides pyproject.toml, and the text around it.
+# Where else the version is written, and the text around it.
 WRITTEN = (
     ("deploy/kubernetes/kustomization.yaml", r"newTag: (\S+)"),
     ("deploy/helm/aragog/Chart.yaml", r"^version: (\S+)"),
@@ -26,7 +27,7 @@ WRITTEN = (
 
 
 def problems(root: Path, tag: str) -> Iterator[str]:
-    """What keeps the tree from being a release, one line each."""
+    """Yield what is wrong, one line each."""
     metadata = tomllib.loads((root / "pyproject.toml").read_text())["project"]
     version = metadata["version"]
     if tag and tag != f"v{version}":
@@ -45,7 +46,7 @@ def problems(root: Path, tag: str) -> Iterator[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Check the tree; the exit status."""
+    """Check the tree. Returns the exit status."""
     found = list(problems(PROJECT, (*arguments, "")[0]))
     for line in found:
         print(f"release-check: {line}")

@@ -1,11 +1,11 @@
 """
-Run pytest with the options given; the tests that failed run once more, one at a time.
+Run pytest with the given options, then run the failed tests once more, one at a time.
 
-Several hundred tests start servers, kill processes and wait for what follows, eight at once. One of
-eight thousand that fails there and passes alone says that it is flaky, which is a defect to mend;
-it does not say that the rest is broken. So both runs are shown, flaky tests are named, and the exit
-code is the second run's. With more than RERUN_AT_MOST failures, or when pytest itself could not run
-(its exit code is not 1), the first result stands.
+Several hundred tests start servers, kill processes and wait for the consequences, eight at once. If
+one of eight thousand fails there and passes alone, it is flaky. That is a defect to fix, but does
+not mean that everything else is broken. Both runs are shown, flaky tests are named, and the exit
+code is that of the second run. With more than RERUN_AT_MOST failures, or when pytest itself could
+not run (its exit code is not 1), the first result is final.
 """
 
 import json
@@ -19,7 +19,7 @@ LAST_FAILED = Path(".pytest_cache/v/cache/lastfailed")
 
 
 def main(options: list[str]) -> int:
-    """Run the tests, then those that failed; returns the exit code that counts."""
+    """Run the tests, then those that failed. Returns the final exit code."""
     LAST_FAILED.unlink(missing_ok=True)
     status = pytest(options)
     failed = last_failed()
@@ -33,12 +33,12 @@ def main(options: list[str]) -> int:
 
 
 def pytest(options: list[str]) -> int:
-    """Run pytest in a process of its own, with its output on ours."""
+    """Run pytest in a separate process, which shares our output."""
     return subprocess.run([sys.executable, "-m", "pytest", *options], check=False).returncode
 
 
 def last_failed() -> list[str]:
-    """The ids of the tests that failed last, as pytest noted them."""
+    """Return the ids of the tests that failed last, as recorded by pytest."""
     return list(json.loads(LAST_FAILED.read_text())) if LAST_FAILED.exists() else []
 
 

@@ -4,11 +4,11 @@ Put a software bill of materials into a wheel, and make the wheel reproducible: 
     SOURCE_DATE_EPOCH=1764000000 python scripts/sbom.py dist/aragog_crawler-0.1.0-py3-none-any.whl
 
 The bill is CycloneDX 1.6 in `*.dist-info/sboms/aragog.cdx.json` (PEP 770; setuptools has no option
-for it). It lists what requirements.lock has of the dependencies and extras, with versions and who
-requires whom: `required` is what every installation has, `optional` what an extra or a platform
-adds. The time of each file becomes SOURCE_DATE_EPOCH and its mode 0644, so that two builds of a
-commit are the same bytes whatever the checkout. The libraries of packages/ are in no lock: the bill
-has them by their own metadata.
+for it). It lists the dependencies and extras in requirements.lock, with versions and who requires
+whom: `required` is in every installation, `optional` is added by an extra or a platform. The time
+of each file becomes SOURCE_DATE_EPOCH and its mode 0644, so that two builds of a commit have the
+same bytes in any checkout. The libraries of packages/ are in no lock, so the bill takes them from
+their own metadata.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ EARLIEST_S = 315532800  # 1980-01-01, the first day of a zip file
 
 
 Libraries = Sequence[dict[str, Any]]
-"""Their metadata: the table `project` of each pyproject.toml."""
+"""The libraries' metadata: the table `project` of each pyproject.toml."""
 
 
 class Locked(NamedTuple):
@@ -46,17 +46,17 @@ class Locked(NamedTuple):
     name: str
     version: str
     conditional: bool
-    """Whether it is installed on some platforms or versions of Python only."""
+    """True if it is installed only on some platforms or versions of Python."""
     required_by: frozenset[str]
 
 
 def plain(requirement: str) -> str:
-    """The name of a requirement's distribution, as PyPI compares names."""
+    """Return the name of a requirement's distribution, normalized as on PyPI."""
     return re.sub(r"[-_.]+", "-", re.match(r"[\w.-]+", requirement)[0]).lower()  # type: ignore[index]
 
 
 def locked(text: str) -> Iterator[Locked]:
-    """The packages of a lock, with those that require them."""
+    """Yield the packages of a lock, with those that require them."""
     for block in re.split(r"^(?=\w)", text, flags=re.MULTILINE):
         if match := re.match(r"([\w.-]+)==([^\s;]+)([^\n\\]*)", block):
             via = re.findall(r"^    #(?: via)? +([\w.-]+)", block, re.MULTILINE)
@@ -65,7 +65,10 @@ def locked(text: str) -> Iterator[Locked]:
 
 
 def reached(roots: set[str], packages: dict[str, Locked], *, everywhere: bool) -> set[str]:
-    """The packages that the roots require, themselves included; `everywhere`: without markers."""
+    """
+    Return the roots and all packages they require; with `everywhere` only those without
+    markers.
+    """
     usable = {n for n, package in packages.items() if not (everywhere and package.conditional)}
     found, waiting = set[str](), roots & usable
     while waiting:
@@ -75,12 +78,12 @@ def reached(roots: set[str], packages: dict[str, Locked], *, everywhere: bool) -
 
 
 def requires(project: dict[str, Any]) -> set[str]:
-    """What a project requires without extras."""
+    """Return the requirements of a project without extras."""
     return {plain(requirement) for requirement in project.get("dependencies", [])}
 
 
 def may_require(project: dict[str, Any]) -> set[str]:
-    """What the extras of a project require that are shipped."""
+    """Return the requirements of a project's shipped extras."""
     extras = project.get("optional-dependencies", {}).items()
     return {plain(r) for name, rs in extras if name not in NOT_SHIPPED for r in rs}
 
@@ -89,9 +92,9 @@ def with_libraries(
     packages: dict[str, Locked], libraries: Libraries, *, extras: bool
 ) -> dict[str, Locked]:
     """
-    The packages of a lock, and the libraries, which no lock has.
+    Return the packages of a lock plus the libraries, which are in no lock.
 
-    The lock is resolved with all extras of the libraries; only with `extras` do they count here.
+    The lock is resolved with all extras of the libraries; here they count only with `extras`.
     """
     ours = {plain(library["name"]) for library in libraries}
     found = {n: p._replace(required_by=p.required_by - ours) for n, p in packages.items()}
@@ -107,7 +110,7 @@ def with_libraries(
 
 
 def bill(project: dict[str, Any], lock: str, libraries: Libraries = ()) -> dict[str, Any]:
-    """The CycloneDX document of a project's metadata, its lock and the libraries beside it."""
+    """Return the CycloneDX document for a project's metadata, its lock and its libraries."""
     in_lock = {package.name: package for package in locked(lock)}
     packages = with_libraries(in_lock, libraries, extras=True)
     direct, optional = requires(project), may_require(project)
@@ -160,13 +163,13 @@ def bill(project: dict[str, Any], lock: str, libraries: Libraries = ()) -> dict[
 
 
 def record_line(name: str, data: bytes) -> str:
-    """A line of RECORD."""
+    """Return a line of RECORD."""
     digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
     return f"{name},sha256={digest},{len(data)}\n"
 
 
 def embed(wheel: Path, document: dict[str, Any], at_s: int) -> None:
-    """Write the wheel anew, with the document in it and the same bytes for the same files."""
+    """Rewrite the wheel with the document, with the same bytes for the same files."""
     data = (json.dumps(document, indent=1, sort_keys=True) + "\n").encode()
     with zipfile.ZipFile(wheel) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
@@ -186,12 +189,12 @@ def embed(wheel: Path, document: dict[str, Any], at_s: int) -> None:
 
 
 def wheel_name(distribution: str) -> str:
-    """How the file names of a distribution's wheels begin."""
+    """Return the prefix of the file names of a distribution's wheels."""
     return f"{re.sub(r'[-_.]+', '_', distribution)}-"
 
 
 def main(wheels: list[str]) -> int:
-    """Complete the wheels; the exit status."""
+    """Complete the wheels. Returns the exit status."""
     lock = (PROJECT / "requirements.lock").read_text()
     metadata = [each.metadata for each in distributions()]
     for wheel in wheels:

@@ -36,7 +36,7 @@ own. Settings that you pass in Python (`Aragog(settings)`) are used as they are.
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the whole page."""
     folder = ROOT / "aragog" / "settings"
     sources = sorted(folder.glob("*.py"))
     trees = [ast.parse(source.read_text()) for source in sources]
@@ -53,7 +53,7 @@ def page() -> str:
 
 
 def _inner(name: str, section: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> list[str]:
-    """What a section has a table or a list of: `[egress.ways.NAME]`, `[[egress.rules]]`."""
+    """Return the nested tables of a section: `[egress.ways.NAME]`, `[[egress.rules]]`."""
     parts = []
     for key, annotation, _, _ in _fields(section):
         for inner in re.findall(r"\w+", annotation):
@@ -66,7 +66,7 @@ def _inner(name: str, section: ast.ClassDef, classes: dict[str, ast.ClassDef]) -
 
 
 def _fields(section: ast.ClassDef) -> list[tuple[str, str, str, str]]:
-    """(name, type, default, meaning) of each field."""
+    """Return (name, type, default, meaning) of each field."""
     rows = []
     for at, node in enumerate(section.body):
         if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
@@ -91,12 +91,12 @@ def _table(rows: list[tuple[str, str, str, str]]) -> str:
 
 
 def _linked(text: str | None) -> str:
-    """The pages that a docstring names, as links: it names them from the root of the sources."""
+    """Turn page names in a docstring, which are relative to the root of the sources, into links."""
     return re.sub(r"docs/([\w-]+\.md)(#[\w-]+)?", r"[\1](\1\2)", text or "")
 
 
 def _shown(default: str) -> str:
-    """A default as an operator would write it in the file, strings without quotes."""
+    """Return a default as an operator would write it in the file, with strings unquoted."""
     text = default.removeprefix("Path('").removesuffix("')") if "Path" in default else default
     if text in ("", "''", "()", "{}", "None", "NO_URL"):
         return "empty"

@@ -1,15 +1,15 @@
 """
-Test each library of packages/ from its wheel, in an environment that has no aragog.
+Test each library of packages/ from its wheel, in an environment without aragog.
 
     python scripts/try_libraries.py [NAME ...] [-- PYTEST OPTIONS]
 
-An editable install would hide a file that the wheel lacks, and the crawler's environment a package
-that a library does not declare. So each wheel is built and installed into an environment of its
-own with what it requires and what its tests require (`[dependency-groups] test`), by the hashes of
-requirements.lock, and its tests run in a copy of the folder tests/ beside its README, whose
-examples they run. Two libraries are tested at a time, because their tests wait for servers about
-as long as they compute; what the tests of one print is shown when they have ended. It exits with 1
-if one fails. Needs a way to PyPI the first time.
+An editable install would hide a file missing from the wheel, and the crawler's environment would
+hide an undeclared dependency. Each wheel is therefore built and installed into a separate
+environment with its requirements and those of its tests (`[dependency-groups] test`), by the hashes
+of requirements.lock. Its tests run in a copy of its tests/ folder and README, whose examples they
+run. Two libraries are tested at a time, because their tests wait for servers half of the time; the
+output of each is shown when its tests have ended. It exits with 1 if one fails. Needs access to
+PyPI the first time.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from scripts.sbom import locked, plain, reached  # noqa: E402
 
 
 def uv() -> str:
-    """The program uv, of the machine or of this environment."""
+    """Return the program uv, from the machine or from this environment."""
     return shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
 
 
 def run(*argv: str | Path) -> None:
-    """Run a command; ends this program with what it printed if it fails."""
+    """Run a command. Exits with its output if it fails."""
     done = subprocess.run([str(part) for part in argv], capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"try_libraries: {argv[0]}: {done.stdout}{done.stderr}")
 
 
 def build(library: Distribution, folder: Path) -> Path:
-    """The wheel of a library, built from a copy of its folder."""
+    """Return the wheel of a library, built from a copy of its folder."""
     copy, dist = folder / "source" / library.root.name, folder / "wheels"
     shutil.rmtree(copy, ignore_errors=True)
     left_out = shutil.ignore_patterns(".*", "build", "*.egg-info", "__pycache__", "tests", "bench")
@@ -62,7 +62,7 @@ def build(library: Distribution, folder: Path) -> Path:
 
 
 def requirements(library: Distribution) -> list[str]:
-    """What the tests of a library are installed with: all its extras, and its group `test`."""
+    """Return the requirements of a library's tests: all its extras, and its group `test`."""
     project = tomllib.loads((library.root / "pyproject.toml").read_text())
     extras = library.metadata.get("optional-dependencies", {}).values()
     return [
@@ -73,7 +73,7 @@ def requirements(library: Distribution) -> list[str]:
 
 
 def needed(library: Distribution, others: dict[str, Distribution]) -> list[Distribution]:
-    """The libraries beside a library that it requires, directly or through others."""
+    """Return the other libraries that a library requires, directly or indirectly."""
     found: list[Distribution] = []
     for requirement in requirements(library):
         other = others.get(plain(requirement))
@@ -83,7 +83,7 @@ def needed(library: Distribution, others: dict[str, Distribution]) -> list[Distr
 
 
 def lock_of(roots: set[str], lock: str) -> str:
-    """The entries of the lock that the roots need, directly or through others."""
+    """Return the entries of the lock that the roots need, directly or indirectly."""
     packages = {package.name: package for package in locked(lock)}
     names = reached(roots, packages, everywhere=False)
     blocks = re.split(r"^(?=\w)", lock, flags=re.MULTILINE)
@@ -91,12 +91,12 @@ def lock_of(roots: set[str], lock: str) -> str:
 
 
 def with_needed(library: Distribution) -> list[Distribution]:
-    """A library, and the libraries that it requires."""
+    """Return a library and the libraries that it requires."""
     return [library, *needed(library, {each.name: each for each in libraries()})]
 
 
 def install(library: Distribution, wheels: Mapping[str, Path], folder: Path) -> Path:
-    """An environment with the wheel of a library and what its tests need; its Python."""
+    """Install a library and its tests' requirements. Returns the environment's Python."""
     installed = with_needed(library)
     roots = {plain(r) for each in installed for r in requirements(each)}
     lock = folder / f"{library.root.name}.lock"
@@ -113,7 +113,7 @@ def install(library: Distribution, wheels: Mapping[str, Path], folder: Path) -> 
 
 @contextmanager
 def servers(library: Distribution) -> Iterator[dict[str, str]]:
-    """Variables that name the servers which a library's tests need, and which no wheel has."""
+    """Yield variables with the servers that a library's tests need and no wheel contains."""
     if library.imported_as != "zengraph":
         yield {}
         return
@@ -135,7 +135,7 @@ def servers(library: Distribution) -> Iterator[dict[str, str]]:
 
 
 def passes(library: Distribution, python: Path, options: list[str], folder: Path) -> bool:
-    """Whether the tests of a library pass in its environment."""
+    """Return True if the tests of a library pass in its environment."""
     work = folder / "work" / library.root.name
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
@@ -157,7 +157,7 @@ def passes(library: Distribution, python: Path, options: list[str], folder: Path
 
 
 def main(arguments: list[str]) -> int:
-    """Test the libraries that are named, or all; the exit status."""
+    """Test the named libraries, or all. Returns the exit status."""
     names, _, options = " ".join(arguments).partition("--")
     chosen = [each for each in libraries() if not names.split() or each.root.name in names.split()]
     folder = PROJECT / "build" / "libraries"

@@ -2,9 +2,9 @@
 Run every target of the Makefile in a short form: `python3 scripts/try_targets.py`.
 
 `.ci/run` runs it. It prints what it runs and how long that took, and exits with 1 if one fails.
-Arguments select some: `python3 scripts/try_targets.py dist s3`. `.ci/run` runs those of `WHOLE`
-itself, and the measurements of `MEASURED` by `python -m bench`. Those of `ALONE` run one after the
-other; then the others run two at a time, because most of them wait for their servers.
+Arguments select some: `python3 scripts/try_targets.py dist s3`. `.ci/run` runs the targets in
+`WHOLE` itself, and the measurements in `MEASURED` by `python -m bench`. The targets in `ALONE` run
+one after another; then the others run two at a time, because most of them wait for their servers.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1]
 WHOLE = {"bare", "setup", "docs", "check", "lint", "types", "layers", "test"}
-"""`make check` is the last four."""
+"""`make check` runs the last four."""
 LIMIT_S = 900
 LAST_CHARS = 3000
 
 MEASURED = {"bench": "bench.crawl", "plan-check": "bench.plan_check"}
-"""The target of a measurement, and its module: here it only has to start."""
+"""Maps a measurement's target to its module, which only has to start here."""
 
-# Shell commands; FOLDER is a temporary folder. Without a terminal `make run` ends with its crawl.
+# Shell commands. FOLDER is a temporary folder. Without a terminal, `make run` ends with its crawl.
 SHORT = {
     "help": "make help",
     "run": "make run",
@@ -58,7 +58,7 @@ SHORT = {
     "two-hosts": "make two-hosts && make two-hosts STORE=postgres",
     "clean": "git clone -q . $FOLDER/clone && make -C $FOLDER/clone clean",
 }
-# `make up` and `make down` are tried together, and so are a wheel's two.
+# `make up` and `make down` are tried together, and so are the two targets of a wheel.
 TOGETHER = {"up": {"up", "down"}, "dist": {"dist", "try-wheel"}}
 # These write into the checkout or serve on the default ports.
 ALONE = {
@@ -66,23 +66,23 @@ ALONE = {
     "pinlater-dist",
 }  # fmt: skip
 AT_A_TIME = 2
-# These run until they are asked to stop, after this line.
+# These run until they are interrupted, after this line.
 UNTIL_STOPPED = {"hbase": "Ctrl-C stops it", "kafka": "Ctrl-C stops it", "s3": "Ctrl-C stops it"}
 
 
 def targets() -> set[str]:
-    """The documented targets of the Makefile."""
+    """Return the documented targets of the Makefile."""
     text = (PROJECT / "Makefile").read_text()
     return set(re.findall(r"^([a-z0-9-]+):.*## ", text, re.MULTILINE))
 
 
 def tried() -> set[str]:
-    """The targets that this script runs."""
+    """Return the targets that this script runs."""
     return set(SHORT) | {target for some in TOGETHER.values() for target in some}
 
 
 def run(target: str, folder: Path) -> str:
-    """Run a target in its short form; what it printed if it failed, else empty."""
+    """Run a target in its short form. Returns its output if it failed, else an empty string."""
     environ = {**os.environ, "FOLDER": str(folder), "ARAGOG_DATA_DIR": str(folder / "var")}
     process = subprocess.Popen(
         ["bash", "-ec", SHORT[target]], cwd=PROJECT, env=environ, stdin=subprocess.DEVNULL,
@@ -99,13 +99,13 @@ def run(target: str, folder: Path) -> str:
     status = process.wait()
     limit.cancel()
     output = "".join(printed)
-    # make does not end with 0 when what it ran was asked to stop.
+    # make does not exit with 0 when its command was interrupted.
     succeeded = UNTIL_STOPPED[target] in output if target in UNTIL_STOPPED else status == 0
     return "" if succeeded else output[-LAST_CHARS:] or f"exit {status}"
 
 
 def tried_now(target: str) -> str:
-    """Run a target and print how long it took; what it printed if it failed, else empty."""
+    """Run a target and print its duration. Returns the output if it failed, else an empty text."""
     began_s = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="ar"))
     failed = run(target, folder)
@@ -116,7 +116,7 @@ def tried_now(target: str) -> str:
 
 
 def main(selected: list[str]) -> int:
-    """Run the selected targets, or all; the exit status."""
+    """Run the selected targets, or all. Returns the exit status."""
     targets = selected or list(SHORT)
     outputs = {target: tried_now(target) for target in targets if target in ALONE}
     beside = [target for target in targets if target not in ALONE]

@@ -1,12 +1,12 @@
 """
-Try a wheel as somebody gets it who has Python and an empty folder: `make try-wheel`.
+Try a wheel like a user who has only Python and an empty folder: `make try-wheel`.
 
     python scripts/try_wheel.py [--python 3.14] [WHEEL]
 
-installs the newest wheel of dist/ with those of its libraries into an empty environment, from
-wheels alone and in the versions of requirements.lock, crawls the demo web in an empty folder,
-compares a field of one page, and lets Celery find the app. It exits with 1 and the output of the
-command that failed. Needs a way to PyPI.
+installs the newest wheel of dist/ with the wheels of its libraries into an empty environment, from
+wheels only and in the versions of requirements.lock, crawls the demo web in an empty folder,
+compares a field of one page, and checks that Celery finds the app. It exits with 1 and the output
+of the command that failed. Needs access to PyPI.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PAGE, FIELD, VALUE = "http://www.shop.test/p/brass-lamp", "product.price", "89.9
 
 
 def newest_of(folder: Path, name: str) -> Path:
-    """The wheel of a distribution that was built last."""
+    """Return a distribution's most recently built wheel."""
     found = sorted(folder.glob(f"{name}-*.whl"), key=lambda p: p.stat().st_mtime)
     if not found:
         raise SystemExit(f"try_wheel: no wheel of {name} in {folder}: make dist")
@@ -37,13 +37,16 @@ def newest_of(folder: Path, name: str) -> Path:
 
 
 def beside(wheel: Path) -> list[Path]:
-    """The wheels of the libraries in the same folder; no index is asked for those."""
+    """
+    Return the wheels of the libraries in the same folder, which are not requested from
+    any index.
+    """
     names = [each.name.replace("-", "_") for each in libraries()]
     return [newest_of(wheel.parent, name) for name in names]
 
 
 def run(folder: Path, *argv: str | Path) -> str:
-    """What a command printed; ends this program if it fails."""
+    """Return a command's output. Exits if it fails."""
     ours = {k: v for k, v in os.environ.items() if not k.startswith(("ARAGOG_", "PYTHON"))}
     environ = {**ours, "ARAGOG_SERVING__HTTP_PORT": "0", "ARAGOG_SERVING__THRIFT_PORT": "0"}
     done = subprocess.run(
@@ -58,7 +61,7 @@ def run(folder: Path, *argv: str | Path) -> str:
 
 
 def install(wheel: Path, python: str, folder: Path) -> Path:
-    """Install the wheel into an empty environment; its bin folder."""
+    """Install the wheel into an empty environment. Returns its bin folder."""
     lock = (PROJECT / "requirements.lock").read_text()
     (folder / "constraints.txt").write_text(
         "\n".join(re.findall(r"^(\w.*?)(?: \\)?$", lock, re.MULTILINE))
@@ -75,7 +78,7 @@ def install(wheel: Path, python: str, folder: Path) -> Path:
 
 
 def main(arguments: list[str]) -> int:
-    """Install, crawl and read; the exit status."""
+    """Install, crawl and read. Returns the exit status."""
     parser = argparse.ArgumentParser(description="Install a wheel and crawl the demo web with it.")
     parser.add_argument("--python", default=sys.executable, help="a version or a path")
     parser.add_argument("wheel", nargs="?", type=Path)

@@ -7,9 +7,9 @@ Run kombu's Redis tests or Celery's integration tests over pinlater, on private 
 FOLDER is the unpacked source distribution of the installed version, for example from
 `pip download --no-deps --no-binary :all: celery==VERSION`. Its tests are copied to a temporary
 folder, and brokers with the scheme `redis://` become `pinlater://`; nothing else is changed. With
-`--postgres` jobs are in PostgreSQL, and the Redis of the tests carries the other messages: Celery's
-broker is `pinlater+postgresql://`; kombu's tests, which read from the Redis of the broker's URL,
-keep that URL. With `--stock` the tests run over `redis://`, for a comparison. Celery's tests need
+`--postgres`, jobs are in PostgreSQL, and the tests' Redis carries the other messages: Celery's
+broker is `pinlater+postgresql://`; kombu's tests, which read from the Redis in the broker's URL,
+keep that URL. With `--stock` the tests run over `redis://`, for comparison. Celery's tests need
 pytest-rerunfailures, pytest-timeout, pytest-subtests, pymemcache, sqlalchemy, azure-storage-blob
 and `celery` on the PATH as well. packages/pinlater/README.md has the results.
 """
@@ -34,18 +34,18 @@ import os
 from pinlater.transport.kombu_transport import Transport
 Transport.shard_urls = (os.environ["JOBS"],)
 """
-"""A plugin of pytest for kombu's tests."""
+"""A pytest plugin for kombu's tests."""
 KOMBU = ("t/integration/test_redis.py", "t/integration/test_redis_brpop_qos.py")
 
 
 def free_port() -> int:
-    """A TCP port that nobody listens on."""
+    """Return an unused TCP port."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return int(server.getsockname()[1])
 
 
 def kombu_tests(folder: Path, scheme: str) -> list[str]:
-    """Give the Redis tests of kombu this scheme; returns their files."""
+    """Change the scheme in kombu's Redis tests. Returns their files."""
     for name in KOMBU:
         path = folder / name
         path.write_text(path.read_text().replace("redis://", f"{scheme}://"))
@@ -53,7 +53,7 @@ def kombu_tests(folder: Path, scheme: str) -> list[str]:
 
 
 def environment(port: int, scheme: str) -> dict[str, str]:
-    """The addresses, as the tests of both projects read them."""
+    """Return the addresses as the tests of both projects read them."""
     server = f"127.0.0.1:{port}"
     return {
         "REDIS_HOST": "127.0.0.1",
@@ -65,8 +65,8 @@ def environment(port: int, scheme: str) -> dict[str, str]:
 
 
 def main(project: str, checkout: str, *arguments: str) -> int:
-    """Run the tests; returns pytest's exit code."""
-    # Not a long path: it contains the server's folder.
+    """Run the tests. Returns pytest's exit code."""
+    # A short path, because it contains the server's socket folder.
     with tempfile.TemporaryDirectory(prefix="ar") as temporary, ExitStack() as servers:
         folder = Path(temporary)
         shutil.copytree(Path(checkout) / "t", folder / "t")
@@ -95,9 +95,9 @@ def main(project: str, checkout: str, *arguments: str) -> int:
 
 
 def jobs_in_postgres(project: str, folder: Path, dsn: str, port: int) -> dict[str, str]:
-    """Have the tests keep their jobs in PostgreSQL; returns the variables that this takes."""
+    """Make the tests store their jobs in PostgreSQL. Returns the required variables."""
     if project == "celery":
-        # Celery's tests read it, as their developers' own setup.
+        # Celery's tests read it, like its developers' own setup.
         options = {"control": f"redis://127.0.0.1:{port}/1"}
         overrides = folder / "integration-tests-config.json"
         overrides.write_text(json.dumps({"broker_transport_options": options}))

@@ -1,7 +1,7 @@
 """
 The Celery tasks: a few lines each, which call aragog.crawl.stages.
 
-`tasks.fetch` in a source checkout is `aragog.tasks.fetch` (aragog/runtime/short_names.py).
+In a source checkout, `tasks.fetch` is `aragog.tasks.fetch` (aragog/runtime/short_names.py).
 """
 
 from typing import Any
@@ -12,7 +12,10 @@ share(__name__)
 
 
 def __getattr__(name: str) -> Any:
-    """The app as `celery`, for `celery -A tasks`; a process that only wants names does without."""
+    """
+    Return the app as `celery`, for `celery -A tasks`. Lazy, for processes that only
+    need names.
+    """
     if name == "celery":
         from aragog.workers.app import app  # noqa: PLC0415
 

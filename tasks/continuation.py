@@ -1,14 +1,15 @@
 """
-What a Celery caller wants run after a fetch, kept until its URLs are done.
+Keep what a Celery caller wants to run after a fetch until its URLs are done.
 
-A Celery task is over when it returns, and then Celery runs what is linked to it. `fetch` returns
-before its URLs are done: they wait for slots, for robots.txt, and for two more stages. So `fetch`
-takes what follows it out of its own message and puts it into the jobs of its URLs, and the task
-`aragog.finished` runs it for each URL when that is done.
+A Celery task is finished when it returns, and then Celery runs the tasks linked to it. `fetch`
+returns before its URLs are done: they wait for slots, for robots.txt, and for two more stages.
+`fetch` therefore moves the linked tasks from its own message into the jobs of its URLs, and the
+task `aragog.finished` runs them for each URL when it is done.
 
 - `chain(fetch.s(url), mine.s())`: `mine` gets `{"url": …, "canonical_url": …, "outcome": …}`. After
   a fetch of several URLs it runs once for each.
-- `fetch.delay(url).get()`, with `broker.result_backend`: the same value; of several URLs a list.
+- `fetch.delay(url).get()`, with `broker.result_backend`, returns the same value, or a list for
+  several URLs.
 """
 
 from __future__ import annotations
@@ -29,21 +30,21 @@ from aragog.crawl.pipeline.messages import FetchBatch
 from aragog.errors import InvalidMessage
 
 MOST_BYTES = 16_384
-"""Of what follows a fetch, as JSON: it travels with each of its URLs."""
+"""Maximum size of the linked tasks as JSON, because each URL carries a copy."""
 _KEPT = ("id", "root_id", "group", "group_index", "chord", "callbacks", "chain")
 
 
 def with_continuation(batch: FetchBatch, request: Any, backend: Any) -> FetchBatch:
     """
-    The batch with what is to run after each of its URLs.
+    Return the batch with the tasks to run after each of its URLs.
 
     Args:
-        batch: of the message.
-        request: of the task that runs (`celery.app.task.Context`).
-        backend: the result backend of the app.
+        batch: the batch in the message.
+        request: the request of the running task (`celery.app.task.Context`).
+        backend: the app's result backend.
 
     Raises:
-        InvalidMessage: what follows is larger than MOST_BYTES.
+        InvalidMessage: the linked tasks are larger than MOST_BYTES.
     """
     waits = waits_for_result(request, backend)
     if not (request.callbacks or request.chain or request.chord or waits):
@@ -58,24 +59,24 @@ def with_continuation(batch: FetchBatch, request: Any, backend: Any) -> FetchBat
 
 
 def waits_for_result(request: Any, backend: Any) -> bool:
-    """Whether somebody may wait for the result of this task. Pure."""
+    """Return True if a caller may wait for the result of this task. Pure."""
     return not request.ignore_result and not isinstance(backend, DisabledBackend)
 
 
 def take_over(request: Any) -> None:
-    """Keep Celery from running what follows, now that the jobs carry it."""
+    """Keep Celery from running the linked tasks, because the jobs now carry them."""
     request.callbacks = request.chain = request.chord = None
 
 
 def follow(app: Any, message: Finished, passed_on: FinishedUrls) -> None:
     """
-    Run what follows a fetch of one URL, and store its result.
+    Run the tasks linked to a fetch for one URL, and store its result.
 
-    An answer is passed on once, unless this process is killed between passing on and noting; then
-    the tasks that follow run again under the same ids.
+    A result is passed on once, unless this process is killed between passing it on and recording
+    that. Then the linked tasks run again under the same ids.
 
     Raises:
-        InvalidMessage: `then` is nothing that `with_continuation` made.
+        InvalidMessage: `with_continuation` did not make `then`.
         OperationalError: the broker does not answer.
     """
     then, url = _then(message), str(message.answer["url"])
@@ -96,7 +97,7 @@ def _then(message: Finished) -> dict[str, Any]:
 
 
 def _send(app: Any, then: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
-    """Send the tasks that are linked, and the next one of the chain, as Celery would."""
+    """Send the linked tasks, and the next one of the chain, as Celery would."""
     of_caller = {"parent_id": then["id"], "root_id": then.get("root_id") or then["id"]}
     several = then["urls"] > 1
     callbacks = then.get("callbacks") or ()
@@ -110,7 +111,7 @@ def _send(app: Any, then: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
 def _signature(
     app: Any, wire: Any, then: Mapping[str, Any], answer: Mapping[str, Any], several: bool
 ) -> Any:
-    """A signature of the caller; with an id for each URL where it runs for several."""
+    """Return the caller's signature, with a separate id per URL if it runs for several."""
     signature = Signature.from_dict(wire, app=app)
     given = signature.options.get("task_id")
     if several or given is None:

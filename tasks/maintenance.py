@@ -14,16 +14,16 @@ from aragog.workers.services import pipeline
 from pinlater import gates
 
 OTHER_KINDS = 7
-"""The periodic tasks of the queue `upkeep` besides compaction; each has one thread."""
+"""The periodic tasks of the queue `upkeep` other than compaction. Each uses at most one thread."""
 
 
 def compactions(threads: int) -> int:
-    """How many compactions run at once, by the queue's threads: what others leave."""
+    """Return how many compactions run at once: the queue's threads that other tasks leave."""
     return max(1, threads - OTHER_KINDS)
 
 
 def _threads() -> int:
-    """The threads that this worker has for the queue, which may be fewer than the setting."""
+    """Return this worker's threads for the queue, which may be fewer than the setting."""
     return gates.limit_of(Queue.UPKEEP) or process_settings().workers.upkeep
 
 
@@ -47,7 +47,7 @@ def sweep() -> None:
 
 @periodic(CRAWLS_DUE)
 def crawls_due() -> None:
-    """Decide about links that crawls hold; begin crawls again, or tell of those that ended."""
+    """Decide about held links of crawls, restart recurring crawls, and report finished ones."""
     maintenance = pipeline().maintenance
     maintenance.sweep_held_links()
     maintenance.begin_crawls()
@@ -55,11 +55,11 @@ def crawls_due() -> None:
 
 @periodic(PACKS)
 def upkeep_packs() -> None:
-    """Rewrite packs that are half dead, and those with bytes that must go."""
+    """Rewrite packs that are half unused, and those with bytes that must be deleted."""
     pipeline().maintenance.upkeep_packs()
 
 
 @periodic(CRAWL_LOG)
 def write_crawl_log() -> None:
-    """Write the files of the crawl log that are due."""
+    """Write the crawl log files that are due."""
     pipeline().maintenance.write_crawl_log()

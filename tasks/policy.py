@@ -27,20 +27,20 @@ from pinlater.worker import RunLater
 # message stays in the broker in the meantime, so nothing is lost.
 LONGEST_BACKOFF_S = 60
 MAX_RETRIES = 200
-# How long a message waits that this version cannot read: a worker has 1 ms of work with each.
+# How long a message that this version cannot read is delayed. Each costs a worker 1 ms.
 GIVE_BACK_S = 20.0
-# How long a message without a place holds a thread, which bounds how many are sent again a second,
-# and after how long it is then sent again.
+# How long a message without a free place blocks a thread, which limits how many are sent again per
+# second, and the delay before it is sent again.
 PATIENCE_S = 0.25
 FULL_S = 2.0
 
 
 class TaskPlaces:
     """
-    The places of one kind of task in this process; thread-safe.
+    The places for one kind of task in this process. Thread-safe.
 
     Args:
-        count: how many tasks of the kind may run at once, asked each time; at least 1.
+        count: returns how many tasks of the kind may run at once, at least 1. Called each time.
     """
 
     def __init__(self, count: Callable[[], int]) -> None:
@@ -49,7 +49,7 @@ class TaskPlaces:
         self._taken = 0
 
     def take(self, wait_s: float = 0.0) -> bool:
-        """Take a place, after at most `wait_s`; False if all are taken."""
+        """Take a place, waiting at most `wait_s`. Returns False if all are taken."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._taken < self._count(), wait_s):
                 return False
@@ -57,7 +57,7 @@ class TaskPlaces:
             return True
 
     def give_back(self) -> None:
-        """Give back a place that `take` returned True for."""
+        """Give back a place after `take` returned True."""
         with self._changed:
             self._taken -= 1
             self._changed.notify()
@@ -65,20 +65,20 @@ class TaskPlaces:
 
 def periodic(name: str, at_most: Callable[[], int] = lambda: 1) -> Callable[[Any], Any]:
     """
-    Make a function a task that beat sends again and again, with the policy of all tasks.
+    Make a function a task that beat sends periodically, with the policy of all tasks.
 
-    At most `at_most` of them run in a process; one more ends at once, because beat sends the next
-    in seconds. So a server that hangs holds the threads of one kind of work, and no others.
+    At most `at_most` of them run in a process. Another one returns at once, because beat sends the
+    next one in seconds. A server that hangs therefore blocks the threads of one kind of work only.
     """
     return stage(name, TaskPlaces(at_most))
 
 
 def limited(name: str, queue: str) -> Callable[[Any], Any]:
     """
-    Make a function a task of a queue of which a process may have a limited number (`gates.limit`).
+    Make a function a task of a queue with a limited number of jobs per process (`gates.limit`).
 
-    A pinlater broker keeps the others on the server. Of another one a worker has them already: they
-    are sent again, to be run a little later, so that they do not hold the threads of other work.
+    A pinlater broker keeps the other jobs on the server. With other brokers the worker already has
+    them, so they are sent again to run a little later, and do not block threads for other work.
     """
     return stage(name, TaskPlaces(lambda: gates.limit_of(queue) or sys.maxsize), again=True)
 
@@ -98,15 +98,15 @@ def stage(
 
     Any other exception is a defect in aragog. On pinlater, the job runs again according to its
     queue's retry policy and finally becomes a FAILED job with the reason. On other brokers, the
-    default policy limits the attempts, and the message ends in the dead-letter queue. A message
-    that nobody can read (`InvalidMessage`) fails for good at its first attempt. One that only a
-    newer version can read (`NewerMessage`) waits for a worker of it, and that is no attempt.
+    default policy limits the attempts, and the message ends in the dead-letter queue. An unreadable
+    message (`InvalidMessage`) fails permanently at its first attempt. A message that only a newer
+    version can read (`NewerMessage`) waits for a newer worker, which does not count as an attempt.
 
     Args:
-        name: of the task.
-        places: how many may run at once; None: any number.
-        again: one without a place is run later, instead of never.
-        has_result: a caller may wait for its result, if there is a result backend.
+        name: the name of the task.
+        places: limits how many may run at once; None for no limit.
+        again: True to run a task without a place later, False to drop it.
+        has_result: True if a caller may wait for its result, given a result backend.
     """
 
     def decorator(body: Callable[..., Any]) -> Any:
@@ -137,14 +137,15 @@ def stage(
 
 
 CALLS = frozenset({"apply", "apply_async", "delay", "s", "si", "signature", "subtask"})
-"""How a task is called, or asked for its signature."""
+"""Attributes to call a task or to make its signature."""
 
 
 def called_as(task: Any) -> Callable[[str], Any]:
     """
-    Make the `__getattr__` of a task's module: the module is called as its task is.
+    Return the `__getattr__` of a task's module, which makes the module callable like its task.
 
-    `from aragog.tasks import fetch` gives the module, so `fetch.delay(url)` is asked of it.
+    `from aragog.tasks import fetch` imports the module, so `fetch.delay(url)` looks up the
+    attribute there.
     """
 
     def get(name: str) -> Any:
@@ -156,7 +157,7 @@ def called_as(task: Any) -> Callable[[str], Any]:
 
 
 def _run(task: Any, name: str, seconds: Observations, call: Callable[[], Any]) -> Any:
-    """The result of a call; what it raises decides whether, and when, its message runs again."""
+    """Return the result of a call. Its exception decides if and when its message runs again."""
     try:
         with timed(seconds):
             result = call()
@@ -176,7 +177,7 @@ def _run(task: Any, name: str, seconds: Observations, call: Callable[[], Any]) -
 
 
 def _shared(name: str, run: Callable[..., Any], *, has_result: bool) -> Any:
-    """The function as a task of every app, with what Celery must know of the policy."""
+    """Register the function as a task of every app, with the policy's options for Celery."""
     return shared_task(
         name=name,
         bind=True,
@@ -190,9 +191,9 @@ def _shared(name: str, run: Callable[..., Any], *, has_result: bool) -> Any:
 
 def give_back(task: Any, why: str, about_s: float) -> NoReturn:
     """
-    Give a message back that cannot be worked on now; another worker may get it next time.
+    Give back a message that cannot be processed now, so that another worker may get it.
 
-    A broker other than pinlater gives a requeued message back at once, so it is sent again there,
+    Brokers other than pinlater would deliver a requeued message at once, so it is sent again there,
     unchanged and with a delay.
     """
     wait_s = random.uniform(0.5, 1.5) * about_s
@@ -204,19 +205,19 @@ def give_back(task: Any, why: str, about_s: float) -> NoReturn:
     )
     try:
         again.apply_async()
-    # Any error of the transport: the message must not be lost.
+    # On any transport error, because the message must not be lost.
     except Exception as problem:
         raise RunLater(f"{why}; it could not be sent again: {problem}", counts=False) from problem
     raise Ignore(why)
 
 
 def is_job(request: Any) -> bool:
-    """Whether the request's message is a pinlater job; pinlater counts the attempts of its jobs."""
+    """Return True if the message is a pinlater job. pinlater counts the attempts of its jobs."""
     return TAGGED in (request.properties or {})
 
 
 def retry_after_defect(task: Any, error: Exception) -> NoReturn:
-    """Retry the task later after a defect; raise the error when no attempts are left."""
+    """Retry the task later after a defect. Raises the error when no attempts are left."""
     policy, attempt = RetryPolicy(), task.request.retries + 1
     if attempt >= policy.max_attempts:
         raise error
@@ -229,8 +230,9 @@ def retry_after_outage(task: Any, error: Exception) -> NoReturn:
     Retry the task later, even if the broker does not accept the retry.
 
     Celery retries by sending a new message. If that fails, Celery would reject the current message
-    for good and lose its batch. The current message is requeued instead and waits according to its
-    queue's retry policy. This attempt does not count, because a full broker is not the job's fault.
+    permanently and lose its batch. The current message is requeued instead and waits according to
+    its queue's retry policy. This attempt does not count, because a full broker is not the job's
+    fault.
     """
     wait_s = get_exponential_backoff_interval(
         factor=1, retries=task.request.retries, maximum=LONGEST_BACKOFF_S, full_jitter=True

@@ -20,7 +20,7 @@ def robots(message: dict[str, Any] | list[str] | str) -> None:
     """
     Fetch each origin's robots.txt, then forward the URLs that waited for it.
 
-    `robots.delay("https://host/")`, with one URL or a list, fetches it although it is fresh.
+    `robots.delay("https://host/")`, with one URL or a list, fetches it even if it is fresh.
     """
     send_all(pipeline().robots.run(read_robots(message)))
 

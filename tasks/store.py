@@ -3,8 +3,8 @@ The task that writes pages and fetch outcomes.
 
 Safe to run twice: see aragog.crawl.stages.store.
 
-A batch waits for its pack most of the time. A process has many batches, each in a thread of its
-own, and only `workers.store` threads that read the spool and write to the store.
+A batch spends most of its time waiting for its pack. A process has many batches, each in a separate
+thread, but only `workers.store` threads that read the spool and write to the store.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ def store(message: dict[str, Any] | list[str] | str) -> None:
     """
     Write the batch's content, then its nodes, links and due rows.
 
-    One URL (`store.delay("https://…")`) or a list: stored pages are read and written again.
+    Given one URL (`store.delay("https://…")`) or a list, it reads stored pages and writes them
+    again.
     """
     if isinstance(message, str | list):
         write_again(STORE, message)

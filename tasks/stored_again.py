@@ -1,4 +1,7 @@
-"""What the tasks `canonicalize` and `store` do with URLs: see aragog.crawl.stages.stored_again."""
+"""
+Handle URLs given to the tasks `canonicalize` and `store`; see
+aragog.crawl.stages.stored_again.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ def write_again(task: str, message: str | list[str]) -> None:
     Read and write the stored pages of a URL or a list of URLs again.
 
     Raises:
-        InvalidMessage: none of them has a page; the reasons of some are logged.
+        InvalidMessage: none of the URLs has a page. Some of the reasons are logged.
     """
     urls = [message] if isinstance(message, str) else message
     problems = pipeline().stored_again.run(urls)

@@ -88,7 +88,7 @@ FIGURES = {
         f"up to {extractors.MAX_VALUE_BYTES // KIB} KiB each and {extractors.MAX_FIELDS} per page",
     ],
     "fetching.md": [
-        f"more than {body_limits.BOMB_RATIO} times its size",
+        f"more than {body_limits.BOMB_RATIO} times its compressed size",
         f"skipped, {reader.MAX_INTERIM} at most",
         f"are followed, {DEFAULTS.fetch.max_redirects} at most",
     ],
@@ -277,7 +277,8 @@ def crawl_costs():
 def reference_ms():
     """The time of the reference work on the machine whose figures performance.md has."""
     stated = re.search(
-        r"`python -m bench.reference`, .*?: it takes ([\d.]+) ms on this machine", text_of("performance.md")
+        r"`python -m bench.reference`, .*?: it takes ([\d.]+) ms on this machine",
+        text_of("performance.md"),
     )
     return float(stated[1])
 
@@ -318,7 +319,9 @@ def test_a_cost_of_the_plan_is_the_one_measured(row, cost):
 
 def test_the_page_about_scale_has_the_cost_of_a_page_in_units_of_the_plan():
     measured = crawl_costs()["docs"]["aragog"] * COSTS["reference"].value / reference_ms()
-    stated = re.search(r"all stages together take ([\d.]+) ms per page with SQLite", text_of("performance.md"))
+    stated = re.search(
+        r"all stages together take ([\d.]+) ms per page with SQLite", text_of("performance.md")
+    )
 
     assert float(stated[1]) == pytest.approx(measured, rel=0.03)
 

@@ -1,7 +1,7 @@
 """
 The Celery app, the roles of its workers, and the services of a worker process.
 
-`workers.app` in a source checkout is `aragog.workers.app` (aragog/runtime/short_names.py).
+In a source checkout, `workers.app` is `aragog.workers.app` (aragog/runtime/short_names.py).
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ share(__name__)
 
 
 def __getattr__(name: str) -> Any:
-    """The app as `celery`, for `celery -A workers`; a process that needs no app imports none."""
+    """Return the app as `celery`, for `celery -A workers`. Lazy, for processes that need no app."""
     if name == "celery":
         from aragog.workers.app import app  # noqa: PLC0415
 

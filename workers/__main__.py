@@ -1,14 +1,14 @@
 """
 Run one process of the system.
 
-    python -m aragog.workers ROLE [options of `celery worker`]   a worker of that role (`roles`)
-    python -m aragog.workers upkeep,webhooks,beat [options …]    one process of three
+    python -m aragog.workers ROLE [options of `celery worker`]   a worker with that role (`roles`)
+    python -m aragog.workers upkeep,webhooks,beat [options …]    three roles in one process
     python -m aragog.workers beat [options of `celery beat`]     the schedule
     python -m aragog.workers flower [options of Flower]          the dashboard
 
 The commands are called directly, because the `celery` program first imports those of all plugins,
-Flower among them, which takes 0.3 s of CPU and 15 MB in each process. Unlike `celery -A`, nothing
-looks for modules in the current folder first, so no file there hides one.
+including Flower, which takes 0.3 s of CPU and 15 MB in each process. Unlike `celery -A`, this does
+not search the current folder for modules first, so no file there can shadow one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from aragog.workers.roles import BEAT, JOINED, ROLES, joined
 
 
 def main() -> int:
-    """Run until a signal stops it; returns the exit code."""
+    """Run until a signal stops it. Returns the exit code."""
     raise_limit()
     name, *options = sys.argv[1:] or [""]
     if name == BEAT:

@@ -1,7 +1,7 @@
 """
 The Celery app: `celery -A workers worker -Q fetch`, as with any Celery project.
 
-In a folder with a `workers.py` of its own it is `celery -A aragog.workers`.
+In a folder that has its own `workers.py`, use `celery -A aragog.workers`.
 
 Without `-Q`, a worker serves every queue.
 
@@ -45,7 +45,7 @@ def _exit_with(problems: tuple[str, ...]) -> NoReturn:
     sys.exit("\n".join(f"aragog: {line}" for line in problems))
 
 
-# A process with invalid settings must stop before it takes a job, and state the reason clearly.
+# A process with invalid settings must stop before it takes a job, and print the reason.
 try:
     process_settings()
 except CONFIG as error:
@@ -79,12 +79,12 @@ def _allow_open_files(**_: Any) -> None:
 
 worker_init.connect(_allow_open_files, weak=False)
 worker_init.connect(_check_files, weak=False)
-# Runs in each child of a prefork pool: a page may kill the child, and the pool then replaces it.
+# Runs in each child of a prefork pool. A page may kill the child, and the pool then replaces it.
 worker_process_init.connect(make_expendable, weak=False)
 
 
 def _export_spans(**_: Any) -> None:
-    """Export the last spans of a child, which ends without what other processes do at their end."""
+    """Export the last spans of a child, which exits without the usual exit handlers."""
     flush_spans()
 
 
@@ -95,7 +95,7 @@ def _hold_back_fetches(sender: Any, **_: Any) -> None:
     """
     Claim no fetches while the spool is full: docs/architecture.md, "Back-pressure".
 
-    Also share the threads of the worker between its queues.
+    Also divides the worker's threads among its queues.
     """
     from aragog.bootstrap.redis_services import fetch_gate  # noqa: PLC0415 - beat and Flower do without
 
@@ -111,7 +111,7 @@ worker_init.connect(_hold_back_fetches, weak=False)
 
 
 def _release_urls(**_: Any) -> None:
-    """A worker of the queue `fetch` also releases URLs from the lines of their domains."""
+    """Release URLs from the lines of their domains, in workers of the queue `fetch`."""
     from aragog.bootstrap.stages import connect_release  # noqa: PLC0415 - not for producers
     from aragog.crawl.stages.release import Releasing  # noqa: PLC0415 - see above
 
@@ -145,20 +145,20 @@ app.conf.task_queues = (
     *_declared.values(),
     *(_declared.new_missing(queue.value) for queue in Queue),
 )
-# On pinlater, a job gets its task's outcome; otherwise a failed task would be SUCCEEDED.
+# On pinlater, a job gets its task's outcome. Otherwise a failed task would be SUCCEEDED.
 follow(app)
 
 
 def _add_commands(**_: Any) -> None:
-    """Let the worker answer `celery -A aragog.workers inspect waiting`, however it was started."""
+    """Make the worker answer `celery -A aragog.workers inspect waiting`, however it was started."""
     from aragog.workers import waiting_command  # noqa: F401, PLC0415 - it registers itself
 
 
 worker_init.connect(_add_commands, weak=False)
-if "inspect" in sys.argv:  # the command line lists what its own process knows
+if "inspect" in sys.argv:  # the command line lists what is registered in its own process
     _add_commands()
 
-# `celery -A aragog.workers flower`: the app is imported before Flower builds its pages.
+# For `celery -A aragog.workers flower`: the app is imported before Flower builds its pages.
 if "flower" in sys.argv:
     from aragog.workers import dashboard
 

@@ -1,9 +1,9 @@
 """
 Keep beat's log short while the broker accepts no messages.
 
-Beat logs a traceback of about 2.5 KB for each task that it cannot send, several per second: a
-broker that was full for an hour produced 40 MB. This filter keeps one line per minute, which
-states how many others were dropped.
+Beat logs a traceback of about 2.5 KB for each task that it cannot send, several per second. A
+broker that was full for an hour produced 40 MB. This filter keeps one line per minute, which says
+how many others were dropped.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class BeatErrors(logging.Filter):
         self._dropped = 0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record is logged; if so, it is shortened to one line."""
+        """Return True if the record is logged, after shortening it to one line."""
         if not str(record.msg).startswith(_BEGINNING):
             return True
         now_s = self._clock.monotonic_s()

@@ -2,7 +2,8 @@
 `celery aragog`: the roles of aragog's workers, each a set of queues.
 
 Celery loads the entry points `celery.commands` before it looks for the app of `-A`. Loading this
-one offers the name `workers`, so `celery -A workers worker` works in any folder (docs/adr/0109).
+one provides the module `workers`, so `celery -A workers worker` works in any folder
+(docs/adr/0109).
 """
 
 from __future__ import annotations

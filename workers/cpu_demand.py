@@ -1,10 +1,10 @@
 """
-How many jobs a process's threads have at once: few while they need its core, else more.
+Limit a process's concurrent jobs: few while its threads compete for the core, otherwise more.
 
-Threads of one process take turns on one core. Where pages come quickly, more threads add no work
-but their turns: 40 of them took 1.4 times the CPU a page of 12, and 75 MB more, with pages from the
-same machine (`python -m bench.crawl`). Where responses take long, a few threads leave the core
-idle (docs/adr/0081).
+Threads of one process share one core. When pages arrive quickly, more threads only add switching:
+with pages from the same machine, 40 threads took 1.4 times the CPU per page of 12, and 75 MB more
+(`python -m bench.crawl`). When responses are slow, a few threads leave the core idle
+(docs/adr/0081).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 LOOK_EVERY_S = 0.5
-# Of the time since the last look: above the first share the process has fewer jobs, below the
-# second one more. `aragog plan` counts on half of a core.
+# Shares of the time since the last check. Above the first, the process has fewer jobs; below the
+# second, more. `aragog plan` counts on half of a core.
 BUSY, FREE = 0.8, 0.5
 STEP = 4
 THREADS = Path("/proc/self/task")
@@ -23,17 +23,17 @@ THREADS = Path("/proc/self/task")
 
 class LimitByDemand:
     """
-    A limit of one queue's jobs, for `gates.limit`: between two numbers, by the CPU needed.
+    A limit for one queue's jobs, for `gates.limit`: between two numbers, by the CPU needed.
 
-    It starts low, and grows only while it is reached, so jobs that come after a rest do not take
-    all threads at once.
+    It starts low, and grows only while it is reached, so jobs that arrive after an idle time do not
+    use all threads at once.
 
     Args:
-        least: how many jobs there may always be.
-        most: how many there may be at most.
-        kept: how many of them only urgent jobs take (`gates.reserve_room`).
-        now_s: a stopwatch.
-        needed_s: the CPU that this process has needed so far, in seconds.
+        least: how many jobs are always allowed.
+        most: the maximum number of jobs.
+        kept: how many of them only urgent jobs may use (`gates.reserve_room`).
+        now_s: a monotonic clock.
+        needed_s: returns the CPU seconds that this process has needed so far.
     """
 
     def __init__(
@@ -51,7 +51,10 @@ class LimitByDemand:
         self._looked_s, self._needed_then_s = now_s(), self._needed_s()
 
     def __call__(self, held: int) -> int:
-        """How many jobs the process may have, by how many it has; a look takes 1 to 2 ms of CPU."""
+        """
+        Return the process's job limit, given how many jobs it holds now. A check takes 1 to 2 ms of
+        CPU.
+        """
         now_s = self._now_s()
         if now_s - self._looked_s >= LOOK_EVERY_S:
             needed_s = self._needed_s()
@@ -69,9 +72,9 @@ class LimitByDemand:
 
 def needed_cpu_s() -> float:
     """
-    The CPU seconds that the threads of this process used, and on Linux those that they waited for.
+    Return the CPU seconds that this process's threads used, and on Linux those they waited for.
 
-    A process that others keep from running needs its core although it uses little of it.
+    A process that competes with others needs its core although it uses little of it.
     """
     needed_ns = 0
     try:
@@ -83,7 +86,10 @@ def needed_cpu_s() -> float:
 
 
 def _needed_ns(schedstat: Path) -> int:
-    """What one thread used and waited for; 0 if it has ended, or the kernel does not count."""
+    """
+    Return what one thread used and waited for, or 0 if it has ended or the kernel does
+    not count.
+    """
     try:
         used, waited, *_ = schedstat.read_text().split()
     except (OSError, ValueError):

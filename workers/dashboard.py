@@ -18,7 +18,7 @@ from urlspelling import normalize
 
 
 def install() -> None:
-    """Add the pages to Flower; call this before Flower starts."""
+    """Add the pages to Flower. Call this before Flower starts."""
     settings = process_settings()
     serving = settings.serving
     producer = cache(lambda: Aragog(settings))

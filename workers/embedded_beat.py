@@ -1,4 +1,4 @@
-"""Beat as a thread of a worker: on one machine, a process less, which takes 25 MB."""
+"""Beat as a thread of a worker, which saves a process of 25 MB on a single machine."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from celery.signals import worker_ready, worker_shutting_down
 LONGEST_SLEEP_S = 1
 """The longest time until it notices that it was stopped."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
-"""Seconds between two attempts while the disk is full, which does not end the worker."""
+"""Seconds between two attempts while the disk is full, which does not stop the worker."""
 
 log = logging.getLogger(__name__)
 
 
 class EmbeddedBeat:
     """
-    The schedule, sent while its worker runs.
+    Sends the schedule while its worker runs.
 
-    An error that Celery's beat does not handle would end the thread alone, and nothing would be
-    sent. It ends the worker instead, so that whoever supervises the worker starts both again.
+    An error that Celery's beat does not handle would end only this thread, and nothing would be
+    sent. It stops the worker instead, so that the worker's supervisor restarts both.
     """
 
     def __init__(self, app: Celery, *, first_pause_s: float = FIRST_PAUSE_S) -> None:
@@ -39,8 +39,8 @@ class EmbeddedBeat:
         self._stopped = threading.Event()
 
     def start(self, sender: Any, **_: Any) -> None:
-        """Begin; `sender` is the consumer of the worker, whose options for beat count."""
-        with self._ending_the_worker():  # Celery only logs what a receiver of a signal raises
+        """Start. `sender` is the worker's consumer, whose options apply to beat."""
+        with self._ending_the_worker():  # Celery only logs exceptions of signal receivers
             make = partial(
                 Service,
                 self._app,
@@ -52,13 +52,13 @@ class EmbeddedBeat:
             threading.Thread(target=self._run, args=(make,), name="beat", daemon=True).start()
 
     def stop(self, **_: Any) -> None:
-        """Send nothing more; what is sent too early next time does no harm (`beat_schedule`)."""
+        """Send nothing more. Tasks sent too early after a restart do no harm (`beat_schedule`)."""
         self._stopped.set()
         if self._service is not None:
             self._service.stop()
 
     def _run(self, make: Callable[[], Service]) -> None:
-        """Send, and begin again where the file of the schedule cannot be written for a while."""
+        """Send tasks, and restart after the schedule file could not be written for a while."""
         pause_s = self._first_pause_s
         with self._ending_the_worker():
             while not self._stopped.is_set():
@@ -82,7 +82,7 @@ class EmbeddedBeat:
 
 
 def embed_beat(app: Celery) -> None:
-    """Run beat in the worker of this process, from when it is ready until it shuts down."""
+    """Run beat in this process's worker, from when it is ready until it shuts down."""
     beat = EmbeddedBeat(app)
     worker_ready.connect(beat.start, weak=False)
     worker_shutting_down.connect(beat.stop, weak=False)

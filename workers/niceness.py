@@ -1,4 +1,4 @@
-"""Let other processes of the machine run first."""
+"""Lower this process's priority, so that other processes of the machine run first."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ AUTOGROUP = Path("/proc/self/autogroup")
 
 def be_nice(niceness: int) -> None:
     """
-    Raise the niceness of this process, and of its scheduling group if it has one of its own.
+    Raise the niceness of this process, and of its scheduling group if it leads a session.
 
     Linux with CONFIG_SCHED_AUTOGROUP schedules sessions against each other and ignores the niceness
-    of their processes (sched(7)). Only the first process of a session, such as those that
-    `aragog up` starts, sets the group's: in a shell it would be that of the terminal.
+    of their processes (sched(7)). Only the first process of a session, such as those that `aragog
+    up` starts, sets the group's niceness. In a shell it would change that of the terminal.
     """
     os.nice(niceness)
     if niceness and os.getsid(0) == os.getpid():
@@ -25,7 +25,7 @@ def be_nice(niceness: int) -> None:
 
 
 def _set_group(niceness: int) -> None:
-    """Linux lets one process of all ordinary users do this every 0.1 s, and refuses the others."""
+    """Retry, because Linux allows this only once every 0.1 s for all ordinary users together."""
     for _ in range(TRIES):
         try:
             AUTOGROUP.write_text(str(niceness))

@@ -1,4 +1,4 @@
-"""The result backend where none is set: whoever waits for a result is told what to set."""
+"""The result backend if none is set, which tells a caller that waits for a result what to set."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MESSAGE = (
 
 
 class NoResultBackend(DisabledBackend):  # type: ignore[misc]
-    """Keeps nothing. Every way to read a result raises `ImproperlyConfigured` with the setting."""
+    """Stores nothing. Every way to read a result raises `ImproperlyConfigured` with the setting."""
 
     def _refuse(self, *_args: Any, **_kwargs: Any) -> NoReturn:
         raise ImproperlyConfigured(MESSAGE)

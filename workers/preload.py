@@ -15,8 +15,8 @@ from urlspelling.domain import registered_domain
 # A page creates some thousand objects without cycles; by default, the garbage collector looks for
 # cycles after every 700.
 YOUNG_OBJECTS = 20_000
-# A thread that waits for the GIL takes it away after this time, by default after 5 ms. With many
-# threads that mostly wait for the network, that only adds switches.
+# After this time, a thread that waits for the GIL makes the running thread release it (default 5
+# ms). With many threads that mostly wait for the network, that only adds switches.
 SWITCH_AFTER_S = 0.03
 # What Celery imports when a worker or beat starts.
 CELERY = (
@@ -46,8 +46,8 @@ def preload() -> None:
     Import what tasks need, create the tasks, read the public suffix list, exclude all of it from
     garbage collection, and let threads keep the GIL for longer.
 
-    Forked children share it. Otherwise each child would read the list (50 ms) and import the page
-    types (30 ms) with its first page, and creating the tasks and garbage collection would
+    Forked children share this memory. Otherwise each child would read the list (50 ms) and import
+    the page types (30 ms) with its first page, and creating the tasks and garbage collection would
     copy the parent's memory into each child.
     """
     app.loader.import_default_modules()  # the tasks and everything they import
@@ -55,11 +55,11 @@ def preload() -> None:
     for name in CELERY:
         import_module(name)
     if process_settings().store.engine == "sqlite":
-        import_module("zengraph.tables.sqlite")  # and the engine; it connects nothing
+        import_module("zengraph.tables.sqlite")  # and the engine; it does not connect
     if process_settings().tracing.enabled:
         import_module("aragog.observability.tracing.open_telemetry")
     registered_domain("example.com")
-    page_types()  # imports a module a type
+    page_types()  # imports one module per type
     gc.collect()
     gc.freeze()
     gc.set_threshold(YOUNG_OBJECTS, 20, 100)

@@ -33,18 +33,18 @@ _connected: dict[int, ProcessStages] = {}
 
 def pipeline() -> ProcessStages:
     """
-    The pipeline with its connected stages.
+    Return the pipeline with its connected stages.
 
     Raises:
         ConfigError: the settings are invalid.
-        TransientError: a service that the settings name does not answer.
+        TransientError: a service named in the settings does not answer.
     """
     current = _connected.get(os.getpid())
     if current is None:
         with _lock:
             current = _connected.get(os.getpid())
             if current is None:
-                _connected.clear()  # the parent's connections: a child neither uses nor closes them
+                _connected.clear()  # a child neither uses nor closes its parent's connections
                 settings = process_settings()
                 current = connect(settings, CelerySender(app))
                 OUTAGES.board = outage_board(settings)
@@ -55,9 +55,9 @@ def pipeline() -> ProcessStages:
 
 def in_store_thread(work: Callable[[], T]) -> T:
     """
-    Do something in one of the process's `workers.store` threads, and return its result.
+    Run a function in one of the process's `workers.store` threads, and return its result.
 
-    Each thread has a connection to every SQLite file; those that only wait need none.
+    Each of these threads has a connection to every SQLite file. Threads that only wait need none.
     """
     context = contextvars.copy_context()
     return _store_threads(os.getpid()).submit(context.run, work).result()
@@ -65,7 +65,7 @@ def in_store_thread(work: Callable[[], T]) -> T:
 
 @lru_cache(maxsize=1)
 def _store_threads(_pid: int) -> ThreadPoolExecutor:
-    """The threads of this process; a fork has its own."""
+    """Return the threads of this process. A fork has its own."""
     return ThreadPoolExecutor(process_settings().workers.store, "store")
 
 
@@ -74,6 +74,6 @@ def send_all(messages: list[OutgoingMessage]) -> None:
     Send the messages that a stage returned. On BrokerUnavailable the task runs again and sends all.
 
     A full server accepts these messages, because they replace the current message or lead to freed
-    memory. If it refused some of them, the work of the others would be done twice.
+    memory. If it rejected some of them, the work of the others would be done twice.
     """
     pipeline().sender.send_all([replace(message, even_when_full=True) for message in messages])

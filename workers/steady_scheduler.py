@@ -12,20 +12,20 @@ log = logging.getLogger(__name__)
 
 class SteadyScheduler(PersistentScheduler):  # type: ignore[misc]
     """
-    Sends tasks at their intervals, whatever the clock was when they were sent last.
+    Sends tasks at their intervals, even if the clock was wrong when they were sent last.
 
-    Celery's own scheduler sends a task again when its interval has passed since the last time. That
-    time is stored: after a day on which the clock was a day ahead, it would send nothing for a day.
+    Celery's own scheduler sends a task again when its interval has passed since the last time,
+    which it stores. If the clock was a day ahead at that time, it would send nothing for a day.
     """
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
-        """Send one task that is due; returns the seconds until the next call."""
+        """Send one task that is due. Returns the seconds until the next call."""
         ahead = [entry for entry in self.schedule.values() if _is_ahead(entry)]
         if ahead:
             log.warning("the clock was set back: %d tasks count from now on", len(ahead))
             for entry in ahead:
                 entry.last_run_at = entry.default_now()
-            self._heap = None  # it holds times of the old clock
+            self._heap = None  # it contains times of the old clock
         seconds: float = super().tick(*args, **kwargs)
         return seconds
 

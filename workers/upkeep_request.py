@@ -1,9 +1,9 @@
 """
-Upkeep in Flower's list of tasks: only what went wrong.
+Limit upkeep in Flower's list of tasks to failures.
 
-Beat starts six tasks of upkeep, together about 50 per minute, also while nothing is crawled. Flower
-remembers a bounded number of tasks, so these would push the tasks of a crawl out of its list. The
-page of the queue `upkeep` shows all of them. `celeryconfig.task_annotations` names the class.
+Beat starts six upkeep tasks, together about 50 per minute, even when nothing is crawled. Flower
+remembers a bounded number of tasks, so these would push a crawl's tasks out of its list. The page
+of the queue `upkeep` shows all of them. `celeryconfig.task_annotations` names the class.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ NEWS = frozenset({"task-failed", "task-retried", "task-rejected"})
 
 
 class UpkeepJobRequest(JobRequest):
-    """A task in a worker that tells Flower only of failures; its `send_events` is off."""
+    """A task in a worker that reports only failures to Flower. Its `send_events` is off."""
 
     def send_event(self, type: str, **fields: Any) -> None:  # noqa: A002 - as Celery names it
-        """Send the event if it is news, with the name that the event of its arrival would have."""
+        """Send the event if it reports a failure, with the name from its arrival event."""
         if type in NEWS and self._eventer and self._eventer.enabled:
             self._eventer.send(type, uuid=self.id, name=self.name, **fields)

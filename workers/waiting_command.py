@@ -1,10 +1,9 @@
 """
 `celery -A aragog.workers inspect waiting`: the URLs that wait in the lines of their domains.
 
-`celery inspect scheduled` shows what a worker has claimed and holds until its time. URLs that wait
-for a slot are on the server instead, any number of them, and no worker has them. This command tells
-where they are, as a worker that is asked reads it from Redis: how many wait, for which domains, and
-when each of these is asked next.
+`celery inspect scheduled` shows what a worker has claimed and holds until it is due. URLs that wait
+for a slot are on the server instead, and no worker holds them. For this command, a worker reads
+from Redis how many URLs wait, for which domains, and when each domain is requested next.
 """
 
 from __future__ import annotations
@@ -33,15 +32,15 @@ _lock = threading.Lock()
 )  # type: ignore[untyped-decorator]
 def waiting(state: Any, domains: int = 10) -> dict[str, Any]:  # noqa: ARG001 - Celery passes it
     """
-    The URLs that wait in lines, for a slot of their domain or for its robots.txt.
+    Return the URLs that wait in lines, for a slot of their domain or for its robots.txt.
 
     Args:
-        state: of the worker.
-        domains: how many to name, those with most URLs first; 1 to 1,000.
+        state: the worker's state.
+        domains: the number of domains to list, those with most URLs first; 1 to 1,000.
 
     Returns:
-        `urls`: all that wait; `for_robots_txt`: those that wait for a robots.txt; `domains`: of
-        each `domain`, its `urls` and `next`, when the next of them is asked.
+        `urls`: the number of waiting URLs; `for_robots_txt`: those waiting for a robots.txt;
+        `domains`: for each `domain`, its `urls` and `next`, when the next one is requested.
     """
     try:
         return _report(_limiter(), max(1, min(domains, MOST_DOMAINS)))
@@ -73,7 +72,7 @@ def _next(report: DomainReport) -> str:
 
 
 def _limiter() -> Limiter:
-    """One connection for all calls; made at the first, in the process that answers."""
+    """Return one connection for all calls, created on first use in the answering process."""
     with _lock:
         if not _connected:
             settings = process_settings().resolved()

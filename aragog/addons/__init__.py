@@ -1,7 +1,7 @@
 """
-What nothing else of aragog imports: each folder is an add-on.
+Add-ons, one per folder; the rest of aragog imports none of them.
 
-An add-on is deleted by deleting its folder here, its extra in pyproject.toml and its page in docs/.
-It may import whatever it needs of aragog, and no other add-on. The command line finds what it
-brings (`aragog.cli.addons`).
+To remove an add-on, delete its folder here, its extra in pyproject.toml and its page in docs/. An
+add-on may import any part of aragog, but no other add-on. The command line discovers the commands
+and formats that add-ons provide (`aragog.cli.addons`).
 """

@@ -1,9 +1,9 @@
 """
-The errors of the API, once for all doors: their codes, HTTP statuses and exceptions of Thrift.
+The API's errors, defined once for all protocols: codes, HTTP statuses and Thrift exceptions.
 
-A client reads `code`, whichever door it uses: it is a member of each problem over HTTP and a field
-of each exception over Thrift. Statuses and exceptions group codes by what a client does about them.
-The OpenAPI document and the tables of docs/http.md and docs/thrift.md are made from this table.
+Clients read `code`, which is a member of each HTTP problem and a field of each Thrift exception.
+Statuses and exceptions group the codes by how a client should react. The OpenAPI document and the
+tables in docs/http.md and docs/thrift.md are generated from this table.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class ErrorKind:
 
     code: str
     status: int
-    """Over HTTP."""
+    """The HTTP status."""
     exception: str
-    """Over Thrift; empty: there is no such error there."""
+    """The Thrift exception, or an empty string if Thrift does not have this error."""
     meaning: str
     remedy: str
 
@@ -118,11 +118,11 @@ KINDS = (
     ErrorKind("wrong_host", 421, "", "the server does not serve this Host", "use its name"),
     ErrorKind("long_head", 431, "", "the head of the request is too long", "send less"),
 )  # fmt: skip
-"""Every row; those without an exception are errors of HTTP itself."""
+"""All rows; those without an exception are errors of HTTP only."""
 
 
 def kind_of(error: BaseException) -> ErrorKind:
-    """The row of an error of an operation."""
+    """The row for an operation's error."""
     match error:
         case VersionConflict():
             return CONFLICT
@@ -149,12 +149,12 @@ def kind_of(error: BaseException) -> ErrorKind:
 
 
 def of_status(status: int) -> ErrorKind | None:
-    """The first row of an HTTP status; None: the table has none."""
+    """The first row with an HTTP status, or None."""
     return next((kind for kind in KINDS if kind.status == status), None)
 
 
 def statuses() -> Iterator[tuple[str, str]]:
-    """Every HTTP status, in order, with what it means."""
+    """Every HTTP status, sorted, with its meaning."""
     for status in sorted({kind.status for kind in KINDS}):
         rows = [kind for kind in KINDS if kind.status == status]
         texts = [f"`{row.code}`: {row.meaning}" for row in rows]
@@ -162,7 +162,7 @@ def statuses() -> Iterator[tuple[str, str]]:
 
 
 def http_table() -> str:
-    """The table of docs/http.md."""
+    """The table in docs/http.md."""
     rows = sorted(KINDS, key=lambda kind: kind.status)
     lines = [f"| {k.status} | `{k.code}` | {k.meaning} | {k.remedy} |" for k in rows]
     return "\n".join(
@@ -171,7 +171,7 @@ def http_table() -> str:
 
 
 def thrift_table() -> str:
-    """The table of docs/thrift.md."""
+    """The table in docs/thrift.md."""
     rows = sorted((k for k in KINDS if k.exception), key=lambda kind: kind.status)
     lines = [
         f"| {k.exception} | `{k.code}` | {k.meaning} | {k.remedy} | {k.status} |" for k in rows

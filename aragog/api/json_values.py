@@ -1,8 +1,8 @@
 """
-Requests and answers of operations as JSON, for the HTTP server and its client. Pure.
+Requests and responses of operations as JSON, for the HTTP server and its client. Pure.
 
-Members have the names of the fields, or those that their `Option` gives them over HTTP. Bytes are
-`{"base64": "..."}`. Values of fields follow their declared formats.
+Members are named like the fields, unless their `Option` has another name for HTTP. Bytes are
+`{"base64": "..."}`. Field values follow their declared formats.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ STORED = ("content_bytes", "content_hash", "due_at_ms")
 
 
 def to_json(value: Any, formats: FieldFormats) -> Any:
-    """A value as what `orjson.dumps` accepts."""
+    """Convert a value to something that `orjson.dumps` accepts."""
     match value:
         case PageRecord():
             return record_json(value, formats) | {
@@ -73,7 +73,7 @@ def _member(field: OptionField, value: Any, formats: FieldFormats) -> Any:
 
 
 def fresh_json(page: FetchedPage, formats: FieldFormats) -> dict[str, Any]:
-    """A record that may have been fetched first, with its age; without a record only the age."""
+    """A record that may have been fetched first, with its age; without a record, only the age."""
     age: dict[str, Any] = {
         "state": page.state,
         "age_s": page.age_s,
@@ -85,7 +85,7 @@ def fresh_json(page: FetchedPage, formats: FieldFormats) -> dict[str, Any]:
 
 
 def fresh_of(raw: Mapping[str, Any], url: str, formats: FieldFormats) -> FetchedPage:
-    """The inverse of `fresh_json`; `url` is what was requested, normalized."""
+    """The inverse of `fresh_json`; `url` is the requested URL, normalized."""
     age = raw.get("freshness", raw)
     names = ("state", "age_s", "fetching", "reason")
     return FetchedPage(
@@ -104,10 +104,12 @@ def request_of(
     by_name: bool = False,
 ) -> Any:
     """
-    The request of its members, which have the names of HTTP, or with `by_name` those of the fields.
+    Build a request from its members.
+
+    The members have their HTTP names or, with `by_name`, the names of the fields.
 
     Raises:
-        BadInput: a member is missing, or has another type.
+        BadInput: a member is missing or has the wrong type.
     """
     values = {}
     for field in option_fields(kind):
@@ -131,10 +133,10 @@ def request_of(
 
 def refuse_unknown(given: Iterable[str], known: Collection[str], problem: str) -> None:
     """
-    Refuse a name that nothing reads, which is a misspelled one.
+    Reject unknown names, which are usually misspelled.
 
     Raises:
-        BadInput: names the first one, and those that are read.
+        BadInput: the message has the first unknown name and the known ones.
     """
     if unknown := sorted(set(given).difference(known)):
         raise BadInput(f"{unknown[0][:100]}: {problem}, but {', '.join(sorted(known)) or 'none'}")
@@ -168,27 +170,27 @@ def _of_request(kind: Any, raw: Any, name: str, formats: FieldFormats) -> Any:
 
 def from_query(kind: type, values: Mapping[str, str]) -> Any:
     """
-    The request of the parameters of a query, which are texts.
+    Build a request from query parameters, which are strings.
 
     Raises:
-        BadInput: one is missing, or is not what it must be.
+        BadInput: a parameter is missing or invalid.
     """
-    texts = _own_texts(kind, values)
+    texts = _split_shared(kind, values)
     members = {
         field.http: _parsed(field, texts[field.http])
         for field in option_fields(kind)
-        if texts.get(field.http) or (field.http in texts and _says_by_nothing(field))
+        if texts.get(field.http) or (field.http in texts and _accepts_empty_text(field))
     }
     return request_of(kind, members)
 
 
-def _says_by_nothing(field: OptionField) -> bool:
-    """An empty list names nothing; an empty choice is none of the choices, and is refused."""
+def _accepts_empty_text(field: OptionField) -> bool:
+    """True if an empty text is a value: it is an empty list, or an invalid choice."""
     return field.origin is Sequence or bool(field.option.choices)
 
 
-def _own_texts(kind: type, values: Mapping[str, str]) -> dict[str, str]:
-    """The text of each option: the items of `3600,product.price:60` are two options."""
+def _split_shared(kind: type, values: Mapping[str, str]) -> dict[str, str]:
+    """Split shared parameters into their options: `3600,product.price:60` sets two options."""
     texts = dict(values)
     for field in option_fields(kind):
         if (shared := field.option.shares) in texts:
@@ -227,7 +229,7 @@ def _number(name: str, text: str) -> float:
 
 def to_query(request: Any, always: Collection[str] = ()) -> dict[str, str]:
     """
-    `members_of` a request as the parameters of a query; the inverse of `from_query`.
+    `members_of` a request as query parameters; the inverse of `from_query`.
 
     Raises:
         BadInput: a name has a comma.
@@ -254,8 +256,8 @@ def members_of(request: Any, always: Collection[str] = ()) -> dict[str, Any]:
     """
     The members of a request that a client sends.
 
-    These are those that differ from their defaults there, and those in `always` unless they are
-    None.
+    These are the members that differ from their HTTP defaults, and those in `always` unless they
+    are None.
     """
     members: dict[str, Any] = {}
     for field in option_fields(type(request)):  # type: ignore[arg-type] # classes are hashable
@@ -284,13 +286,13 @@ def _sent(value: Any) -> Any:
 
 def answer_of(kind: Any, raw: Any, formats: FieldFormats, field: str = "") -> Any:
     """
-    The answer of its JSON, as `field_formats.parse` read it; the inverse of `to_json`.
+    Build a response from JSON that `field_formats.parse` read; the inverse of `to_json`.
 
     Args:
-        kind: its type.
+        kind: the type of the response.
         raw: the JSON.
-        formats: of the server.
-        field: the name of the field whose values they are.
+        formats: the server's field formats.
+        field: the name of the field whose values `raw` contains.
     """
     if typing.get_origin(kind) is Annotated:
         kind = typing.get_args(kind)[0]
@@ -344,7 +346,7 @@ def _values(raw: Mapping[str, Any], formats: FieldFormats) -> dict[str, bytes]:
 
 
 def record_of(raw: Mapping[str, Any], formats: FieldFormats, *, facts: bool = True) -> PageRecord:
-    """A record of its JSON."""
+    """Build a record from its JSON."""
     stored: dict[str, Any] = {name: raw.get(name) for name in STORED} if facts else {}
     hints = _hints(PageRecord)
     more = {name: answer_of(hints[name], raw[name], formats) for name in EXTRAS if name in raw}
@@ -378,7 +380,7 @@ def _change(raw: Mapping[str, Any], formats: FieldFormats) -> Change:
 
 
 def plain(raw: Any) -> Any:
-    """JSON as plain Python values; decimal numbers, which `parse` keeps apart, become floats."""
+    """JSON as plain Python values; decimals, which `parse` keeps exact, become floats."""
     if isinstance(raw, dict):
         return {name: plain(value) for name, value in raw.items()}
     if isinstance(raw, list):

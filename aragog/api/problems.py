@@ -1,4 +1,4 @@
-"""HTTP error responses: problem details in JSON (RFC 9457), by the table of errors."""
+"""HTTP error responses: problem details in JSON (RFC 9457), from the error table."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ MEDIA_TYPE = "application/problem+json"
 
 class Problem(Exception):
     """
-    An error response to a request.
+    An error response.
 
     Args:
         status: the HTTP status code.
-        detail: what is wrong with this request, and what to do.
-        headers: further headers of the response.
-        members: further members of the problem (RFC 9457, 3.2).
+        detail: what is wrong with this request, and how to fix it.
+        headers: additional headers of the response.
+        members: additional members of the problem (RFC 9457, 3.2).
     """
 
     def __init__(
@@ -57,16 +57,17 @@ class Problem(Exception):
         """The problem as a response."""
         from starlette.responses import Response  # noqa: PLC0415 - clients need none
 
-        headers = {"Cache-Control": "no-store", **self.headers}  # caches may store a 404 without it
+        # without it, caches may store a 404
+        headers = {"Cache-Control": "no-store", **self.headers}
         return Response(orjson.dumps(self.as_dict()), self.status, headers, media_type=MEDIA_TYPE)
 
 
 class Overloaded(Exception):
-    """More store calls at once than `serving.max_in_flight`."""
+    """More concurrent store calls than `serving.max_in_flight`."""
 
 
 def problem_of(error: Exception) -> Problem:
-    """The problem for an error of a route; 500 for an unexpected error."""
+    """The problem for a route's error; 500 for an unexpected error."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, Overloaded):

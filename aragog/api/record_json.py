@@ -1,7 +1,8 @@
 """
-A record as JSON: the one list of its members, for whole records and for fields as they are stored.
+A record as JSON: the single definition of its members, for whole records and for named fields.
 
-Reads of named fields pass their facts on undecoded: half the CPU of a batch (docs/adr/0106).
+For reads of named fields, facts are passed on undecoded, which halves the CPU of a batch
+(docs/adr/0106).
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from aragog.urlstore.field_formats import FieldFormats
 from aragog.urlstore.records import FieldValues, Record
 
 FROM_STANDBY = b',"from_standby":true}'
-"""Takes the place of the last byte of a record's JSON, if a standby answered."""
+"""Replaces the last byte of a record's JSON if a standby responded."""
 
 
 def record_json(record: Record, formats: FieldFormats) -> dict[str, Any]:
-    """A record with its facts; the value of each field follows its declared format."""
+    """A record with its facts; each field value follows its declared format."""
     result = _members(
         record,
         record.version,
@@ -36,11 +37,11 @@ def record_json(record: Record, formats: FieldFormats) -> dict[str, Any]:
 
 def values_json(values: FieldValues, names: Sequence[str], formats: FieldFormats) -> dict[str, Any]:
     """
-    The same of some fields as the store has them.
+    The same for some fields, as the store returns them.
 
     Args:
-        values: read with facts.
-        names: of the fields, in the order in which they were read.
+        values: read together with facts.
+        names: the field names, in the order in which they were read.
         formats: the declared formats.
     """
     to_json = formats.to_json

@@ -1,8 +1,8 @@
 """
-Requests and answers of operations as structs of the Thrift contract, for server and client. Pure.
+Requests and responses of operations as structs of the Thrift contract, for server and client. Pure.
 
-Members have the names of the fields, or those that their `Option` gives them in the contract. A
-field in seconds is a member in milliseconds there.
+Members are named like the fields, unless their `Option` has another name for Thrift. A field in
+seconds is a member in milliseconds there.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from aragog.urlstore.field_formats import FieldFormats
 
 def request_of(operation: Operation[Any, Any], arguments: Any) -> Any:
     """
-    The request of the arguments of a call and its options.
+    Build a request from a call's arguments and options.
 
     Raises:
-        BadInput: an argument that must be given is missing.
+        BadInput: a required argument is missing.
     """
     own, options = vars(arguments), getattr(arguments, "options", None)
     values = {}
@@ -39,7 +39,7 @@ def request_of(operation: Operation[Any, Any], arguments: Any) -> Any:
         if value is None and options is not None:
             value = getattr(options, field.thrift, None)
         elif field.optional and value in ([], ""):
-            value = None  # an argument that has no place for "not given"
+            value = None  # this argument cannot express "not given"
         if value is not None:
             values[field.name] = _decoded(field, value)
         elif field.required:
@@ -59,7 +59,7 @@ def _decoded(field: OptionField, value: Any) -> Any:
 
 
 def plain_struct(kind: type, struct: Any) -> Any:
-    """A dataclass of the members that are set in a struct; raises BadInput if one is missing."""
+    """Build a dataclass from the members that a struct sets; raises BadInput if one is missing."""
     values = {n: v for n, v in vars(struct).items() if v is not None and n in _hints(kind)}
     try:
         return kind(**values)
@@ -69,7 +69,7 @@ def plain_struct(kind: type, struct: Any) -> Any:
 
 
 def arguments_of(operation: Operation[Any, Any], request: Any, kind: Any) -> Any:
-    """The arguments of a call, of their class, without a deadline."""
+    """The arguments of a call as a struct, without a deadline."""
     arguments = kind()
     spec = {entry[1]: entry for entry in kind.thrift_spec.values()}
     options: Any = spec["options"][2]() if "options" in spec else None
@@ -98,7 +98,7 @@ def _in_ms(value: Any) -> Any:
 
 
 def encoded(entry: Sequence[Any], value: Any) -> Any:
-    """A value for a member of a struct, by its entry in `thrift_spec`."""
+    """Encode a value for a struct's member, given its entry in `thrift_spec`."""
     kind, inner = entry[0], entry[2]
     if value is None:
         return None
@@ -140,7 +140,7 @@ def _struct(kind: Any, value: Any, **more: Any) -> Any:
 
 @cache
 def _json_members(kind: Any) -> frozenset[str]:
-    """The members of a dataclass that are mappings to JSON."""
+    """The members of a dataclass that map to JSON."""
     fields: Sequence[OptionField] = option_fields(kind) if _is_record(kind) else ()
     return frozenset(field.name for field in fields if field.option.is_json)
 
@@ -175,7 +175,7 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 def answer_of(kind: Any, value: Any, formats: FieldFormats) -> Any:
-    """The answer of its struct; the inverse of `encoded`."""
+    """Build a response from its struct; the inverse of `encoded`."""
     if typing.get_origin(kind) is Annotated:
         kind = typing.get_args(kind)[0]
     origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)
@@ -191,7 +191,7 @@ def answer_of(kind: Any, value: Any, formats: FieldFormats) -> Any:
         return record_of(value, formats)
     if dataclasses.is_dataclass(origin):
         return _object(typing.cast("type", origin), value, formats)
-    if not isinstance(origin, type):  # one of some texts
+    if not isinstance(origin, type):  # a Literal of texts
         return value
     if issubclass(origin, Enum):
         return origin(value)
@@ -234,7 +234,7 @@ def _object(kind: type, struct: Any, formats: FieldFormats) -> Any:
 
 
 def record_of(record: Any, formats: FieldFormats) -> PageRecord:
-    """A record of the contract as one of the store."""
+    """Convert a record of the contract to a record of the store."""
     facts = {name: orjson.loads(value) for name, value in (record.facts or {}).items()}
     return PageRecord(
         record.url,

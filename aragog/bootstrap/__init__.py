@@ -1,6 +1,6 @@
 """
-Build connected services from settings. Only this package knows every adapter.
+Build connected services from settings. Only this package imports every adapter.
 
-Each module imports the adapters of one kind of process, so `aragog show` imports only the
-store, and a producer no parser.
+Each module imports the adapters for one kind of process, so `aragog show` imports only the store,
+and a producer imports no parser.
 """

@@ -1,7 +1,7 @@
 """
-Connect what the API serves beside the store: fetches for callers who wait, batches, and queues.
+Connect the parts of the API other than the store: fetches for waiting callers, batches, and queues.
 
-Also its reads of a standby, its Thrift services, and the client that works without a server.
+Also its reads from a standby, its Thrift services, and the client that works without a server.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ if TYPE_CHECKING:
 
 
 DEFAULT_QUEUE = "celery"
-"""Of tasks of the crawler's app without a route; Celery's default."""
+"""Celery's default queue, for the crawler's tasks without a route."""
 
 
 def fetching(settings: Settings, store: UrlStore, enqueue: Enqueue) -> Fetching:
-    """Fetches for callers who wait; `enqueue` is `Aragog.enqueue`. Close it."""
+    """Fetches for callers who wait; `enqueue` is `Aragog.enqueue`. Must be closed."""
     settings = settings.resolved()
     completions = Completions(redis_client(settings), prefix=settings.redis.prefix)
     return Fetching(
@@ -68,14 +68,14 @@ def fetching(settings: Settings, store: UrlStore, enqueue: Enqueue) -> Fetching:
 
 
 def batches(settings: Settings) -> Batches:
-    """Batches of enqueued URLs, and when they will be finished."""
+    """Batches of enqueued URLs, with estimates of when they will finish."""
     settings = settings.resolved()
     url_batches = UrlBatches(redis_client(settings), prefix=settings.redis.prefix)
     return Batches(url_batches, cache(lambda: limiter(settings, overrides_of(settings))))
 
 
 def job_queues(settings: Settings) -> Jobs | None:
-    """The queues of workers in other programs; None if the broker is not pinlater."""
+    """The queues for workers in other programs, or None if the broker is not pinlater."""
     broker = settings.resolved().broker
     if kind_of(broker.url) != "pinlater":
         return None
@@ -85,7 +85,7 @@ def job_queues(settings: Settings) -> Jobs | None:
 
 
 def explainer(settings: Settings, store: UrlStore) -> Explain:
-    """Explains URLs; what it reads beside the store is connected at the first call."""
+    """Explains URLs; everything it reads except the store is connected at the first call."""
 
     @cache
     def parts() -> Components:
@@ -103,10 +103,10 @@ def explainer(settings: Settings, store: UrlStore) -> Explain:
 
 def hedged_reads(settings: Settings, store: UrlStore) -> HedgedReads | None:
     """
-    Reads of `store` and its standby (`serving.standby_…`); None if there is no standby.
+    Hedged reads from `store` and its standby (`serving.standby_…`), or None if there is no standby.
 
     Raises:
-        ConfigError: the store's engine has no such standby.
+        ConfigError: the store's engine does not support such a standby.
     """
     serving = settings.serving
     if serving.standby_dsn:
@@ -136,14 +136,14 @@ def _hedged(store: UrlStore, standby: UrlStore, serving: ServingSettings) -> Hed
 
 class ThriftServices:
     """
-    The services on their listening socket; starts on the event loop of the HTTP server.
+    The Thrift services on their listening socket; started on the event loop of the HTTP server.
 
     Args:
         settings: limits and the certificate.
         parts: what operations use.
         sock: from `listen`.
         tokens: shared with the HTTP API.
-        unread: counts what clients have not read, shared as well.
+        unread: counts data that clients have not read; also shared.
     """
 
     def __init__(
@@ -166,19 +166,19 @@ class ThriftServices:
             services(parts), settings.serving, embedded=embedded, tokens=tokens, replies=unread
         )
         self.metrics: Collector = ThriftMetrics(self._server)
-        """The collector for Prometheus; not registered yet."""
+        """The Prometheus collector; not registered yet."""
 
     async def start(self) -> None:
-        """Serve from now on."""
+        """Start serving."""
         await self._server.start(self._sock, tls=self._tls)
 
     async def drain(self) -> None:
-        """Answer the calls that run, and close all connections."""
+        """Reply to running calls, then close all connections."""
         await self._server.drain()
 
     @property
     def running_calls(self) -> int:
-        """How many calls are still running; after a drain, the abandoned ones."""
+        """Number of calls still running; after a drain, the abandoned ones."""
         return self._server.running_calls
 
 
@@ -198,7 +198,10 @@ def listen(settings: ServingSettings, processes: int) -> list[socket.socket]:
 def other_parts(
     settings: Settings, store: UrlStore, producer: Aragog, read: ReadStore | None = None
 ) -> Iterator[OtherParts]:
-    """The parts that operations use besides a store; all that it opens is closed at the end."""
+    """
+    The parts that operations use in addition to a store; everything it opens is closed
+    at the end.
+    """
     deadline_s = settings.serving.content_deadline_ms / 1000
     with (
         closing(fetching(settings, store, producer.enqueue)) as fetches,
@@ -228,13 +231,13 @@ def other_parts(
 @contextmanager
 def open_client(settings: Settings | None = None) -> Iterator[Client]:
     """
-    A client without a server: it opens the store and the broker itself, to read, write and enqueue.
+    A client without a server: opens the store and the broker itself, to read, write and enqueue.
 
     Its deadline ends retries, but not a call that has reached the store (`Client`).
 
     Args:
-        settings: None: those of the system that runs in the data folder; without one, the file
-            and the environment (`process_settings`).
+        settings: if None, those of the system running in the data folder; if there is none, the
+            file and the environment (`process_settings`).
     """
     settings = settings or process_settings()
     with (

@@ -1,4 +1,4 @@
-"""The parts of the crawl log, where it is on."""
+"""The parts of the crawl log, if it is on."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from aragog.settings import Settings
 
 
 def crawl_log_stream(client: redis.Redis, settings: Settings) -> CrawlLogStream | None:
-    """The rows of the crawl log; None where it is off."""
+    """The rows of the crawl log, or None if it is off."""
     if settings.crawl_log.engine == "off":
         return None
     return CrawlLogStream(client, prefix=settings.redis.prefix)
 
 
 def crawl_log_writer(client: redis.Redis, settings: Settings) -> CrawlLogWriter | None:
-    """The writer that moves rows of the crawl log to its files; None if the log is off."""
+    """The writer that moves rows of the crawl log to its files, or None if the log is off."""
     stream = crawl_log_stream(client, settings)
     if stream is None:
         return None

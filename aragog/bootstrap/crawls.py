@@ -1,4 +1,4 @@
-"""Connect what controls crawls."""
+"""Connects the control of crawls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pinlater.brokers import kind_of
 
 
 def crawl_control(settings: Settings, store: UrlStore | None = None) -> CrawlControl:
-    """The crawl control of a system; `store`: an open one."""
+    """The crawl control of a system; `store` is an open store to use."""
     settings = settings.resolved()
     shared, broker = SharedState.of(settings), settings.broker
     pinlater = kind_of(broker.url) == "pinlater"

@@ -43,12 +43,13 @@ def components(
     settings: Settings, *, clock: Clock | None = None, store: UrlStore | None = None
 ) -> Components:
     """
-    The parts that the dashboard and `explain` read; nothing is connected yet. `close` them.
+    The parts that the dashboard and `explain` read. Nothing is connected yet; call `close` at the
+    end.
 
     Args:
-        settings: of the system.
-        clock: for ages; None: the system's.
-        store: an open store to read; None: one is opened when it is needed.
+        settings: the system's settings.
+        clock: used for ages; the system clock if None.
+        store: an open store to read; if None, one is opened on demand.
     """
     settings = settings.resolved()
     clock = clock or SystemClock()
@@ -86,7 +87,7 @@ def components(
 
 
 def _once(make: Callable[[], T]) -> Callable[[], T]:
-    """Call `make` until it succeeds once, then return that result from then on."""
+    """Call `make` until it succeeds once, then always return that result."""
     lock, cached = threading.Lock(), cache(make)
 
     def get() -> T:
@@ -98,7 +99,7 @@ def _once(make: Callable[[], T]) -> Callable[[], T]:
 
 class RedisServers:
     """
-    The Redis servers that the settings name, and the limiter nodes that joined the ring since.
+    The Redis servers in the settings, and the limiter nodes that have joined the ring since.
 
     Args:
         settings: with their effective values (`Settings.resolved`).
@@ -118,9 +119,9 @@ class RedisServers:
 
     def clients(self) -> Mapping[str, redis.Redis]:
         """
-        A client for each server, by its name without the password.
+        A client for each server, by the server's name without the password.
 
-        One round trip. While `redis.url` does not answer, nodes that joined are missing.
+        One round trip. While `redis.url` does not respond, nodes that joined later are missing.
         """
         urls = {server_name(url): url for url in (*self._joined(), *self._fixed)}
         for name in urls.keys() - self._clients.keys():

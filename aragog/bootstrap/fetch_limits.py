@@ -1,4 +1,4 @@
-"""The settings of fetches that are not of pages: robots.txt, sitemaps, resources of pages."""
+"""Fetch settings for robots.txt, sitemaps and resources of pages."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from aragog.settings import FetchSettings, Settings
 # RFC 9309: at least five redirects (2.3.1.2), and the first 500 KiB count (2.5).
 ROBOTS_REDIRECTS = 5
 ROBOTS_BYTES = 512_000
-# With the framing: the body itself is cut at `ROBOTS_BYTES`, whatever it announces.
+# Including framing; the body itself is cut at `ROBOTS_BYTES`, whatever its announced length.
 ROBOTS_WIRE_BYTES = 1 << 30
 
 
 def for_robots(fetch: FetchSettings) -> FetchSettings:
-    """Settings to fetch robots.txt: any content type, first 500 KiB, at most five redirects."""
+    """Settings for fetching robots.txt: any content type, first 500 KiB, at most five redirects."""
     return dataclasses.replace(
         fetch,
         content_types=("*/*",),
@@ -26,7 +26,10 @@ def for_robots(fetch: FetchSettings) -> FetchSettings:
 
 
 def for_sitemaps(fetch: FetchSettings) -> FetchSettings:
-    """Settings to fetch sitemaps: any content type, up to the 50 MB that sitemaps.org allows."""
+    """
+    Settings for fetching sitemaps: any content type, up to the 50 MB that sitemaps.org
+    allows.
+    """
     return dataclasses.replace(
         fetch,
         content_types=("*/*",),
@@ -36,12 +39,15 @@ def for_sitemaps(fetch: FetchSettings) -> FetchSettings:
 
 
 def for_files(fetch: FetchSettings) -> FetchSettings:
-    """Settings to fetch files of items: their types, within the limits of pages."""
+    """Settings for fetching files of items: their content types, within the limits of pages."""
     return dataclasses.replace(fetch, content_types=fetch.file_types)
 
 
 def for_resources(settings: Settings) -> FetchSettings:
-    """Settings to fetch what pages request: any type, within a page's limits, no credentials."""
+    """
+    Settings for resources that pages request: any type, within a page's limits, no
+    credentials.
+    """
     rendering = settings.rendering
     return dataclasses.replace(
         settings.fetch,

@@ -1,4 +1,4 @@
-"""Open the graphs of applications that the settings name (`store.graphs`)."""
+"""Opens the graphs of applications in the settings (`store.graphs`)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from zengraph import Limits, Schema
 from zengraph.tables import Tables
 
 _SHARDS = 4
-"""Files of a graph on SQLite; part of the stored form."""
+"""Number of files of a graph on SQLite; part of the stored format."""
 
 
 def application_graphs(settings: Settings) -> ApplicationGraphs:
-    """The graphs; each creates its tables, if the engine is embedded, when it is opened."""
+    """The graphs; with an embedded engine, each creates its tables when it is opened."""
 
     def open_tables(name: str) -> Tables:
         engine = timed_tables(graph_tables(settings, name))
@@ -31,10 +31,10 @@ def application_graphs(settings: Settings) -> ApplicationGraphs:
 
 def graph_tables(settings: Settings, name: str) -> Tables:
     """
-    The tables of a graph, on the engine of the store.
+    The tables of a graph, on the store's engine.
 
-    They are in the folder `graphs/<name>` beside the store's on SQLite, in the schema
-    `<postgres_schema>_g_<name>`, or have the prefix `<hbase_prefix>g_<name>_`.
+    On SQLite they are in the folder `graphs/<name>` next to the store's, on PostgreSQL in the
+    schema `<postgres_schema>_g_<name>`; on HBase they have the prefix `<hbase_prefix>g_<name>_`.
     """
     store = settings.store
     if store.engine == "sqlite":
@@ -43,7 +43,7 @@ def graph_tables(settings: Settings, name: str) -> Tables:
 
 
 def settings_of(settings: Settings, name: str) -> Settings:
-    """The settings with the names that the tables of a graph have in PostgreSQL and HBase."""
+    """The settings with a graph's table names for PostgreSQL and HBase."""
     store = settings.store
     own = replace(
         store,

@@ -1,4 +1,4 @@
-"""Connect the services that keep their state in Redis."""
+"""Connects the services that keep their state in Redis."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ def redis_client(settings: Settings) -> redis.Redis:
 
 
 def quick_client(url: str) -> redis.Redis:
-    """A client for read-only checks, with short timeouts: its users prefer a fast error."""
+    """A client for read-only checks, with short timeouts, as its users prefer a fast error."""
     return connect(url, timeout_s=2.0, connect_timeout_s=2.0, attempts=2)
 
 
 def server_ms(client: redis.Redis) -> int:
-    """The server's clock, in ms since the epoch; BrokerUnavailable if it does not answer."""
+    """The server's clock, in ms since the epoch; BrokerUnavailable if it does not respond."""
     with redis_errors("the clock of redis.url"):
         seconds, micros = client.time()
     return int(seconds * 1000 + micros // 1000)
 
 
 def overrides_of(settings: Settings) -> Overrides:
-    """The operator's settings for single domains. Raises `ConfigError` if they are unusable."""
+    """The operator's settings for individual domains. Raises `ConfigError` if they are unusable."""
     politeness, shared = settings.politeness, settings.resolved().redis
     return Overrides(
         politeness.overrides_file,
@@ -69,7 +69,7 @@ def overrides_of(settings: Settings) -> Overrides:
 
 
 def limiter(settings: Settings, overrides: Overrides, clock: Clock | None = None) -> Limiter:
-    """The rate limiter over its ring of Redis servers."""
+    """The rate limiter on its ring of Redis servers."""
     politeness = settings.politeness
     return Limiter(
         politeness.limiter_urls or (settings.redis.url,),
@@ -83,7 +83,7 @@ def limiter(settings: Settings, overrides: Overrides, clock: Clock | None = None
 
 
 def limiter_ring(settings: Settings, note: Callable[[str], None] = lambda _: None) -> LimiterRing:
-    """The ring of the limiter, to show and to change."""
+    """The limiter's ring, to show and change it."""
     settings = settings.resolved()
     return LimiterRing(
         settings.politeness.limiter_urls,
@@ -114,7 +114,7 @@ def robots_cache(settings: Settings, clock: Clock | None = None) -> RobotsCache:
 
 
 def waiting_jobs(settings: Settings) -> WaitingJobs | None:
-    """The jobs on pinlater that have not ended; None on other brokers."""
+    """The unfinished jobs on pinlater, or None for other brokers."""
     broker = settings.broker
     if kind_of(broker.url) != "pinlater":
         return None
@@ -122,7 +122,10 @@ def waiting_jobs(settings: Settings) -> WaitingJobs | None:
 
 
 def fetch_gate(settings: Settings) -> Callable[[], Allowance] | None:
-    """The check that a worker makes before it claims fetches; None if the broker has no gates."""
+    """
+    The check that a worker makes before it claims fetches, or None if the broker has no
+    gates.
+    """
     settings = settings.resolved()
     if kind_of(settings.broker.url) != "pinlater":
         return None
@@ -132,9 +135,9 @@ def fetch_gate(settings: Settings) -> Callable[[], Allowance] | None:
 
 def fetches_open(settings: Settings) -> Callable[[], bool]:
     """
-    Whether URLs may leave their lines now: not while the spool is closed.
+    Returns True if URLs may leave their lines now; they may not while the spool is closed.
 
-    In a worker that claims fetches, its gate has read that already.
+    In a worker that claims fetches, the gate has already read that.
     """
     if gates.has_gate(Queue.FETCH):
         return lambda: gates.allowance(Queue.FETCH).lowest > URGENT
@@ -143,13 +146,13 @@ def fetches_open(settings: Settings) -> Callable[[], bool]:
 
 
 def metric_totals(settings: Settings) -> MetricTotals:
-    """The measurements of all processes; its Redis client has a short timeout."""
+    """The measurements of all processes; the Redis client has a short timeout."""
     settings = settings.resolved()
     return MetricTotals(quick_client(settings.redis.url), prefix=settings.redis.prefix)
 
 
 def outage_board(settings: Settings) -> OutageBoard:
-    """The outages that all processes have noted; its Redis client has a short timeout."""
+    """The outages recorded by all processes; the Redis client has a short timeout."""
     settings = settings.resolved()
     return OutageBoard(quick_client(settings.redis.url), prefix=settings.redis.prefix)
 
@@ -176,11 +179,11 @@ def takedown_purge(settings: Settings, store: UrlStore) -> Purge:
 
 class TakedownSharing:
     """
-    Notifies the rest of the system that the takedowns of a store changed.
+    Notifies the rest of the system that a store's takedowns changed.
 
     Args:
-        settings: of Redis and the broker.
-        store: whose takedowns they are.
+        settings: for Redis and the broker.
+        store: the store with the takedowns.
     """
 
     def __init__(self, settings: Settings, store: UrlStore) -> None:
@@ -189,7 +192,8 @@ class TakedownSharing:
 
     def __call__(self, *, purge: bool) -> Purged | None:
         """
-        Copy the takedowns to Redis for producers; with `purge`, remove what Redis and brokers hold.
+        Copy the takedowns to Redis for producers; with `purge`, also delete data from Redis and
+        brokers.
 
         Raises:
             BrokerUnavailable, RobotsUnavailable, SpoolUnavailable: call it again. Until then the

@@ -1,4 +1,4 @@
-"""The browser that renders pages: imported and started only where a page needs it."""
+"""The browser that renders pages; imported and started only when a page needs it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NEEDED_BY = "rendering.hosts"
 
 
 class RendererOnDemand:
-    """Imports Playwright with the first page: other workers need not have it. Thread-safe."""
+    """Imports Playwright for the first page, so other workers do not need it. Thread-safe."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -40,7 +40,7 @@ def _renderer(settings: Settings) -> PageRenderer:
     try:
         require("render", NEEDED_BY)
     except CONFIG as error:
-        # The page waits until a worker that has it takes the message.
+        # The page waits until a worker with Playwright takes the message.
         raise BrowserUnavailable(NEEDED_BY, str(error)) from error
     from aragog.crawl.rendering.renderer import Renderer  # noqa: PLC0415 - an extra
 
@@ -72,10 +72,10 @@ def check_rendering(settings: Settings) -> None:
 
 def start_browser(settings: Settings) -> str:
     """
-    The version of the browser, which is started for it.
+    Start the browser once and return its version.
 
     Raises:
-        ConfigError: as of `check_rendering`.
+        ConfigError: as `check_rendering`.
         BrowserUnavailable: it does not start.
     """
     check_rendering(settings)

@@ -1,4 +1,4 @@
-"""Connect polite fetches of single URLs, for programs that are no workers."""
+"""Connects polite fetches of single URLs, for programs that are not workers."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class SingleFetches(NamedTuple):
 
 def single_fetches(settings: Settings) -> SingleFetches:
     """
-    Connect to the limiter, the robots cache and the takedowns of the settings' Redis.
+    Connect to the limiter, the robots cache and the takedowns in the configured Redis.
 
     Raises:
-        ConfigError: a setting proved wrong when it was used, such as a bad overrides file.
+        ConfigError: a setting turned out to be invalid, such as a bad overrides file.
     """
     settings = settings.resolved()
     install_site_rules(settings)

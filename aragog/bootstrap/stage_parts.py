@@ -69,26 +69,26 @@ class StageParts:
 
     @property
     def job_egress(self) -> JobEgress:
-        """Which way out the requests of jobs take."""
+        """Chooses the way out for each job's requests."""
         return JobEgress(self.egress.rules, self.checks, self.egress.by_crawl)
 
 
 def shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> StageParts:
     """
-    Connect what several stages use.
+    Connect the parts that several stages use.
 
     Args:
         settings: resolved.
         sender: sends messages to the queues.
-        given: a clock for tests; None: the clock of all workers, which is the server's.
+        given: a clock for tests; if None, the shared clock of all workers, which is the server's.
 
     Raises:
-        ConfigError: a setting proved wrong when it was used, such as a bad overrides file.
-        BrokerUnavailable: Redis does not answer.
+        ConfigError: a setting turned out to be invalid, such as a bad overrides file.
+        BrokerUnavailable: Redis does not respond.
     """
     shared = SharedState.of(settings)
-    # Fetches and writes of all workers carry the time of one clock: a value never replaces one of a
-    # later time. This machine's wall clock may be set at any moment, and is not read.
+    # All workers timestamp fetches and writes with one clock, so a value never replaces a newer
+    # one. This machine's wall clock may be changed at any moment and is not used.
     clock = given or ServerTime(GreenClock(), partial(server_ms, shared.client))
     store = url_store(settings, clock)
     waiting, prefix = waiting_jobs(settings), settings.redis.prefix
@@ -164,7 +164,7 @@ def _access(settings: Settings, store: UrlStore, clock: Clock) -> Access:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetchers:
-    """The fetchers of one process, each with the limits of the resources that it fetches."""
+    """The fetchers of one process, each with limits for the resources that it fetches."""
 
     pool: GreenPool
     robots_pool: GreenPool
@@ -176,7 +176,7 @@ class Fetchers:
 
 
 def fetchers_of(parts: StageParts) -> Fetchers:
-    """Make what sends requests; no connection is opened yet."""
+    """Create the fetchers; no connection is opened yet."""
     fetch = parts.settings.fetch
     at_once = sockets_within_limit(fetch.concurrency)
     open_fetcher = partial(

@@ -1,4 +1,4 @@
-"""Connect the pipeline stages of one process."""
+"""Connects the pipeline stages of one process."""
 
 from __future__ import annotations
 
@@ -63,15 +63,15 @@ def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -
     Connect the stages of one process. Call it after the fork.
 
     Raises:
-        ConfigError: a setting proved wrong when it was used, such as a bad overrides file.
+        ConfigError: a setting turned out to be invalid, such as a bad overrides file.
         StoreUnavailable: this Redis belongs to another store.
-        BrokerUnavailable: Redis does not answer.
+        BrokerUnavailable: Redis does not respond.
     """
     if problem := store_conflict(settings):
-        # Not a ConfigError: waiting messages must stay in the queue until an operator has looked.
+        # Not a ConfigError: messages must stay in the queue until an operator has checked.
         raise StoreUnavailable("store", problem)
     settings = settings.resolved()
-    # A wrong name or rule must not fail a page.
+    # Load these now, so that a wrong name or rule does not fail a page.
     extractors.load_all(settings.pipeline.extractors, settings.extract)
     text_fields(settings.pipeline)
     return _pipeline(shared_parts(settings, sender, clock))
@@ -129,7 +129,7 @@ def _robots_stage(parts: StageParts, fetchers: Fetchers) -> RobotsStage:
 
 
 def _fetch_stage(parts: StageParts, fetchers: Fetchers) -> FetchStage:
-    # On pinlater, a closed spool already stops workers from claiming this message.
+    # On pinlater, workers do not claim this message while the spool is closed.
     room = SpoolRoom(parts.shared.spool, parts.clock, gated=parts.waiting is not None)
     return FetchStage(
         selection=JobSelection(
@@ -160,7 +160,7 @@ def _fetch_stage(parts: StageParts, fetchers: Fetchers) -> FetchStage:
 
 
 def _sign_ins(parts: StageParts, fetchers: Fetchers) -> SignIns | None:
-    """The service that signs in to sites; None if no site needs it."""
+    """The service that signs in to sites, or None if no site needs it."""
     if not parts.settings.fetch.sign_in:
         return None
     sign_ins = SignIns(
@@ -176,7 +176,7 @@ def _sign_ins(parts: StageParts, fetchers: Fetchers) -> SignIns | None:
 
 
 def connect_release(settings: Settings, sender: Sender) -> ReleaseStage:
-    """Connect what releases URLs from the lines, without the other stages. See `connect`."""
+    """Connect only the stage that releases URLs from the lines. See `connect`."""
     settings = settings.resolved()
     overrides = overrides_of(settings)
     clock = GreenClock()
@@ -323,7 +323,7 @@ def _maintenance_stage(parts: StageParts) -> MaintenanceStage:
 
 
 def page_ready_task(settings: Settings) -> OwnTask | None:
-    """The task of a team's own that gets stored pages."""
+    """The user's own task that receives stored pages."""
     pipeline = settings.pipeline
     if not pipeline.page_ready_task:
         return None

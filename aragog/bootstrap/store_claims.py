@@ -1,4 +1,4 @@
-"""Claim the Redis of the settings for one store, and check the claim."""
+"""Claims the configured Redis for one store, and checks the claim."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def store_identity(settings: Settings, engine: Tables) -> StoreIdentity:
 
 def store_conflict(settings: Settings, *, claim: bool = True) -> str | None:
     """
-    Why `redis.url` cannot be used with the configured store; None if it can.
+    Why `redis.url` cannot be used with the configured store, or None if it can.
 
     With `claim`, a Redis that belongs to no store is assigned to this one.
 
     Raises:
-        BrokerUnavailable, StoreUnavailable: Redis or the store does not answer.
+        BrokerUnavailable, StoreUnavailable: Redis or the store does not respond.
     """
     resolved = settings.resolved()
     with closing(tables(settings)) as engine:

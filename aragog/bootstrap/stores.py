@@ -1,4 +1,4 @@
-"""Open the store that the settings name; every operation on it is measured."""
+"""Opens the configured store and measures every operation on it."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from zengraph.tables import CellTable, Tables
 from zengraph.tables.memory import MemoryTables
 from zengraph.tables.read_cache import CachedTables, ReadCache
 
-if TYPE_CHECKING:  # extras
+if TYPE_CHECKING:  # optional dependencies
     from zengraph.tables.hbase import HBaseTables
     from zengraph.tables.postgres import PostgresTables
 
 
 def tables(settings: Settings) -> Tables:
-    """The cell tables of the engine that the settings name."""
+    """The cell tables on the configured engine."""
     store = settings.store
     if store.engine == "memory":
         return MemoryTables()
@@ -70,7 +70,7 @@ def hbase_tables(store: StoreSettings) -> HBaseTables:
 
 
 def postgres_tables(store: StoreSettings, **options: Any) -> PostgresTables:
-    """The cell tables on PostgreSQL, with further options of theirs; does not connect."""
+    """The cell tables on PostgreSQL, with further options for them; does not connect."""
     from zengraph.tables.postgres import PostgresTables  # noqa: PLC0415 - an extra
 
     return PostgresTables(
@@ -87,7 +87,7 @@ def postgres_tables(store: StoreSettings, **options: Any) -> PostgresTables:
 
 def schema_commands(settings: Settings, *, regions: int) -> str:
     """
-    Commands for the hbase shell that create the tables, each divided into regions.
+    HBase shell commands that create the tables, each split into regions.
 
     Raises:
         ConfigError: the extra `hbase` is not installed.
@@ -101,11 +101,11 @@ def schema_commands(settings: Settings, *, regions: int) -> str:
 
 def upgrade_store(settings: Settings, report: Callable[[str], None]) -> str:
     """
-    Take the schema of the store to the version that this program needs; what was done.
+    Upgrade the store's schema to the version that this program needs; returns what was done.
 
     Args:
-        settings: of the store.
-        report: gets a line before each step that may take long.
+        settings: have the store.
+        report: called with a line before each step that may take a long time.
 
     Raises:
         ConfigError: a newer program has upgraded it.
@@ -119,7 +119,7 @@ def upgrade_store(settings: Settings, report: Callable[[str], None]) -> str:
 
 
 def current_files(settings: Settings) -> list[Path]:
-    """The files of the embedded store that are in use; none of another engine."""
+    """The files of the embedded store that are in use; empty for other engines."""
     if settings.store.engine != "sqlite":
         return []
     from zengraph.tables.sqlite import files_in_use  # noqa: PLC0415 - see above
@@ -128,7 +128,7 @@ def current_files(settings: Settings) -> list[Path]:
 
 
 def replaced_files(settings: Settings) -> list[Path]:
-    """The damaged files of the embedded store that a repair has replaced and kept."""
+    """The damaged files of the embedded store that a repair replaced and kept."""
     if settings.store.engine != "sqlite":
         return []
     from zengraph.tables.sqlite import old_files  # noqa: PLC0415 - only where used
@@ -137,7 +137,7 @@ def replaced_files(settings: Settings) -> list[Path]:
 
 
 def url_store(settings: Settings, clock: Clock | None = None) -> UrlStore:
-    """The UrlStore. Creates its tables if the storage engine is embedded."""
+    """The UrlStore. Creates its tables if the engine is embedded."""
     engine = timed_tables(tables(settings))
     if settings.store.is_embedded:
         engine.create()
@@ -145,7 +145,7 @@ def url_store(settings: Settings, clock: Clock | None = None) -> UrlStore:
 
 
 def served_store(settings: Settings) -> UrlStore:
-    """The UrlStore of a process of the API: plain reads are cached for `serving.read_cache_s`."""
+    """The UrlStore for an API process; plain reads are cached for `serving.read_cache_s`."""
     serving, engine = settings.serving, timed_tables(tables(settings))
     if settings.store.is_embedded:
         engine.create()
@@ -156,7 +156,7 @@ def served_store(settings: Settings) -> UrlStore:
 
 
 def url_store_of_replica(settings: Settings) -> UrlStore:
-    """The UrlStore on the replica of PostgreSQL that `serving.standby_dsn` names, for reads."""
+    """The UrlStore on the PostgreSQL replica in `serving.standby_dsn`, for reads."""
     return _store_over(timed_tables(replica_tables(settings)), settings, None)
 
 
@@ -203,7 +203,7 @@ _CONTENT = ("put", "put_many", "get", "delete")
 
 
 class _Timed:
-    """An adapter whose calls of some names are timed; the others are its own."""
+    """Wraps an adapter and times its calls to some methods."""
 
     def __init__(
         self, adapter: Any, names: tuple[str, ...], histogram: Histogram, prefix: str = ""
@@ -230,15 +230,18 @@ class _TimedTables(_Timed):
 
 
 def timed_tables(tables: Tables) -> Tables:
-    """The tables, with each operation but scans measured in `aragog_store_seconds`."""
+    """The tables, with each operation except scans measured in `aragog_store_seconds`."""
     return cast("Tables", _TimedTables(tables))
 
 
 def timed_packs(packs: PackFiles) -> PackFiles:
-    """The files of packs, measured in the same metric as `pack_put`, `pack_read` and so on."""
+    """The pack files, measured in the same metric as `pack_put`, `pack_read` and so on."""
     return cast("PackFiles", _Timed(packs, _PACKS, CONTENT_SECONDS, "pack_"))
 
 
 def timed_content(content: ContentStore) -> ContentStore:
-    """The content store, with each operation but listing measured in `aragog_content_seconds`."""
+    """
+    The content store, with each operation except listing measured in
+    `aragog_content_seconds`.
+    """
     return cast("ContentStore", _Timed(content, _CONTENT, CONTENT_SECONDS))

@@ -55,7 +55,7 @@ def _control() -> CrawlControl:
 @click.option(
     "--depth",
     type=click.IntRange(0, 100),
-    help="How many links deep to go from each seed.",
+    help="How many links deep to go from each seed (1: only the pages that it links to).",
 )
 @click.option("--max-urls", type=COUNT, help="The most URLs of the crawl.")
 @click.option("--max-urls-per-host", type=COUNT, help="The most URLs of one host.")

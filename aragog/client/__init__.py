@@ -6,7 +6,8 @@ The Python API for other programs: enqueue URLs (`Aragog`), read and write the s
     with connect("thrift://127.0.0.1:8101", token="aragog_...") as client:
         record = client.get("http://shop.example/p/1", ["product.price"])
 
-The names load when they are first used: who enqueues needs no clients of the store (0.1 s of CPU).
+Names are imported on first use: a program that only enqueues does not load the store's clients (0.1
+s of CPU).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-# Not later: the import of that module replaces what has its name here.
+# Imported now: a later import of that module would replace the function of the same name.
 from aragog.client.connect import connect, connect_async
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The client of the UrlStore for asyncio."""
+"""The UrlStore client for asyncio."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ R = TypeVar("R")
 def _awaits(
     operation: Operation[P, R],
 ) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, R]]:
-    """The coroutine that makes this call of the client in a thread, with the same arguments."""
+    """A coroutine that runs this client call in a thread, with the same arguments."""
 
     async def method(self: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> R:
         return await self.call(operation, *args, **kwargs)
@@ -51,8 +51,8 @@ class AsyncClient:
     `Client` for asyncio: calls run in threads, `pool_size` at once, and share the connections.
 
     Args:
-        client: makes the calls.
-        pool_size: how many run at once; further ones wait.
+        client: executes the calls.
+        pool_size: how many calls run at once; further calls wait.
     """
 
     def __init__(self, client: Client, *, pool_size: int) -> None:
@@ -137,19 +137,19 @@ class AsyncClient:
         purpose: str | None = None,
         at_ms: int | None = None,
     ) -> bytes | None:
-        """The page's content as it was fetched, or its main text; see `Client.content`."""
+        """The page's content as fetched, or its main text; see `Client.content`."""
         call = partial(self.client.content, url, form=form, purpose=purpose, at_ms=at_ms)
         return await self._in_thread(call)
 
     async def call(self, operation: Operation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Make a call of the table, by its options."""
+        """Call an operation with its options."""
         return await self._in_thread(partial(self.client.call, operation, *args, **kwargs))
 
     async def _in_thread(self, call: Callable[[], R]) -> R:
         return await asyncio.get_running_loop().run_in_executor(self.threads, call)
 
     async def aclose(self) -> None:
-        """Close connections."""
+        """Close the connections."""
         await self._in_thread(self.client.close)
         self.threads.shutdown(wait=False)
 

@@ -32,21 +32,21 @@ def connect(
     field_formats: Mapping[str, str] | None = None,
 ) -> Client:
     """
-    A client of `aragog serve`; connections are opened when they are needed.
+    A client for `aragog serve`; connections are opened on demand.
 
     `aragog.bootstrap.api.open_client` reads and writes a store without a server.
 
     Args:
         address: `thrift://host:port`, `thrifts://…` for TLS, `http://…` or `https://…`.
-        token: a bearer token; None: the server requires none.
-        deadline_s: limit of each call, its retries included.
-        pool_size: connections that are kept open.
-        tls: for `thrifts`: which certificates to trust; None: the system's.
-        field_formats: the server's `store.field_formats`, by which values are decoded; over HTTP
-            they also define how values in JSON become bytes.
+        token: a bearer token, or None if the server requires none.
+        deadline_s: time limit for each call, including retries.
+        pool_size: number of connections to keep open.
+        tls: for `thrifts`, the certificates to trust; the system's if None.
+        field_formats: the server's `store.field_formats`, used to decode values; over HTTP they
+            also define how JSON values become bytes.
 
     Raises:
-        ConfigError: the address has another scheme, the token cannot be one, or Thrift is not
+        ConfigError: the address has another scheme, the token is malformed, or Thrift is not
             installed.
     """
     from aragog.client.store_client import Client  # noqa: PLC0415 - who enqueues needs none
@@ -56,7 +56,7 @@ def connect(
     try:
         parts = urlsplit(address)
         _ = parts.port
-    except ValueError:  # whose text may quote a password
+    except ValueError:  # its message may quote a password
         raise ConfigError(
             f"client address {without_password(address)!r}: has an invalid host or port"
         ) from None
@@ -95,7 +95,7 @@ def _thrift_backend(
 
 
 class ConnectOptions(TypedDict, total=False):
-    """The options of `connect` that do not change with asyncio."""
+    """The options of `connect` that are the same for asyncio."""
 
     token: str | None
     deadline_s: float
@@ -106,7 +106,7 @@ class ConnectOptions(TypedDict, total=False):
 def connect_async(
     address: str, *, pool_size: int = POOL_SIZE, **options: Unpack[ConnectOptions]
 ) -> AsyncClient:
-    """`connect` for asyncio; `pool_size` is also how many calls run at once."""
+    """`connect` for asyncio; `pool_size` is also the number of concurrent calls."""
     from aragog.client.async_client import AsyncClient  # noqa: PLC0415 - who enqueues needs none
 
     client = connect(address, pool_size=pool_size, **options)

@@ -1,4 +1,4 @@
-"""Calls straight on a store, without a server."""
+"""Calls operations directly on a store, without a server."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ R = TypeVar("R")
 
 
 @contextmanager
-def _errors_of_a_client() -> Iterator[None]:
-    """Raise errors of libraries as those that clients with a server raise for the same remedy."""
+def _client_errors() -> Iterator[None]:
+    """Convert errors of libraries to those that clients of a server raise in the same situation."""
     try:
         yield
     except (AragogError, InvalidUrl):
@@ -40,7 +40,7 @@ def _errors_of_a_client() -> Iterator[None]:
 
 class DirectBackend:
     """
-    See `Backend`. Nothing enforces `limit_s`: the engine's own timeouts limit each call.
+    See `Backend`. `limit_s` is not enforced; each call is limited by the engine's own timeouts.
 
     Args:
         parts: what operations use; not closed here.
@@ -56,7 +56,7 @@ class DirectBackend:
         *,
         limit_s: float,  # noqa: ARG002 - see the class
     ) -> R:
-        with _errors_of_a_client():
+        with _client_errors():
             answer = operation.run(self._caller, checked(request))
             result: R = finished(answer) if isinstance(answer, Generator) else answer
             return result

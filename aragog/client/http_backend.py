@@ -1,8 +1,8 @@
 """
-Calls over HTTP/JSON, by requests.
+Calls over HTTP/JSON, with requests.
 
-The timeout of a request bounds it as a whole; with the connections of requests alone it would bound
-each read of the response.
+The timeout limits a request as a whole. The standard connections of requests would apply it to each
+read of the response.
 """
 
 from __future__ import annotations
@@ -60,13 +60,14 @@ class HttpBackend:
     """
     See `Backend`.
 
-    Values are written as base64, so their bytes arrive as they are. They are read by their formats:
-    JSON may come back with other escapes, and a field whose format is not known here as text.
+    Values are sent as base64, so their exact bytes arrive. Values in responses are decoded by their
+    formats: JSON may be escaped differently, and a field whose format is unknown here is read as
+    text.
 
     Args:
-        address: of the server, such as `http://127.0.0.1:8100`.
+        address: the server's address, such as `http://127.0.0.1:8100`.
         token: a bearer token.
-        pool_size: connections that are kept open.
+        pool_size: number of connections to keep open.
         field_formats: the server's `store.field_formats`.
     """
 
@@ -90,7 +91,7 @@ class HttpBackend:
             "content_part": self._content,
             "delete_fields": self._delete_fields,
         }
-        """Calls whose representation over HTTP is more than their options as JSON."""
+        """Calls whose HTTP form is more than their options as JSON."""
 
     def call(self, operation: Operation[Any, R], request: Any, *, limit_s: float) -> R:
         own = self._own.get(operation.name)
@@ -115,10 +116,10 @@ class HttpBackend:
     def _sent(
         self, operation: Operation[Any, Any], request: Any, limit_s: float
     ) -> tuple[_Response, HttpRoute]:
-        """The response to a request, and the route that it was sent to."""
+        """The response to a request, and the route that was used."""
         if operation.http is None:
             raise BadInput(f"{operation.name}: cannot be called over HTTP; use Thrift")
-        route = next(r for r in reversed(operation.routes) if _says(r, request))
+        route = next(r for r in reversed(operation.routes) if _matches_fixed_options(r, request))
         members = members_of(request) if route.has_body else to_query(request, route.given)
         path, headers, body = _filled(route, members), _condition(request), None
         params: dict[str, Any] = {**members, **route.selects}
@@ -206,7 +207,7 @@ class HttpBackend:
 
     def _delete_fields(self, request: DeleteFieldsRequest, limit_s: float) -> str:
         """
-        Delete fields by a write of nothing else: DELETE has no place for a version or many
+        Delete fields with a write that sets none, because DELETE cannot carry a version or many
         names.
         """
         write = PutRequest(request.url, {}, if_version=request.if_version, deleted=request.names)
@@ -238,7 +239,7 @@ class HttpBackend:
         params: Mapping[str, str] | None = None,
         missing: bool = False,
     ) -> _Response:
-        """A response of success, or 404 or 416 if it may be `missing`."""
+        """A successful response, or 404 or 416 if `missing` allows that."""
         if limit_s <= 0:
             raise ServiceUnavailable(self._shown, _LATE)
         try:
@@ -259,7 +260,7 @@ class HttpBackend:
 
 
 def _filled(route: HttpRoute, members: dict[str, Any]) -> str:
-    """The path with the options that it names, which are taken out of the members."""
+    """The path with its placeholders filled in; the options used are removed from `members`."""
     parts = route.path.split("/")
     for place, part in enumerate(parts):
         if part.startswith("{"):
@@ -267,13 +268,13 @@ def _filled(route: HttpRoute, members: dict[str, Any]) -> str:
     return "/".join(parts)
 
 
-def _says(route: HttpRoute, request: Any) -> bool:
-    """Whether a route says what the request does."""
+def _matches_fixed_options(route: HttpRoute, request: Any) -> bool:
+    """True if a route's fixed options match the request."""
     return all(getattr(request, name) == value for name, value in route.fixed.items())
 
 
 def _condition(request: Any) -> dict[str, str]:
-    """The header of a conditional write."""
+    """The header for a conditional write."""
     if_version = getattr(request, "if_version", None)
     if if_version is None:
         return {}
@@ -283,20 +284,20 @@ def _condition(request: Any) -> dict[str, str]:
 
 
 def _body(response: requests.Response) -> bytes:
-    """The whole body."""
+    """The complete body."""
     pieces = []
     try:
         while piece := response.raw.read1(_PIECE_BYTES, decode_content=True):
             pieces.append(piece)
     except BaseException:
-        response.close()  # what is left of the body must not begin the next response
+        response.close()  # so that the rest of the body is not read as the next response
         raise
     response.raw.release_conn()
     return b"".join(pieces)
 
 
 def _members(body: bytes) -> Mapping[str, Any]:
-    """The members of a problem; none if the response is not one of this server's."""
+    """The members of a problem; empty if the response does not come from an aragog server."""
     try:
         members = orjson.loads(body)
     except ValueError:
@@ -307,7 +308,7 @@ def _members(body: bytes) -> Mapping[str, Any]:
 def _problem(
     status: int, members: Mapping[str, Any], where: str = "", retry_after: str | None = None
 ) -> Exception:
-    """The error for a problem of the server."""
+    """The exception for a problem that the server returned."""
     detail = str(members.get("detail", f"status {status}"))
     if status == 412:
         return VersionConflict("", "", str(members.get("found_version", "another one")))

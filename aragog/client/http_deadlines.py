@@ -1,8 +1,8 @@
 """
-An adapter for requests that keeps `Timeout(total=…)` to the end of the response's body.
+An adapter for requests that enforces `Timeout(total=…)` until the end of the response's body.
 
-urllib3 gives each read of a response the time that was left when its headers were requested, so a
-server that sends a byte now and then could hold a call forever.
+urllib3 gives each read of a response the time that was left when its headers were requested. A
+server that occasionally sends a byte could therefore block a call forever.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class DeadlineAdapter(HTTPAdapter):
 
 
 class _DeadlineReader(io.RawIOBase):
-    """Reads a socket until the timeout that it had at the start is over."""
+    """Reads a socket until the timeout that it had at the start has passed."""
 
     def __init__(self, sock: socket.socket, source: io.RawIOBase) -> None:
         left_s = sock.gettimeout()
@@ -59,10 +59,10 @@ class _DeadlineResponse(HTTPResponse):
 
 @cache
 def _with_deadline(connection_class: Any) -> Any:
-    """A connection class of urllib3, plain or TLS, whose responses are read by a deadline."""
+    """A urllib3 connection class, plain or TLS, with a deadline for reading responses."""
 
     def request(self: Any, *args: Any, **options: Any) -> None:
-        if self.sock is not None:  # reused: the socket still has the timeout of the last response
+        if self.sock is not None:  # reused: the socket still has the previous response's timeout
             self.sock.settimeout(self.timeout)
         connection_class.request(self, *args, **options)
 

@@ -1,5 +1,5 @@
 """
-The producer: enqueue URLs, one or ten million, and get the status of each one.
+The producer: enqueue URLs, one or ten million, and get a status for each.
 
     from aragog.client import Aragog
 
@@ -47,21 +47,27 @@ class Backlog:
     in_flight: int
     """URLs that were accepted and are neither stored nor given up yet."""
     memory_share: float
-    """Used share of the `maxmemory` of the server that decides: the fullest of `redis.url` and
-    `redis.nodes`, or the emptiest shard of the broker if that is fuller. From 0.8: `SlowDown`."""
+    """
+    Used fraction of the `maxmemory` of the server that decides: the fullest of `redis.url` and
+    `redis.nodes`, or the emptiest shard of the broker if that is fuller. From 0.8 on, `SlowDown` is
+    raised.
+    """
     fetching_waits: bool
-    """Pages are fetched faster than they are stored, so URLs enqueued now wait longer."""
+    """
+    True if pages are fetched faster than they are stored; newly enqueued URLs then wait
+    longer.
+    """
 
 
 HOLDS_A_MESSAGE = 500
 
 ASK_A_SHARD_S = 1.0
-"""How long a shard may take to say how full it is, before it is left out."""
+"""Time limit for reading a shard's memory usage; after that, the shard is left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatientArguments(EnqueueArguments):
-    """The options of a producer that can wait for room."""
+    """The options of a producer that can wait for free memory."""
 
     on_wait: Annotated[
         Callable[[SlowDown], None] | None, Option("Called before each wait for room.")
@@ -79,7 +85,7 @@ class Aragog:
     invalid None
 
     Args:
-        settings: None: those of the system that runs in the data folder; without one, the
+        settings: if None, those of the system running in the data folder; if there is none, the
             file and the environment (`process_settings`).
     """
 
@@ -114,9 +120,9 @@ class Aragog:
     @takes(EnqueueArguments)
     def enqueue(self, urls: Iterable[str], arguments: EnqueueArguments) -> list[EnqueueResult]:
         """
-        Enqueue URLs, in any spelling, and return the result of each, in order.
+        Enqueue URLs, in any spelling, and return a result for each, in order.
 
-        Up to about 100,000 a call; use `enqueue_all` for more.
+        Accepts up to about 100,000 URLs per call; use `enqueue_all` for more.
 
         {arguments}
 
@@ -132,10 +138,10 @@ class Aragog:
         self, urls: Iterable[str], arguments: PatientArguments
     ) -> Iterator[EnqueueResult]:
         """
-        Like `enqueue`, in constant memory: return an iterator that processes 1,000 URLs at a time.
+        Like `enqueue`, in constant memory: returns an iterator that processes 1,000 URLs at a time.
 
         With `on_wait`, it waits instead of raising `SlowDown`: it calls `on_wait`, waits for
-        `retry_after_s`, and repeats this until there is room.
+        `retry_after_s`, and repeats this until there is free memory.
         """
         return self._enqueuer.enqueue(urls, arguments.options(), arguments.on_wait)
 
@@ -154,11 +160,11 @@ class Aragog:
         self._send_watches(urls, owner, watch=True)
 
     def unwatch(self, urls: str | Iterable[str], owner: str) -> None:
-        """Stop watching. A URL whose last watch ended is no longer refreshed; stored data stays."""
+        """Stop watching. A URL without watches is no longer refreshed; its stored data is kept."""
         self._send_watches(urls, owner, watch=False)
 
     def send(self, what: OutgoingMessage) -> None:
-        """Send one message of the pipeline. Raises `BrokerUnavailable` if it was not sent."""
+        """Send one pipeline message. Raises `BrokerUnavailable` if it was not sent."""
         self._sender.send(what)
 
     def _send_watches(self, urls: str | Iterable[str], owner: str, *, watch: bool) -> None:
@@ -176,7 +182,7 @@ class Aragog:
 
     def backlog(self) -> Backlog:
         """
-        The load of the system: URLs in flight, Redis memory use, and whether fetching waits.
+        The load of the system: URLs in flight, Redis memory usage, and if fetching is waiting.
 
         Raises:
             TransientError: Redis does not respond.
@@ -207,7 +213,7 @@ class Aragog:
 
 
 def _shards(broker: BrokerSettings) -> dict[str, redis.Redis]:
-    """Clients of the Redis servers of a pinlater broker, by a name for people."""
+    """Clients of a pinlater broker's Redis servers, by a human-readable name."""
     if kind_of(broker.url) != "pinlater":
         return {}
     return {

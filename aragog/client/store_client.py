@@ -1,9 +1,9 @@
 """
 Read and write the UrlStore: one client for Thrift, HTTP, and the store itself.
 
-Its calls are the operations of the table (`aragog.api.operations.table`), with their options as
-arguments. The client checks URLs, divides long lists, repeats what failed for a passing reason, and
-keeps the deadline. A `Backend` carries single requests.
+Its methods are the operations of the table (`aragog.api.operations.table`), with their options as
+arguments. The client validates URLs, splits long lists, retries temporary failures, and enforces
+the deadline. A `Backend` sends the individual requests.
 """
 
 from __future__ import annotations
@@ -53,21 +53,21 @@ _MARGIN_S = 5.0
 
 class Backend(Protocol):
     """
-    Carries single requests, each within `limit_s` seconds. Threads may share it.
+    Sends individual requests, each within `limit_s` seconds. Threads may share it.
 
-    `call` raises BadInput, VersionConflict, AccessDenied, TransientError for what may work later,
-    and PermanentError for damaged data.
+    `call` raises BadInput, VersionConflict, AccessDenied, TransientError if a retry may work, and
+    PermanentError for damaged data.
     """
 
     def call(self, operation: Operation[Any, R], request: Any, *, limit_s: float) -> R:
-        """The answer to a request."""
+        """The response to a request."""
 
     def close(self) -> None:
-        """Close connections."""
+        """Close the connections."""
 
 
 def _calls(operation: Operation[P, R]) -> Callable[Concatenate[Client, P], R]:
-    """The method of the client that makes this call, with the options as arguments."""
+    """A client method that calls this operation, with its options as arguments."""
 
     def method(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.call(operation, *args, **kwargs)
@@ -76,7 +76,7 @@ def _calls(operation: Operation[P, R]) -> Callable[Concatenate[Client, P], R]:
 
 
 def documented(method: T, operation: Operation[Any, Any]) -> T:
-    """A method with the name, the options and the text of an operation."""
+    """Give a method the name, options and docstring of an operation."""
     shown: Any = method
     own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
     options = inspect.signature(operation.request).parameters.values()
@@ -97,7 +97,7 @@ class Client(AbstractContextManager["Client"]):
     - `TransientError`: no success within `deadline_s`, after retries; a write may have happened;
     - `PermanentError`: damaged data.
 
-    A method returns None where nothing is stored.
+    A method returns None if nothing is stored.
 
     >>> version = client.put("HTTP://Shop.example/p/1?utm_source=mail", {"note": b"cheap"})
     >>> record = client.get("http://shop.example/p/1", ["note"])
@@ -107,11 +107,11 @@ class Client(AbstractContextManager["Client"]):
     True
 
     Args:
-        backend: carries the calls.
-        deadline_s: limit of each call, its retries included. Without a server it only ends the
+        backend: sends the requests.
+        deadline_s: time limit for each call, including retries. Without a server it only ends the
             retries: a call that has reached the store takes as long as the store's own limits
-            (`store.hbase_timeout_ms`, `content.s3_read_timeout_s`) allow. A call that waits may
-            take `wait_ms` or `max_wait_ms` and 5 s.
+            (`store.hbase_timeout_ms`, `content.s3_read_timeout_s`) allow. A waiting call may take
+            `wait_ms` or `max_wait_ms` plus 5 s.
     """
 
     def __init__(self, backend: Backend, *, deadline_s: float = DEADLINE_S) -> None:
@@ -199,10 +199,9 @@ class Client(AbstractContextManager["Client"]):
         """
         The page's content as it was fetched, or None.
 
-        With the form `text` or `markdown` it is the page's main text in UTF-8. With a purpose
-        (`search`, `ai-input` or `ai-train`) None even if the site refuses this use of the page.
-        With an instant, the body that the page had then, if it is kept
-        (`content.keep_versions`).
+        With the form `text` or `markdown`, it is the page's main text in UTF-8. With a purpose
+        (`search`, `ai-input` or `ai-train`), None if the site refuses this use of the page. With a
+        time, the body that the page had then, if it is kept (`content.keep_versions`).
         """
         body = b""
         while True:
@@ -216,20 +215,20 @@ class Client(AbstractContextManager["Client"]):
                 return body
 
     def call(self, operation: Operation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Make a call of the table, by its options."""
+        """Call an operation with its options."""
         request = _prepared(operation, operation.request(*args, **kwargs))
         answer: R = self._divided(operation, request)
         return answer
 
     def close(self) -> None:
-        """Close connections."""
+        """Close the connections."""
         self._backend.close()
 
     def __exit__(self, *error: object) -> None:
         self.close()
 
     def _divided(self, operation: Operation[Any, Any], request: Any) -> Any:
-        """The answer to a request whose list may be longer than one request takes."""
+        """The response to a request whose list may be too long for one request."""
         name = operation.in_parts
         if name is None:
             return self._answer(operation, request)
@@ -265,7 +264,7 @@ class Client(AbstractContextManager["Client"]):
 
 
 def _prepared(operation: Operation[Any, Any], request: Any) -> Any:
-    """The request with its URLs normalized, and its lists as sequences."""
+    """The request with its URLs normalized and its lists as sequences."""
     changed = {
         field.name: value
         for field in operation.fields

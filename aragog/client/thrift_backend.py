@@ -1,4 +1,4 @@
-"""Calls over Thrift: arguments as bytes, replies as values and errors."""
+"""Calls over Thrift: encodes arguments and decodes replies to values and errors."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ def encode_struct(value: Any) -> bytes:
 
 def value_of(result: Any, reply: TCyMemoryBuffer, arguments: Mapping[str, Any], where: str) -> Any:
     """
-    The value of a call; None for NotFound.
+    The result of a call; None for NotFound.
 
     Args:
-        result: an empty result struct of the call.
+        result: an empty result struct for the call.
         reply: the message.
-        arguments: what was sent.
-        where: the server, for messages.
+        arguments: the arguments that were sent.
+        where: the server, for error messages.
 
     Raises:
-        AragogError: the server raised an exception of the contract, or could not read the call.
+        AragogError: the server raised an exception of the contract, or could not decode the call.
     """
     protocol = TCyBinaryProtocol(reply)
     _, message_kind, _ = protocol.read_message_begin()
@@ -70,12 +70,12 @@ def value_of(result: Any, reply: TCyMemoryBuffer, arguments: Mapping[str, Any], 
         if name != "success" and value is not None:
             if isinstance(value, idl.NotFound):
                 return None
-            raise _ours(value, arguments, where)
+            raise _converted_error(value, arguments, where)
     return getattr(result, "success", None)
 
 
-def _ours(raised: Any, arguments: Mapping[str, Any], where: str) -> AragogError:
-    """The error of this project for an exception of the contract."""
+def _converted_error(raised: Any, arguments: Mapping[str, Any], where: str) -> AragogError:
+    """The AragogError for an exception of the contract."""
     match type(raised).__name__:
         case "BadInput":
             return BadInput(raised.message)
@@ -101,14 +101,17 @@ def _ours(raised: Any, arguments: Mapping[str, Any], where: str) -> AragogError:
 
 
 def refuse(result: Any) -> None:
-    """Raise the error of one URL of a batch."""
+    """Raise the error of one URL in a batch."""
     if result.status == idl.ItemStatus.DAMAGED:
         raise PermanentError(result.message)
     raise BadInput(result.message)
 
 
 def without_fields(record: PageRecord | TakenDown | None) -> PageRecord | TakenDown | None:
-    """The record for a caller who asked for no fields: to the contract, none means all."""
+    """
+    Remove the fields for a caller who requested none; in the contract, an empty list
+    means all.
+    """
     if isinstance(record, PageRecord):
         record.fields.clear()
     return record
@@ -122,10 +125,10 @@ class ThriftBackend:
     See `Backend`.
 
     Args:
-        host, port: of the server.
+        host, port: the server's address.
         token: a bearer token.
-        tls: None: plain TCP.
-        pool_size: idle connections that are kept.
+        tls: the TLS context, or None for plain TCP.
+        pool_size: number of idle connections to keep.
         field_formats: the server's `store.field_formats`, to decode values.
     """
 
@@ -210,7 +213,10 @@ class ThriftBackend:
         return [without_fields(records[url]) if none_read else records[url] for url in urls]
 
     def _call(self, service: str, method: str, until_s: float, arguments: Any) -> Any:
-        """The value of a call; None for NotFound. A connection is used again only after a reply."""
+        """
+        The result of a call; None for NotFound. A connection is only reused after a
+        complete reply.
+        """
         request = encode_struct(arguments)
         connection = None
         try:

@@ -1,4 +1,4 @@
-"""Connections of the Thrift client, which are kept open and used again."""
+"""Connections of the Thrift client, which are kept open and reused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from struct import Struct
 from thriftpy2.transport.memory import TCyMemoryBuffer  # type: ignore[attr-defined]
 
 IDLE_S = 45.0
-"""Connections that were idle for longer are not used again: the server closes them after 75 s."""
+"""Connections idle for longer are not reused; the server closes them after 75 s."""
 MOST_BYTES = 64 << 20
 _CALL = 1
 _I32 = Struct(">i")
@@ -25,9 +25,10 @@ class ThriftConnectionPool:
 
     Args:
         address: host and port.
-        tls: None: plain TCP.
-        size: idle connections that are kept.
-        opened: called with each new connection before its first use; what it raises closes it.
+        tls: the TLS context, or None for plain TCP.
+        size: number of idle connections to keep.
+        opened: called with each new connection before its first use; if it raises, the connection
+            is closed.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class ThriftConnectionPool:
         return connection
 
     def put_back(self, connection: ThriftConnection) -> None:
-        """Keep a connection whose last reply was read."""
+        """Keep a connection whose last reply was read completely."""
         with self._lock:
             if len(self._idle) < self._size:
                 self._idle.append(connection)
@@ -79,8 +80,8 @@ class ThriftConnection:
 
     Args:
         address: host and port.
-        tls: None: plain TCP.
-        until_s: when to give up, by `time.monotonic`.
+        tls: the TLS context, or None for plain TCP.
+        until_s: deadline for connecting, by `time.monotonic`.
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class ThriftConnection:
         self.used_s = time.monotonic()
 
     def exchange(self, name: bytes, arguments: bytes, until_s: float) -> TCyMemoryBuffer:
-        """The reply to a call. Raises OSError, EOFError."""
+        """Send a call and return its reply. Raises OSError, EOFError."""
         self._number += 1
         number = _I32.pack(self._number)
         head = _I32.pack(-0x7FFF0000 | _CALL) + _I32.pack(len(name)) + name + number

@@ -37,14 +37,14 @@ class Components:
     preferences: PreferencesSettings
     """The purposes of the crawl."""
     extractors: tuple[str, ...]
-    """Prefixes of the fields of the operator's own extractors."""
+    """Field prefixes of the operator's own extractors."""
     clock: Clock
     counters: Counters
     in_flight: InFlightSet
     totals: MetricTotals
     outages: OutageBoard
     crawl_log: CrawlLogStream | None
-    """The crawl log; None when it is off."""
+    """The crawl log, or None if it is off."""
     spool: Spool
     traps: TrapStore
     ssrf_filter: SsrfFilter
@@ -53,16 +53,19 @@ class Components:
     robots: RobotsCache
     outcomes: OutcomeLog
     overrides: Callable[[], Overrides]
-    """Returns the same one each time; raises `ConfigError` while the file is unusable."""
+    """Always returns the same object; raises `ConfigError` while the file is unusable."""
     limiter: Callable[[], Limiter]
-    """Returns the same one each time, with these overrides; raises `ConfigError` as they do."""
+    """Always returns the same object, with these overrides; raises `ConfigError` as they do."""
     store: Callable[[], UrlStore]
-    """Returns the same one each time; raises `StoreUnavailable` while it cannot be opened."""
+    """Always returns the same object; raises `StoreUnavailable` while it cannot be opened."""
     close: Callable[[], None]
     """Closes that store, unless it was given."""
     admin: Admin | None
-    """The queues; None when the broker is not pinlater, which alone reports them."""
+    """The queues, or None if the broker is not pinlater; only pinlater reports them."""
     servers: Callable[[], Mapping[str, redis.Redis]]
-    """Returns every Redis server once, by `host:port` or path, also limiter nodes that joined."""
+    """
+    Returns every Redis server once, by `host:port` or path, including limiter nodes
+    that joined.
+    """
     folder: Path | None
-    """The folder of the embedded store's files; None: the store is on a server."""
+    """The folder with the embedded store's files, or None if the store is on a server."""

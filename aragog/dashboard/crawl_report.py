@@ -1,4 +1,4 @@
-"""Reports of crawls as JSON, Markdown and one HTML file that needs no network. Pure."""
+"""Reports on crawls as JSON, Markdown, and one HTML file that needs no network. Pure."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class ReportSection(NamedTuple):
 
 
 def sections(report: CrawlReport) -> Iterator[ReportSection]:
-    """A report as tables; those without rows are left out."""
+    """A report as tables, without those that have no rows."""
     found = (
         ReportSection("Outcomes", ("outcome", "URLs"), _numbers(report.status.counts.outcomes)),
         ReportSection("Time left", ("", ""), _time_left(report)),
@@ -193,7 +193,7 @@ def _cell(value: str) -> str:
 
 
 def _shares(outcomes: Mapping[str, int]) -> str:
-    """A line for each outcome, as long as its share."""
+    """A line for each outcome, its length proportional to the share of URLs."""
     most, step = max(outcomes.values(), default=1), 18
     lines = [
         bar(

@@ -1,10 +1,10 @@
 """
-List all domains in pages and change their rates, for Flower and `aragog domain`.
+Lists all domains in pages and changes their rates, for Flower and `aragog domain`.
 
-All domains are those with stored URLs, and those that only the limiter knows. Two lists follow each
-other. The first has the domains that a sort order ranks, such as those with backlogs, and is short
-because its source is bounded. The second has all others, in the order of their labels from the
-right (`com.example`), which is the order of the store's host index.
+All domains are those with stored URLs, and those that only the limiter has. Two lists are shown one
+after the other. The first has the domains that a sort order ranks, such as those with backlogs; it
+is short because its source is bounded. The second has all others, ordered by their labels from
+right to left (`com.example`), like the store's host index.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ MOST_RANKED = 1000
 # A search reads this many domains, or for this long, before it offers to continue.
 MOST_READ = 20_000
 MOST_READ_S = 1.0
-# Cursors: `ranked:` and an offset, or `name:` and a text after which labels come.
+# Cursors: `ranked:` and an offset, or `name:` and the reversed labels to continue after.
 _RANKED, _NAME = "ranked:", "name:"
-# Both sort between the labels of a host and those of the hosts below it or its siblings.
+# Both sort between the labels of a host and those of hosts below it or its siblings.
 _PAST_HOST, _PAST_DOMAIN = "!", "/"
 
 
 def _by_backlog(components: Components) -> list[str]:
-    """Domains with URLs that wait: in their lines, and in the queues, as for robots.txt."""
+    """Domains with queued URLs: in their lines, and in the queues, for example for robots.txt."""
     in_line = {report.key: report.waiting for report in components.limiter().busiest(MOST_RANKED)}
     with contextlib.suppress(BrokerUnavailable):
         for key, count in queued_by_domain(components).items():
@@ -70,21 +70,21 @@ SORTS: dict[str, Callable[[Components], Sequence[str]]] = {
     "refusing": _by_refusal,
     "name": lambda _: (),
 }
-"""Which domains come first, by the name of the sort order; the others follow by name."""
+"""The domains that come first, by sort order; the others follow by name."""
 
 
 def find_domains(
     components: Components, sort: str, search: str, cursor: str | None
 ) -> tuple[list[DomainRow], str | None]:
     """
-    A page of domains, and the cursor of the next one; None: this was the last.
+    A page of domains, and the cursor of the next one, or None after the last page.
 
-    A host or URL that is searched for comes first, even if there is no record of it. The cost of a
-    page does not depend on the number of domains.
+    If the search text is a host or URL, its domain comes first, even if there is no record of it.
+    The cost of a page does not depend on the number of domains.
 
     Raises:
         BadInput: unknown sort order, or a cursor that no list returned.
-        TransientError: a part does not answer.
+        TransientError: a part does not respond.
     """
     if sort not in SORTS:
         raise BadInput(f"sort: must be one of {', '.join(SORTS)}, got {sort!r}")
@@ -123,7 +123,7 @@ def limiter_key(text: str, components: Components) -> str:
     The limiter key of a host or URL that a user typed.
 
     Raises:
-        BadInput: it is neither.
+        BadInput: neither a host nor a URL.
     """
     try:
         url = normalize(text if "://" in text else f"http://{text}/")
@@ -134,7 +134,7 @@ def limiter_key(text: str, components: Components) -> str:
 
 def live_overrides(components: Components) -> LiveOverrides:
     """
-    Where changes are kept.
+    The overrides that can be changed at run time.
 
     Raises:
         BadInput: this system has no live overrides.
@@ -158,12 +158,12 @@ def change_domain(
     """
     Change a domain; returns the limiter key.
 
-    `rate` sets `qps` (None: the usual rate), `quiet` sets quiet hours of the form `FORM` (None:
-    none), `stop` and `resume` need nothing else.
+    `rate` sets `qps` (None restores the usual rate), `quiet` sets quiet hours in the form `FORM`
+    (None removes them), `stop` and `resume` need no value.
 
     Raises:
-        BadInput: the domain, the action, the rate or the hours are none.
-        BrokerUnavailable: Redis does not answer.
+        BadInput: the domain, action, rate or hours are invalid.
+        BrokerUnavailable: Redis does not respond.
     """
     key, live = limiter_key(domain, components), live_overrides(components)
     who, reason = plain(who), plain(reason)
@@ -185,10 +185,10 @@ class HostSource(Protocol):
     """Walks over hosts by their reversed labels (`zengraph.records.LabelWalk`)."""
 
     def first(self) -> str | None:
-        """The next host, with its labels reversed; None at the end."""
+        """The next host, with its labels reversed, or None at the end."""
 
     def skip_to(self, beyond: str) -> None:
-        """Continue after a text of reversed labels."""
+        """Continue after the given reversed labels."""
 
 
 class DomainPage(NamedTuple):
@@ -196,7 +196,7 @@ class DomainPage(NamedTuple):
 
     domains: list[str]
     cursor: str | None
-    """Continues the list; None: this was its end."""
+    """Continues the list; None at its end."""
 
 
 class DomainList:
@@ -205,12 +205,12 @@ class DomainList:
 
     Args:
         walk: starts a walk over the store's hosts.
-        key_of: the limiter key of a host.
-        known: keys that the limiter or the overrides know, which may have no stored URL.
-        divided: whether hosts below a key may have other keys, by an override.
-        stopwatch_s: measures how long a search has read.
-        page_size: domains on a page.
-        most_read: domains that one page of a search reads, in `MOST_READ_S` at most.
+        key_of: returns the limiter key of a host.
+        known: keys in the limiter or the overrides, which may have no stored URL.
+        divided: True if an override may give hosts below a key different keys.
+        stopwatch_s: measures how long a search has been reading.
+        page_size: number of domains per page.
+        most_read: maximum number of domains that one page of a search reads, within `MOST_READ_S`.
     """
 
     def __init__(
@@ -233,7 +233,7 @@ class DomainList:
 
     def page(self, ranked: Sequence[str], search: str, cursor: str | None) -> DomainPage:
         """
-        Up to a page of domains whose name contains `search`, those of `ranked` first.
+        Up to a page of domains whose name contains `search`, starting with `ranked`.
 
         Raises:
             BadInput: not a cursor of this list.
@@ -263,7 +263,7 @@ class DomainList:
         return DomainPage(result, None)
 
     def _by_name(self, beyond: str) -> Iterator[tuple[str, str]]:
-        """(key, position after it) of all domains after a position, without repetitions."""
+        """Yield (key, position after it) for all domains after a position, without duplicates."""
         keys = [key for key in self._known if reversed_host(key) + _PAST_HOST > beyond]
         among = set(self._known)
         for key, position in self._stored(beyond):
@@ -275,7 +275,7 @@ class DomainList:
             yield key, reversed_host(key) + _PAST_HOST
 
     def _stored(self, beyond: str) -> Iterator[tuple[str, str]]:
-        """(key, position after it) of the domains in the store."""
+        """Yield (key, position after it) for the domains in the store."""
         walk, listed = self._walk(beyond), set[str]()
         while (label := walk.first()) is not None:
             key = self._key_of(reversed_host(label))
@@ -288,7 +288,7 @@ class DomainList:
             walk.skip_to(position)
 
     def _before(self, key: str, beyond: str) -> bool:
-        """Whether a host of the key came before a position, on an earlier page."""
+        """True if a host of the key came before a position, on an earlier page."""
         start = reversed_host(key)
         if not start < beyond:
             return False

@@ -1,8 +1,8 @@
 """
-Explain a URL, from its spelling to its next refresh, for `aragog explain` and for Flower.
+Explains a URL, from its spelling to its next refresh, for `aragog explain` and for Flower.
 
-It only reads. One part of the system fills each section; if a part does not answer, its section
-reports that and the others are unaffected.
+It only reads. Each section comes from one part of the system; if a part does not respond, its
+section says so and the others are unaffected.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from urlspelling.domain import host, origin
 
 MOST_ALIASES = 20
 MOST_OUTLINKS = 6000
-# Facts that are shown first; the others follow by name.
+# Facts shown first; the others follow by name.
 FIRST = ("outcome", "status", "reason", "fetched_at_ms", "redirects", "final_url", "attempts")
-# Facts that are times; shown with their distance from now.
+# Facts that are times, shown relative to now.
 _INSTANTS = "_at_ms"
 
 
@@ -74,7 +74,7 @@ def _ssrf_filter(url: str, components: Components) -> Iterator[Line]:
 
 
 def _egress(url: str, components: Components) -> Iterator[Line]:
-    """The ways out of a request for the URL, and which of them fail where."""
+    """The ways out for a request to the URL, and which of them are failing."""
     rules, now_ms = components.egress, components.clock.now_ms()
     route = rules.route(url)
     yield Line("way out", ", else ".join(route.ways), route.reason)
@@ -120,7 +120,7 @@ def _robots(url: str, components: Components) -> Iterator[Line]:
 
 
 def _preferences(url: str, components: Components) -> Iterator[Line]:
-    """The site's statements about uses of the page, and their consequence for each purpose."""
+    """The site's statements about uses of the page, and their effect on each purpose."""
     drafts, rules = components.preferences.drafts, components.robots.get(origin(url)).rules
     said = rules.statements(components.user_agent, url, drafts) if rules else []
     record = components.store().get(url, ())
@@ -167,14 +167,14 @@ def _slot(url: str, components: Components) -> Iterator[Line]:
 
 
 def _backlog(report: DomainReport, queued: int, qps: float) -> Iterator[Line]:
-    """The URLs of the domain that wait, and how long all of them take."""
+    """The domain's queued URLs, and the time they take in total."""
     if report.waiting:
         yield Line("in its line", f"{report.waiting:,} URLs")
     if queued:
         yield Line("in the queues", f"about {queued:,} URLs", "estimated from a sample")
     if report.waiting or queued:
         in_all = report.waiting + queued
-        # The limiter's own figure is of the line alone.
+        # The limiter's own number covers only the line.
         ms = report.backlog_ms + (queued * 1000 / qps if qps else 0)
         yield Line("in all", f"{in_all:,} URLs, {span(ms)} at this rate")
 
@@ -185,7 +185,7 @@ def _crawl_delay_s(url: str, components: Components) -> float | None:
 
 
 def _rate_per_s(url: str, components: Components, key: str, report: DomainReport) -> float:
-    """The rate in force: the domain's own, or that of a slower Crawl-delay."""
+    """The effective rate: the domain's own, or a slower Crawl-delay."""
     interval_us = components.limiter().interval_us(key, _crawl_delay_s(url, components))
     return min(report.qps, 1e6 / report.interval_us(interval_us))
 
@@ -208,7 +208,7 @@ def _way(url: str, components: Components) -> Iterator[Line]:
 
 
 def _waits_for(url: str, components: Components) -> str:
-    """The first condition, in the order of the pipeline, that a URL in flight waits for."""
+    """The first condition, in pipeline order, that a URL in flight is waiting for."""
     key = components.limiter().key_for(url)
     row = domain_rows([key], components)[0]
     cached = components.robots.get(origin(url))

@@ -1,5 +1,5 @@
 """
-Restrict access to Flower: allowed Host headers, and a login if it listens beyond loopback.
+Restricts access to Flower: allowed Host headers, and a login if it listens beyond loopback.
 
 Flower has neither. A web page could point its own host name at Flower's loopback address (DNS
 rebinding), read everything that Flower shows, and pause queues if Flower's API needs no login.
@@ -21,10 +21,10 @@ _TRUE = ("1", "true", "yes", "y", "t", "on")
 
 def check_flower_exposure(host: str, environ: Mapping[str, str]) -> None:
     """
-    Return if Flower, with the settings of this environment, may listen on `host`.
+    Check that Flower, configured by this environment, may listen on `host`.
 
     Raises:
-        ConfigError: other machines would reach Flower or its API without a login.
+        ConfigError: other machines could reach Flower or its API without a login.
     """
     login = bool(environ.get("FLOWER_BASIC_AUTH") or environ.get("FLOWER_AUTH"))
     _check(host, login=login, open_api=environ.get(OPEN_API, "").lower() in _TRUE)
@@ -32,7 +32,7 @@ def check_flower_exposure(host: str, environ: Mapping[str, str]) -> None:
 
 def guard_address(default_host: str) -> None:
     """
-    Make Flower listen on `default_host` if it is given no address; its own default is all.
+    Make Flower listen on `default_host` if no address is given; its own default is all addresses.
 
     Flower exits with the reason if it would listen beyond loopback without a login.
     """
@@ -74,7 +74,7 @@ def _check(host: str, *, login: bool, open_api: bool) -> None:
 
 
 def guard_hosts(allowed: Sequence[str]) -> None:
-    """Make Flower answer 421 to every request whose Host header names another host."""
+    """Make Flower return 421 for every request whose Host header names another host."""
     from flower.app import Flower  # noqa: PLC0415 - only in Flower's process
     from tornado.web import ErrorHandler  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""Extend Flower with aragog's own pages, its metrics, and what pinlater adds to Flower."""
+"""Extends Flower with aragog's own pages, its metrics, and pinlater's additions."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def install(
     Call this in Flower's process, before Flower starts; a second call changes nothing.
 
     Args:
-        components: what the pages and metrics read from.
+        components: what the pages and metrics read.
         refresh: enqueues a URL to be fetched now; returns why it was refused, or an empty text.
-        allowed_hosts: names that Flower accepts in the Host header, besides localhost and IP
+        allowed_hosts: names that Flower accepts in the Host header, in addition to localhost and IP
             addresses.
-        host: where Flower listens if it is given no address.
-        crawls: returns what controls the crawls, the same one each time; None: the page of crawls
-            says that there are none.
-        key: of the buttons (`buttons_key`); "": they need a login.
+        host: where Flower listens if no address is given.
+        crawls: returns the crawl control, always the same object. If None, the page of crawls says
+            that there are none.
+        key: the key for the buttons (`buttons_key`); if empty, they need a login.
 
     Returns:
         True if every extension was installed.
@@ -65,7 +65,7 @@ def install(
 
 def no_crawls() -> CrawlControl:
     """
-    What a system without crawls has.
+    The crawl control of a system without crawls.
 
     Raises:
         BadInput: always.

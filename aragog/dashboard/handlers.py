@@ -1,8 +1,8 @@
 """
-aragog's own pages in Flower: one of a URL, and one of domains, which an operator can change.
+aragog's own pages in Flower: for URLs, and for domains and crawls, which an operator can change.
 
-Reads run in threads, so a slow server never stops Flower's loop. Templates escape all values,
-because content from the web is untrusted.
+Reads run in threads, so a slow server never blocks Flower's event loop. Templates escape all
+values, because content from the web is untrusted.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Refresh = Callable[[str], str]
 
 
 class DashboardPage(FlowerPage):
-    """Base class of the pages that read more than queues."""
+    """Base class of pages that read more than queues."""
 
     refusals = BAD_INPUT
     failures = ALL
@@ -54,7 +54,7 @@ class DashboardPage(FlowerPage):
 
 
 class UrlPage(DashboardPage):
-    """A URL in any spelling: its card, its explanation and its links; fetch it now."""
+    """A URL in any spelling: its card, its explanation and its links; can fetch it now."""
 
     tab = "aragog-url"
     _refresh: Refresh
@@ -96,7 +96,7 @@ class UrlPage(DashboardPage):
 
 
 class StoredPage(NamedTuple):
-    """The stored data on the page of a URL; the explanation is separate."""
+    """The stored data on a URL's page; the explanation is separate."""
 
     card: PinCard
     links_out: list[str]
@@ -104,7 +104,7 @@ class StoredPage(NamedTuple):
 
 
 def stored_page(url: str, components: Components) -> StoredPage | None:
-    """The card and up to `MOST_LINKS` links in each direction; None: nothing is stored."""
+    """The card and up to `MOST_LINKS` links in each direction, or None if nothing is stored."""
     store = components.store()
     record = store.get(url, info=True)
     if record is None:
@@ -119,7 +119,7 @@ def stored_page(url: str, components: Components) -> StoredPage | None:
 
 
 class DomainsPage(DashboardPage):
-    """All domains, or one of them with its history; set a rate, stop, resume."""
+    """All domains, or one domain with its history; can set a rate, stop and resume."""
 
     tab = "aragog-domains"
 
@@ -174,7 +174,7 @@ class DomainsPage(DashboardPage):
 
 
 class CrawlsPage(DashboardPage):
-    """All crawls, or the report of one; pause, resume and cancel it."""
+    """All crawls, or the report on one; can pause, resume and cancel it."""
 
     tab = "aragog-crawls"
     _control: Callable[[], CrawlControl]
@@ -255,7 +255,7 @@ class CrawlsPage(DashboardPage):
 
 
 class OpenButtonsPage(FlowerPage):
-    """The link that `aragog up` prints: it leaves the key of the buttons in a cookie."""
+    """The link that `aragog up` prints; stores the key for the buttons in a cookie."""
 
     _key: str
 
@@ -264,7 +264,7 @@ class OpenButtonsPage(FlowerPage):
         self._key = key
 
     def get(self) -> None:
-        """Go to the crawls with open buttons; 403 for another key."""
+        """Redirect to the crawls with enabled buttons; 403 for a wrong key."""
         given = str(self.get_query_argument("key", ""))
         if not self._key or not hmac.compare_digest(given.encode(), self._key.encode()):
             raise web.HTTPError(403, "This link is not of the system that runs now.")

@@ -1,4 +1,4 @@
-"""A plot of what became of a crawl's URLs in each hour. Pure."""
+"""A plot of the outcomes of a crawl's URLs per hour. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STORED_COLOR, OTHER_COLOR = "#2a6fb0", "#b0512a"
 
 
 class PlotBar(NamedTuple):
-    """A rectangle of a plot; its title is shown to whoever points at it."""
+    """A rectangle in a plot; its title is shown as a tooltip."""
 
     x: str
     y: str
@@ -25,13 +25,13 @@ class PlotBar(NamedTuple):
     title: str
 
     def svg(self) -> str:
-        """The element."""
+        """The SVG element."""
         place = f'x="{self.x}" y="{self.y}" width="{self.width}" height="{self.height}"'
         return f'<rect fill="{self.color}" {place}><title>{escape(self.title)}</title></rect>'
 
 
 class PlotLabel(NamedTuple):
-    """A text below a plot; `anchor` is the end of the text that is at `x`."""
+    """A text below a plot; `anchor` says which end of the text is at `x`."""
 
     x: str
     text: str
@@ -39,22 +39,22 @@ class PlotLabel(NamedTuple):
     y: int = HEIGHT + 15
 
     def svg(self) -> str:
-        """The element."""
+        """The SVG element."""
         place = f'x="{self.x}" y="{self.y}" text-anchor="{self.anchor}"'
         return f'<text {place} fill="currentColor" font-size="11">{escape(self.text)}</text>'
 
 
 class HoursPlot(NamedTuple):
-    """Bars of an hour each: stored pages below, all other outcomes above them."""
+    """One bar per hour: stored pages at the bottom, all other outcomes above."""
 
     bars: tuple[PlotBar, ...]
     labels: tuple[PlotLabel, ...]
     summary: str
-    """What a screen reader says."""
+    """The text for screen readers."""
     box: str = f"0 0 {WIDTH} {HEIGHT + 20}"
 
     def svg(self) -> str:
-        """The plot as an element of a page."""
+        """The plot as an SVG element for a page."""
         bars = "".join(bar.svg() for bar in self.bars)
         labels = "".join(label.svg() for label in self.labels)
         name = f'role="img" aria-label="{escape(self.summary)}"'
@@ -69,7 +69,7 @@ def bar(x: float, y: float, width: float, height: float, color: str, title: str)
 
 
 def hours_plot(hours: Mapping[int, Counter[str]]) -> HoursPlot:
-    """The plot of outcomes by hour since 1970; at least one hour."""
+    """The plot of outcomes by hour since 1970; shows at least one hour."""
     first, last = min(hours), max(hours)
     most = max(counts.total() for counts in hours.values())
     bars = (*_bars(hours, first, WIDTH / (last - first + 1), most), *_legend_bars())

@@ -1,11 +1,11 @@
 """
 Prometheus metrics, collected at scrape time: counts, queues, domains, lag, memory.
 
-The parts are read in parallel, with one reading at a time for each part, and a scrape waits for all
-of them at most `WAIT_S`. A slower reading continues in the background, and the scrape shows the
-part's previous values if they are at most `WINDOW_S` old: a busy machine is slow, not down.
-`aragog_part_up` is 0 for a part that failed or has not answered for that long; it is absent until
-the first answer arrives.
+The parts are read in parallel, with at most one read per part at a time, and a scrape waits at most
+`WAIT_S` for all of them. A slower read continues in the background, and the scrape shows the part's
+previous values if they are at most `WINDOW_S` old: a busy machine is slow, not down.
+`aragog_part_up` is 0 for a part that failed or has not responded for that long; it is absent until
+the first response arrives.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ WINDOW_S = 60.0
 
 class MetricsPart:
     """
-    The metrics of one part: the current reading and the last good one. Thread-safe.
+    The metrics of one part: the read in progress and the last good values. Thread-safe.
 
     Args:
         read: returns the metrics.
@@ -62,7 +62,7 @@ class MetricsPart:
         self._failed = False
 
     def ask(self, threads: ThreadPoolExecutor) -> Future[None]:
-        """The reading in progress; starts one if there was none."""
+        """The read in progress; starts one if there was none."""
         with self._lock:
             if self._running is None or self._running.done():
                 if self._unanswered_since_s is None:
@@ -83,7 +83,7 @@ class MetricsPart:
             self._good, self._failed, self._unanswered_since_s = metrics, False, None
 
     def figures(self) -> tuple[bool | None, list[Metric]]:
-        """Whether the part is up (None: not known yet), and the metrics to show."""
+        """The state of the part (up, down, or None if unknown), and the metrics to show."""
         with self._lock:
             since_s = self._unanswered_since_s
             late_s = 0.0 if since_s is None else self._clock.monotonic_s() - since_s
@@ -93,7 +93,7 @@ class MetricsPart:
 
 
 def _is_timeout(error: BaseException | None) -> bool:
-    """Whether the error, or the error that caused it, is a timeout."""
+    """True if the error, or its cause, is a timeout."""
     while error is not None:
         if isinstance(error, TimeoutError | redis.TimeoutError):
             return True
@@ -107,7 +107,7 @@ class MetricsCollector(Collector):
 
     Args:
         components: the parts to read.
-        wait_s: the longest duration of a scrape.
+        wait_s: the maximum duration of a scrape.
         window_s: how long the last good metrics of a late part are shown.
     """
 
@@ -122,7 +122,7 @@ class MetricsCollector(Collector):
         }
 
     def describe(self) -> Iterable[Metric]:
-        """Returns nothing: registering must not read."""
+        """Return nothing, because registering must not read."""
         return []
 
     def collect(self) -> Iterator[Metric]:
@@ -139,7 +139,7 @@ class MetricsCollector(Collector):
         yield up
 
     def close(self) -> None:
-        """Close the threads, without waiting for readings in progress."""
+        """Close the threads, without waiting for reads in progress."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
@@ -150,14 +150,14 @@ def _figures_of(
 
 
 MOST_DOMAINS = 20
-# Minimum age before a sample is read again; one that is too slow for a scrape is in the next one.
+# Minimum age before a sample is read again; a sample too slow for a scrape is in the next one.
 FRESHNESS_S = 30.0
-# A broker that many applications use may have any number of queues; this limits a scrape.
+# A broker shared by many applications may have any number of queues; this limits a scrape.
 MOST_QUEUES = 100
 
 
 def _from_zero(names: Iterable[str], counted: Mapping[str, int]) -> dict[str, int]:
-    """The counts, and 0 for what was not counted yet: a series that begins at 1 never rises."""
+    """The counts, with 0 for missing ones, because a series that starts at 1 shows no increase."""
     return {**dict.fromkeys(names, 0), **counted}
 
 
@@ -171,9 +171,9 @@ def _urls(components: Components) -> Iterator[Metric]:
         "aragog_urls", "What URLs came to; bytes are bytes of bodies.", labels=["event"]
     )
     counted = components.counters.read()
-    if counted:  # else Redis may not have answered, and 0 would look like a restart
+    if counted:  # otherwise Redis may not have responded, and 0 would look like a restart
         known = {name: counted[name] for name in counters.EVENTS if name in counted}
-        # The counts by outcome are parts of `failed`, and would be added up with it.
+        # The counts by outcome are included in `failed` and must not be added to it.
         for name, count in sorted(_from_zero(counters.EVENTS, known).items()):
             events.add_metric([name], count)
     yield events
@@ -225,7 +225,7 @@ def _spool(components: Components) -> Iterator[Metric]:
 
 
 def crawl_log_metrics(components: Components) -> Iterator[Metric]:
-    """Rows that are in no file yet; nothing where the crawl log is off."""
+    """Number of rows that are not in a file yet; empty if the crawl log is off."""
     log = components.crawl_log
     if log is None:
         return
@@ -273,14 +273,14 @@ def _queues(components: Components) -> Iterator[Metric]:
 
 
 def _lateness(status: QueueStatus) -> list[tuple[str, float]]:
-    """The buckets of a queue's lateness, which the broker counts."""
+    """The buckets of a queue's lateness, counted by the broker."""
     reached = [status.claimed_within(ms) for ms in LATENESS_BOUNDS_MS]
     bounds_s = [ms / 1000 for ms in LATENESS_BOUNDS_MS]
     return buckets(bounds_s, [*reached, status.stats.get("claimed", 0)])
 
 
 def _shards(components: Components) -> Iterator[Metric]:
-    """The process's own view of each shard; sends no request, so it works while none answers."""
+    """The process's own view of each shard; sends no request, so it works during an outage."""
     shards = GaugeMetricFamily("aragog_shard_up", "1: in rotation.", labels=["shard"])
     for name, breaker in components.admin.cluster.breakers.items() if components.admin else ():
         shards.add_metric([name], breaker.healthy)

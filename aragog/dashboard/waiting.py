@@ -1,7 +1,7 @@
 """
-Which domains have URLs that wait, and what they wait for, in lines and in the queues.
+Which domains have queued URLs, and what these are waiting for, in lines and in the queues.
 
-The queues are sampled, so the numbers are about right for domains with many URLs.
+The queues are sampled, so the numbers are approximate and only reliable for domains with many URLs.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from aragog.dashboard.components import Components
 from urlspelling.domain import origin
 
 MOST_NAMED = 5
-"""Sites that a note names."""
+"""Maximum number of sites named in a note."""
 MOST_LINES = 1000
-"""The longest lines that are checked for origins whose robots.txt does not answer."""
+"""Number of longest lines checked for origins whose robots.txt cannot be fetched."""
 
 
 def waits(components: Components) -> dict[str, int]:
     """
-    About how many URLs wait for a slot, a retry, robots.txt and a worker; empty without pinlater.
+    Approximate number of URLs waiting for a slot, a retry, robots.txt and a worker; empty without
+    pinlater.
 
     Raises:
-        BrokerUnavailable: Redis or the broker does not answer.
+        BrokerUnavailable: Redis or the broker does not respond.
     """
     if components.admin is None:
         return {}
@@ -39,12 +40,12 @@ def waits(components: Components) -> dict[str, int]:
 
 def queued_by_domain(components: Components) -> dict[str, int]:
     """
-    About how many URLs of each domain wait for robots.txt or in the queues, the most first.
+    Approximate number of each domain's URLs waiting for robots.txt or in the queues, largest first.
 
-    Those that wait for a slot are not among them. Empty without pinlater.
+    URLs waiting for a slot are not included. Empty without pinlater.
 
     Raises:
-        BrokerUnavailable: the broker does not answer.
+        BrokerUnavailable: the broker does not respond.
     """
     if components.admin is None:
         return {}
@@ -61,13 +62,14 @@ def queued_by_domain(components: Components) -> dict[str, int]:
 
 def notes_of_queues(components: Components) -> list[str]:
     """
-    What the URLs in the queues wait for, a sentence each; empty if none wait or without pinlater.
+    What the URLs in the queues are waiting for, one sentence each; empty if none wait or without
+    pinlater.
 
-    The queues alone cannot show it: a URL whose site's robots.txt does not answer becomes due again
-    and again, and looks as if no worker took it.
+    The queues alone cannot show this: if a site's robots.txt cannot be fetched, its URLs become due
+    again and again and look as if no worker took them.
 
     Raises:
-        BrokerUnavailable: Redis or the broker does not answer.
+        BrokerUnavailable: Redis or the broker does not respond.
     """
     waiting = {cause: count for cause, count in waits(components).items() if count}
     if not waiting:
@@ -85,7 +87,7 @@ def notes_of_queues(components: Components) -> list[str]:
 
 
 def _waiting_for_rules(components: Components) -> list[tuple[str, int]]:
-    """About how many URLs of each origin wait for robots.txt, the most first."""
+    """Approximate number of each origin's URLs waiting for robots.txt, largest first."""
     if components.admin is None:
         return []
     counts = defaultdict[str, float](float)
@@ -101,7 +103,10 @@ def _waiting_for_rules(components: Components) -> list[tuple[str, int]]:
 
 
 def _explained(sampled: Iterable[WaitingUrl], components: Components) -> list[WaitingUrl]:
-    """The sample, in which a retry of a site whose robots.txt does not answer waits for that."""
+    """
+    The sample, with retries counted as waiting for robots.txt if the site's cannot be
+    fetched.
+    """
     found = list(sampled)
     origins = {origin(waiting.url) for waiting in found if waiting.url}
     rules = components.robots.peek(list(origins))

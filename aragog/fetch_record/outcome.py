@@ -2,8 +2,8 @@
 The record of a fetch, and its outcomes. Failures of the web are values, not exceptions.
 
 `FetchRecord` is used from the socket to the row of the crawl log. A new field is added here, and
-where it is measured (`aragog.crawl.fetcher.attempt`). Each outcome is a record with the additional
-fields of its class:
+where it is measured (`aragog.crawl.fetcher.attempt`); `scripts/thrift_contract.py` then adds it to
+the Thrift contract. Each outcome is a record with the additional fields of its class:
 
     Fetched       a body, complete or marked as truncated
     NotModified   304 to a conditional request

@@ -1,6 +1,6 @@
 """
-What a crawl reads of pages beside their facts, which the library `richpins` has. No I/O.
+Page parsing for crawls beyond what the library `richpins` extracts. No I/O.
 
-Sitemaps and feeds; what pages may be used for; fields of one's own, by functions and by rules for
-single sites; main texts as fields.
+Sitemaps and feeds; permitted uses of pages; custom fields, by functions and by rules for single
+sites; main texts as fields.
 """

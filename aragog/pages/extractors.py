@@ -2,15 +2,15 @@
 Custom extractors: functions that read further fields and page types from each page.
 
 A package declares a function under the group `aragog.extractors`; the setting `pipeline.extractors`
-names those to run, or functions of files (`jobs.py:jobs`). The function gets the parsed page and
+lists the ones to run, or functions in files (`jobs.py:jobs`). The function gets the parsed page and
 its Rich Pin, and returns its fields, as `Extracted` or as a dict:
 
     def jobs(page: ExtractorPage) -> Extracted | None:
         node = page.document.tree.css_first("[itemprop=baseSalary]")
         return Extracted({"salary": node.text()}, page_type="jobs") if node else None
 
-The function's name is the prefix of its fields: `jobs.salary`. They are stored as JSON, change
-events and refresh intervals work as for other fields, and a field that a page no longer has is
+The function's name is the prefix of its fields: `jobs.salary`. Fields are stored as JSON. Change
+events and refresh intervals work as for other fields, and a field that disappeared from the page is
 removed. Functions run where pages are parsed, within the limits of a page: they must do no I/O.
 """
 
@@ -40,7 +40,7 @@ GROUP = "aragog.extractors"
 MAX_FIELDS = 100
 MAX_VALUE_BYTES = 64 * 1024
 MAX_ITEMS_BYTES = 1_000_000
-"""Of the items of one kind, which `richpins.items` bounds."""
+"""Maximum size of the items of one kind; `richpins.items` enforces it."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
@@ -50,24 +50,27 @@ class ExtractorPage:
 
     document: Document
     pin: RichPin
-    """The typed metadata that was found already."""
+    """The typed metadata extracted so far."""
 
     @property
     def url(self) -> str:
-        """The page's URL, normalized."""
+        """The page's normalized URL."""
         return self.document.url
 
     def css(self, rule: str) -> Any:
-        """The first value of a CSS rule, such as `h1`, `.cover::link`; see `selectors`."""
+        """
+        The first value that a CSS rule finds, such as `h1` or `.cover::link`; see
+        `selectors`.
+        """
         return parsed(f"css:{rule}").value(SelectedPage(self.document))
 
     def css_all(self, rule: str) -> list[Any]:
-        """All values of a CSS rule."""
+        """All values that a CSS rule finds."""
         page = SelectedPage(self.document)
         return parsed(f"css-all:{rule}").value(page) or []
 
     def xpath(self, expression: str) -> Any:
-        """The first value of an XPath expression."""
+        """The first value that an XPath expression finds."""
         return parsed(f"xpath:{expression}").value(SelectedPage(self.document))
 
 
@@ -78,7 +81,7 @@ class Extracted:
     fields: Mapping[str, Any] = field(default_factory=dict)
     """Name, without the extractor's prefix, to any value that JSON can hold."""
     page_type: str | None = None
-    """The page's type if the Rich Pin has none for it; must be the extractor's name."""
+    """The page's type if the Rich Pin does not have one; must be the extractor's name."""
 
 
 Extractor = Callable[[ExtractorPage], Extracted | Mapping[str, Any] | None]
@@ -86,12 +89,12 @@ Extractor = Callable[[ExtractorPage], Extracted | Mapping[str, Any] | None]
 
 @lru_cache(maxsize=16)
 def load(names: tuple[str, ...]) -> Mapping[str, Extractor]:
-    """`load_from` what installed packages declare."""
+    """Call `load_from` with the entry points of installed packages."""
     return load_from(entry_points(group=GROUP), names) if names else {}
 
 
 class Extractors(dict[str, Extractor]):
-    """Extractors by their prefix, and the versions of the settings that they come from."""
+    """Extractors by prefix, with the versions of the settings that define them."""
 
     def __init__(self, extractors: Mapping[str, Extractor], versions: RulesVersions) -> None:
         super().__init__(extractors)
@@ -100,11 +103,12 @@ class Extractors(dict[str, Extractor]):
 
 def load_all(names: tuple[str, ...], rules: Rules) -> Extractors:
     """
-    The extractors of these names, those of the rules for single sites, and of kinds of items.
+    The extractors with these names, those for the rules of single sites, and those for kinds of
+    items.
 
     Args:
-        names: as `pipeline.extractors` has them.
-        rules: `extract` of the settings.
+        names: the setting `pipeline.extractors`.
+        rules: the setting `extract`.
 
     Raises:
         ConfigError: as `load_from`, `SiteRules` and `SiteKinds`.
@@ -134,10 +138,10 @@ def _by_kinds(kinds: SiteKinds) -> Extractor:
 
 def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[str, Extractor]:
     """
-    The extractors of these names, imported.
+    Import the extractors with these names.
 
     Raises:
-        ConfigError: not a prefix, a name that no installed package declares, or whose import
+        ConfigError: a name is not a valid prefix, no installed package declares it, or its import
             fails.
     """
     declared = {point.name: point for point in points}
@@ -167,7 +171,7 @@ def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[s
 
 
 def _function_of_file(name: str) -> Extractor:
-    """The function of a file, whose name can be a prefix."""
+    """Load a function from a file; its name must be a valid prefix."""
     function = name.rpartition(":")[2]
     if not _NAME.fullmatch(function):
         raise ConfigError(f"pipeline.extractors: {name!r}: {function!r} has not only small letters")
@@ -180,10 +184,10 @@ def _function_of_file(name: str) -> Extractor:
 
 def of_file(name: str) -> Any:
     """
-    What a Python file has under a name, as `folder/file.py:name`.
+    Load a named object from a Python file, as `folder/file.py:name`.
 
     Raises:
-        ConfigError: the file cannot be imported, or has no such name.
+        ConfigError: the file cannot be imported or does not define the name.
     """
     path, _, attribute = name.rpartition(":")
     try:
@@ -192,7 +196,7 @@ def of_file(name: str) -> Any:
         if spec is None or spec.loader is None:
             raise ImportError("is not a Python file")
         module = importlib.util.module_from_spec(spec)
-        sys.modules[module_name] = module  # dataclasses look their module up there
+        sys.modules[module_name] = module  # dataclasses look up their module there
         spec.loader.exec_module(module)
         return getattr(module, attribute)
     except Exception as error:
@@ -201,14 +205,14 @@ def of_file(name: str) -> Any:
 
 def to_fields(name: str, extracted: object) -> dict[str, bytes]:
     """
-    The fields of an extractor as they are stored.
+    An extractor's fields in their stored form.
 
     Args:
-        name: of the extractor, and their prefix.
-        extracted: `Extracted` or a dict, as a function of the user should have returned it.
+        name: the extractor's name, which is the prefix of its fields.
+        extracted: the return value of the user's function, which should be `Extracted` or a dict.
 
     Raises:
-        InvalidField: a result, a name, a value or a page type that cannot be stored.
+        InvalidField: a result, name, value or page type that cannot be stored.
     """
     if not isinstance(extracted, Extracted):
         if not isinstance(extracted, Mapping):

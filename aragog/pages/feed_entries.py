@@ -1,9 +1,9 @@
 """
-The entries of sitemaps, RSS and Atom in a file of XML that may be broken. No I/O.
+The entries of sitemaps, RSS and Atom files, whose XML may be broken. No I/O.
 
-A fault may lose an entry; it never changes one. A URL counts if its element ends with its own tag,
-holds no other element, and its text is not in doubt (`tolerant_xml.text_of`). Namespaces count: an
-`image:loc` is no `loc`, whatever comes first.
+An error in the XML may lose an entry but never changes one. A URL counts if its element has its own
+end tag, contains no other element, and its text is unambiguous (`tolerant_xml.text_of`). Namespaces
+matter: an `image:loc` is never a `loc`, in whatever order they appear.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from aragog.pages.tolerant_xml import TokenKind, TokenReader, attributes_of, tex
 from urlspelling import InvalidUrl, normalize
 
 MAX_ELEMENTS = 2_000_000
-"""Fifty thousand URLs with twenty translations each have half as many."""
+"""Twice the number in a file of fifty thousand URLs with twenty translations each."""
 MAX_DEPTH = 100
-# sitemaps.org: a URL has less than 2,048 characters; escapes make it longer.
+# sitemaps.org limits URLs to 2,048 characters; escaping makes them longer.
 LINE_BYTES = 8192
 _MOST_LOCATIONS = 50
 _MOST_KEPT = 1000
 MAX_ALTERNATES = 100_000
-"""Translations of one file that are kept."""
+"""Maximum number of translations kept per file."""
 _LANGUAGE_CHARS = 35
 _ABSOLUTE = ("http://", "https://")
 
@@ -38,38 +38,38 @@ _ENTRIES_OF = {
     "feed": _FEED_ENTRIES,
 }
 _ALL_ENTRIES = _SITEMAP_ENTRIES | _FEED_ENTRIES
-# Without a namespace of its own, an entry outside of all entries.
+# Entries for `loc` elements directly below the root, which have no entry element.
 _KIND_IN = {"urlset": "url", "sitemapindex": "sitemap"}
-# Elements that hold only text: one that is not closed ends where the next one begins.
+# Elements that contain only text: without an end tag, one ends where the next starts.
 _TEXT_ONLY = frozenset({"loc", "lastmod", "changefreq", "priority"})
 _DATES = ("lastmod", "updated", "pubDate", "published", "date")
-# Of elements that have the namespace of their entry.
+# Counted only in the same namespace as their entry.
 _OWN_TEXTS = frozenset({"loc", "link", "guid"})
 _ALTERNATE = frozenset({"alternate", "http://www.iana.org/assignments/relation/alternate"})
 _PAGES = frozenset({"", "text/html", "application/xhtml+xml"})
 
 
 class ListedEntry(NamedTuple):
-    """One entry as it is listed."""
+    """One entry of a file."""
 
     is_sitemap: bool
     locations: tuple[str | None, ...]
-    """Normalized URLs; None for each that cannot be used."""
+    """Normalized URLs; None for each that is unusable."""
     modified: DateSpan | None
     alternates: tuple[tuple[str, str], ...]
     """Language and normalized URL of each translation."""
 
 
 class EntrySink(Protocol):
-    """Takes the entries, in the order of the file."""
+    """Receives the entries, in file order."""
 
     def take(self, listed: ListedEntry) -> bool:
-        """Take an entry; False when no more are wanted."""
+        """Add an entry; False stops the reader."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _OpenElement:
-    """An element that is not closed yet."""
+    """An element whose end has not been reached."""
 
     name: bytes
     local: str
@@ -78,23 +78,21 @@ class _OpenElement:
     """Namespaces by prefix."""
     base: str
     children: dict[bytes, _OpenElement] = field(default_factory=dict)
-    """Those without attributes, by name: thousands of entries have the same."""
+    """Child elements without attributes, by name; thousands of entries reuse them."""
 
 
 @dataclass(slots=True)
 class _EntryBeingRead:
-    """An entry that is being read."""
-
     kind: str
     namespace: str
     depth: int
-    """The number of elements around its own."""
+    """Number of elements that enclose the entry's element."""
     is_loose: bool = False
-    """It has no element of its own, and ends with its location."""
+    """True if the entry has no element of its own; it ends with its location."""
     locations: list[str | None] = field(default_factory=list)
     dates: dict[str, str] = field(default_factory=dict)
     links: list[tuple[bool, str]] = field(default_factory=list)
-    """Of Atom: whether each is to a page, and its URL."""
+    """Links of an Atom entry: True if the link leads to a web page, and its URL."""
     guid: str | None = None
     alternates: list[tuple[str, str]] = field(default_factory=list)
 
@@ -107,7 +105,7 @@ class _EntryBeingRead:
         )
 
     def _page(self) -> str | None:
-        """The one page of an entry of a feed."""
+        """The page of a feed entry."""
         pages = [url for is_page, url in sorted(self.links, key=lambda link: not link[0])]
         urls = [*pages, *(url for url in self.locations if url), self.guid]
         return urls[0]
@@ -115,16 +113,16 @@ class _EntryBeingRead:
 
 def read_entries(pieces: Iterable[bytes], base: str, charset: str, sink: EntrySink) -> bool:
     """
-    Give a file's entries to `sink`, also those of one that is cut or broken.
+    Pass a file's entries to `sink`, even if the file is truncated or broken.
 
     Args:
-        pieces: the file, in an encoding of `tolerant_xml`.
-        base: the file's URL; references are resolved against it and `xml:base`.
+        pieces: the file, in an encoding that `tolerant_xml` supports.
+        base: the file's URL; relative references are resolved against it and `xml:base`.
         charset: WHATWG name of the encoding.
-        sink: takes the entries.
+        sink: receives the entries.
 
     Returns:
-        False if something was not as XML demands, or there is more than a sitemap may have.
+        False if the XML is not well-formed, or the file exceeds the limits for sitemaps.
     """
     return _EntryReader(pieces, base, charset, sink).read()
 
@@ -141,10 +139,10 @@ class _EntryReader:
         self._entry: _EntryBeingRead | None = None
         self._entry_namespace: str | None = None
         self._text: list[tuple[bytes, bool]] | None = None
-        """The element's text on top of the stack, where it is wanted."""
+        """The text of the element on top of the stack, if it is wanted."""
         self._text_bytes = 0
         self._spoiled = False
-        """The element whose text is wanted has something else in it."""
+        """True if the element whose text is wanted contains something else."""
         self._is_permalink = False
         self._count = self._kept = 0
         self._room_for_alternates = MAX_ALTERNATES
@@ -167,10 +165,10 @@ class _EntryReader:
             if self._stopped or len(self._stack) > MAX_DEPTH or self._count > MAX_ELEMENTS:
                 return False
         if self._stack:
-            # The file was cut: what it listed before counts, what is not closed does not.
+            # The file was truncated: complete entries count, open ones do not.
             self._tokens.damaged = True
         if self._entry is not None and (self._entry.locations or self._entry.links):
-            self._give()
+            self._pass_on()
         return not self._tokens.damaged and self._root is not None
 
     def _start(self, name: bytes, attributes: bytes) -> None:
@@ -207,13 +205,13 @@ class _EntryReader:
         return element
 
     def _take(self, element: _OpenElement, raw: bytes) -> None:
-        """Begin an entry, or what is wanted of one."""
+        """Start an entry, or read a wanted child of one."""
         local = element.local
         if self._root is None and local in _ENTRIES_OF:
             self._root, self._kinds = element, _ENTRIES_OF[local]
             return
         if local in self._kinds and self._entry_namespace in (None, element.namespace):
-            self._give()
+            self._pass_on()
             self._entry_namespace = element.namespace
             self._entry = _EntryBeingRead(self._kinds[local], element.namespace, len(self._stack))
             return
@@ -235,7 +233,7 @@ class _EntryReader:
             self._want_text(raw)
 
     def _loose_location(self, element: _OpenElement) -> None:
-        """A `loc` without an entry around it is one."""
+        """Treat a `loc` outside of any entry as an entry."""
         parent = self._stack[-1]
         if element.namespace == parent.namespace:
             kind = _KIND_IN[parent.local]
@@ -266,7 +264,8 @@ class _EntryReader:
             self._tokens.damaged = self._spoiled = True
             return
         while self._stack[-1].name != name:
-            self._tokens.damaged = self._spoiled = True  # it has no end of its own: perhaps cut
+            # its end tag is missing, so it may be truncated
+            self._tokens.damaged = self._spoiled = True
             self._pop()
         self._pop()
 
@@ -277,19 +276,19 @@ class _EntryReader:
         if entry is None:
             return
         if len(self._stack) == entry.depth:
-            self._give()
+            self._pass_on()
         elif len(self._stack) == entry.depth + 1 and self._text is not None:
             text = None if self._text_bytes > LINE_BYTES or self._spoiled else self._text_read()
             self._text = None
             self._tokens.keep_texts = False
-            self._took(entry, element, text)
+            self._keep_text(entry, element, text)
 
     def _text_read(self) -> str | None:
         text = text_of(self._text or (), self._charset)
         return None if text is None else text.strip()
 
-    def _took(self, entry: _EntryBeingRead, element: _OpenElement, text: str | None) -> None:
-        """Keep the text of a child of the entry; None for one in doubt."""
+    def _keep_text(self, entry: _EntryBeingRead, element: _OpenElement, text: str | None) -> None:
+        """Keep the text of a child of the entry; the text is None if it is ambiguous."""
         if text is None:
             self._tokens.damaged = True
         if element.local in _DATES:
@@ -300,23 +299,23 @@ class _EntryReader:
         elif len(entry.locations) < _MOST_LOCATIONS and (text or element.local == "loc"):
             entry.locations.append(_located(element.base, text or ""))
         if entry.is_loose:
-            self._give()
+            self._pass_on()
 
     def _link(self, entry: _EntryBeingRead, element: _OpenElement, raw: bytes) -> None:
-        """Keep a `link` of Atom (RFC 4287 section 4.2.7)."""
+        """Keep an Atom `link` (RFC 4287 section 4.2.7)."""
         attributes = attributes_of(raw, self._charset)
         if element.local != "link" or attributes.get("rel", "alternate").lower() not in _ALTERNATE:
             return
         href = attributes.get("href")
         if href == "" and element.base != self._outside.base:
-            href = element.base  # RFC 3986 section 5.2.2: the base of the entry is the reference
+            href = element.base  # RFC 3986 section 5.2.2: an empty reference means the entry's base
         url = _joined(element.base, href)
         if url and len(entry.links) < _MOST_LOCATIONS:
             media_type = attributes.get("type", "").partition(";")[0].strip().lower()
             entry.links.append((media_type in _PAGES, url))
 
     def _alternate(self, entry: _EntryBeingRead, element: _OpenElement, raw: bytes) -> None:
-        """Keep an `xhtml:link` to a translation, as far as there is room."""
+        """Keep an `xhtml:link` to a translation, up to the file's limit."""
         if b"hreflang" not in raw or self._room_for_alternates <= 0:
             return
         attributes = attributes_of(raw, self._charset)
@@ -326,15 +325,18 @@ class _EntryReader:
             entry.alternates.append((language, url))
             self._room_for_alternates -= 1
 
-    def _give(self) -> None:
-        """Give the entry that is open to the sink."""
+    def _pass_on(self) -> None:
+        """Pass the open entry to the sink."""
         entry, self._entry = self._entry, None
         if entry is not None and not self._sink.take(entry.listed()):
             self._stopped = True
 
 
 def _located(base: str, text: str) -> str | None:
-    """A location as a normalized URL; None for one without scheme that is no path of the host."""
+    """
+    The normalized URL of a location, or None if it is neither absolute nor a path on
+    the host.
+    """
     return _joined(base, text) if text.lower().startswith((*_ABSOLUTE, "/")) else None
 
 

@@ -1,5 +1,5 @@
 """
-The kinds of items that sites have, from the tables in `extract` that aren't field rules. Pure.
+The kinds of items that sites define, from the tables in `extract` that aren't field rules. Pure.
 
     [extract."shop.example".cards]
     pages = "*/c/*"
@@ -13,7 +13,7 @@ The kinds of items that sites have, from the tables in `extract` that aren't fie
     python = "shop.py:Lamp"
 
 A kind applies to its host and all hosts below it. If two kinds have the same name, the one with the
-longer host name wins. `richpins.items` says what the keys mean. `python` names a class made by
+longer host name wins. `richpins.items` documents the keys. `python` names a class made by
 `richpins.items.item`, or a function that takes an `ExtractorPage` and returns dicts or dataclasses.
 It can be in a file or in an installed module.
 
@@ -24,7 +24,7 @@ A page stores the items of a kind in one field, `items.cards`, which is JSON:
      "link": "url", "parents": {"category": ["cards", "category"]}, "files": ["image"]}
 
 All members but the first three are left out when they are empty. `link` names the field with the
-URL of the item's own page, if items on that page take over values; those items list the values in
+URL of the item's own page, if items on that page inherit values; those items list the values in
 `parents`. `files` names the fields whose URLs point to files that belong to the item.
 """
 
@@ -75,7 +75,7 @@ class PageItems:
     unreadable: Mapping[str, int] = field(default_factory=dict)
     follow: tuple[str, ...] = ()
     link: str = ""
-    """The field with the URL of the page whose items take over values; empty if none do."""
+    """The field with the URL of the page whose items inherit values; empty if none do."""
     parents: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Fields whose values come from the item that links here: that item's kind and field."""
     files: tuple[str, ...] = ()
@@ -279,7 +279,7 @@ class SiteKinds:
         return any(site_kind.kind.name in kinds and not site_kind.kind.fields for site_kind in self)
 
     def handed_down(self, kind: str) -> frozenset[str]:
-        """Return the fields of a kind that items on linked pages take over."""
+        """Return the fields of a kind that items on linked pages inherit."""
         parents = [parent for site_kind in self for parent in site_kind.kind.parents.values()]
         return frozenset(name for parent_kind, name in parents if parent_kind == kind)
 

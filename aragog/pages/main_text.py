@@ -1,14 +1,14 @@
 """
-The main texts that a crawl stores of a page, and what finds them. No I/O.
+The main texts that a crawl stores of a page, and the functions that find them. No I/O.
 
-An article's text, a recipe or a documentation page without its menus, teasers and comments.
-The setting `pipeline.text_finder` names who finds it: `trafilatura` (the extra `text`), or a
-function that an installed package declares under the group `aragog.text_finders`:
+The main text is an article's text, a recipe, or a documentation page without its menus, teasers and
+comments. The setting `pipeline.text_finder` selects the finder: `trafilatura` (the extra `text`),
+or a function that an installed package declares under the group `aragog.text_finders`:
 
     def my_text(page: Document, form: str) -> str:
         return page.tree.css_first("main").text()
 
-A text has the version of what found it. A stored text of another version is found anew.
+A stored text carries its finder's version. If the version differs, the text is extracted again.
 """
 
 from __future__ import annotations
@@ -26,34 +26,34 @@ from aragog.runtime.extras import has, install_command
 from richpins.main_text import FORMS, TRAFILATURA, find, finder_version
 
 if TYPE_CHECKING:
-    from richpins.document import Document  # names of fields need no parser
+    from richpins.document import Document  # reading the field names does not need the parser
 
 GROUP = "aragog.text_finders"
 FIELDS = {form: f"page.{form}" for form in FORMS}
-"""The field of each form."""
+"""The field name of each form."""
 VERSION_FIELD = "page.text_version"
 MOST_BYTES = 1_000_000
-"""A stored text in JSON; a longer one is not stored, but can be read."""
+"""Maximum size of a stored text in JSON; a longer text can be read but not stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextFinder:
-    """Finds main texts."""
+    """A function that finds main texts, and its version."""
 
     find: Callable[[Document, str], str]
-    """Returns a page's text in a form, or an empty text."""
+    """Returns a page's text in the given form, or an empty text."""
     version: str
-    """Changes when the same page may yield another text."""
+    """Changes when the same page may give a different text."""
 
 
 class TextTooLong(ValueError):
-    """A text is too long to be stored."""
+    """A text is too long to store."""
 
 
 @lru_cache(maxsize=16)
 def load(name: str) -> TextFinder:
     """
-    The finder of this name, imported.
+    Import the finder with this name.
 
     Raises:
         ConfigError: no installed package declares it, or its import fails.
@@ -69,7 +69,7 @@ def load(name: str) -> TextFinder:
 
 
 def load_from(points: Iterable[EntryPoint], name: str) -> TextFinder:
-    """The finder among these entry points; see `load`."""
+    """The finder with this name among the entry points; see `load`."""
     declared = {point.name: point for point in points}
     if name not in declared:
         others = ", ".join(sorted({TRAFILATURA, *declared}))
@@ -86,17 +86,17 @@ def load_from(points: Iterable[EntryPoint], name: str) -> TextFinder:
 
 
 def stored_version(finder: TextFinder, forms: Iterable[str]) -> str:
-    """The version of the texts of a page that is stored with these forms; empty without a form."""
+    """The version stored with a page's texts in these forms; empty if there are no forms."""
     names = ", ".join(sorted(forms))
     return f"{finder.version}: {names}" if names else ""
 
 
 def to_fields(page: Document, finder: TextFinder, forms: Iterable[str]) -> dict[str, bytes]:
     """
-    The fields of a page's texts, and that of their version. A form without text has no field.
+    The fields with a page's texts and their version. A form without text has no field.
 
     Raises:
-        TextTooLong: a text has more than `MOST_BYTES` in JSON.
+        TextTooLong: a text exceeds `MOST_BYTES` in JSON.
     """
     fields = {VERSION_FIELD: orjson.dumps(stored_version(finder, forms))}
     for form in forms:

@@ -1,12 +1,12 @@
 """
-Statements of a site about the uses of its pages, by purpose, and what follows from them. Pure.
+A site's statements about the permitted uses of its pages, by purpose, and their effect. Pure.
 
 The purposes are `search`, `ai-input` (a model answers with the page) and `ai-train`. A statement
-says y or n for one of them, and where it stands. Statements of other kinds, such as a license or
-`noarchive`, are kept and shown, and decide nothing. Several statements combine to the strictest:
-one n is enough (draft-ietf-aipref-vocab, section 7.1).
+allows (y) or refuses (n) one of them and names its source. Other statements, such as a license or
+`noarchive`, are stored and shown but have no effect. If statements differ, the strictest one wins:
+a single n is enough (draft-ietf-aipref-vocab, section 7.1).
 
-docs/standing.md has the table of what each source says.
+docs/standing.md has a table of all sources and their meaning.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from urlspelling.link_header import targets as link_targets
 SEARCH, AI_INPUT, AI_TRAIN = "search", "ai-input", "ai-train"
 PURPOSES = (SEARCH, AI_INPUT, AI_TRAIN)
 MODELS = (AI_INPUT, AI_TRAIN)
-"""The uses by models, which tdmrep.json is about."""
+"""The uses by models, which tdmrep.json covers."""
 AIPREF, SIGNALS = "draft-ietf-aipref-attach", "content-signals"
 DRAFTS = (AIPREF, SIGNALS)
-"""Syntaxes that are drafts; each is read if `preferences.drafts` names it."""
+"""Syntaxes that are still drafts; each is read only if `preferences.drafts` lists it."""
 MOST_STATEMENTS = 40
 _MOST_CHARS = 200
 _LABELS = {"train-ai": AI_TRAIN, "search": SEARCH}
@@ -40,28 +40,28 @@ class UseStatement(NamedTuple):
     """One statement of a site."""
 
     purpose: str
-    """One of `PURPOSES`; or what else it is about: use, license, tdm-policy, robots."""
+    """One of `PURPOSES`, or another subject: use, license, tdm-policy, robots."""
     value: str
-    """y or n; of other kinds the value as written."""
+    """y or n for a purpose; for other subjects, the value as written."""
     where: str
-    """Where it stands: `robots.txt line 4, Content-Usage: train-ai=n`."""
+    """Its source: `robots.txt line 4, Content-Usage: train-ai=n`."""
 
     def __str__(self) -> str:
         return f"{self.purpose}={self.value} ({self.where})"
 
 
 TDM_FILE_READ = UseStatement("tdmrep", "read", "/.well-known/tdmrep.json")
-"""Notes among the statements of a site that its file was requested; what it says stands beside."""
+"""Records that a site's tdmrep.json was requested; its rules are separate statements."""
 ROBOTS_UNREAD = UseStatement("robots.txt", "unread", "the page comes from an archive")
-"""Notes that was not requested a page's robots.txt."""
+"""Records that a page's robots.txt was not requested."""
 
 
 def content_usage(text: str, where: str) -> list[UseStatement]:
     """
-    The statements of a Content-Usage value; none where it is no dictionary.
+    The statements of a Content-Usage value; empty if it is not a valid dictionary.
 
-    Of a label that is repeated the last member counts (RFC 9651), and each n before it: one n is
-    enough.
+    If a label is repeated, the last member counts (RFC 9651), and so does any n before it, because
+    one n is enough.
     """
     try:
         members = dictionary_members(text)
@@ -90,13 +90,13 @@ def content_signal(text: str, where: str) -> list[UseStatement]:
 
 
 def of_headers(headers: Headers, drafts: Collection[str]) -> list[UseStatement]:
-    """The statements of response headers, except those of X-Robots-Tag."""
+    """The statements in response headers, except X-Robots-Tag."""
     lists: dict[str, list[str]] = {}
     for name, value in headers:
         lists.setdefault(name.lower(), []).append(value)
     statements: list[UseStatement] = []
     if AIPREF in drafts:
-        # Each line by itself: one that is broken says nothing, and must not silence the others.
+        # Parse each line separately: an invalid line must not hide the others.
         for value in lists.get("content-usage", ()):
             statements += content_usage(value, _where("header Content-Usage", value))
     if SIGNALS in drafts:
@@ -111,7 +111,7 @@ def of_headers(headers: Headers, drafts: Collection[str]) -> list[UseStatement]:
 
 
 def of_metas(metas: Iterable[tuple[str, str]]) -> list[UseStatement]:
-    """The TDMRep statements of meta elements, given as (name, content)."""
+    """The TDMRep statements of meta elements, passed as (name, content)."""
     named = [(name.strip().lower(), content) for name, content in metas]
     reservations = [content.strip() for name, content in named if name == "tdm-reservation"]
     policies = [content.strip() for name, content in named if name == "tdm-policy"]
@@ -119,12 +119,15 @@ def of_metas(metas: Iterable[tuple[str, str]]) -> list[UseStatement]:
 
 
 def of_tdm_rule(reservation: str, policy: str, where: str) -> list[UseStatement]:
-    """The TDMRep statements of a rule in the file of a site; a policy counts with a 1 only."""
+    """
+    The TDMRep statements of a rule in a site's file; the policy counts only if the reservation is
+    1.
+    """
     return _tdm([reservation], [policy] if reservation == "1" else [], where)
 
 
 def of_license_links(links: Iterable[tuple[str, str, str]]) -> list[UseStatement]:
-    """The RSL licenses of link elements, given as (rel, type, href)."""
+    """The RSL licenses of link elements, passed as (rel, type, href)."""
     return [
         UseStatement("license", _short(href.strip()), f"link rel=license type={_RSL}")
         for rel, media, href in links
@@ -133,7 +136,7 @@ def of_license_links(links: Iterable[tuple[str, str, str]]) -> list[UseStatement
 
 
 def of_robots(robots: PageRobots, where: str) -> list[UseStatement]:
-    """The statements of a page's robots directives; `where` is the kind of their source."""
+    """The statements of a page's robots directives; `where` names the kind of source."""
     said: list[tuple[str, str]] = []
     if robots.noindex:
         said.append((SEARCH, "noindex"))
@@ -148,7 +151,7 @@ def of_robots(robots: PageRobots, where: str) -> list[UseStatement]:
 
 
 def _others(robots: PageRobots) -> list[str]:
-    """The directives that decide nothing here."""
+    """The directives that have no effect on the purposes."""
     flags = ("nofollow", "noarchive", "noimageindex", "noimageai", "notranslate")
     names = [name for name in flags if getattr(robots, name)]
     for name in ("max_snippet", "max_image_preview", "max_video_preview"):
@@ -161,7 +164,10 @@ def _others(robots: PageRobots) -> list[str]:
 
 
 def _tdm(reservations: Sequence[str], policies: Sequence[str], kind: str) -> list[UseStatement]:
-    """1 reserves text and data mining: it may be no input of a model, in training or later."""
+    """
+    A 1 reserves text and data mining, so models may use the page neither as input nor
+    in training.
+    """
     statements = []
     for value in reservations:
         if value in ("0", "1"):
@@ -186,15 +192,16 @@ def _licenses_of_links(values: Iterable[str]) -> list[UseStatement]:
 def refused_purpose(
     statements: Iterable[UseStatement], purposes: Collection[str]
 ) -> UseStatement | None:
-    """The first statement that does not allow one of the purposes, or None."""
+    """The first statement that refuses one of the purposes, or None."""
     return next((s for s in statements if s.value == "n" and s.purpose in purposes), None)
 
 
 def packed(statements: Iterable[UseStatement]) -> str:
     """
-    The statements as text, one per line; of the same purpose and value the first, n before y.
+    The statements as text, one per line. For each purpose and value the first one is kept; n before
+    y.
 
-    Those that decide nothing are left out beyond `MOST_STATEMENTS`.
+    Statements that have no effect are dropped beyond `MOST_STATEMENTS`.
     """
     kept = {(s.purpose, s.value): s for s in reversed(list(statements))}
     lines = sorted(kept.values(), key=_weight)
@@ -202,7 +209,7 @@ def packed(statements: Iterable[UseStatement]) -> str:
 
 
 def refused_in(texts: Iterable[object], purposes: Iterable[str]) -> str | None:
-    """The line of packed statements that does not allow one of the purposes; None: none does."""
+    """The line of packed statements that refuses one of the purposes, or None."""
     texts = list(texts)
     verdicts = (verdict(texts, purpose) for purpose in purposes)
     return next((line for allowed, line in verdicts if allowed is False), None)
@@ -210,9 +217,9 @@ def refused_in(texts: Iterable[object], purposes: Iterable[str]) -> str | None:
 
 def stricter(before: str | None, later: str) -> str:
     """
-    Packed statements with what others add to them: a fetch without a page permits nothing.
+    Merge packed statements. The result allows nothing that either text refuses.
 
-    Of the same purpose and value the later line counts, n before y.
+    For the same purpose and value, the line in `later` is kept; n before y.
     """
     lines = [*later.split("\n"), *(before or "").split("\n")]
     kept = {line.partition(" ")[0]: line for line in reversed(lines) if line}
@@ -221,17 +228,20 @@ def stricter(before: str | None, later: str) -> str:
 
 
 def _order(said: str) -> tuple[bool, bool, str]:
-    """Each n first, then what else decides: the others are left out first."""
+    """Sort key: each n first, then other purposes; statements without an effect last."""
     name, _, value = said.partition("=")
     return value != "n", name in ("license", "robots", "tdm-policy", "use"), name
 
 
 def verdict(texts: Iterable[object], purpose: str) -> tuple[bool | None, str]:
     """
-    Whether packed statements allow a purpose, with the line that says so; None: nobody says.
+    The decision of packed statements about a purpose, with the line that states it.
+
+    True if the purpose is allowed, False if refused, None (with an empty line) if no statement
+    covers it.
 
     Args:
-        texts: facts with `packed` statements; anything that is not a text counts as none.
+        texts: facts with `packed` statements; anything that is not a text is ignored.
         purpose: one of `PURPOSES`.
     """
     lines = _lines(texts)
@@ -244,9 +254,10 @@ def verdict(texts: Iterable[object], purpose: str) -> tuple[bool | None, str]:
 
 def refusal(texts: Iterable[object], purpose: str) -> str | None:
     """
-    Why packed statements do not allow a purpose: the line that says n, or what was not read.
+    Why packed statements do not allow a purpose: the line that refuses it, or the file that was not
+    read.
 
-    None: they allow it, or say nothing about it, and everything that could was read.
+    None if they allow it or do not mention it, and all of the site's files were read.
 
     Args:
         texts: as for `verdict`.

@@ -1,4 +1,7 @@
-"""Finds the values of each rule on a page, and shows the page with them in color. Pure."""
+"""
+Finds the values that each rule matches on a page, and renders the page with the matches in color.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,10 @@ from richpins.items import FoundItems, ItemKind, find
 from richpins.selectors import SelectedPage, Selector
 
 MOST_COLORED = 2_000
-"""Elements of a page that are marked."""
+"""Maximum number of elements marked on a page."""
 _GOLDEN_ANGLE = 137.508
 _POLICY = "default-src 'none'; img-src * data:; style-src * 'unsafe-inline'; font-src *"
-"""A page that is checked runs no script and sends nothing."""
+"""A checked page must not run scripts or send data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +31,21 @@ class RuleHit:
     """The values that one rule finds on a page."""
 
     name: str
-    """Of the field (`site.price`), or of the kind or its field (`items.cards.price`)."""
+    """The field's name (`site.price`), or that of the kind or its field (`items.cards.price`)."""
     rule: str
     hits: int
-    """Values of a field of the page; elements of a kind; items that have a field."""
+    """
+    Number of values for a page's field, of elements for a kind, or of items that have
+    the field.
+    """
     first: Any = None
-    """The first value; None if nothing was found, or an element was."""
+    """The first value; None if nothing was found or the match is an element."""
     within: str | None = None
-    """The CSS selector of the elements in which the rule looks; None: the whole page."""
+    """The CSS selector of the elements that the rule searches, or None for the whole page."""
 
     @property
     def css(self) -> str | None:
-        """The selector of the elements; None for XPath, whose elements are not marked."""
+        """The selector of the elements, or None for XPath, whose elements are not marked."""
         kind, _, text = self.rule.strip().partition(":")
         if not kind.startswith("css"):
             return None
@@ -53,15 +59,15 @@ class PageHits:
 
     rules: tuple[RuleHit, ...]
     items: Mapping[str, FoundItems]
-    """By kind; of functions too."""
+    """Items by kind, including kinds defined by functions."""
 
 
 def hits_of(page: Any, rules: SiteRules, kinds: SiteKinds) -> PageHits:
     """
-    What the rules of the settings find on a page (`ExtractorPage`).
+    The values that the rules in the settings find on a page (`ExtractorPage`).
 
     Raises:
-        ValueError, TypeError: an XPath cannot be computed, or a function returned what is no item.
+        ValueError, TypeError: an XPath fails, or a function returned something that is not an item.
         Exception: whatever a function raises.
     """
     document = page.document
@@ -100,9 +106,9 @@ def _of_kind(kind: ItemKind, found: FoundItems, document: Document) -> Iterator[
 
 def colored_page(document: Document, hits: PageHits) -> str:
     """
-    The page as HTML with the elements that rules in CSS select in color, and a legend.
+    The page as HTML, with a legend and with the elements that CSS rules select in color.
 
-    It has no scripts, and a policy under which a browser loads only images, styles and fonts.
+    The HTML has no scripts, and its policy lets browsers load only images, styles and fonts.
     """
     tree = LexborHTMLParser(document.body)
     for node in tree.css(
@@ -124,7 +130,10 @@ def colored_page(document: Document, hits: PageHits) -> str:
 
 
 def _elements(hit: RuleHit, tree: LexborHTMLParser) -> Iterator[LexborNode]:
-    """The elements of a rule: all of a kind and of a list, else the first of each item."""
+    """
+    The elements of a rule: all of them for a kind or a list, otherwise the first of
+    each item.
+    """
     if hit.css is None:
         return
     if hit.within is not None:

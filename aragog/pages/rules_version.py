@@ -1,11 +1,10 @@
 """
-The version of what reads a page's own fields: the rules of `extract` for its host, and extractors.
+The version of the code and rules that read a page's fields: `extract` for its host, and extractors.
 
-It is stored with the page, as `page.rules_version`, so that a change of rules is noticed: pages
-that earlier rules read are read again from their stored content (`aragog reextract` and
-`aragog run -O`). It is a hash of what the settings say and of the Python files that they name. An
-installed package is known by its name alone: after a new version of it, `aragog reextract --all` is
-needed.
+The version is stored with the page, as `page.rules_version`, to detect changed rules. Pages read by
+earlier rules are read again from their stored content (`aragog reextract` and `aragog run -O`). The
+version is a hash of the settings and of the Python files that they name. For an installed package
+only the name is hashed: after upgrading it, run `aragog reextract --all`.
 """
 
 from __future__ import annotations
@@ -46,10 +45,10 @@ class RulesVersions:
             own = name.strip().lower().removeprefix("*.").rstrip(".")
             self._by_host.setdefault(own, []).append([table, *_files(table)])
         self.whole = _hash([self._of_all, self._by_host]) if extractors or tables else ""
-        """The version of all of it; empty: there are no rules."""
+        """The version of all rules together; empty if there are no rules."""
 
     def of(self, url: str) -> str:
-        """The version for the page of a normalized URL; empty: it has no rules and no extractor."""
+        """The version for a normalized URL's page; empty if it has no rules and no extractor."""
         with suppress(InvalidUrl):
             names = [name for name in and_parents(host(url)) if name in self._by_host]
             if names or self._of_all:
@@ -60,7 +59,7 @@ class RulesVersions:
 def rules_versions(
     extractors: tuple[str, ...], tables: Mapping[str, Mapping[str, Any]]
 ) -> RulesVersions:
-    """The versions of these settings; those of equal settings are made once."""
+    """The versions for these settings; equal settings share one object."""
     return _made(extractors, orjson.dumps(tables, default=str, option=orjson.OPT_NON_STR_KEYS))
 
 
@@ -70,7 +69,7 @@ def _made(extractors: tuple[str, ...], tables: bytes) -> RulesVersions:
 
 
 def _files(named: Any) -> Iterator[str]:
-    """Hashes of the Python files that settings name, as far as they can be read."""
+    """Hashes of the readable Python files that the settings name."""
     if isinstance(named, str):
         if is_of_file(named):
             with suppress(OSError):

@@ -7,9 +7,9 @@ Fields of single sites by CSS selectors and XPath, from rules in the settings. N
     stock = "xpath://p[@class='instock']/text()"
     tags = "css-all:.tag"
 
-A rule holds for its host and all hosts below it; of two rules for one field the one of the longer
-host name counts. `richpins.selectors` has the rules, `aragog.pages.items` the tables in between,
-which are kinds of items.
+A rule applies to its host and all hosts below it. If two rules define the same field, the one with
+the longer host name wins. `richpins.selectors` documents the rules. Tables among them are kinds of
+items; see `aragog.pages.items`.
 
 The fields have the prefix `site`: `site.price`.
 """
@@ -32,14 +32,14 @@ from urlspelling.hosts import and_parents
 _FIELD = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 Rules = Mapping[str, Mapping[str, Any]]
-"""Host to field to rule, as the settings have them; what is not a text is a kind of items."""
+"""Host to field to rule, as in the settings; a value that is not a text is a kind of items."""
 
 
 def rule_types(rules: Rules) -> dict[str, FieldType]:
     """
-    The type of each field of the rules, by its full name, such as `site.price`.
+    The type of each field that rules define, by its full name, such as `site.price`.
 
-    Fields to which hosts give different types are `any`. Raises ValueError as `value_type` does.
+    A field is `any` if hosts give it different types. Raises ValueError as `value_type` does.
     """
     found: dict[str, FieldType] = {}
     for table in rules.values():
@@ -55,8 +55,7 @@ class SiteRules:
     The rules of all sites.
 
     Raises:
-        ConfigError: one line for each rule that is none, each name that no field can have, and each
-            key that is not a host name.
+        ConfigError: has a line for each invalid rule, field name and host name.
     """
 
     def __init__(self, rules: Rules) -> None:
@@ -69,7 +68,7 @@ class SiteRules:
             raise ConfigError(*problems)
 
     def of(self, url: str) -> dict[str, Selector]:
-        """The rules for the page of a URL, by field."""
+        """The rules for a URL's page, by field."""
         try:
             name = host(url)
         except InvalidUrl:
@@ -80,7 +79,10 @@ class SiteRules:
         return selectors
 
     def values(self, document: Document) -> dict[str, Any] | None:
-        """A page's values by field, None where a rule found nothing; None: it has no rules."""
+        """
+        A page's values by field, None where a rule found nothing; None if the page has
+        no rules.
+        """
         selectors = self.of(document.url)
         if not selectors:
             return None
@@ -89,16 +91,16 @@ class SiteRules:
 
 
 def _texts(table: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    """A host's rules for fields of its pages."""
+    """A host's rules for fields of pages."""
     return ((name, rule) for name, rule in table.items() if isinstance(rule, str))
 
 
 _NO_HOST = re.compile(r"[/?#@\s]|^[^\[]*:(?!\d+\Z)")
-"""Matches what a URL may have and a host may not; a host may have a port."""
+"""Matches characters that a URL may contain but a host may not; a host may have a port."""
 
 
 def host_of_rules(name: str, problems: list[str]) -> str:
-    """The host that a key of `extract` names, normalized; adds to `problems` if it is none."""
+    """The normalized host in a key of `extract`; an invalid one is added to `problems`."""
     own = name.strip().removeprefix("*.")
     try:
         if not own or own.startswith(".") or ".." in own or _NO_HOST.search(own):

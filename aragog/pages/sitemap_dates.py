@@ -1,4 +1,4 @@
-"""The dates of sitemaps and feeds, as the spans of time that they name. Pure."""
+"""The dates in sitemaps and feeds, as time spans. Pure."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ _W3C_DATE = re.compile(
 )
 
 _END_OF_DAY = (24, 0, 0)
-"""The midnight at which a day ends (ISO 8601): the beginning of the next one."""
+"""ISO 8601 allows 24:00 for the end of a day, which is the start of the next one."""
 
 
 class DateSpan(NamedTuple):
-    """The period that a date names, in milliseconds since the epoch."""
+    """The time span of a date, in milliseconds since the epoch."""
 
     start_ms: int
     end_ms: int
-    """The last millisecond of a day, month or year; an instant ends when it begins."""
+    """The last millisecond of the day, month or year; equal to the start for an instant."""
 
 
 def span_of(text: str) -> DateSpan | None:
     """
-    Parse a W3C date (`2024`, `2024-05`, `2024-05-01T12:00+02:00`) or an RFC 5322 date; None for
-    others. Without a zone it is UTC.
+    Parse a W3C date (`2024`, `2024-05`, `2024-05-01T12:00+02:00`) or an RFC 5322 date.
+
+    A date without a time zone is in UTC. Returns None for other text.
     """
     text = text.strip()[:100]
     try:
@@ -51,13 +52,13 @@ def span_of(text: str) -> DateSpan | None:
 
 
 def instant_ms(text: str) -> int | None:
-    """The first moment of a date, in milliseconds since the epoch; None for other text."""
+    """The first moment of a date, in milliseconds since the epoch, or None for other text."""
     span = span_of(text)
     return None if span is None else span.start_ms
 
 
 def _end_ms(when: dt.datetime, *, given: int) -> int:
-    """The last millisecond of a date of which only year, month or day were `given`."""
+    """The last millisecond of a date; `given` counts its parts (year, month, day)."""
     if given > 3:
         return _ms(when)
     if given == 3:

@@ -1,10 +1,10 @@
 """
 Sitemaps: urlset, index, plain text, RSS and Atom, with or without gzip. No I/O.
 
-The protocol is that of sitemaps.org (50,000 URLs and 50 MB per file). Broken files are common: the
-parser returns what it can read without doubt and sets `complete` to False. The encoding is that of
-the byte order mark, the Content-Type header, the XML declaration, else UTF-8 (RFC 7303); what the
-bytes cannot be is no encoding.
+Follows sitemaps.org (50,000 URLs and 50 MB per file). Broken files are common: the parser returns
+what is unambiguous and sets `complete` to False. The encoding comes from the byte order mark, the
+Content-Type header or the XML declaration, otherwise UTF-8 (RFC 7303). A declared encoding that
+cannot match the bytes is ignored.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from urlspelling import InvalidUrl, normalize
 
 MAX_URLS = 50_000
 MAX_ENTRIES = 100_000
-"""Maximum number of entries that are read, including repeated and invalid ones."""
+"""Maximum number of entries read, including repeated and invalid ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,23 +35,24 @@ class SitemapUrl:
     """The normalized URL."""
     lastmod_ms: int | None = None
     """
-    Milliseconds since the epoch; a date without a time means its first moment in UTC. None if not
+    Milliseconds since the epoch; for a date without a time, its first moment in UTC. None if not
     given.
     """
     lastmod_end_ms: int | None = None
     """The last millisecond of a date without a time; None for an instant, or if not given."""
     alternates: tuple[tuple[str, str], ...] = ()
     """
-    Language and normalized URL of each translation that the entry names: evidence, and no pages of
-    the sitemap. At most 100,000 in a file.
+    Language and normalized URL of each translation that the entry names. They are evidence only,
+    not pages of the sitemap. At most 100,000 per file.
     """
 
     def changed_since(self, seen_at_ms: int, now_ms: int) -> bool:
         """
-        Whether the page may have changed after it was seen.
+        Return whether the page may have changed after it was last seen.
 
-        A date counts to its end once that has passed, and from its beginning until then: a page is
-        fetched at most twice for one date. An instant in the future is no time of a change.
+        A date without a time counts as its first moment until the period has passed, then as its
+        last: a page is fetched at most twice for one date. An instant in the future does not count
+        as a change.
         """
         at_ms = self.lastmod_ms
         if self.lastmod_end_ms is not None and self.lastmod_end_ms <= now_ms:
@@ -60,18 +61,18 @@ class SitemapUrl:
 
 
 class EntryCollector:
-    """The entries found so far; the first entry for a URL is kept."""
+    """The entries found so far; keeps the first entry for each URL."""
 
     def __init__(self) -> None:
         self.urls: dict[str, SitemapUrl] = {}
         self.children: dict[str, SitemapUrl] = {}
         self.invalid = 0
         self.cut = False
-        """True once an entry was left out, because there are as many as a file may have."""
+        """True once an entry was dropped because the file exceeds the limit."""
         self._entries = 0
 
     def take(self, listed: ListedEntry) -> bool:
-        """Add an entry; False when there are as many as a file may have."""
+        """Add an entry; False once the file has reached the limit."""
         into = self.children if listed.is_sitemap else self.urls
         for url in listed.locations or (None,):
             if len(self.urls) + len(self.children) >= MAX_URLS or self._entries >= MAX_ENTRIES:
@@ -100,14 +101,14 @@ PIECE_BYTES = 65_536
 _PACKED_BYTES = 16_384
 _GZIP = b"\x1f\x8b"
 _MAX_LAYERS = 3
-"""Some servers compress a file again that is compressed on their disk."""
+"""Some servers compress a file that is already compressed on disk."""
 
 
 class Unpacked:
     """
-    A body without gzip (any number of members, up to three layers), in chunks.
+    The decompressed chunks of a body (any number of gzip members, up to three layers).
 
-    `complete` if that was all.
+    `complete` is False if the body was truncated, damaged or too large.
     """
 
     def __init__(self, body: bytes) -> None:
@@ -135,7 +136,7 @@ class Unpacked:
         while rest or (rest := next(packed, b"")):
             rest += next(packed, b"") if len(rest) < len(_GZIP) else b""
             if not rest.startswith(_GZIP):
-                return  # what follows the last member does not count
+                return  # anything after the last member is ignored
             inflate = zlib.decompressobj(wbits=31)
             while not inflate.eof and (rest or (rest := next(packed, b""))):
                 data, rest = rest[:_PACKED_BYTES], rest[_PACKED_BYTES:]
@@ -162,7 +163,7 @@ class Sitemap:
     """The contents of one sitemap file."""
 
     urls: tuple[SitemapUrl, ...] = ()
-    """Pages, each once, in the file's order."""
+    """Pages without duplicates, in file order."""
     children: tuple[SitemapUrl, ...] = ()
     """The URLs of further sitemaps, if this file is an index."""
     invalid: int = 0
@@ -170,15 +171,15 @@ class Sitemap:
     complete: bool = True
     """False if the file was cut off, is broken, or is longer than the protocol allows."""
     is_feed: bool = False
-    """It is RSS or Atom."""
+    """True for RSS and Atom."""
 
 
-# What begins a file of XML, perhaps after a warning that a script printed before it.
+# The start of an XML file, possibly after a warning that a script printed first.
 _XML_START = re.compile(rb"<(?:\?xml\s|(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|feed|RDF)[\s>])")
 _FEED_START = re.compile(rb"<(?:[\w.-]+:)?(?:rss|feed|RDF)[\s>]")
 _BLANKS = b" \t\r\n\0"
 _UTF8_MARK = b"\xef\xbb\xbf"
-# They are converted before they are read: their bytes are not those of ASCII.
+# Converted before parsing, since their bytes are not ASCII-compatible.
 _CONVERTED = frozenset({"utf-16le", "utf-16be", "iso-2022-jp", "x-user-defined"})
 
 
@@ -214,7 +215,7 @@ def parse(body: bytes, url: str, content_type: str | None = None) -> Sitemap:
 
 
 def _charset(first: bytes, content_type: str | None) -> str:
-    """The WHATWG name of the encoding, by the first piece of a file."""
+    """The WHATWG name of the encoding, based on the file's first piece."""
     if first.startswith(_UTF8_MARK):
         return "utf-8"
     if first[:2] in (b"\xff\xfe", b"\xfe\xff"):
@@ -224,7 +225,7 @@ def _charset(first: bytes, content_type: str | None) -> str:
     if re.match(rb"\0[^\0]\0[^\0]", first):
         return "utf-16be"
     declared = encodings.from_header(content_type)
-    if declared in (None, "utf-16le", "utf-16be"):  # its bytes are no UTF-16
+    if declared in (None, "utf-16le", "utf-16be"):  # the bytes are not UTF-16
         declared = encodings.from_xml_declaration(first[: encodings.PRESCAN_BYTES].lstrip(_BLANKS))
     if declared is None or encodings.is_surely_utf8(first, declared):
         return "utf-8"
@@ -232,7 +233,7 @@ def _charset(first: bytes, content_type: str | None) -> str:
 
 
 def _converted(pieces: Iterable[bytes], charset: str) -> Iterator[bytes]:
-    """The pieces in UTF-8; what cannot be decoded becomes U+FFFD, which spoils its entry."""
+    """The pieces in UTF-8; undecodable bytes become U+FFFD, which invalidates their entry."""
     decoder = codecs.getincrementaldecoder(encodings.codec_of(charset))("replace")
     for piece in pieces:
         yield decoder.decode(piece).encode("utf-8", "replace")
@@ -240,7 +241,7 @@ def _converted(pieces: Iterable[bytes], charset: str) -> Iterator[bytes]:
 
 
 def _without_marks(first: bytes) -> bytes:
-    """Without byte order marks; some files have two."""
+    """Remove byte order marks; some files have two."""
     start = first.lstrip(_BLANKS)
     while start.startswith(_UTF8_MARK):
         first = start[len(_UTF8_MARK) :]
@@ -266,7 +267,7 @@ def _read_lines(pieces: Iterable[bytes], base: str, charset: str, entries: Entry
 def _line(line: bytes, base: str, charset: str, entries: EntryCollector) -> None:
     if not line.strip():
         return
-    # There are no references in a text file.
+    # A text file has no entity references.
     text = text_of([(line, True)], charset) if len(line) <= LINE_BYTES else None
     url = None
     if text is not None and text.strip().lower().startswith(("http://", "https://")):

@@ -1,4 +1,4 @@
-"""The types of the fields that a crawl stores of a page: those of its Rich Pin and its texts."""
+"""The types of the fields that a crawl stores for a page: its Rich Pin and its main texts."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 Structured Field Values for HTTP: dictionaries and strings (RFC 9651, sections 3.2, 3.3.3 and 4).
 Pure.
 
-The parser accepts what the RFC accepts and nothing else, because a field that fails to parse is
-ignored as a whole. Values that aragog has no use for are checked and kept as their text.
+The parser accepts exactly what the RFC accepts, because a field that fails to parse is ignored as a
+whole. Values that aragog does not use are validated and kept as text.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ Bare = FieldToken | str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A value of a dictionary: an item, or the items of an inner list, with its parameters."""
+    """A dictionary value: an item, or the items of an inner list, with parameters."""
 
     value: Bare | tuple[Member, ...]
     parameters: Mapping[str, Bare] = field(default_factory=dict)
     text: str = ""
-    """The text of both, as it was written."""
+    """The text of value and parameters, as written."""
 
 
 def parse_dictionary(text: str) -> dict[str, Member]:
     """
-    The members of a dictionary by key; of a key that is repeated the last one.
+    The members of a dictionary by key; if a key is repeated, the last member.
 
     Raises:
-        ValueError: not a structured field; says where.
+        ValueError: not a structured field; the message has the position.
     """
     members: dict[str, Member] = {}
     for key, member in dictionary_members(text):
@@ -61,10 +61,10 @@ def parse_dictionary(text: str) -> dict[str, Member]:
 
 def dictionary_members(text: str) -> list[tuple[str, Member]]:
     """
-    All members of a dictionary in order, also those whose key is repeated.
+    All members of a dictionary in order, including repeated keys.
 
     Raises:
-        ValueError: not a structured field; says where.
+        ValueError: not a structured field; the message has the position.
     """
     reader = _DictionaryReader(text[:MOST_CHARS])
     reader.skip(_SPACE)
@@ -85,10 +85,10 @@ def dictionary_members(text: str) -> list[tuple[str, Member]]:
 
 def string_text(text: str) -> str:
     """
-    Return `text` as it is written as a string, in quotes (section 4.1.6).
+    Return `text` serialized as a quoted string (section 4.1.6).
 
     Raises:
-        ValueError: it contains other characters than printable ASCII.
+        ValueError: it contains characters other than printable ASCII.
     """
     if not (text.isascii() and text.isprintable()):
         raise ValueError(f"not printable ASCII: {text[:100]!r}")
@@ -96,7 +96,7 @@ def string_text(text: str) -> str:
 
 
 class _DictionaryReader:
-    """A position in the text of a field, whose trailing spaces do not count."""
+    """A position in the text of a field; trailing spaces are ignored."""
 
     def __init__(self, text: str) -> None:
         self._text = text.rstrip(" ")
@@ -126,7 +126,7 @@ class _DictionaryReader:
         return True
 
     def flag(self) -> Member:
-        """A key without a value is true."""
+        """The value of a key without a value: true."""
         start = self._at
         return Member(True, self._parameters(), self._text[start : self._at])
 

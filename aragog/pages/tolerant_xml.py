@@ -1,14 +1,14 @@
 """
-A reader of XML that is not well-formed: tags and texts from bytes, in pieces. No I/O.
+A reader for XML that is not well-formed: yields tags and texts from bytes, in pieces. No I/O.
 
-A parser in recovery mode changes what it reads: after any fault libxml2 drops references, so that
-`?a=1&amp;b=2` becomes `?a=1b=2`. This one has no state that a fault could spoil. It splits the
-bytes at tags, and leaves texts as they are until one is read; `text_of` then returns what
-the bytes mean, or None if that is in doubt. Comments, declarations and processing instructions are
-skipped. Only the five entities of XML and HTML's letters are known, so none can expand.
+A parser in recovery mode changes what it reads: after any error libxml2 drops references, so
+`?a=1&amp;b=2` becomes `?a=1b=2`. This reader has no state that an error could corrupt. It splits
+the bytes at tags and leaves texts undecoded until they are needed; `text_of` then returns the
+decoded text, or None if it is ambiguous. Comments, declarations and processing instructions are
+skipped. Only XML's five entities and HTML's letter entities are known, so none can expand.
 
-It works on bytes of any encoding whose letters, digits, `<`, `>`, `&` and quotes are those of
-ASCII and are no part of other characters; the caller converts the rest (UTF-16).
+It works on bytes of any encoding in which letters, digits, `<`, `>`, `&` and quotes are ASCII bytes
+that never occur inside other characters. The caller converts other encodings (UTF-16).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from html.entities import html5
 from richpins import encodings
 
 TAG_BYTES = 262_144
-"""No tag of a sitemap is longer; the rest of such a file is not read."""
+"""No sitemap has a longer tag; the rest of a file with one is not read."""
 _PIECE_BYTES = 32_768
 _MOST_DECLARATIONS = 4
 
@@ -33,51 +33,52 @@ _DECLARATION = re.compile(
     rb"""<!(?:[^<>\["']++|"[^"]*+"|'[^']*+'|)*+"""
     rb"""(?:\[(?:[^\]"']++|"[^"]*+"|'[^']*+'|)*+\]\s*+|)>"""
 )
-# A name begins behind a blank or a value: otherwise a long one is tried again from each letter.
+# A name must follow a space or a value; otherwise a long one would be retried from each letter.
 _ATTRIBUTE = re.compile(rb"""(?<![^\s"'])([^\s=<>"'/]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)')""")
 _ENDS = {b"<!--": b"-->", b"<![CDATA[": b"]]>", b"<?": b"?>"}
 _CDATA_END = b"]]>"
 
 
 class TokenKind(Enum):
-    """The kind of a token."""
+    """The kinds of tokens in an XML file."""
 
     START = auto()
     EMPTY = auto()
-    """A tag that is both, such as `<link/>`."""
+    """A tag that is both start and end, such as `<link/>`."""
     END = auto()
     TEXT = auto()
     CDATA = auto()
     FAULT = auto()
-    """A `<` that begins no tag."""
+    """A `<` that does not start a tag."""
 
 
 Token = tuple[TokenKind, bytes, bytes]
 """
-One part of a file: what it is; the name of a tag, or a text (part of one, when the file comes in
-pieces); the attributes of a tag, as written.
+One part of a file: its kind; a tag's name or a text (part of a text if the file comes in pieces);
+and a tag's attributes as written.
 """
 
 
 class TokenReader:
     """
-    Yields the tokens of a file; use it once.
+    Yields the tokens of a file; can be iterated once.
 
     Args:
         pieces: the file, in pieces of any size.
 
     Attributes:
-        damaged: something was not as XML demands; what was read before and after it counts.
-        cut: the file ends inside a tag, a comment or a CDATA section, or a tag was too long.
+        damaged: True if the XML is not well-formed; tokens before and after the error still count.
+        cut: True if the file ends inside a tag, a comment or a CDATA section, or a tag was too
+            long.
         keep_texts: yield texts; set it between two tokens.
     """
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
-        self._pieces = _gathered(pieces)
+        self._pieces = _without_tiny_pieces(pieces)
         self._buffer = b""
         self._at = 0
         self._until = b""
-        """The end of the comment, section or instruction that is open."""
+        """The end marker of the open comment, section or instruction."""
         self._declarations = 0
         self.damaged = self.cut = False
         self.keep_texts = False
@@ -94,10 +95,11 @@ class TokenReader:
             self.damaged = self.cut = True
 
     def _tokens(self, *, final: bool) -> Iterator[Token]:
-        """The tokens that are whole in the buffer."""
+        """The complete tokens in the buffer."""
         buffer, match_tag = self._buffer, _TAG.match
         while self._at < len(buffer):
-            if match := match_tag(buffer, self._at):  # most often, and so without a call
+            # the most common case, handled inline for speed
+            if match := match_tag(buffer, self._at):
                 self._at = match.end()
                 slash, name, attributes = match.groups()
                 if slash:
@@ -130,13 +132,13 @@ class TokenReader:
                 self._at = end
 
     def _skip_open(self) -> bytes:
-        """Pass over what is open as far as it is in the buffer; return it."""
+        """Skip the open section as far as it is in the buffer, and return the skipped bytes."""
         start, end = self._at, self._buffer.find(self._until, self._at)
         self._at = end if end >= 0 else max(start, len(self._buffer) - len(self._until) + 1)
         return self._buffer[start : self._at]
 
     def _close_open(self) -> bool:
-        """Pass over the end of what is open; False if it is not in the buffer."""
+        """Skip the end marker of the open section; False if it is not in the buffer."""
         if not self._buffer.startswith(self._until, self._at):
             return False
         self._at += len(self._until)
@@ -145,9 +147,9 @@ class TokenReader:
 
     def _markup(self, *, final: bool) -> TokenKind | None:
         """
-        Pass over the `<` at the current place, which begins no whole tag.
+        Skip the `<` at the current position, which does not start a complete tag.
 
-        None if more of the file is needed; TEXT for what is skipped.
+        None if more of the file is needed; TEXT for skipped markup.
         """
         buffer, at = self._buffer, self._at
         if not final and len(buffer) - at < len(b"<![CDATA["):
@@ -159,13 +161,13 @@ class TokenReader:
         if buffer.startswith(b"<!", at):
             return self._declaration(final=final)
         if _TAG_START.match(buffer, at) and buffer.find(b"<", at + 1) < 0:
-            return None  # it ends in the next piece, or the file ends inside of it
+            return None  # it ends in the next piece, or the file is truncated inside it
         self.damaged = True
         self._at = at + 1
         return TokenKind.FAULT
 
     def _declaration(self, *, final: bool) -> TokenKind | None:
-        # Each look reads to the end of the buffer, and no file has more than one DOCTYPE.
+        # Each match scans to the end of the buffer, and no valid file has more than one DOCTYPE.
         known = self._declarations < _MOST_DECLARATIONS
         match = _DECLARATION.match(self._buffer, self._at) if known else None
         if match is None and known and not final and len(self._buffer) - self._at <= TAG_BYTES // 2:
@@ -177,8 +179,8 @@ class TokenReader:
         return TokenKind.TEXT
 
 
-def _gathered(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Pieces that are not tiny: what is open in the buffer is searched once for each."""
+def _without_tiny_pieces(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Merge tiny pieces, since each piece causes another search of the buffer's open part."""
     parts: list[bytes] = []
     size = 0
     for piece in pieces:
@@ -191,7 +193,7 @@ def _gathered(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def attributes_of(raw: bytes, charset: str) -> dict[str, str]:
-    """Return the attributes of a tag by name; those whose value is in doubt are left out."""
+    """Return a tag's attributes by name, without those whose value is ambiguous."""
     attributes: dict[str, str] = {}
     for name, double, single in _ATTRIBUTE.findall(raw):
         value = text_of([(double or single, False)], charset)
@@ -202,21 +204,21 @@ def attributes_of(raw: bytes, charset: str) -> dict[str, str]:
 
 _REFERENCE = re.compile(r"&(?:(#x[0-9A-Fa-f]{1,8}|#[0-9]{1,8}|[A-Za-z_][\w.:-]*+);|(#|amp\w)?)")
 _NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
-# No character of XML 1.0, or one that stands for bytes that could not be decoded.
+# Characters that XML 1.0 forbids, and the replacement for bytes that could not be decoded.
 _NO_CHARACTER = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffd\ufffe\uffff]")
 
 
 def text_of(parts: Sequence[tuple[bytes, bool]], charset: str) -> str | None:
     """
-    Return a text; None if it is in doubt.
+    Return the decoded text, or None if it is ambiguous.
 
-    In doubt are bytes that are no text of `charset`, control characters, references to no
-    character, and names of entities other than those of XML and of HTML's letters. A bare ampersand
-    is one, as it is meant in `?a=1&b=2`.
+    A text is ambiguous if it has bytes that are invalid in `charset`, control characters,
+    references to invalid characters, or entities other than XML's and HTML's letters. A bare
+    ampersand is accepted literally, as in `?a=1&b=2`.
 
     Args:
-        parts: its bytes, and whether they are a CDATA section, where no reference counts.
-        charset: WHATWG name of the encoding; valid UTF-8 counts as such in one-byte encodings.
+        parts: the text's bytes, each with True for a CDATA section, where references are literal.
+        charset: WHATWG name of the encoding. In one-byte encodings, valid UTF-8 is read as UTF-8.
     """
     texts = []
     for raw, is_cdata in parts:
@@ -246,7 +248,7 @@ def _decoded(raw: bytes, charset: str) -> str | None:
 
 
 def _expanded(text: str) -> str | None:
-    """Return `text` with its references replaced; None if one of them has no meaning."""
+    """Return `text` with its references replaced, or None if one of them is unknown."""
     parts, at = [], 0
     for match in _REFERENCE.finditer(text):
         name, doubtful = match.groups()
@@ -261,7 +263,7 @@ def _expanded(text: str) -> str | None:
 
 
 def _letter_of_html(name: str) -> str | None:
-    """Return the letter of an entity of HTML, whose meaning is certain; None for other signs."""
+    """Return the letter that an HTML entity stands for, or None for other entities."""
     letter = html5.get(f"{name};", "")
     return letter if len(letter) == 1 and letter.isalpha() else None
 

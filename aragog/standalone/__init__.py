@@ -1,1 +1,1 @@
-"""Run the whole system on one machine: private servers, workers, beat, Flower, a supervisor."""
+"""Runs the whole system on one machine: private servers, workers, beat, Flower, a supervisor."""

@@ -1,15 +1,15 @@
 """
-The append-only files of the private Redis: what is wrong with them, and their repair.
+The append-only files of the private Redis: detects problems and repairs them.
 
-A manifest names a base file, a snapshot, and the incremental files that continue it:
+A manifest names a base file (a snapshot) and the incremental files that continue it:
 
     file appendonly.aof.2.base.rdb seq 2 type b
     file appendonly.aof.2.incr.aof seq 2 type i
 
-The server reads what the manifest names, and nothing else. A manifest that lost a line makes it
-start without that file's jobs, and without a word; one that is missing, with nothing at all.
-At damage inside a file it does not start, and its log names a program that wheels do not have. The
-format of the files is that of Redis 7 and Valkey (`aof.c`).
+The server reads only the files in the manifest. If the manifest lost a line, the server starts
+silently without that file's jobs; if the manifest is missing, it starts empty. If a file is damaged
+inside, the server does not start, and its log names a program that wheels do not include. The files
+have the format of Redis 7 and Valkey (`aof.c`).
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ _FILE = re.compile(r"appendonly\.aof\.(\d+)\.(base|incr)\.(rdb|aof)")
 _SNAPSHOTS = (b"REDIS", b"VALKEY")
 _MOST_ARGUMENTS = 1 << 20
 _MOST_BYTES = 1 << 29
-"""A longer argument is no argument: the server's own limit (`proto-max-bulk-len`)."""
+"""Maximum argument length, which is the server's own limit (`proto-max-bulk-len`)."""
 _MOST_LINE_BYTES = 64
 KEPT = ".damaged"
 MARKER = "appendonly.written"
-"""Beside the folder: a server has written its files."""
+"""A file next to the folder; it exists once a server has written its files."""
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """The first place of a file that is no command."""
+    """The first position in a file that is not a command."""
 
     file: Path
     at_byte: int
-    """Everything before it can be read."""
+    """Everything before this offset can be read."""
     total_bytes: int
 
     def __str__(self) -> str:
@@ -53,10 +53,10 @@ class Damage:
 
 class AppendOnlyFiles:
     """
-    The files in the folder of a server that does not run.
+    The files in the folder of a stopped server.
 
     Args:
-        folder: the server's; it may have none of them yet.
+        folder: the server's folder; it may not have any files yet.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -65,20 +65,21 @@ class AppendOnlyFiles:
         self._marker = folder / MARKER
 
     def mark(self) -> None:
-        """Note that a server writes them: from now on it must not start without any."""
+        """Record that a server writes the files; from now on it must not start without them."""
         if not self._marker.exists():
             self._marker.write_text("The folder beside this file has the jobs of a server.\n")
 
     def are_lost(self) -> bool:
-        """True if a server had written some, and there are none."""
+        """True if a server has written files, and there are none."""
         return self._marker.exists() and not any(self._files())
 
     def unnamed(self) -> list[Path]:
         """
-        Files with data that the manifest should name and does not, in their order; normally none.
+        Files with data that are missing from the manifest, in order; normally none.
 
-        A rewrite numbers base and increments up by one each, so an incremental file with a lower
-        number than the base in use is a leftover. An empty file was being created.
+        A rewrite increments the numbers of base and incremental files by one, so an incremental
+        file with a lower number than the current base is left over. An empty file was just being
+        created.
         """
         named = self._named()
         base = max((number for kind, number in named.values() if kind == "b"), default=0)
@@ -91,12 +92,12 @@ class AppendOnlyFiles:
         return missing
 
     def missing(self) -> list[Path]:
-        """Files that the manifest names and that are not there."""
+        """Files in the manifest that do not exist."""
         names = [name for name, (kind, _) in self._named().items() if kind != "h"]
         return [self.folder / name for name in names if not (self.folder / name).exists()]
 
     def unreadable_lines(self) -> int:
-        """How many lines of the manifest name no file; the server refuses to start with one."""
+        """Number of manifest lines that name no file; the server refuses to start with any."""
         if not self._manifest.exists():
             return 0
         lines = self._manifest.read_text("utf-8", errors="replace").split("\n")
@@ -104,20 +105,20 @@ class AppendOnlyFiles:
         return len(lines) - len(whole) - (not lines[-1])
 
     def total_bytes(self) -> int:
-        """How much `damage` would read at most."""
+        """Maximum number of bytes that `damage` would read."""
         return sum(path.stat().st_size for path, *_ in self._files())
 
     def damage(self) -> Damage | None:
         """
-        The first damage inside a file of commands; reads all of them, about 100 MB per second.
+        The first damage inside a command file; reads all of them, about 100 MB per second.
 
-        The end of the last file may be cut, by a crash: the server itself removes that.
+        A crash may truncate the end of the last file, which the server itself repairs.
         """
         paths = [path for path, *_ in self._files() if path.name in self._named()]
         for path in paths:
             with path.open("rb") as file:
                 if file.read(8).startswith(_SNAPSHOTS):
-                    continue  # a snapshot has a checksum, which only the server knows
+                    continue  # only the server can verify a snapshot's checksum
                 file.seek(0)
                 size = path.stat().st_size
                 good, is_cut = _readable(file)
@@ -126,7 +127,10 @@ class AppendOnlyFiles:
         return None
 
     def problems(self) -> list[str]:
-        """What a start would lose silently, one line each; reads only names and the manifest."""
+        """
+        Data that a start would silently lose, one line each; reads only names and the
+        manifest.
+        """
         if self.are_lost():
             gone = f"{self.folder} has no files, although a server had written its jobs there"
             remedy = "restore them, or `aragog repair-redis --set-aside` lets it start empty"
@@ -143,9 +147,10 @@ class AppendOnlyFiles:
 
     def repair(self) -> list[str]:
         """
-        Name all files in the manifest again, and cut what follows the first damage; what was done.
+        Restore all files in the manifest, and cut off everything after the first damage; returns
+        what was done.
 
-        What it changes is kept beside it, with the ending `.damaged`. Safe to repeat.
+        Replaced data is kept in the same folder, with the ending `.damaged`. Safe to repeat.
 
         Raises:
             OSError: the disk is full, or cannot be written.
@@ -162,9 +167,9 @@ class AppendOnlyFiles:
 
     def set_aside(self) -> Path | None:
         """
-        Rename the folder, so that a server starts with nothing; returns where it is now.
+        Rename the folder, so that a server starts empty; returns its new path.
 
-        None: there was none.
+        None if there was no folder.
         """
         self._marker.unlink(missing_ok=True)
         if not self.folder.exists():
@@ -177,7 +182,7 @@ class AppendOnlyFiles:
         return self.folder.rename(kept)
 
     def _files(self) -> Iterator[tuple[Path, str, int]]:
-        """(path, `b` or `i`, number) of each file, the base first, in the order of numbers."""
+        """Yield (path, `b` or `i`, number) for each file, the base first, sorted by number."""
         found = [
             (path, match[2][0], int(match[1]))
             for path in self.folder.glob("appendonly.aof.*")
@@ -186,7 +191,7 @@ class AppendOnlyFiles:
         return iter(sorted(found, key=lambda each: (each[1], each[2])))
 
     def _named(self) -> dict[str, tuple[str, int]]:
-        """Kind and number of each file that the manifest names in a complete line."""
+        """Kind and number of each file that a complete line of the manifest names."""
         try:
             text = self._manifest.read_text("utf-8", errors="replace")
         except FileNotFoundError:
@@ -195,7 +200,7 @@ class AppendOnlyFiles:
         return {line[1]: (line[3], int(line[2])) for line in lines if line}
 
     def _write_manifest(self) -> str:
-        """A manifest of the newest base in use and all files that continue it."""
+        """A manifest with the newest valid base and all files that continue it."""
         named, files = self._named(), list(self._files())
         bases = [(path, n) for path, kind, n in files if kind == "b"]
         used = [each for each in bases if each[0].name in named] or bases[-1:]
@@ -213,7 +218,10 @@ class AppendOnlyFiles:
         return f"{self._manifest} names {', '.join(path.name for path, _ in parts)}"
 
     def _cut(self, damage: Damage) -> list[str]:
-        """Cut a file where its damage begins; later files continue what is cut, so they go too."""
+        """
+        Truncate a file at its damage, and set aside later files, which continue the
+        removed part.
+        """
         shutil.copyfile(damage.file, _kept(damage.file))
         with damage.file.open("r+b") as file:
             file.truncate(damage.at_byte)
@@ -235,16 +243,16 @@ def _kept(path: Path) -> Path:
 
 def _readable(file: BinaryIO) -> tuple[int, bool]:
     """
-    The offset up to which a file holds whole commands, and whether only its end is missing there.
+    The offset up to which a file has complete commands, and True if the file merely ends there.
 
-    A transaction counts as one: half of it must not be applied.
+    A transaction counts as one command, because half of it must not be applied.
     """
     good, in_transaction = 0, False
     while True:
         line = file.readline(_MOST_LINE_BYTES)
         if not line:
             return good, True
-        if line.startswith(b"#"):  # a time stamp
+        if line.startswith(b"#"):  # a timestamp
             while line and not line.endswith(b"\n"):
                 line = file.readline(_MOST_LINE_BYTES)
         else:
@@ -257,7 +265,7 @@ def _readable(file: BinaryIO) -> tuple[int, bool]:
 
 
 def _command(file: BinaryIO, line: bytes) -> tuple[bytes | None, bool]:
-    """The name of the command that begins with `line`; None: not a command, or cut off."""
+    """The name of the command that starts with `line`; None if it is not a command or truncated."""
     count = _number(line, b"*", _MOST_ARGUMENTS)
     if not count:
         return None, _is_cut(line)

@@ -1,4 +1,4 @@
-"""Problems of the settings that would only appear later, and then in every worker."""
+"""Detects problems with the settings that would otherwise only appear later, in every worker."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from aragog.settings import Settings
 
 def check(settings: Settings) -> None:
     """
-    Check for servers that are open to other machines without a token or login, a bad overrides
-    file, a login that is not where its setting says, extractors that are not installed, a crawl
-    log without its library, a key file that cannot be used, and a browser that is needed and
-    cannot be started.
+    Check the settings for problems that workers would run into.
+
+    These are servers open to other machines without a token or login, a bad overrides file, a
+    missing login, extractors that are not installed, a crawl log without its library, an unusable
+    key file, and a required browser that cannot be started.
 
     Raises:
         ConfigError: names each problem with its setting or file.
@@ -39,7 +40,7 @@ def check(settings: Settings) -> None:
     check_values(settings.fetch.sign_in)
     Egress(settings.egress, settings.fetch, SystemClock())  # reads the logins
     if settings.crawl_log.engine != "off":
-        # Without it every fetch is logged to Redis, and no file is ever written.
+        # Without it every fetch is logged to Redis, but no file is ever written.
         require("parquet", f'crawl_log.engine = "{settings.crawl_log.engine}"')
     if settings.crawl_log.engine == "s3":
         require("s3", 'crawl_log.engine = "s3"')

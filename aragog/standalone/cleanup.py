@@ -1,5 +1,5 @@
 """
-Run commands that clean up after a killed child process.
+Runs commands that clean up after a killed child process.
 
 Each command runs in its own process, so the supervisor neither waits for Redis nor fails with it.
 """
@@ -22,7 +22,7 @@ TIMEOUT_S = 30.0
 
 @dataclass
 class _Command:
-    """A command, and its process while it runs."""
+    """A command, with its process while it runs."""
 
     argv: Sequence[str]
     log: Path
@@ -38,7 +38,7 @@ class Cleanup:
 
     Args:
         environ: the commands' environment.
-        pause_s: between two attempts of a command.
+        pause_s: pause between two attempts of a command.
     """
 
     def __init__(self, environ: Mapping[str, str], *, pause_s: float = PAUSE_S) -> None:

@@ -1,7 +1,7 @@
 """
-The demo web of a data folder, and the settings that lead a crawl to it.
+The demo web of a data folder, and the settings that direct a crawl to it.
 
-URLs of the demo web stay in the data folder when the demo is stopped: some wait, others are
+URLs of the demo web stay in the data folder after the demo: some are still queued, others are
 refreshed later. A file marks such a folder, and every system that runs there serves the demo web.
 """
 
@@ -20,9 +20,9 @@ from aragog.standalone.processes import die_with_parent
 
 HOSTS = "*.test"
 NOBODY, CLOSED = "*.test.invalid", "127.0.0.1:1"
-"""Hosts of the demo's links that do not answer, and where they are looked for."""
+"""Hosts in the demo's links that do not exist, and the addresses they resolve to."""
 USER_AGENT = "aragog-demo/1.0"
-"""It names no contact, so nothing but the demo web and other servers on loopback is fetched."""
+"""It has no contact, so only the demo web and other servers on loopback are fetched."""
 WAITING_CONNECTIONS = 128
 MARK = "demo-web"
 _MARK_TEXT = """\
@@ -37,12 +37,12 @@ def mark(data_dir: Path) -> None:
 
 
 def is_marked(data_dir: Path) -> bool:
-    """Whether the URLs of the data folder include those of the demo web."""
+    """True if the URLs in the data folder include those of the demo web."""
     return (data_dir / MARK).exists()
 
 
 def is_demo(settings: Settings) -> bool:
-    """Whether these are the settings of the demo, which fetches nothing but its own web."""
+    """True if these are the settings of the demo, which only fetches its own web."""
     return settings.fetch.user_agent == USER_AGENT
 
 
@@ -52,7 +52,7 @@ def web(log: IO[bytes] | int = subprocess.DEVNULL) -> Iterator[dict[str, str]]:
     Serve the demo web in a process; yields the environment that limits the crawl to it.
 
     Args:
-        log: where its errors go; never the terminal, which shows the crawl's progress.
+        log: receives its errors; never the terminal, which shows the crawl's progress.
     """
     with _origin(log) as address:
         yield {
@@ -69,7 +69,7 @@ def web_beside(
     host_map: Mapping[str, str], log: IO[bytes] | int = subprocess.DEVNULL
 ) -> Iterator[dict[str, str]]:
     """
-    Serve the demo web for a crawl with settings of its own; yields their `fetch.host_map`.
+    Serve the demo web for a crawl with its own settings; yields their `fetch.host_map`.
 
     Args:
         host_map: the entries of those settings, which are kept.
@@ -84,15 +84,15 @@ def web_beside(
 @contextmanager
 def _origin(log: IO[bytes] | int) -> Iterator[str]:
     """Run the demo web's server; yields its address and port."""
-    # It inherits a socket that listens: no other program can take its port before it runs, and
-    # what connects in the meantime waits for it.
+    # It inherits a listening socket: no other program can take its port before it runs, and early
+    # connections wait for it.
     with create_server(("127.0.0.1", 0), backlog=WAITING_CONNECTIONS) as listening:
         port = listening.getsockname()[1]
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "aragog.standalone.demo_server"],
             stdin=listening.fileno(),
             stderr=log,
-            start_new_session=True,  # ctrl-C ends the crawl first, then this
+            start_new_session=True,  # Ctrl-C ends the crawl first, then this
             preexec_fn=die_with_parent,  # noqa: PLW1509 - no threads run here
         )
     try:

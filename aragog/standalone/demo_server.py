@@ -1,9 +1,9 @@
 """
 The demo web's server: `python -m aragog.standalone.demo_server [PORT]`, on 127.0.0.1.
 
-Without a port, its standard input must be a socket that listens.
+Without a port, its standard input must be a listening socket.
 
-One process serves every host name of `sites` and selects the site by the Host header. It speaks
+One process serves every host name in `sites` and selects the site by the Host header. It speaks
 HTTP/1.1 with keep-alive, ETag and 304, and misbehaves where the demo needs it.
 """
 
@@ -29,12 +29,12 @@ class Handler(BaseHTTPRequestHandler):
     busy: ClassVar[Counter[str]] = Counter()
 
     def do_GET(self) -> None:
-        """Send the page of the host and path, or 404."""
+        """Send the page for the host and path, or 404."""
         host = (self.headers.get("Host") or "").partition(":")[0]
         pages = self.pages.get(host, {})
         page = pages.get(self.path)
         if page is None and "?" in self.path:
-            page = pages.get(self.path.partition("?")[0])  # as shops do: unknown parameters
+            page = pages.get(self.path.partition("?")[0])  # like shops, ignore unknown parameters
         self._answer(host, page or DemoPage(b"<h1>Not found</h1>", 404))
 
     def _answer(self, host: str, page: DemoPage) -> None:
@@ -74,7 +74,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class DemoServer(ThreadingHTTPServer):
-    """The demo origin; `server_port` is the port on which it listens, unless `listening` does."""
+    """The demo origin; listens on `server_port`, or on the socket `listening` if given."""
 
     daemon_threads = True
 
@@ -85,7 +85,7 @@ class DemoServer(ThreadingHTTPServer):
             self.socket = listening
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Print nothing for a client that went away: the terminal is the user's."""
+        """Print nothing when a client disconnects, since the terminal belongs to the user."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 

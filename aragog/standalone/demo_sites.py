@@ -33,9 +33,9 @@ class DemoPage:
     content_type: str = HTML
     headers: Mapping[str, str] = field(default_factory=dict)
     declared_length: int | None = None
-    """A Content-Length that differs from the body's length, so that the body is incomplete."""
+    """A Content-Length that differs from the body's length, which makes the body incomplete."""
     busy_times: int = 0
-    """How many requests get a 429 before this response."""
+    """Number of requests that get a 429 before this response."""
 
 
 NOT_PAGES = frozenset({"/robots.txt", "/sitemap.xml", "/sitemaps/places.xml"})

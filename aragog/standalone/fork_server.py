@@ -1,15 +1,16 @@
 """
-Start Python processes by forking one that has imported their modules.
+Starts Python processes by forking a process that has already imported their modules.
 
     python -m aragog.standalone.fork_server FD MODULE:FUNCTION
 
-The function imports what the processes will need, once. Each process starts within milliseconds and
-shares the memory of the imported code with the others. The fork server has one thread and no
-connections, so a fork copies nothing that is in use.
+The function imports everything that the processes need, once. Each process starts within
+milliseconds and shares the memory of the imported code with the others. The fork server has one
+thread and no connections, so a fork copies nothing that is in use.
 
 A new process becomes a child of the supervisor: the fork server forks a process that forks again
-and exits, and the kernel gives the orphan to the supervisor (`adopt_orphans`). So a supervisor sees
-exit codes as if it had started the process itself, and no process ends when the fork server dies.
+and exits, and the kernel makes the orphan a child of the supervisor (`adopt_orphans`). The
+supervisor therefore gets exit codes as if it had started the process itself, and no process ends
+when the fork server dies.
 """
 
 from __future__ import annotations
@@ -37,25 +38,25 @@ from aragog.standalone.processes import (
 )
 
 MAX_REQUEST_BYTES = 65_536
-# The first fork waits until everything is imported: a second of CPU time on a machine at rest.
+# The first fork waits for all imports: a second of CPU time on an idle machine.
 ANSWERS_WITHIN_S = 60.0
 
 
 class ForkServer:
     """
-    The supervisor's end. Where orphans cannot be adopted, `fork` always returns None.
+    The supervisor's interface. If orphans cannot be adopted, `fork` always returns None.
 
     Args:
         preload: `module:function`, called once before the first fork.
-        environ: environment of the processes.
-        log: receives the output of the fork server itself.
-        umask: of the processes.
+        environ: the processes' environment.
+        log: receives the fork server's own output.
+        umask: the processes' umask.
     """
 
     def __init__(self, preload: str, environ: Mapping[str, str], log: Path, umask: int) -> None:
         self.process: subprocess.Popen[bytes] | None = None
         self.worked = False
-        """Whether it has started a process."""
+        """True once it has started a process."""
         if not adopt_orphans():
             return
         self._connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -63,7 +64,8 @@ class ForkServer:
         with theirs:
             self.process = spawn(
                 [sys.executable, "-P", "-m", __name__, str(theirs.fileno()), preload],
-                {**environ, "SPT_NOENV": "1"},  # a title must not overwrite /proc/<pid>/environ
+                # keep process titles from overwriting /proc/<pid>/environ
+                {**environ, "SPT_NOENV": "1"},
                 log,
                 umask=umask,
                 pass_fds=[theirs.fileno()],
@@ -73,9 +75,10 @@ class ForkServer:
 
     def fork(self, argv: Sequence[str], log: Path) -> AdoptedProcess | None:
         """
-        Run `python -P -m MODULE …` as a child of this process; None: start it in another way.
+        Run `python -P -m MODULE …` as a child of this process; None if it must be started in
+        another way.
 
-        None is returned for other programs, and when the fork server has died or does not answer.
+        None is returned for other programs, and if the fork server has died or does not respond.
         Raises OSError if the log cannot be opened.
         """
         if self.process is None or list(argv[:3]) != [sys.executable, "-P", "-m"]:
@@ -89,11 +92,11 @@ class ForkServer:
         if reply:
             self.worked = True
             return AdoptedProcess(int(reply))
-        self.stop()  # a late answer must not be taken for that of the next request
+        self.stop()  # a late response must not be mistaken for that of the next request
         return None
 
     def stop(self) -> None:
-        """End the fork server; the processes that it forked stay."""
+        """Stop the fork server; the processes that it forked keep running."""
         if self.process is not None:
             self._connection.close()
             self.process.kill()
@@ -103,7 +106,7 @@ class ForkServer:
 
 def serve(connection: socket.socket) -> list[str]:
     """
-    Fork a process for each request. Returns in the new processes only, with their command line.
+    Fork a process for each request. Returns only in the new processes, with their command line.
 
     Raises:
         SystemExit: in the fork server, when the supervisor has closed its end.
@@ -131,7 +134,7 @@ def serve(connection: socket.socket) -> list[str]:
 
 
 def _become_orphan() -> None:
-    """Fork and return in the new process once its parent has ended."""
+    """Fork, and return in the new process once its parent has exited."""
     parent = os.getpid()
     if os.fork():
         os._exit(0)

@@ -1,9 +1,9 @@
 """
-End processes that outlived a killed supervisor, from notes made while they ran.
+Ends processes that outlived a killed supervisor, from a list written while they ran.
 
-A note contains a process id and the time at which the process started, in the kernel's ticks, so
-that another process that got the same id is never touched. Each child leads its own session, and
-ending it ends the whole session. Nothing is noted on systems without /proc.
+An entry has a process id and the process's start time, in kernel ticks, so that another process
+with the same id is never affected. Each child leads its own session, and ending it ends the whole
+session. Nothing is recorded on systems without /proc.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-# Killed processes exit in milliseconds, unless they are writing to a slow disk.
+# Killed processes exit within milliseconds, unless they are writing to a slow disk.
 LONGEST_WAIT_S = 10.0
 
 
@@ -23,14 +23,14 @@ def note(path: Path, pids: Iterable[int]) -> None:
     """Write the running processes to a file, atomically."""
     lines = [f"{pid} {started}\n" for pid in pids if (started := _started(pid))]
     new = path.with_suffix(".new")
-    new.unlink(missing_ok=True)  # one of an earlier release may be readable for others
+    new.unlink(missing_ok=True)  # a file from an earlier release may be readable by others
     new.touch(mode=0o600)
     new.write_text("".join(lines))
     new.replace(path)
 
 
 def end(path: Path) -> list[int]:
-    """Kill noted processes that still run, wait until they exit; return their process ids."""
+    """Kill listed processes that still run and wait until they exit; returns their process ids."""
     ended = []
     for pid, started in _noted(path):
         if _started(pid) == started or _session_lives(pid, started):
@@ -53,7 +53,7 @@ def _noted(path: Path) -> list[tuple[int, int]]:
 
 
 def _session_lives(leader: int, started: int) -> bool:
-    """Whether the leader exited but its session lives; the kernel does not reuse such an id."""
+    """True if the leader exited but its session lives; the kernel does not reuse such an id."""
     if _stat(leader):
         return False
     members = (_stat(pid) for pid in _members(leader))
@@ -70,13 +70,13 @@ def _members(group: int) -> list[int]:
 
 
 def _started(pid: int) -> int:
-    """When the process started, in ticks since boot; 0 if it does not run."""
+    """The process's start time, in ticks since boot; 0 if it does not run."""
     stat = _stat(pid)
     return int(stat[19]) if stat and stat[0] not in "ZX" else 0
 
 
 def _stat(pid: int) -> list[str]:
-    """The fields of /proc/<pid>/stat (proc(5)) from the state on; empty if there is no process."""
+    """The fields of /proc/<pid>/stat (proc(5)), from the state on; empty if there is no process."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
     except OSError:

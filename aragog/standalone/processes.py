@@ -1,4 +1,4 @@
-"""Start processes with private logs, watch them, and let Linux end them with their parent."""
+"""Starts processes with private logs, watches them, and lets Linux end them with their parent."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Process(Protocol):
     returncode: int | None
 
     def poll(self) -> int | None:
-        """The exit code, negative for a signal; None while it runs."""
+        """The exit code, negative for a signal, or None while it runs."""
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait for the exit code; raises `subprocess.TimeoutExpired`."""
@@ -42,7 +42,7 @@ class Process(Protocol):
 
 
 def end_within(process: Process, limit_s: float) -> None:
-    """Wait until a process that was told to end has done so; kill it after `limit_s` seconds."""
+    """Wait for a process that was asked to end; kill it after `limit_s` seconds."""
     try:
         process.wait(limit_s)
     except subprocess.TimeoutExpired:
@@ -51,21 +51,21 @@ def end_within(process: Process, limit_s: float) -> None:
 
 
 class PrivateServer(ABC):
-    """A server that one process starts and stops for itself; a context in which it runs."""
+    """A server that one process starts and stops for itself; runs while its context is open."""
 
     process: Process | None = None
-    """None: it was not started here, or it has stopped."""
+    """None if it was not started here, or has stopped."""
 
     @abstractmethod
     def start(self) -> Self:
-        """Start it and return once it answers."""
+        """Start it, and return once it responds."""
 
     @abstractmethod
     def stop(self) -> None:
-        """Stop it, with what it has accepted on disk."""
+        """Stop it, after accepted data is on disk."""
 
     def kill(self) -> None:
-        """Send SIGKILL, which has the effect of a power cut; what it started ends later."""
+        """Send SIGKILL, which has the effect of a power failure; its own children end later."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()
@@ -79,7 +79,7 @@ class PrivateServer(ABC):
 
 
 class AdoptedProcess:
-    """A child that another process started and that the kernel gave to this one."""
+    """A child that another process started and that the kernel reassigned to this one."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -112,20 +112,20 @@ class AdoptedProcess:
         self._send(signal.SIGKILL)
 
     def _send(self, number: int) -> None:
-        # The kernel does not reuse the id of a child before `poll` has seen its end.
+        # The kernel does not reuse a child's id before `poll` has read its exit code.
         if self.poll() is None:
             os.kill(self.pid, number)
 
 
 def call_in_child(function: Callable[[], None]) -> None:
     """
-    Call a function in a forked child, which takes what the function imports with it.
+    Call a function in a forked child, which frees the memory of the function's imports.
 
     Only for a process with one thread.
 
     Raises:
-        Exception: what the function raises, which must be picklable.
-        ConfigError: the child ended without an answer.
+        Exception: the function's exception, which must be picklable.
+        ConfigError: the child ended without a result.
     """
     reading, writing = os.pipe()
     child = os.fork()
@@ -159,12 +159,12 @@ def _error_of(function: Callable[[], None]) -> Exception | None:
 
 
 def die_with_parent() -> None:
-    """The kernel kills this process when its parent dies (Linux). Also for `preexec_fn`."""
+    """Have the kernel kill this process when its parent dies (Linux). Also for `preexec_fn`."""
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def adopt_orphans() -> bool:
-    """Make descendants whose parent ends children of this process; False where it cannot be."""
+    """Make orphaned descendants children of this process; False if that is not possible."""
     return _prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
@@ -173,7 +173,7 @@ def _prctl(option: int, value: int) -> bool:
 
 
 def reap_group(group: int) -> bool:
-    """Take the exit codes of dead children in a process group; False when none are left."""
+    """Read the exit codes of dead children in a process group; False when none are left."""
     try:
         while os.waitpid(-group, os.WNOHANG)[0]:
             pass
@@ -191,8 +191,8 @@ def spawn(
     Args:
         argv: the command.
         environ: its environment.
-        log: only its owner can read it.
-        options: those of `subprocess.Popen`.
+        log: readable by its owner only.
+        options: options of `subprocess.Popen`.
 
     Raises:
         OSError: the kernel or the disk refuses.
@@ -209,5 +209,5 @@ def spawn(
 
 
 def create_private(path: str, flags: int) -> int:
-    """An opener for `open`: creates a missing file that only its owner can read."""
+    """An opener for `open` that creates a missing file readable by its owner only."""
     return os.open(path, flags | os.O_CREAT, 0o600)

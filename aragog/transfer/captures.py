@@ -1,9 +1,9 @@
 """
-Read indexes of web archives: CDX with its line of letters or without, and CDXJ.
+Read indexes of web archives: CDXJ, and CDX with or without its header line.
 
 Each capture of a page becomes a record with the fields `archive.captured_at`, `archive.mime` and
-`archive.digest`, true since the time of the capture: of several captures of a URL the latest stays,
-in whatever order they come. Captures of errors and redirects are left out.
+`archive.digest`, timestamped with the capture time. If a URL has several captures, the latest one
+wins, in whatever order they are read. Captures of errors and redirects are skipped.
 """
 
 from __future__ import annotations
@@ -18,22 +18,25 @@ import orjson
 from aragog.transfer.json_lines import BadRecord, Read, UrlRecord
 from aragog.transfer.lines import text_lines
 
-# The letters of the columns, where a file does not name them: the two forms that are in use.
+# Column letters for files without a header line: the two variants in use.
 _COLUMNS = {11: "NbamskrMSVg", 9: "NbamskrVg"}
 _NAMES = {"a": "url", "b": "timestamp", "m": "mime", "s": "status", "k": "digest"}
 _CDXJ = re.compile(r"\s(\S+)\s+(?=\{)")
-"""The time and the JSON behind the key, which has blanks where a writer left them in the URL."""
+"""
+Matches the timestamp and the JSON after the key; the key has spaces if the URL was not
+escaped.
+"""
 _TIMESTAMP = re.compile(r"\d{4,14}")
 MAX_LINE_BYTES = 1 << 20
 
 
 def read_captures(stream: BinaryIO, *, after: int = 0) -> Iterator[Read]:
     """
-    Yield the captures of an index with the numbers of their lines.
+    Yield the captures of an index with their line numbers.
 
     Args:
         stream: the index.
-        after: lines to skip.
+        after: number of lines to skip.
     """
     columns: str | None = None
     for number, line, problem in text_lines(stream, MAX_LINE_BYTES):
@@ -65,7 +68,7 @@ def _capture(line: str, parts: Sequence[str], columns: str | None) -> Mapping[st
 
 
 def _record(capture: Mapping[str, str]) -> UrlRecord | None:
-    """The record; None for a capture that is left out."""
+    """The record, or None for a capture that is skipped."""
     try:
         url, at_ms = capture["url"], _instant_ms(capture["timestamp"])
     except KeyError as missing:
@@ -81,7 +84,7 @@ def _record(capture: Mapping[str, str]) -> UrlRecord | None:
 
 
 def _instant_ms(timestamp: str) -> int:
-    """The ms of `20150101120000`, or of its beginning."""
+    """The time of `20150101120000` in ms; a shorter timestamp means the start of its period."""
     if not _TIMESTAMP.fullmatch(timestamp):
         raise BadRecord(f"has no time: {timestamp!r:.40}")
     full = timestamp + "00000101000000"[len(timestamp) :]

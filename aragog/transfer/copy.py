@@ -1,9 +1,9 @@
 """
 Copy a whole UrlStore to another engine: from SQLite and a folder to HBase and S3, or back.
 
-Cells are copied with their timestamps and objects unchanged, so copying again changes nothing, and
-an interrupted copy can be resumed. Nothing should write to the source in the meantime: such writes
-may or may not be copied. Rows of a store of the first form get the keys of the target's
+Cells keep their timestamps and objects are unchanged, so copying again changes nothing, and an
+interrupted copy can be resumed. Nothing should write to the source during the copy: such writes may
+or may not be copied. Rows of a store with the first key layout get keys of the target's layout
 (docs/adr/0113).
 """
 
@@ -36,7 +36,10 @@ BATCH_BYTES = 1 << 20
 BATCH_ROWS = 1000
 
 OnCopied = Callable[[str, str, int], None]
-"""Called after each batch with the table's name, the last key in hex, and the rows so far."""
+"""
+Called after each batch with the table's name, the last key in hex, and the number of
+rows so far.
+"""
 
 
 def copy_tables(
@@ -47,13 +50,14 @@ def copy_tables(
     after: tuple[str, str] | None = None,
 ) -> int:
     """
-    Put every row of every table of `source` into the existing tables of `target`; returns how many.
+    Put every row of every table of `source` into the existing tables of `target`; returns the
+    number of rows.
 
-    `after` is the (table, key) that `on_progress` reported last, to resume there.
+    To resume, pass the (table, key) that `on_progress` reported last as `after`.
 
     Raises:
-        BadInput: the target has data of an earlier form than the source; nothing was copied.
-        StoreUnavailable: everything that was reported is copied.
+        BadInput: the target's data has an earlier layout than the source; nothing was copied.
+        StoreUnavailable: everything reported to `on_progress` is copied.
     """
     forms = source.format(), target.format()
     if forms[0] > forms[1]:
@@ -83,13 +87,13 @@ def copy_content(
     after: str = "",
 ) -> int:
     """
-    Put every object of `source` into `target`; returns how many.
+    Put every object of `source` into `target`; returns the number of objects.
 
-    An object that is damaged is reported with its key and skipped. `after` is the key that
-    `on_progress` reported last.
+    A damaged object is reported with its key and skipped. To resume, pass the key that
+    `on_progress` reported last as `after`.
 
     Raises:
-        ContentUnavailable: everything that was reported is copied.
+        ContentUnavailable: everything reported to `on_progress` is copied.
     """
     copied = 0
     for key in source.keys(""):
@@ -116,13 +120,13 @@ def copy_packs(
     after: str = "",
 ) -> int:
     """
-    Put every pack of `source`, with its index, into `target`; returns how many.
+    Put every pack of `source`, with its index, into `target`; returns the number of packs.
 
-    Packs never change, so those that are there are not read again. One that is damaged is copied up
-    to the damage, and reported: its other records stay readable.
+    Packs never change, so packs that the target already has are not read again. A damaged pack is
+    reported and copied up to the damage; its other records stay readable.
 
     Raises:
-        ContentUnavailable: everything that was reported is copied.
+        ContentUnavailable: everything reported to `on_progress` is copied.
     """
     there = {file.name: file.size for file in target.packs()}
     copied = 0
@@ -144,7 +148,7 @@ def copy_packs(
 def _copy_table(
     name: str, source: CellTable, target: CellTable, start: bytes, new_ids: NewIds | None
 ) -> Iterator[tuple[str, int]]:
-    """(last key, rows) of each batch that was put."""
+    """Yield (last key, number of rows) for each batch written."""
     with closing(source.scan(start, None)) as scanned:
         for rows in _batches(each for each in scanned if each[0] not in OWN_ROWS):
             moved = rows if new_ids is None else new_ids.rekeyed(name, rows)
@@ -180,27 +184,27 @@ def _by_time(row: Row) -> dict[int, dict[bytes, bytes]]:
 
 _NAMING = UrlNaming(lambda: True)
 _URLS = {"n": URL, "d": DUE_URL, "h": HOST_URL, "e": ALIAS_URL}
-"""Where a table's rows have the URL of one of their nodes."""
+"""The column of each table that contains the URL of one of the row's nodes."""
 
 Rows = Sequence[tuple[bytes, Row]]
 
 
 class NewIds:
     """
-    The ids of the pages of a store of the first form, where those of a host are together.
+    Maps page ids of a store with the first key layout to ids that group pages by host.
 
-    An id is that of a URL if the URL is stored with it: in its node or, if it was never fetched, in
-    its due row. Ids of an application's own nodes stay as they are.
+    An id is derived from a URL if the URL is stored with it: in its node or, if the page was never
+    fetched, in its due row. Ids of an application's own nodes stay as they are.
 
     Args:
-        source: tables whose rows get new keys; nodes whose URL a row lacks are read there.
+        source: tables whose rows get new keys. Nodes are read from here when a row lacks their URL.
     """
 
     def __init__(self, source: Tables) -> None:
         self._source = source
 
     def rekeyed(self, table: str, rows: Rows) -> Rows:
-        """These rows with new ids. At most two multi-gets."""
+        """The rows with new ids. At most two multi-gets."""
         ids = dict.fromkeys(each for key, row in rows for each in ids_in(table, key, row))
         new_of = self._known(table, rows)
         new_of |= self._read([each for each in ids if each not in new_of])
@@ -211,13 +215,13 @@ class NewIds:
         return moved
 
     def _known(self, table: str, rows: Rows) -> dict[bytes, bytes]:
-        """The new ids of what the rows themselves have the URLs of."""
+        """New ids for the URLs that the rows themselves contain."""
         column = _URLS.get(table)
         urls = (text(row, column) for _, row in rows) if column else ()
         return _new_of(url for url in urls if url)
 
     def _read(self, ids: Sequence[bytes]) -> dict[bytes, bytes]:
-        """The new ids of nodes by their URLs, or by those of their due rows."""
+        """New ids for nodes, by the URL in the node or in its due row."""
         if not ids:
             return {}
         nodes = self._source["n"].get_many(ids, [URL, DUE])
@@ -233,7 +237,7 @@ class NewIds:
 
 
 def _sampled(rows: Rows) -> Rows:
-    """The rows of the sample of pages, which a store of the first form has not."""
+    """The rows of the page sample, which a store with the first key layout does not have."""
     return [
         (key[:1] + SAMPLE + url_key(url) + key[-ID_BYTES:], {SAMPLED: Cell(b"1", newest_ms(row))})
         for key, row in rows

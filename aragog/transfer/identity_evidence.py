@@ -1,9 +1,9 @@
 """
-The evidence of whose page a record is: exports write it among the facts, imports read it. Pure.
+Evidence of which page a record holds. Exports write it as facts and imports read it. Pure.
 
-A page becomes an alias of a stored one only if the two agree, and what they are compared by is not
-among the fields. Without it an imported page would look like one that nobody fetched, and the first
-page that names its URL as canonical would replace it.
+A page becomes an alias of a stored one only if the two pages match. The data for that comparison is
+not in the fields. Without it, an imported page would look as if it had never been fetched, and the
+first page that names its URL as canonical would replace it.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from urlspelling import normalize
 from zengraph.records import Row
 
 LIKENESS = "likeness"
-"""The fact with the body's hash and the sketch of the text; versions without it ignore facts."""
+"""The fact with the body's hash and the text sketch; versions that do not know it ignore it."""
 
-_OF_AN_ALIAS = ("status", "redirects_to")
+_ALIAS_FACTS = ("status", "redirects_to")
 _WITH_A_PAGE = range(200, 300)
 
 
 def exported_facts(row: Row, facts: Mapping[str, Fact]) -> dict[str, Fact]:
-    """The facts of a page with its likeness."""
+    """A page's facts, including its likeness."""
     likeness = nodes.likeness_of(row)
     said = {LIKENESS: f"{likeness.body} {likeness.text}"} if likeness else {}
     return {**facts, **said}
 
 
 def exported_alias_facts(row: Row) -> dict[str, Fact]:
-    """What the fetch of an alias itself found: its status, or where it redirects to."""
+    """The result of fetching the alias itself: its status, or the URL that it redirects to."""
     own = facts_of(row, nodes.OWN)
-    return {name: own[name] for name in _OF_AN_ALIAS if own.get(name) is not None}
+    return {name: own[name] for name in _ALIAS_FACTS if own.get(name) is not None}
 
 
 def imported_page(
     canonical: str, row: Row, record: UrlRecord, now_ms: int
 ) -> tuple[dict[bytes, bytes], int] | None:
     """
-    The cells of a node that say whose page it holds, and when that was fetched.
+    The cells that identify the page in a node, and when that page was fetched.
 
-    None where the record does not say it, or the node has a page that a fetch brought.
+    None if the record does not identify its page, or if the node has a page from a real fetch.
     """
     at_ms = record.facts.get("fetched_at_ms")
     if nodes.FACTS in row or not isinstance(at_ms, int) or not 0 < at_ms <= now_ms:
@@ -65,7 +65,7 @@ def imported_page(
 
 
 def imported_alias(record: UrlRecord) -> bytes | None:
-    """The cell with what the fetch of an alias found; None where the record does not say it."""
+    """The cell with the result of fetching the alias, or None if the record has none."""
     status, target = record.facts.get("status"), _url(record.facts.get("redirects_to"))
     if not _is_status(status) and target is None:
         return None

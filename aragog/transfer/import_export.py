@@ -1,10 +1,10 @@
 """
-Import and export a UrlStore as records, in constant memory, from and to any format.
+Import and export a UrlStore as records, in constant memory, in any format.
 
-An import reports bad lines by number and continues. It may be interrupted anywhere and restarted,
-from the start or from the line that it reported last, because older values never replace newer
-ones. An export walks the nodes in key order and returns a cursor to continue from. `records` (lines
-of JSON) and `parquet` are the formats. For page content see `warc`, for copying to another engine
+An import reports bad lines by number and continues. It can be interrupted at any point and
+restarted, from the start or from the last reported line, because older values never replace newer
+ones. An export walks the nodes in key order and returns a cursor to continue from. The formats are
+in `json_lines` and `parquet`. For page content see `warc_export`, for copying to another engine
 `copy`, for exports by many machines `parts`.
 """
 
@@ -45,33 +45,33 @@ NodeSource = Generator[tuple[bytes, Row], None, None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSelection:
-    """The nodes to export; without arguments, all."""
+    """The nodes to export; without arguments, all nodes."""
 
     urls: Iterable[str] | None = None
-    """Normalized URLs, such as those of a host; excludes `cursor`."""
+    """Normalized URLs, such as all URLs of a host; excludes `cursor`."""
     cursor: str | None = None
-    """The cursor in the report of an earlier export, which this one continues."""
+    """The cursor from the report of an earlier export that this one continues."""
     limit: int | None = None
-    """The most records to export."""
+    """The maximum number of records to export."""
     nodes: NodeSource | None = None
     """Replaces the walk over all nodes; excludes `urls` and `cursor`."""
     crawl: str | None = None
-    """Only pages that were stored for this crawl."""
+    """Only pages stored for this crawl."""
 
 
 EVERYTHING = NodeSelection()
 
 
 class SelectedNodes(AbstractContextManager["SelectedNodes"]):
-    """The nodes of a selection, in its order, until the caller has `taken` as many as its limit."""
+    """The selected nodes, in order; ends once the caller has counted `limit` records in `taken`."""
 
     def __init__(
         self, zen: MultiGraph, selection: NodeSelection, columns: Sequence[bytes] | None = None
     ) -> None:
         self.cursor = selection.cursor
-        """Where another export continues; None after the last node."""
+        """Where another export can continue, or None after the last node."""
         self.taken = 0
-        """Number of records that the export made; the caller counts."""
+        """Number of records exported so far; the caller increments it."""
         self._limit = selection.limit
         self._crawl = None if selection.crawl is None else crawl_column(selection.crawl)
         if columns is not None and self._crawl is not None:
@@ -97,7 +97,7 @@ def nodes_of(
     cursor: str | None = None,
     columns: Sequence[bytes] | None = None,
 ) -> NodeSource:
-    """Keys and nodes of `urls` (normalized), in their order; None: of all, in key order."""
+    """Keys and nodes of `urls` (normalized), in their order. If None, all nodes in key order."""
     if urls is None:
         start = b"" if cursor is None else bytes.fromhex(cursor) + b"\0"
         yield from zen.nodes.scan(start, names=columns)
@@ -110,17 +110,17 @@ def nodes_of(
 
 BATCH = 500
 BATCH_BYTES = 4 << 20
-"""Size of field values; a batch of large ones ends sooner."""
+"""Maximum total size of field values in a batch; a batch of large values ends sooner."""
 MAX_LINKS = 6000
 
 SpanMs = tuple[int, int]
-"""From an instant, up to before another; ms since the epoch."""
+"""Start (inclusive) and end (exclusive), in ms since the epoch."""
 
 TextsOf = Callable[[str], Mapping[str, bytes]]
-"""Returns the main texts of the page of a URL, as fields that replace those of its record."""
+"""Returns the main texts of a URL's page, as fields that replace the record's fields."""
 
 OnProgress = Callable[[int], None]
-"""Called after each batch with the number of the last line or row that is done."""
+"""Called after each batch with the number of the last line or row processed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class ImportReport:
     last_number: int
     """The last line or row that was read; a restart continues after it."""
     written: int
-    """Records that were stored."""
+    """Records stored."""
     problems: int
     """Lines or rows that could not be imported."""
 
@@ -141,14 +141,14 @@ class ExportReport:
 
     records: int
     cursor: str | None
-    """Where to continue; None: the export is complete."""
+    """Where to continue, or None if the export is complete."""
 
 
 class Sink(Protocol):
     """The destination of an export."""
 
     def write(self, records: Sequence[UrlRecord]) -> None:
-        """Add records, in order."""
+        """Append records, in order."""
 
     def close(self) -> None:
         """Finish the file."""
@@ -163,10 +163,11 @@ def import_urls(
     batch: int = BATCH,
 ) -> ImportReport:
     """
-    Write the records of `source` (`read_json_lines`, `read_parquet`); bad ones are only reported.
+    Write the records of `source` (`read_json_lines`, `read_parquet`) and report bad ones.
 
     Raises:
-        StoreUnavailable: the last number that `on_progress` got is done; continue after it.
+        StoreUnavailable: records up to the last number passed to `on_progress` are stored; continue
+            after it.
     """
     last = written = problems = 0
     for some in _batches(source, batch):
@@ -197,14 +198,14 @@ def export_urls(
     """
     Write the selected URLs that have data to `sink`, including aliases; `sink` stays open.
 
-    Not a snapshot: what is written in the meantime may or may not be included. A page that is taken
-    down in the meantime is not, unless its batch was already in the file.
+    This is not a snapshot: concurrent writes may or may not be included. A page that is taken down
+    during the export is left out, unless its batch has already been written.
 
-    `fields` names the fields to export, None means all. `links_of` is the store to read outlinks
-    from, at most 6,000 a page. `texts_of` adds the main text of each page with content. With
-    `purpose`, pages whose sites refuse this use are left out, and so are in any case those whose
-    `unavailable_after` has passed. With `fetched`, only pages whose last successful fetch was in
-    that span are included.
+    `fields` names the fields to export; None exports all. `links_of` is the store to read outlinks
+    from, at most 6,000 a page. `texts_of` adds the main text of each page with content. Pages whose
+    `unavailable_after` has passed are always left out. With `purpose`, so are pages whose sites
+    refuse this use. With `fetched`, only pages whose last successful fetch was in that span are
+    included.
 
     Raises:
         StoreUnavailable: the sink contains complete batches only.
@@ -221,7 +222,7 @@ def export_urls(
             now_ms=zen.clock.now_ms,
             fetched=fetched,
         )
-        for batch in _of_bounded_size(records):
+        for batch in _size_limited_batches(records):
             sink.write(_without_taken_down(batch, nodes))
             on_progress(selected.taken)
     return ExportReport(selected.taken, selected.cursor)
@@ -244,7 +245,7 @@ def _records(
             continue
         if fetched is not None and not _was_fetched(record, fetched):
             continue
-        # An alias has no data of its page, and no facts about its use.
+        # An alias does not carry its page's data or permitted uses.
         if record.canonical_url is not None or is_allowed(record.facts, purpose):
             selected.taken += 1
             if texts_of is not None and record.content_key is not None:
@@ -257,8 +258,11 @@ def _was_fetched(record: UrlRecord, within: SpanMs) -> bool:
     return isinstance(at_ms, int) and within[0] <= at_ms < within[1]
 
 
-def _of_bounded_size(records: Iterable[UrlRecord]) -> Iterator[list[UrlRecord]]:
-    """Batches of at most `BATCH` records, which end with the one that exceeds `BATCH_BYTES`."""
+def _size_limited_batches(records: Iterable[UrlRecord]) -> Iterator[list[UrlRecord]]:
+    """
+    Batches of at most `BATCH` records; a batch ends with the record that exceeds
+    `BATCH_BYTES`.
+    """
     batch: list[UrlRecord] = []
     weight = 0
     for record in records:
@@ -272,7 +276,7 @@ def _of_bounded_size(records: Iterable[UrlRecord]) -> Iterator[list[UrlRecord]]:
 
 
 def _without_taken_down(batch: Sequence[UrlRecord], nodes: Nodes) -> list[UrlRecord]:
-    """Return the records whose nodes still have data; reading the batch may have taken minutes."""
+    """Keep the records whose nodes still have data; reading the batch may have taken minutes."""
     rows = nodes.read([record.url for record in batch], [SENTINEL, CANONICAL, REMOVED])
     stored = {
         url

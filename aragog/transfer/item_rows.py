@@ -1,11 +1,12 @@
 """
-Items as rows of a file: one an item, with its fields as columns and the page that shows it.
+Items as rows of a file: one row per item, with its fields as columns and the page that shows it.
 
     kind (if there are several), the fields in the order of the settings, page_url
 
-A price is a number with its digits, a date a text, what is stored of a file a record, `FIELD.file`.
-An item that several pages show is one row, that of the page which was fetched last; to know it, the
-pages are read twice, and about 150 bytes of memory an item are taken in between.
+A price is a number with its exact digits and a date is a text. The stored file of a URL field is a
+record in the column `FIELD.file`. An item that several pages show becomes one row, from the page
+that was fetched last. To find that page, the pages are read twice, which needs about 150 bytes of
+memory per item.
 """
 
 from __future__ import annotations
@@ -24,24 +25,24 @@ from aragog.urlstore.stored_items import StoredItem
 from richpins.field_types import FieldType
 
 OWN = ("kind", "page_url", "fetched_at_ms")
-"""What every item has beside its fields."""
+"""Columns that every item has in addition to its fields."""
 PAGE = "page_url"
 
 Items = Callable[[str], Iterable[StoredItem]]
-"""Begins to read the items of a kind."""
+"""Starts a new iteration over the items of a kind."""
 
 
 class ItemRows:
     """
-    The rows of some kinds.
+    Turns the items of some kinds into rows.
 
     Args:
-        kinds: of the settings.
-        names: of the kinds that are wanted; none given: all.
-        fields: the columns, in order; None: all fields of the kinds, and their page.
+        kinds: the kinds in the settings.
+        names: the kinds to include; empty includes all.
+        fields: the columns, in order. If None, all fields of the kinds, and the page.
 
     Raises:
-        BadInput: there is no kind of a name, or none has a field of a name.
+        BadInput: an unknown kind, or a field that none of the kinds has.
     """
 
     def __init__(
@@ -58,10 +59,10 @@ class ItemRows:
         self.columns = _columns(kinds, self.kinds) if fields is None else tuple(fields)
         self._chosen = None if fields is None else frozenset(fields)
         self.dropped: Counter[str] = Counter()
-        """How many items pages had that were dropped, by the reason; of the last reading."""
+        """Number of items that pages dropped, by reason, in the last read."""
 
     def of_pages(self, store: UrlStore, urls: Sequence[str]) -> Iterator[Row]:
-        """The items of some pages, by canonical URL, in their order; each item once."""
+        """The items of these pages (canonical URLs), in page order and without duplicates."""
         self.dropped.clear()
         for kind in self.kinds:
             newest = _newest(store.items.on_pages(kind, urls, self._note))
@@ -73,13 +74,13 @@ class ItemRows:
     def once(
         self, items: Iterable[StoredItem], newest: Mapping[bytes, tuple[int, str]]
     ) -> Iterator[Row]:
-        """The rows of items that are those of the page that was fetched last."""
+        """The rows of items, each taken from the page that was fetched last."""
         for each in items:
             if not each.key or newest.get(_name(each)) == (each.fetched_at_ms, each.page_url):
                 yield self.row(each)
 
     def row(self, item: StoredItem) -> Row:
-        """One item."""
+        """The row of one item."""
         types = self._types.get(item.kind, {})
         row: Row = {"kind": item.kind} if "kind" in self.columns else {}
         row |= {name: _value(value, types.get(name)) for name, value in item.values.items()}
@@ -90,7 +91,7 @@ class ItemRows:
         return row
 
     def dropped_text(self) -> str:
-        """What was dropped, as `; 3 dropped (3 price: nothing found)`; "": nothing."""
+        """The dropped items, as `; 3 dropped (3 price: nothing found)`; empty if there are none."""
         if not self.dropped:
             return ""
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.dropped.most_common())
@@ -111,7 +112,7 @@ def _columns(kinds: SiteKinds, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _newest(items: Iterable[StoredItem]) -> dict[bytes, tuple[int, str]]:
-    """Which page shows each item with a key last: when it was fetched, and its URL."""
+    """For each item with a key, the newest page that shows it: its fetch time and URL."""
     found: dict[bytes, tuple[int, str]] = {}
     for each in items:
         if each.key:
@@ -125,13 +126,13 @@ def _name(item: StoredItem) -> bytes:
     return blake2b(text.encode(), digest_size=16).digest()
 
 
-def _value(value: Any, its_type: FieldType | None) -> Any:
-    """A value of JSON as rows have it."""
-    if its_type is None or value is None:
+def _value(value: Any, field_type: FieldType | None) -> Any:
+    """Convert a JSON value for use in a row."""
+    if field_type is None or value is None:
         return value
-    if its_type.kind == "list" and isinstance(value, list):
-        return [_value(part, its_type.item) for part in value]
-    if its_type.kind == "decimal" and isinstance(value, str):
+    if field_type.kind == "list" and isinstance(value, list):
+        return [_value(part, field_type.item) for part in value]
+    if field_type.kind == "decimal" and isinstance(value, str):
         try:
             return Decimal(value)
         except InvalidOperation:

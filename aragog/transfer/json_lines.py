@@ -1,5 +1,5 @@
 """
-The file format of one URL record: its line of JSON, and files of such lines.
+The file format of a URL record: one line of JSON, and files of such lines.
 
     {"url": "https://a.example/", "fields": {"product.price": 19.90, "team.note": "cheap"},
      "typed": true, "at_ms": {"product.price": 1700000000000, "team.note": 1700000000000}}
@@ -7,15 +7,15 @@ The file format of one URL record: its line of JSON, and files of such lines.
 | key | contents |
 |---|---|
 | `url` | any spelling; the only required key |
-| `typed` | true: `fields` has JSON values; else it has the text of the stored bytes |
+| `typed` | if true, `fields` has JSON values; otherwise it has the stored bytes as text |
 | `fields` | name to value; see `aragog.transfer.typed_fields` |
-| `fields_base64` | name to bytes in base64, if `fields` does not give them exactly; it counts |
-| `at_ms` | when the values were true: one number for all, or name to number; default: now |
-| `provenance` | name to where it was found |
+| `fields_base64` | name to bytes in base64, where `fields` is not exact; takes precedence |
+| `at_ms` | when the values were observed: one number, or name to number; default: now |
+| `provenance` | name to where the value was found |
 | `canonical_url` | this URL is an alias of that one; with `canonical_at_ms` and `provisional` |
 | `due_at_ms` | when to fetch it again |
 | `links` | list of [url, text, rel] |
-| `facts` | of the last fetch; imported is whose page it is: `aragog.transfer.identity_evidence` |
+| `facts` | of the last fetch; an import reads those in `aragog.transfer.identity_evidence` |
 | `content_key`, `content_hash`, `content_bytes` | written by an export, not imported |
 
 Files whose names end in `.gz` or `.zst` are compressed.
@@ -49,20 +49,23 @@ _NUMBERS = ("canonical_at_ms", "due_at_ms", "content_bytes")
 
 
 class BadRecord(ValueError):
-    """A line that cannot be imported, and why; never raised to callers of the transfer."""
+    """
+    A line that cannot be imported, with the reason. Callers of the package never see it
+    raised.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UrlRecord:
-    """The data of one URL in a file."""
+    """The data of one URL in an import or export file."""
 
     url: str
     fields: Mapping[str, bytes] = field(default_factory=dict)
     at_ms: Mapping[str, int] = field(default_factory=dict)
-    """The time of each field; a field that is missing here gets the time of the import."""
+    """The time of each field; a field without one gets the time of the import."""
     provenance: Mapping[str, str] = field(default_factory=dict)
     canonical_url: str | None = None
-    """The URL of which this one is an alias; None: it stands for itself."""
+    """The URL of which this one is an alias, or None if it is not an alias."""
     canonical_at_ms: int | None = None
     provisional: bool = False
     due_at_ms: int | None = None
@@ -85,7 +88,7 @@ _KEYS = {*UrlRecord.__dataclass_fields__, "fields_base64", "typed"}
 
 
 def to_json(record: UrlRecord, types: TypedFields) -> bytes:
-    """The record as one line, with its newline."""
+    """The record as one line, including the newline."""
     values, others = _split(record.fields, types)
     tables = {
         "fields": values,
@@ -130,7 +133,7 @@ def from_json(line: bytes, types: TypedFields) -> UrlRecord:
 def _typed_fields(line: bytes, types: TypedFields) -> dict[str, bytes]:
     fields = {}
     try:
-        raw = parse(line)  # orjson loses digits of numbers
+        raw = parse(line)  # orjson would lose digits of numbers
     except ValueError as error:
         raise BadRecord(f"is not JSON: {error}") from None
     for name, value in (_typed(raw, "fields", dict, "an object") or {}).items():
@@ -144,7 +147,7 @@ def _typed_fields(line: bytes, types: TypedFields) -> dict[str, bytes]:
 
 
 def from_mapping(raw: dict[str, Any]) -> UrlRecord:
-    """The record of a dict of plain values; see `from_json`."""
+    """Build a record from a dict of plain values; see `from_json`."""
     unknown = raw.keys() - _KEYS
     if unknown:
         raise BadRecord(f"{', '.join(sorted(map(repr, unknown)))}: no such key")
@@ -169,7 +172,7 @@ def from_mapping(raw: dict[str, Any]) -> UrlRecord:
 def _split(
     fields: Mapping[str, bytes], types: TypedFields
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Values in JSON, and in base64 those that JSON does not give back exactly."""
+    """Values as JSON, and as base64 where JSON does not restore the exact bytes."""
     values, others = {}, {}
     for name, value in fields.items():
         try:
@@ -275,10 +278,10 @@ def read_json_lines(
     max_line_bytes: int = MAX_LINE_BYTES,
 ) -> Iterator[Read]:
     """
-    The non-empty lines of a stream after the first `after` lines; the last needs no newline.
+    Yield the non-empty lines of a stream after the first `after` lines.
 
-    A line over `max_line_bytes` is reported as bad and not kept in memory. So is the rest of a file
-    that is damaged or cut short, as far as its compression shows it.
+    The last line needs no newline. A line over `max_line_bytes` is reported as bad and not kept in
+    memory. If a compressed file is damaged or cut short, the rest of it is reported as bad too.
     """
     types = types or TypedFields()
     for number in itertools.count(1):
@@ -303,7 +306,7 @@ def read_json_lines(
 
 
 class JsonLinesSink:
-    """Writes each record as a line of JSON to a stream."""
+    """Writes each record to a stream as a line of JSON."""
 
     def __init__(self, stream: BinaryIO, types: TypedFields | None = None) -> None:
         self._stream = stream
@@ -318,7 +321,7 @@ class JsonLinesSink:
 
 def open_to_read(path: Path) -> BinaryIO:
     """
-    Open a file to read; `.gz` and `.zst` files are decompressed.
+    Open a file for reading; `.gz` and `.zst` files are decompressed.
 
     Raises:
         ConfigError: it cannot be opened.
@@ -337,7 +340,9 @@ def open_to_read(path: Path) -> BinaryIO:
 
 def open_to_write(path: Path, *, append: bool = False) -> BinaryIO:
     """
-    Open a file to write, compressed if it ends in `.gz` or `.zst`; `append` adds to its end.
+    Open a file for writing, compressed if its name ends in `.gz` or `.zst`.
+
+    With `append`, new data is added to the end of the file.
 
     Raises:
         ConfigError: it cannot be opened.
@@ -354,7 +359,7 @@ def open_to_write(path: Path, *, append: bool = False) -> BinaryIO:
 
 
 class _Packed:
-    """A GzipFile leaves its underlying file open; this closes both."""
+    """Closes a GzipFile and its underlying file, which GzipFile leaves open."""
 
     def __init__(self, packed: gzip.GzipFile, file: BinaryIO) -> None:
         self._packed = packed

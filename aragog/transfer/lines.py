@@ -1,4 +1,4 @@
-"""Lines of a file that may be hostile, with a bound on what one takes."""
+"""Reads lines of files that may be hostile, with a limit on memory per line."""
 
 from __future__ import annotations
 
@@ -12,25 +12,28 @@ from typing import BinaryIO, NamedTuple
 import zstandard
 
 DAMAGED = (OSError, EOFError, zlib.error, zstandard.ZstdError, gzip.BadGzipFile)
-"""What reading a compressed file raises where it is damaged, or cut short."""
+"""Exceptions raised when a compressed file is damaged or cut short."""
 
 
 SKIPPED_BYTES = 1 << 20
 
 
 class TextLine(NamedTuple):
-    """A line of text, or the reason why it cannot be read."""
+    """A line of text, or the reason why it could not be read."""
 
     number: int
-    """From 1."""
+    """Line number, from 1."""
     text: str
-    """The line with its end; bytes that are not UTF-8 are surrogates."""
+    """The line, including its newline; bytes that are not UTF-8 become surrogates."""
     problem: str = ""
-    """It is too long and was skipped, or the file is damaged from here on; "": it is whole."""
+    """
+    Why the line was skipped (too long) or why reading stopped (damaged file); empty if the line is
+    complete.
+    """
 
 
 def text_lines(stream: BinaryIO, max_bytes: int) -> Iterator[TextLine]:
-    """The lines of a stream; at most `max_bytes` of one are in memory."""
+    """Yield the lines of a stream, with at most `max_bytes` of a line in memory."""
     for number in itertools.count(1):
         try:
             line, is_whole = bounded_line(stream, max_bytes)
@@ -48,7 +51,10 @@ def text_lines(stream: BinaryIO, max_bytes: int) -> Iterator[TextLine]:
 
 
 def bounded_line(stream: BinaryIO, max_bytes: int) -> tuple[bytes, bool]:
-    """The next line, empty at the end; False: the rest of it was skipped."""
+    """
+    The next line, empty at the end of the file. False if the line was longer and the rest was
+    skipped.
+    """
     line = rest = stream.readline(max_bytes)
     is_whole = len(line) < max_bytes or line.endswith(b"\n")
     while rest and not rest.endswith(b"\n"):

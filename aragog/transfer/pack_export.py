@@ -1,14 +1,15 @@
 """
-Export the content of a whole store as a copy of its packs, less what may not be given out.
+Export a whole store's content as a copy of its packs, without pages that may not be shared.
 
-A pack whose records may all be given out is copied as it is. Of another one the records that may be
-are copied, compressed as they are. Left out is what no page has any more (replaced, removed, taken
-down), what has expired, and what a site refuses for the use. Pages that are stored as objects are
-written as `warc` does.
+A pack is copied unchanged if all its records may be shared. Otherwise only the records that may be
+shared are copied, still compressed. Content is left out if no page refers to it any more (replaced,
+removed, taken down), if it has expired, or if its site refuses the given use. Pages stored as
+objects are written the way `warc_export` does.
 
-Packs are written whole, index first, so a pack that is there is complete: an export that was
-interrupted anywhere is repeated, and reads the others only. A pack that is rewritten in the
-meantime has its records in a later one, which is read as well. Memory is bounded by one pack.
+Each pack file is written as a whole, after its index, so a pack in the folder is complete. To
+continue an interrupted export, repeat it: only the missing packs are read. If a pack is rewritten
+during the export, its records move to a later pack, which is read as well. Memory is bounded by one
+pack.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from aragog.urlstore.store import UrlStore
 from zengraph.records import Row
 
 OBJECTS = "objects"
-"""The folder of the files with pages that are stored as objects."""
+"""The folder for files with pages that are stored as objects."""
 
 
 @dataclass(slots=True)
@@ -45,11 +46,11 @@ class PackExportReport:
     """The result of an export."""
 
     whole: int = 0
-    """Packs that were copied as they are."""
+    """Packs copied unchanged."""
     partial: int = 0
-    """Packs of which records were left out."""
+    """Packs copied without some of their records."""
     records: int = 0
-    """Records in all files that this run wrote."""
+    """Number of records in all files that this run wrote."""
     problems: int = 0
     """Packs and pages that could not be read."""
 
@@ -63,11 +64,11 @@ def export_packs(
     on_progress: Callable[[int], None] = lambda _: None,
 ) -> PackExportReport:
     """
-    Copy the packs of a store into `folder`, with the names that they have in the store.
+    Copy the packs of a store into `folder`, under their names in the store.
 
-    With `purpose`, pages whose sites refuse this use are left out, and so are in any case those
-    whose `unavailable_after` has passed. A pack that is damaged is reported with its name and
-    skipped. Repeat the call after an interruption. What is fetched in the meantime may be left out.
+    Pages whose `unavailable_after` has passed are always left out. With `purpose`, so are pages
+    whose sites refuse this use. A damaged pack is reported by name and skipped. After an
+    interruption, repeat the call. Pages fetched during the export may be left out.
 
     Raises:
         BadInput: the folder has an export for another use.
@@ -83,7 +84,7 @@ def export_packs(
 
 
 class _PackExport:
-    """One run."""
+    """One run of an export."""
 
     def __init__(
         self,
@@ -100,11 +101,11 @@ class _PackExport:
         self._on_progress = on_progress
         self._now_ms = store.clock.clock.now_ms()
         self._later: set[str] = set()
-        """Packs that records have moved to, and that are not copied yet."""
+        """Packs that records have moved to and that are not copied yet."""
         self.report = PackExportReport()
 
     def copy_packs(self, packs: Packs) -> None:
-        """Copy what is there, then what has come into being by rewrites in the meantime."""
+        """Copy all existing packs, then those that rewrites created during the export."""
         for _ in range(2):
             for file in packs.files.packs():
                 self._copy(packs, file.name)
@@ -112,7 +113,10 @@ class _PackExport:
             self._copy(packs, self._later.pop())
 
     def write_objects(self, folder: Path) -> None:
-        """Write the pages that are stored as objects; their folder appears when it is complete."""
+        """
+        Write pages that are stored as objects; their folder gets its name when it is
+        complete.
+        """
         done = self.report.records
         if (folder / OBJECTS).exists():
             return
@@ -161,7 +165,7 @@ class _PackExport:
         self._on_progress(self.report.records)
 
     def _given_out(self, packs: Packs, name: str, data: bytes) -> bytes | None:
-        """The bytes of a pack, or those of what of it may be given out; None: nothing may."""
+        """The pack's bytes with only the records that may be shared, or None if there are none."""
         upkeep = PackUpkeep(self._store.zen, self._store.bodies, self._store.clock.clock)
         erased, is_whole = packs.catalog.erased(name), True
         kept: list[bytes] = []
@@ -172,7 +176,7 @@ class _PackExport:
                 kept.append(record.own_frame)
                 continue
             is_whole = False
-            if owners:  # of another page, it has nothing but the body
+            if owners:  # a page that shares the record needs only its body
                 kept.append(upkeep.alone(replace(record, owners=owners)).frame)
         if is_whole:
             self.report.whole += 1
@@ -198,12 +202,12 @@ class _PackExport:
 
 
 def files_of(folder: Path) -> Iterator[Path]:
-    """The WARC files of an export, in the order of their names."""
+    """The WARC files of an export, sorted by name."""
     yield from sorted(folder.glob("[!.]*/*.warc.*"))
 
 
 def _check_purpose(folder: Path, purpose: str | None) -> None:
-    """Note the use of an export in its folder; raises BadInput if the folder has another."""
+    """Record the use of an export in its folder; raises BadInput if the folder has another use."""
     file = folder / PURPOSE_FILE
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,13 +1,15 @@
 """
 Import and export records as Parquet files, with pyarrow (the `parquet` extra).
 
-An export has a column for each field that was requested, else for each whose type is known: text,
-numbers, booleans, dates, lists, maps and structs. Decimals are doubles. The column `fields` maps
-the names of all other fields to their bytes, and those of values that their column does not give
-back exactly; in an import it counts. A column of a field without a type has JSON as text.
+An export has a column for each requested field or, if none were requested, for each field whose
+type is known: text, numbers, booleans, dates, lists, maps and structs. Decimals are doubles. The
+column `fields` maps the names of all other fields to their bytes. It also has the bytes of values
+that their column cannot restore exactly; an import prefers them. The column of a field without a
+type contains JSON as text.
 
-An import accepts exports, also those of earlier versions, which had no columns of fields, and files
-of other programs: each column that no export has is a field of that name, and null is no value.
+An import accepts exports of this and earlier versions (which had no columns for fields), and files
+of other programs. Each column that is not part of the export format is a field of that name, and
+null means no value.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ def _arrow() -> Any:
 
 def read_parquet(path: Path, types: TypedFields | None = None, *, after: int = 0) -> Iterator[Read]:
     """
-    A file's rows after the first `after` rows.
+    Yield a file's rows after the first `after` rows.
 
     Raises:
         ConfigError: pyarrow is missing, the file is not Parquet, or it has no column `url`.
@@ -109,12 +111,12 @@ def _field(name: str, value: object, types: TypedFields) -> bytes:
 
 class ParquetSink:
     """
-    Writes records to a Parquet file, zstd, 5,000 rows a group; it is complete once closed.
+    Writes records to a Parquet file (zstd, 5,000 rows per group), which is complete once closed.
 
     Args:
-        path: of the file, which is replaced.
-        types: of the fields.
-        fields: the fields that have columns; None: those whose types are known.
+        path: the file to create or replace.
+        types: the types of fields.
+        fields: the fields that get columns. If None, those whose types are known.
 
     Raises:
         ConfigError: pyarrow is missing, or the file cannot be written.
@@ -172,17 +174,17 @@ class ParquetSink:
         return arrow.schema([("url", arrow.string()), *columns, *_record_columns(arrow)])
 
 
-def arrow_type(arrow: Any, its_type: FieldType | None) -> Any:
-    """The type of a field's column; `arrow` is pyarrow."""
-    if its_type is None:
+def arrow_type(arrow: Any, field_type: FieldType | None) -> Any:
+    """The Arrow type of a field's column; `arrow` is the pyarrow module."""
+    if field_type is None:
         return arrow.binary()
-    match its_type.kind:
+    match field_type.kind:
         case "list":
-            return arrow.list_(arrow_type(arrow, its_type.item))
+            return arrow.list_(arrow_type(arrow, field_type.item))
         case "map":
-            return arrow.map_(arrow.string(), arrow_type(arrow, its_type.item))
+            return arrow.map_(arrow.string(), arrow_type(arrow, field_type.item))
         case "record":
-            members = its_type.members.items()
+            members = field_type.members.items()
             return arrow.struct([(name, arrow_type(arrow, part)) for name, part in members])
         case "integer":
             return arrow.int64()
@@ -196,7 +198,7 @@ def arrow_type(arrow: Any, its_type: FieldType | None) -> Any:
 
 
 def _record_columns(arrow: Any) -> list[tuple[str, Any]]:
-    """The columns of every export, besides `url`."""
+    """The columns of every export, except `url`."""
     text, number = arrow.string(), arrow.int64()
     link = arrow.struct([("url", text), ("text", text), ("rel", text)])
     return [

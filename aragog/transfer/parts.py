@@ -1,11 +1,11 @@
 """
 Export a UrlStore in parts, which many processes write and a data system such as Spark reads.
 
-Node keys are hashes, so equal ranges of keys hold about equally many URLs, and the position of a
-key in its range is the progress. Where the pages of a host lie together, in sixteen places, a part
-takes ranges of these places: so one host's pages are in sixteen parts too. A part has its
-final name only when it is complete: an export that was interrupted anywhere is repeated, and writes
-only the missing parts.
+Node keys are hashes, so equal key ranges hold about the same number of URLs, and the position of a
+key in its range shows the progress. If a store groups pages by host, each host has sixteen places,
+and a part takes ranges of places. One host's pages are therefore spread over sixteen parts as well.
+A part gets its final name only when it is complete. To continue an interrupted export, repeat it:
+only the missing parts are written.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ FORMATS = ("jsonl", "jsonl.gz", "jsonl.zst", "parquet", "warc")
 _PREFIX_BYTES = 8
 _KEYS = 1 << (8 * _PREFIX_BYTES)
 _PLACE = _KEYS >> 8
-"""The keys that begin with one byte."""
+"""The number of keys that share their first byte."""
 _PART = re.compile(r"(\.?)part-\d{5,6}-of-(\d{5,6})(?:-(.+?)-(\d+))?(?:\.([a-z.]+))?", re.ASCII)
 
 OnShare = Callable[[float], None]
-"""Called with the share of a part's key range that is done, 0.0 to 1.0."""
+"""Called with the fraction of the part's key range that is done, 0.0 to 1.0."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """
-    Part `number` (from 0) of `count`.
+    Part `number` (from 0) of `count`: a range of keys.
 
-    A range of keys. Where the pages of a host lie together, keys count as if the halves of their
-    first byte were exchanged: first the place in the host, then the host.
+    If the store groups pages by host, the two halves of a key's first byte are swapped to order
+    keys: first by the place within the host, then by the host.
     """
 
     number: int
@@ -67,24 +67,27 @@ class Part:
 
     @property
     def name(self) -> str:
-        """The same for every run, so that a repeated export replaces nothing."""
+        """The part's file name without a suffix; every run uses the same names."""
         return f"part-{self.number:05d}-of-{self.count:05d}"
 
     def ranges(self, *, together: bool) -> Iterator[tuple[bytes, bytes | None]]:
-        """The first key of each range, and the first one behind it (None: the end), in order."""
+        """
+        The start of each range (inclusive) and its end (exclusive; None for no end), in
+        order.
+        """
         first, after = self._edge(self.number), self._edge(self.number + 1)
         if not together:
             yield _key(first), None if after == _KEYS else _key(after)
             return
         for place in range(first // _PLACE, -(-after // _PLACE)):
-            start = _turned(_key(max(first, place * _PLACE)))
+            start = _with_swapped_halves(_key(max(first, place * _PLACE)))
             inside = after < (place + 1) * _PLACE
-            yield start, _turned(_key(after)) if inside else _behind(start[:1])
+            yield start, _with_swapped_halves(_key(after)) if inside else _after_prefix(start[:1])
 
     def share(self, key: bytes, *, together: bool) -> float:
-        """The share of the part that lies before `key`."""
+        """The fraction of the part that lies before `key`."""
         first, after = self._edge(self.number), self._edge(self.number + 1)
-        position = key if not together else _turned(key)
+        position = key if not together else _with_swapped_halves(key)
         return (int.from_bytes(position[:_PREFIX_BYTES]) - first) / (after - first)
 
     def _edge(self, number: int) -> int:
@@ -95,28 +98,28 @@ def _key(number: int) -> bytes:
     return number.to_bytes(_PREFIX_BYTES)
 
 
-def _turned(key: bytes) -> bytes:
-    """The key with the halves of its first byte exchanged."""
+def _with_swapped_halves(key: bytes) -> bytes:
+    """The key with the halves of its first byte swapped."""
     return bytes([key[0] >> 4 | (key[0] & 0x0F) << 4]) + key[1:]
 
 
-def _behind(prefix: bytes) -> bytes | None:
-    """The first key behind those that begin with a byte; None after the last byte."""
+def _after_prefix(prefix: bytes) -> bytes | None:
+    """The first key after those that start with this byte, or None after the last byte."""
     return None if prefix == b"\xff" else bytes([prefix[0] + 1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartOptions:
-    """The format and the contents of an export."""
+    """The format and contents of an export."""
 
     format: str = "jsonl.zst"
-    """One of FORMATS. `warc` writes page content, as a folder of files for each part."""
+    """One of FORMATS. `warc` writes page content, one folder of files per part."""
     fields: Sequence[str] | None = None
     links: bool = False
     types: TypedFields = field(default_factory=TypedFields)
     """The types of fields."""
     texts_of: TextsOf | None = None
-    """Finds the main texts that `fields` names."""
+    """Finds the main texts named in `fields`."""
     fetched: SpanMs | None = None
     """Only pages whose last successful fetch was in this span; not for `warc`."""
     purpose: str | None = None
@@ -124,18 +127,23 @@ class PartOptions:
 
 
 PURPOSE_FILE = "_for"
-"""Names the use for which the parts beside it were written; readers of parts skip such names."""
+"""
+Records the use for which the parts in this folder were written; readers of parts skip
+such names.
+"""
 
 
 def prepare_folder(folder: Path, count: int, kind: str, purpose: str | None = None) -> None:
     """
-    Make the folder of an export in `count` parts ready, once in each process that writes parts.
+    Prepare the folder of an export in `count` parts. Each process that writes parts calls this
+    once.
 
-    Removes what killed processes of this machine left of unfinished parts.
+    Removes unfinished parts left by killed processes of this machine.
 
     Raises:
-        BadInput: the folder has parts of another number or format, so that its readers would get
-            URLs twice; or for another purpose, so that they would get what it does not allow.
+        BadInput: the folder has parts of an export with another count or format, so readers would
+            get URLs twice; or with another purpose, so readers would get pages that it does not
+            allow.
         ConfigError: the folder cannot be written.
     """
     try:
@@ -158,7 +166,7 @@ def prepare_folder(folder: Path, count: int, kind: str, purpose: str | None = No
 
 
 def _check_purpose(folder: Path, purpose: str | None) -> None:
-    """Note the purpose of an export in its folder; raises BadInput if the folder has another."""
+    """Record the purpose of an export in its folder; raises BadInput if the folder has another."""
     file = folder / PURPOSE_FILE
     has_parts = any(
         match and not match.group(1)
@@ -179,7 +187,7 @@ def _lives(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # a process of another user
+    except OSError:  # the process belongs to another user
         return True
     return True
 
@@ -194,10 +202,10 @@ def export_part(
     on_problem: Callable[[str, str], None] = lambda *_: None,
 ) -> int | None:
     """
-    Write one part into `folder` and return its number of records; None if it is there already.
+    Write one part into `folder`; returns its number of records, or None if it already exists.
 
-    Safe to repeat and to run in parallel with other parts. Two processes that write the same part
-    at once write two temporary files, of which the last to finish stays.
+    Safe to repeat, and to run in parallel with other parts. If two processes write the same part,
+    each writes a temporary file, and the one that finishes last is kept.
 
     Raises:
         BadInput: an unknown format.
@@ -210,7 +218,7 @@ def export_part(
     final = folder / f"{part.name}{suffix}"
     if final.exists():
         return None
-    # The suffix stays last, since it decides how a file is compressed.
+    # The suffix must stay last, since it selects the compression.
     started = folder / f".{part.name}-{socket.gethostname()}-{os.getpid()}{suffix}"
     try:
         folder.mkdir(parents=True, exist_ok=True)

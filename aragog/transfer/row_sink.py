@@ -1,8 +1,8 @@
 """
-Exports as plain rows: a URL, its canonical URL, the time of its fetch, and a value for each field.
+Export plain rows: a URL, its canonical URL, its fetch time, and a value for each field.
 
-Such a file is for programs that read tables. It has no times, sources, links or facts, and no
-import reads it: copies of a store are JSON Lines or Parquet.
+Such a file is for programs that read tables. It has no timestamps of fields, provenance, links or
+facts, and it cannot be imported. To copy a store, use JSON Lines or Parquet.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ _OWN = ("url", "canonical_url", "fetched_at_ms")
 
 class RowSink:
     """
-    Writes records as rows, see `aragog.transfer.rows`; the file is there once it is closed.
+    Writes records as rows (see `aragog.transfer.rows`); the file exists once the sink is closed.
 
-    The columns are known at the end, so the rows are kept in a compressed file beside it till then.
+    The columns are only known at the end, so until then the rows are kept in a compressed temporary
+    file in the same folder.
 
     Args:
-        path: of the file, which is replaced.
-        types: of the fields.
-        fields: the columns of fields, in order; None: those that the records have.
+        path: the file to create or replace.
+        types: the types of fields.
+        fields: the columns of fields, in order. If None, all fields of the records.
 
     Raises:
         ConfigError: the folder cannot be written.
@@ -71,7 +72,7 @@ class RowSink:
         for name, value in record.fields.items():
             try:
                 row[name], _ = self._types.to_json(name, value)
-            except ValueError:  # bytes without a meaning
+            except ValueError:  # the bytes do not fit the field's type
                 row[name] = value.decode("utf-8", "backslashreplace")
         return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
 

@@ -1,7 +1,7 @@
 """
-Files in S3 that people name, `s3://BUCKET/KEY`: results of runs and exports.
+Files in S3 that users name as `s3://BUCKET/KEY`: results of runs and exports.
 
-Endpoint, region and limits are those of `content.s3_*`, credentials boto3's to find.
+The endpoint, region and limits come from `content.s3_*`; boto3 finds the credentials.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _NAME = re.compile(r"s3://([^/]+)/(.+[^/])")
 
 class S3File:
     """
-    One object, and those beside it.
+    One object, and other objects with the same key prefix.
 
     Args:
         name: `s3://BUCKET/KEY`.
 
     Raises:
-        BadInput: it has another form.
+        BadInput: not a name of this form.
         ConfigError: the bucket does not exist.
-        ContentUnavailable: it does not answer, or may not be used.
+        ContentUnavailable: the bucket cannot be reached or access is denied.
     """
 
     def __init__(self, name: str, settings: ContentSettings) -> None:
@@ -51,15 +51,15 @@ class S3File:
 
     @property
     def path(self) -> PurePosixPath:
-        """The key; its last part is the file's name."""
+        """The key; its last component is the file's name."""
         return self._key
 
     def beside(self, name: str) -> str:
-        """The whole name of a file beside this one."""
+        """The full name of a file next to this one."""
         return f"s3://{self._bucket}/{self._key.with_name(name)}"
 
     def exists(self, name: str) -> bool:
-        """Whether there is a file of that name beside this one."""
+        """True if a file of that name exists next to this one."""
         with s3_errors(self.beside(name)):
             try:
                 self._client.head_object(Bucket=self._bucket, Key=str(self._key.with_name(name)))
@@ -70,7 +70,7 @@ class S3File:
         return True
 
     def download(self, file: Path) -> None:
-        """Copy the object to a file; no file if it does not exist."""
+        """Download the object to a file; creates no file if the object does not exist."""
         with s3_errors(self.beside(self._key.name)):
             try:
                 self._client.download_file(self._bucket, str(self._key), str(file))
@@ -79,7 +79,7 @@ class S3File:
                     raise
 
     def upload(self, file: Path) -> str:
-        """Copy a file beside this one, under its own name, whole or not at all; returns where."""
+        """Upload a file next to this one, under its own name, atomically; returns its full name."""
         place = self.beside(file.name)
         with s3_errors(place):
             self._client.upload_file(str(file), self._bucket, str(self._key.with_name(file.name)))

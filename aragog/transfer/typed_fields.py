@@ -1,10 +1,10 @@
 """
-Values of fields in files: as JSON with real numbers, lists and records, and as typed columns.
+Field values in files: as JSON with real numbers, lists and records, and as typed columns.
 
-Each field has a type: that of the record that extraction fills, that of its rule, or that of its
-declared format. A file has the typed value where it has one. Where a typed value does not give the
-stored bytes back exactly (a price of 19.90 in a column of doubles, JSON with blanks), the file has
-the bytes beside it, so every import restores them.
+A field's type comes from the record that extraction fills, from its rule, or from its declared
+format. A file contains the typed value if there is one. If a typed value does not restore the exact
+stored bytes (a price of 19.90 in a column of doubles, JSON with spaces), the file contains the
+bytes as well, so every import restores them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from richpins.field_types import (
 
 _INT64 = 2**63
 _MOST_DIGITS = 300
-"""The most digits of a number in a file; a longer one stays bytes."""
+"""Maximum number of digits of a number in a file; a longer number stays bytes."""
 _DIGITS = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
 _WHOLE = re.compile(rb"0|-?[1-9][0-9]*")
 _NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -40,11 +40,11 @@ _PRICE = re.compile(rb'"((?:0|[1-9][0-9]*)(?:\.[0-9]+)?)"')
 
 class TypedFields:
     """
-    The type of each field, and conversions of its values.
+    The types of fields, and conversions of their values.
 
     Args:
-        formats: the formats of the store, as `UrlStore.formats` has them.
-        types: types by field, such as those of rules; those of extraction are known.
+        formats: the field formats of the store (`UrlStore.formats`).
+        types: types by field name, such as those of rules. Types of extracted fields are built in.
     """
 
     def __init__(
@@ -55,22 +55,22 @@ class TypedFields:
         self.type_of = lru_cache(maxsize=4096)(self._type_of)
 
     def _type_of(self, name: str) -> FieldType | None:
-        """The type of a field; None: bytes without a meaning."""
+        """The type of a field, or None if its bytes have no known format."""
         kind = self._formats.of(name)
         if kind == "json":
             return self._types.get(name, ANY)
         return {"text": TEXT, "integer": INTEGER, "decimal": DECIMAL, "bytes": None}[kind]
 
     def known(self) -> list[str]:
-        """The fields whose types are known, those of extraction and of rules, in order."""
+        """The fields whose types are known from extraction and rules, in order."""
         return sorted(name for name in self._types if self._formats.of(name) == "json")
 
     def to_json(self, name: str, value: bytes) -> tuple[Any, bool]:
         """
-        A value for `orjson.dumps`, and whether `from_json` returns exactly its bytes.
+        A value for `orjson.dumps`, and True if `from_json` restores its exact bytes.
 
         Raises:
-            ValueError: it has no JSON of its type.
+            ValueError: the value cannot be expressed as JSON of its type.
         """
         if self._formats.of(name) == "json":
             return _typed_json(value, self._types.get(name, ANY))
@@ -87,7 +87,7 @@ class TypedFields:
 
     def from_json(self, name: str, value: Any) -> bytes:
         """
-        The bytes of a value of `field_formats.parse`.
+        The bytes of a value that `field_formats.parse` returned.
 
         Raises:
             ValueError: it does not fit the field's format.
@@ -98,21 +98,21 @@ class TypedFields:
 
     def to_column(self, name: str, value: bytes) -> tuple[Any, bool]:
         """
-        A value for a column of the field's type, and whether `from_column` returns its bytes.
+        A value for a column of the field's type, and True if `from_column` restores its bytes.
 
         Raises:
             ValueError: it does not fit the column.
         """
-        its_type = self.type_of(name)
-        if its_type is None:
+        field_type = self.type_of(name)
+        if field_type is None:
             return value, True
         if self._formats.of(name) != "json":
-            cell = _cell_of_text(value.decode(), its_type)
-        elif its_type.kind == "any":
+            cell = _cell_of_text(value.decode(), field_type)
+        elif field_type.kind == "any":
             orjson.loads(value)
             return value.decode(), True
         else:
-            cell = cell_of(orjson.loads(value), its_type)
+            cell = cell_of(orjson.loads(value), field_type)
         try:
             return cell, self.from_column(name, cell) == value
         except TypeError as error:  # such as an integer of more than 64 bits
@@ -123,14 +123,14 @@ class TypedFields:
         The bytes of a column's value, which may come from another program.
 
         Raises:
-            ValueError, TypeError: no field can hold it.
+            ValueError, TypeError: the value cannot be stored in a field.
         """
         if isinstance(value, bytes):
             return value
-        its_type = self.type_of(name)
-        if its_type is None or its_type.kind == "any" or self._formats.of(name) != "json":
-            return _text_of_cell(value, its_type)
-        plain = _plain(value, its_type)
+        field_type = self.type_of(name)
+        if field_type is None or field_type.kind == "any" or self._formats.of(name) != "json":
+            return _text_of_cell(value, field_type)
+        plain = _plain(value, field_type)
         return orjson.dumps(plain, option=orjson.OPT_SORT_KEYS)
 
 
@@ -138,58 +138,58 @@ def _fits(pattern: re.Pattern[bytes], value: bytes) -> bool:
     return len(value) <= _MOST_DIGITS and pattern.fullmatch(value) is not None
 
 
-def _typed_json(value: bytes, its_type: FieldType) -> tuple[Any, bool]:
-    if its_type.kind == "decimal":
+def _typed_json(value: bytes, field_type: FieldType) -> tuple[Any, bool]:
+    if field_type.kind == "decimal":
         if (match := _PRICE.fullmatch(value)) and len(value) <= _MOST_DIGITS:
             return orjson.Fragment(match[1]), True
-    elif not its_type.has_decimals:
+    elif not field_type.has_decimals:
         try:
             if orjson.dumps(orjson.loads(value)) == value:
                 return orjson.Fragment(value), True
         except orjson.JSONDecodeError:
             pass  # such as an integer of more than 64 bits
     stored = parse(value)
-    shown = json_bytes(_shown(stored, its_type))
-    exact = json_bytes(_stored(parse(shown), its_type)) == value
+    shown = json_bytes(_shown(stored, field_type))
+    exact = json_bytes(_stored(parse(shown), field_type)) == value
     return orjson.Fragment(shown), exact
 
 
-def _shown(value: Any, its_type: FieldType) -> Any:
-    """A stored value with its decimals as numbers; what does not fit its type stays."""
-    if its_type.kind == "decimal":
+def _shown(value: Any, field_type: FieldType) -> Any:
+    """A stored value with decimals as numbers; parts that do not fit the type stay unchanged."""
+    if field_type.kind == "decimal":
         fits = isinstance(value, str) and len(value) <= _MOST_DIGITS and _DIGITS.fullmatch(value)
         return Number(value) if fits else value
-    return _with_parts(value, its_type, _shown)
+    return _with_parts(value, field_type, _shown)
 
 
-def _stored(value: Any, its_type: FieldType) -> Any:
+def _stored(value: Any, field_type: FieldType) -> Any:
     """The reverse of `_shown`."""
-    if its_type.kind == "decimal":
+    if field_type.kind == "decimal":
         if isinstance(value, Number):
             return value.text
         return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-    return _with_parts(value, its_type, _stored)
+    return _with_parts(value, field_type, _stored)
 
 
-def _with_parts(value: Any, its_type: FieldType, convert: Any) -> Any:
-    if isinstance(value, list) and its_type.kind == "list":
-        return [convert(part, its_type.item) for part in value]
-    if isinstance(value, dict) and its_type.kind == "map":
-        return {name: convert(part, its_type.item) for name, part in value.items()}
-    if isinstance(value, dict) and its_type.kind == "record":
-        members = its_type.members
+def _with_parts(value: Any, field_type: FieldType, convert: Any) -> Any:
+    if isinstance(value, list) and field_type.kind == "list":
+        return [convert(part, field_type.item) for part in value]
+    if isinstance(value, dict) and field_type.kind == "map":
+        return {name: convert(part, field_type.item) for name, part in value.items()}
+    if isinstance(value, dict) and field_type.kind == "record":
+        members = field_type.members
         return {name: convert(part, members.get(name, ANY)) for name, part in value.items()}
     return value
 
 
-def cell_of(value: Any, its_type: FieldType) -> Any:
+def cell_of(value: Any, field_type: FieldType) -> Any:
     """
-    A stored JSON value as a column of its type has it.
+    Convert a stored JSON value for a column of its type.
 
     Raises:
         ValueError: it does not fit.
     """
-    match its_type.kind, value:
+    match field_type.kind, value:
         case ("text", str()) | ("boolean", bool()):
             return value
         case "integer", int() if not isinstance(value, bool) and -_INT64 <= value < _INT64:
@@ -201,26 +201,26 @@ def cell_of(value: Any, its_type: FieldType) -> Any:
         case "date", str() if len(value) == len("2024-05-01"):
             return date.fromisoformat(value)
         case "list", list():
-            return [cell_of(part, _part(its_type)) for part in value]
+            return [cell_of(part, _part(field_type)) for part in value]
         case "map", dict():
-            return [(name, cell_of(part, _part(its_type))) for name, part in value.items()]
-        case "record", dict() if value.keys() <= its_type.members.keys():
-            return {name: cell_of(part, its_type.members[name]) for name, part in value.items()}
+            return [(name, cell_of(part, _part(field_type))) for name, part in value.items()]
+        case "record", dict() if value.keys() <= field_type.members.keys():
+            return {name: cell_of(part, field_type.members[name]) for name, part in value.items()}
         case "any", _:
             return orjson.dumps(value).decode()
-    raise ValueError(f"{value!r:.80} is not of the type {its_type.kind}")
+    raise ValueError(f"{value!r:.80} is not of the type {field_type.kind}")
 
 
-def _part(its_type: FieldType) -> FieldType:
-    return its_type.item or ANY
+def _part(field_type: FieldType) -> FieldType:
+    return field_type.item or ANY
 
 
-def _cell_of_text(text: str, its_type: FieldType) -> Any:
-    if its_type is TEXT:
+def _cell_of_text(text: str, field_type: FieldType) -> Any:
+    if field_type is TEXT:
         return text
     if len(text) > _MOST_DIGITS:
         raise ValueError("has too many digits")
-    if its_type is INTEGER:
+    if field_type is INTEGER:
         return cell_of(int(text), INTEGER)
     number = float(text)
     if not math.isfinite(number):
@@ -228,11 +228,11 @@ def _cell_of_text(text: str, its_type: FieldType) -> Any:
     return number
 
 
-def _text_of_cell(value: Any, its_type: FieldType | None) -> bytes:
+def _text_of_cell(value: Any, field_type: FieldType | None) -> bytes:
     """The bytes of a field that is not typed JSON."""
     if isinstance(value, str):
         return value.encode()
-    if its_type in (INTEGER, DECIMAL):
+    if field_type in (INTEGER, DECIMAL):
         return _digits(value).encode()
     return orjson.dumps(value)
 
@@ -246,20 +246,20 @@ def _digits(value: Any) -> str:
     return f"{int(number)}" if number == number.to_integral_value() else f"{number:f}"
 
 
-def _plain(value: Any, its_type: FieldType) -> Any:
-    """The stored JSON of a column's value; other types than the column's are taken as they are."""
-    kind = its_type.kind
+def _plain(value: Any, field_type: FieldType) -> Any:
+    """The stored JSON of a column's value; values of other types are kept as they are."""
+    kind = field_type.kind
     if kind == "decimal" and not isinstance(value, str):
         return _digits(value)
     if kind in ("integer", "number") and isinstance(value, float | Decimal):
         return int(value) if value == int(value) else float(value)
     if kind == "list" and isinstance(value, list):
-        return [_plain(part, _part(its_type)) for part in value]
+        return [_plain(part, _part(field_type)) for part in value]
     if kind == "map" and isinstance(value, list | dict):
         pairs: Iterable[tuple[str, Any]] = value.items() if isinstance(value, dict) else value
-        return {name: _plain(part, _part(its_type)) for name, part in pairs}
+        return {name: _plain(part, _part(field_type)) for name, part in pairs}
     if kind == "record" and isinstance(value, dict):
-        types = its_type.members
+        types = field_type.members
         return {
             name: _plain(part, types.get(name, ANY))
             for name, part in value.items()

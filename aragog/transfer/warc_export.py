@@ -2,15 +2,15 @@
 Export page content as WARC files (ISO 28500:2017, WARC 1.1), with warcio.
 
 A page is a `response` record with its status line and headers. The stored body is decoded, so the
-headers that described its encoding move to `X-Crawler-…` headers and Content-Length is that of the
-record, as in public crawls. A body whose headers were not kept is a `resource` record. A body that
-occurred earlier in the same export is a `revisit` with only headers (identical-payload-digest), as
-is the last check of an unchanged page (server-not-modified).
+headers that described its encoding are renamed to `X-Crawler-…`, and Content-Length is the length
+of the record, as in public crawls. A body whose headers were not kept is a `resource` record. A
+body that occurred earlier in the same export is a `revisit` with headers only
+(identical-payload-digest), and so is the last check of an unchanged page (server-not-modified).
 
-Each record is a gzip member of its own. A record of a fetch names the address and the protocols
+Each record is its own gzip member. The record of a fetch names the IP address and the protocols
 (`WARC-IP-Address`, and `WARC-Protocol` as the International Internet Preservation Consortium
-proposes it). Beside each file is its index, `….cdxj`. Memory is bounded by the largest page, the
-index of one file, and 65,536 remembered digests.
+proposes it). Each file has an index next to it, `….cdxj`. Memory is bounded by the largest page,
+the index of one file, and 65,536 remembered digests.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ TITLE = nodes.field_column("page.title")
 COLUMNS = (nodes.URL, nodes.CANONICAL, nodes.SENTINEL, TITLE, *nodes.CONTENT, *RESPONSE)
 
 OnPage = Callable[[str, str, Row], None]
-"""Called with the URL, the date and the node of each page of HTML that was written."""
+"""Called with the URL, date and node of each HTML page written."""
 
 
 class _First(NamedTuple):
-    """Where a payload was written."""
+    """The record in which a payload was first written."""
 
     url: str
     date: str
@@ -74,7 +74,7 @@ class _Page(NamedTuple):
     digest: str
     head: StatusAndHeaders | None
     network: Sequence[tuple[str, str]]
-    """The headers of the record that name address and protocols."""
+    """The record headers that name the IP address and the protocols."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +83,10 @@ class WarcReport:
 
     records: int
     files: tuple[Path, ...]
-    """Each has its index beside it (`index_of`)."""
+    """The WARC files; each has its index next to it (`index_of`)."""
     problems: int
     cursor: str | None
-    """Where to continue; None: the export is complete."""
+    """Where to continue, or None if the export is complete."""
 
 
 def export_warc(
@@ -105,12 +105,12 @@ def export_warc(
     """
     Write the content of the selected pages to `stem-00000.warc.gz` and following files.
 
-    Beside each file its index is written, `stem-00000.cdxj`, when the file is complete.
+    When a file is complete, its index is written next to it, as `stem-00000.cdxj`.
 
-    With `purpose`, pages whose sites refuse this use are left out, and so are in any case those
-    whose `unavailable_after` has passed. A page whose content is damaged or missing is reported
-    with its URL and skipped. To resume, pass the report's `cursor`, and as `first_file` a number
-    that no file has yet (`next_file`).
+    Pages whose `unavailable_after` has passed are always left out. With `purpose`, so are pages
+    whose sites refuse this use. A page whose content is damaged or missing is reported with its URL
+    and skipped. To resume, pass the report's `cursor`, and as `first_file` an unused file number
+    (`next_file`).
 
     Raises:
         ConfigError: a file cannot be written.
@@ -151,12 +151,12 @@ def export_warc(
 
 
 def next_file(stem: Path) -> int:
-    """The number after those of the files of earlier exports; 0 if there are none."""
+    """The first file number that earlier exports did not use; 0 if there are none."""
     return next(number for number in count() if not _file(stem, number).exists())
 
 
 def index_of(file: Path) -> Path:
-    """The index of a WARC file."""
+    """The path of a WARC file's index."""
     return file.with_name(f"{file.name.removesuffix('.warc.gz')}.cdxj")
 
 
@@ -167,7 +167,7 @@ def _file(stem: Path, number: int) -> Path:
 def _read(
     zen: MultiGraph, bodies: Bodies, url: str, row: Row
 ) -> tuple[Row, bytes, dict[str, str]] | None:
-    """The node, the body and its meta; the node is read again if they do not agree."""
+    """The node, the body and its metadata; the node is read again if they do not match."""
     first = iter([row])
 
     def node() -> tuple[str, Row] | None:
@@ -208,7 +208,7 @@ class _Files:
         if confirmed and page.head is not None and checked_at_ms:
             status = status_line(HTTPStatus.NOT_MODIFIED)
             head = StatusAndHeaders(status, _validators(page.head), "HTTP/1.1")
-            # The facts do not say by which protocols the last check went.
+            # The facts do not record the protocols of the last check.
             again = page._replace(date=iso_date(checked_at_ms), network=())
             record = _revisit(writer, again, _First(page.target, page.date), head)
             record.rec_headers.replace_header("WARC-Profile", NOT_MODIFIED)
@@ -239,7 +239,7 @@ class _Files:
             self._seen.popitem(last=False)
 
     def _room(self) -> Any:
-        """The writer of a file that is not full yet."""
+        """The writer of the current file, or of a new one if that is full."""
         if self._file is not None and self._file.tell() < self._max_file_bytes:
             return self._writer
         self._close()
@@ -252,7 +252,7 @@ class _Files:
         self.paths.append(path)
         self._writer = WARCWriter(self._file, gzip=True, warc_version="1.1")
         info = {"software": "aragog", "format": "WARC File Format 1.1"}
-        # A line break in a name would begin a header of its own.
+        # A line break in a name would inject another header.
         name = _CONTROL.sub("_", path.name)
         self._writer.write_record(self._writer.create_warcinfo_record(name, info))
         return self._writer
@@ -278,7 +278,7 @@ class _Files:
 
 def _page(url: str, body: bytes, meta: dict[str, str], facts: dict[str, Any]) -> _Page:
     fetched_at_ms = _number(meta.get("fetched_at_ms")) or 0
-    # The record's URL is the one that returned the page; facts of the last fetch apply if it did.
+    # Use the URL that returned the page. Facts of the last fetch apply only if it was the same URL.
     same = _number(facts.get("fetched_at_ms")) == fetched_at_ms
     target = str(facts.get("final_url") or url) if same else url
     digester = Digester("sha1")
@@ -287,14 +287,14 @@ def _page(url: str, body: bytes, meta: dict[str, str], facts: dict[str, Any]) ->
 
 
 def _network(meta: dict[str, str]) -> list[tuple[str, str]]:
-    """Headers of a record for what is known of the connection; empty where no fetch is known."""
+    """Record headers for the connection's known details; empty if the fetch is unknown."""
     if "address" not in meta:
         return []
     return network_fields(meta["address"], meta.get("tls"), meta.get("http_version"))
 
 
 def _mime(record: Any) -> str | None:
-    """A record's type as indexes name it."""
+    """A record's MIME type as indexes name it."""
     if record.rec_type == "revisit":
         return "warc/revisit"
     headers = record.http_headers or record.rec_headers
@@ -303,7 +303,7 @@ def _mime(record: Any) -> str | None:
 
 
 def _whole(writer: Any, page: _Page, body: bytes, meta: dict[str, str]) -> Any:
-    """A `response`, or a `resource` where no headers were kept."""
+    """A `response` record, or a `resource` record if no headers were kept."""
     kind, content_type = "response", ""
     if page.head is None:
         kind, content_type = "resource", meta.get("content_type") or "application/octet-stream"
@@ -323,7 +323,7 @@ def _whole(writer: Any, page: _Page, body: bytes, meta: dict[str, str]) -> Any:
 
 
 def _revisit(writer: Any, page: _Page, first: _First, head: StatusAndHeaders) -> Any:
-    """A record of headers and the location of the body (warcio's identical-payload-digest)."""
+    """A record with headers and a reference to the body (warcio's identical-payload-digest)."""
     record = writer.create_revisit_record(
         page.target,
         page.digest,
@@ -337,7 +337,7 @@ def _revisit(writer: Any, page: _Page, first: _First, head: StatusAndHeaders) ->
 
 
 def _head(meta: dict[str, str]) -> StatusAndHeaders | None:
-    """Status line and headers of a response; None when they were not kept."""
+    """Status line and headers of a response, or None if they were not kept."""
     status = _number(meta.get("status"))
     try:
         raw_headers = json.loads(meta.get("headers") or "")

@@ -1,12 +1,12 @@
 """
 Read the pages of WARC files (ISO 28500), compressed or not.
 
-A `response` with a status of success and a body is a page, and so is a `resource` with an http URL.
-Other records are left out: requests, metadata, redirects, errors, and revisits, whose body is in
-another record. Bodies are decoded as those of fetches are, and memory is bounded by one page.
+A `response` with a success status and a body is a page, and so is a `resource` with an HTTP URL.
+Other records are skipped: requests, metadata, redirects, errors, and revisits, whose body is in
+another record. Bodies are decoded like those of fetches. Memory is bounded by one page.
 
-What cannot be read as a record is reported, and reading continues with the next line that begins a
-record: a damaged record costs no other.
+Data that cannot be read as a record is reported, and reading continues at the next line that starts
+a record. A damaged record does not affect the others.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ from aragog.transfer.lines import DAMAGED, bounded_line
 from urlspelling import normalize
 
 _EXPORTED = "X-Crawler-"
-"""Begins the names of headers that describe an encoding that the record does not have."""
+"""Prefix of headers that describe an encoding which the record's body no longer has."""
 
 
 class ArchivedPage(NamedTuple):
-    """A page as it was fetched then."""
+    """A page as it was captured."""
 
     fetch: FetchRecord
     body: bytes
 
 
 Archived = tuple[int, ArchivedPage | BadRecord]
-"""The number of a record, from 1, and its page."""
+"""A record number, from 1, and its page."""
 
 
 def read_warc(stream: BinaryIO, limits: RecordedLimits, *, after: int = 0) -> Iterator[Archived]:
     """
-    Yield a file's pages, and what cannot be read of it.
+    Yield a file's pages, and a report for each part that cannot be read.
 
     Args:
         stream: the file.
-        limits: of each response; a longer body is cut, and its page marked as truncated.
-        after: records to skip.
+        limits: limits for each response; a longer body is cut, and its page marked as truncated.
+        after: number of records to skip.
     """
     for number, record in read_records(stream):
         if number <= after:
@@ -61,7 +61,7 @@ def read_warc(stream: BinaryIO, limits: RecordedLimits, *, after: int = 0) -> It
 
 
 def _page(record: WarcRecord, limits: RecordedLimits) -> ArchivedPage | BadRecord | None:
-    """The page; None for a record that is left out."""
+    """The page, or None for a record that is skipped."""
     if record.kind not in ("response", "resource"):
         return None
     url = record.fields.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
@@ -82,7 +82,7 @@ def _page(record: WarcRecord, limits: RecordedLimits) -> ArchivedPage | BadRecor
         return None
     record.skip()
     if record.is_cut_off:
-        return None  # the next report says so
+        return None  # the next item reports it
     return ArchivedPage(_fetched(record, normalized, at_ms, response), response.body)
 
 
@@ -116,30 +116,30 @@ def _fetched(record: WarcRecord, url: str, at_ms: int, response: RecordedRespons
 
 
 def _instant_ms(date: str) -> int:
-    """The ms of a WARC-Date, which may have fractions of a second."""
+    """Convert a WARC-Date, which may have fractions of a second, to ms."""
     parsed = datetime.fromisoformat(date)
     return int((parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 MAX_HEADER_BYTES = 65_536
-"""All named fields of one record; a URL is the longest of them."""
+"""Maximum size of all named fields of a record; the URL is the longest of them."""
 _SKIPPED_BYTES = 65_536
 _VERSION = re.compile(rb"WARC/\d\.\d+\s*$")
 _GZIP = b"\x1f\x8b"
 
 
 class BadWarc(ValueError):
-    """A part of the file is not a record; never raised to callers."""
+    """A part of the file is not a record. Callers never see this raised."""
 
 
 @dataclass(slots=True)
 class WarcRecord:
-    """One record; its block is read before the next record is requested."""
+    """One record; read its block before requesting the next record."""
 
     fields: Mapping[str, str]
     """The first value of each named field, by lower-case name."""
     left: int
-    """Bytes of the block that were not read yet."""
+    """Bytes of the block that have not been read yet."""
     _stream: BinaryIO
 
     @property
@@ -149,11 +149,11 @@ class WarcRecord:
 
     @property
     def is_cut_off(self) -> bool:
-        """After the block was read: the file ends within it, or cannot be decompressed there."""
+        """True if the file ends or is damaged inside the block; valid after reading the block."""
         return self.left > 0
 
     def read(self, most: int) -> bytes:
-        """Up to `most` of the next bytes of the block; b"" at its end, and where it is damaged."""
+        """Up to `most` of the block's next bytes; b"" at its end, and where it is damaged."""
         data = b""
         with suppress(*DAMAGED):
             data = self._stream.read(min(most, self.left)) if self.left else b""
@@ -161,7 +161,7 @@ class WarcRecord:
         return data
 
     def skip(self) -> None:
-        """Pass over what is left of the block."""
+        """Skip the rest of the block."""
         while self.left and self.read(_SKIPPED_BYTES):
             pass
 
@@ -170,7 +170,7 @@ def read_records(stream: BinaryIO) -> Iterator[tuple[int, WarcRecord | BadWarc]]
     """
     Yield the records of a file with their numbers, from 1, and the parts that are not records.
 
-    The stream stays open. A file that is damaged, or cut short, ends with a report.
+    The stream stays open. If a file is damaged or cut short, the last item reports it.
     """
     buffered = stream if isinstance(stream, io.BufferedReader) else _buffered(stream)
     is_packed = buffered.peek(2)[:2] == _GZIP

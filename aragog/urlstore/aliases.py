@@ -16,7 +16,7 @@ from urlspelling import normalize
 
 
 class Aliases:
-    """The URLs that stand for the same page; threads may share an instance."""
+    """Manages the URLs that lead to the same page; threads may share an instance."""
 
     def __init__(
         self, merger: AliasMerger, urls: Nodes, takedowns: Takedowns, clock: WriteClock
@@ -27,7 +27,7 @@ class Aliases:
         self._clock = clock
 
     def of(self, url: str) -> list[str]:
-        """URLs that stand for the same page as `url`, without the canonical one."""
+        """The other URLs of the same page, without the canonical one."""
         return list(self._merger.of(self._nodes.resolve(normalize(url))[0]))
 
     def reasons(self, url: str) -> list[str]:
@@ -38,9 +38,10 @@ class Aliases:
 
     def doubts(self, url: str) -> list[str]:
         """
-        Pages that declare `url` as canonical and disagree; it is not trusted until it is fetched.
+        Pages that declare `url` as canonical but do not match; it is not trusted until it is
+        fetched.
 
-        Empty if no page disagrees.
+        Empty if there is no conflict.
         """
         normalized = normalize(url)
         columns = [nodes.DOUBTED, nodes.OWN]
@@ -50,7 +51,7 @@ class Aliases:
         return [str(page) for page in orjson.loads(row[nodes.DOUBTED].value) if page]
 
     def asked(self, urls: Sequence[str]) -> None:
-        """Remember that normalized URLs were enqueued since they are doubted."""
+        """Record that these normalized URLs were enqueued because they are doubted."""
         self._merger.mark(urls, nodes.ASKED, self._clock.now_ms())
 
     def merge(
@@ -63,7 +64,7 @@ class Aliases:
         reasons: Sequence[str] = (),
     ) -> None:
         """
-        Make one URL an alias of another, by evidence of `at_ms` (None: now).
+        Make one URL an alias of another, by evidence from `at_ms` (now if None).
 
         Data stored under the alias moves with its timestamps. Safe to repeat and to run in any
         order.
@@ -89,7 +90,7 @@ class Aliases:
         self._clock.deleted_at(now_ms)
 
     def undo(self, alias_url: str) -> None:
-        """Make an alias stand for itself again; data from its own fetch moves back to it."""
+        """Make an alias independent again; data from its own fetch moves back to it."""
         now_ms = self._clock.now_ms()
         self._merger.undo(normalize(alias_url), now_ms)
         self._clock.deleted_at(now_ms)

@@ -1,8 +1,8 @@
 """
 The bodies of pages, wherever they are stored: as objects, or as records in packs.
 
-A page's node says where its body is. Both layouts are read in any case; the settings say how new
-bodies are stored.
+A page's node has the location of its body. Both layouts can always be read; the settings determine
+how new bodies are stored.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from zengraph.records import Cell, Row
 
 BODY, REVISIT, SHARED = b"body", b"revisit", b"shared"
 """
-What a record is to a node: its page's body; a fetch that found it unchanged; or the body of
-another page, which is the same.
+The role of a record for a node: its page's body, a fetch that found the body unchanged, or the
+identical body of another page.
 """
 ENCODING = b"warc"
 
 
 class StoredBody(NamedTuple):
-    """A body as it was put, decompressed, and the meta put with it."""
+    """A body as it was put, decompressed, with its metadata."""
 
     body: bytes
     meta: Mapping[str, str]
@@ -51,7 +51,7 @@ class StoredBody(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Packs:
-    """The files of packs, and what writes them."""
+    """The pack files, and the objects that write them."""
 
     files: PackFiles
     catalog: PackCatalog
@@ -63,7 +63,7 @@ class Packs:
     def of(
         cls, files: PackFiles, zen: MultiGraph, clock: WriteClock, settings: ContentSettings
     ) -> Packs:
-        """Packs of these settings."""
+        """Packs with these settings."""
         catalog = PackCatalog(zen, clock.clock.now_ms)
         writer = PackWriter(
             files,
@@ -78,8 +78,8 @@ class Packs:
 
     def read(self, pointer: PackPointer) -> bytes:
         """
-        The decompressed record that a pointer names, with one request, and one more for the
-        dictionary of its pack, if it has one that is not kept.
+        The decompressed record at a pointer. Takes one request, and another one if the pack has a
+        dictionary that is not cached.
 
         Raises:
             CorruptContent: it is missing, or its bytes are different.
@@ -101,18 +101,18 @@ class Packs:
         return PackRecord.around(page_head(page), body, self.writer.compression)
 
     def revisit_of(self, page: WarcPage, original: Original) -> PackRecord:
-        """The record of a page whose body did not change."""
+        """The record for a page whose body did not change."""
         record = revisit_head(page, original).with_body(b"")
         return PackRecord(record, self.writer.compression)
 
 
 class Bodies:
     """
-    Reads, moves and gives up bodies by the nodes that point to them; threads may share it.
+    Reads, moves and releases bodies by the nodes that point to them; threads may share it.
 
     Args:
-        objects: has those of the layout `objects`.
-        packs: has those of the layout `packs`; None: there are none, and none is written.
+        objects: stores the bodies of the layout `objects`.
+        packs: stores the bodies of the layout `packs`; None if there are none and none are written.
     """
 
     def __init__(self, objects: ContentStore, packs: Packs | None = None) -> None:
@@ -126,11 +126,11 @@ class Bodies:
 
     def get(self, row: Row) -> StoredBody | None:
         """
-        The body that a node points to; None if it has none.
+        The body that a node points to, or None.
 
         Raises:
-            CorruptContent: the bytes there are not those that the node names, or there are none.
-            ContentUnavailable: the content store does not answer.
+            CorruptContent: the bytes do not match the node, or are missing.
+            ContentUnavailable: the content store does not respond.
         """
         where = nodes.content_cell(row)
         if where is None:
@@ -141,14 +141,14 @@ class Bodies:
         return self._object(cell.value.decode(), row)
 
     def read(self, pointer: PackPointer) -> StoredBody:
-        """A record's body in a pack."""
+        """The body of a record in a pack."""
         if self.packs is None:
             raise CorruptContent(pointer.place, "is in a pack, and none is configured")
         block = read_record(self.packs.read(pointer))
         return StoredBody(block.body, block.meta)
 
     def give_up(self, row: Row) -> None:
-        """A node's body is not its body anymore: delete the object, or note the dead record."""
+        """Release a node's body: delete the object, or mark the record as dead."""
         if key := nodes.text(row, nodes.CONTENT_KEY):
             self.objects.delete(key)
         if self.packs and (pointer := pointer_of(row)):
@@ -156,8 +156,9 @@ class Bodies:
 
     def erase(self, row: Row, columns: Iterable[bytes]) -> None:
         """
-        What these columns of a node name must go: objects at once, records within
-        `content.takedown_hours`. Another page's record stays, which has nothing of this one.
+        Erase the bodies that these columns of a node point to: objects at once, records within
+        `content.takedown_hours`. A record of another page is kept, because it contains nothing of
+        this one.
         """
         columns = frozenset(columns)
         key = nodes.text(row, nodes.CONTENT_KEY)
@@ -179,7 +180,7 @@ class Bodies:
 
 
 class ReplacedObject(CorruptContent):
-    """An object that is whole, but not the one that its node names: it may be newer."""
+    """An intact object that does not match its node; it may be newer."""
 
     def __init__(self, key: str, reason: str, meta: Mapping[str, str]) -> None:
         super().__init__(key, reason)
@@ -187,13 +188,13 @@ class ReplacedObject(CorruptContent):
 
 
 def pointer_of(row: Row) -> PackPointer | None:
-    """The pointer of a node into a pack; None if its content is not in one."""
+    """A node's pointer into a pack, or None if its content is not in a pack."""
     where = nodes.content_cell(row)
     return PackPointer.read(where[1].value) if where and where[0] == nodes.CONTENT_PACK else None
 
 
 def record_cell(pointer: PackPointer, kind: bytes) -> tuple[bytes, bytes]:
-    """The cell by which a node knows a record of its URL in a pack."""
+    """The cell with which a node refers to a record of its URL in a pack."""
     column = nodes.RECORDS + f"{pointer.pack} {pointer.offset}".encode()
     return column, b"%d %s %s" % (pointer.length, pointer.digest.encode(), kind)
 
@@ -202,9 +203,10 @@ def records_of(
     row: Row, columns: Iterable[bytes] | None = None
 ) -> list[tuple[PackPointer, bytes, int]]:
     """
-    The records that a node names: pointer, kind and time, newest first.
+    The records that a node refers to: pointer, kind and time, newest first.
 
-    While upkeep moves a record the node names both copies; the one in the later pack is first.
+    While upkeep moves a record, the node refers to both copies; the one in the later pack comes
+    first.
     """
     found = [
         _record(column, row[column])
@@ -216,9 +218,10 @@ def records_of(
 
 def live_records(row: Row, keep_versions: int) -> set[PackPointer]:
     """
-    The records of a node that must stay: its body, its kept versions, and its newest revisit.
+    A node's records that must be kept: its body, its kept versions, and its newest revisit.
 
-    A revisit stays while nothing newer came: it is the proof that the body was still the same.
+    A revisit is kept until there is a newer record, since it proves that the body was still the
+    same.
     """
     pointer, records = pointer_of(row), records_of(row)
     live = set() if pointer is None else {pointer}
@@ -233,7 +236,10 @@ def live_records(row: Row, keep_versions: int) -> set[PackPointer]:
 
 
 def version_at(row: Row, at_ms: int, keep_versions: int) -> PackPointer | None:
-    """The record of the body that a page had at an instant; None: none, or it is not kept."""
+    """
+    The record with the body that a page had at a time, or None if there was none or it
+    is gone.
+    """
     live = live_records(row, keep_versions)
     for pointer, kind, seen_ms in records_of(row):
         if kind != REVISIT and seen_ms <= at_ms:
@@ -242,7 +248,7 @@ def version_at(row: Row, at_ms: int, keep_versions: int) -> PackPointer | None:
 
 
 def pack_cells(pointer: PackPointer, digest: str, length_bytes: int) -> dict[bytes, bytes]:
-    """The cells of a node whose body is a record of a pack."""
+    """The cells of a node whose body is a record in a pack."""
     column, value = record_cell(pointer, BODY)
     return {
         nodes.CONTENT_PACK: pointer.cell(),
@@ -254,14 +260,14 @@ def pack_cells(pointer: PackPointer, digest: str, length_bytes: int) -> dict[byt
 
 
 def shared_cells(shared: SharedBody, digest: str, length_bytes: int) -> dict[bytes, bytes]:
-    """The cells of a node whose body is that of another page."""
+    """The cells of a node that shares another page's body."""
     column, value = record_cell(shared.pointer, SHARED)
     whose = b" %d %s" % (shared.at_ms, shared.url.encode())
     return {**pack_cells(shared.pointer, digest, length_bytes), column: value + whose}
 
 
 def shared_of(row: Row, pointer: PackPointer) -> SharedBody | None:
-    """Whose record a node has; None: its own."""
+    """The page whose record a node shares, or None if the record is its own."""
     cell = row.get(record_cell(pointer, BODY)[0])
     if cell is None or (parts := cell.value.decode().split(" "))[2] != SHARED.decode():
         return None

@@ -1,6 +1,6 @@
 """
-The stored state of refreshing, shared by all beats and workers: who runs a tick, the budget of
-each domain that has more refreshes due than its rate allows, and how far hosts are trusted.
+Stored state of refreshing, shared by all beats and workers: who runs a tick, the budgets of domains
+with more refreshes due than their rate allows, and how far hosts are trusted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _BUDGET = struct.Struct(">qqddq")
 
 
 class BudgetState:
-    """Small cells in the table of unique values; reading and writing are one round trip each."""
+    """Small cells in the table of unique values; each read or write is one round trip."""
 
     def __init__(self, zen: MultiGraph) -> None:
         self._zen = zen
@@ -27,7 +27,7 @@ class BudgetState:
         """
         A key that cannot collide with a property of a graph.
 
-        It is in the first file, or, while that is damaged, in the next one; the state then starts
+        It is in the first file or, while that is damaged, in the next one, where the state starts
         empty.
         """
         first = self._registry.open_bucket()
@@ -35,9 +35,9 @@ class BudgetState:
 
     def take_tick(self, name: str, now_ms: int, least_s: float) -> float | None:
         """
-        Seconds since the last tick of that name, for one caller; None: it is too soon.
+        Seconds since the last tick with this name, for a single caller; None if it is too soon.
 
-        Of two concurrent callers one gets the tick. The very first caller gets `least_s`.
+        If two callers are concurrent, only one gets the tick. The very first caller gets `least_s`.
         """
         row = self._row(b"tick", name)
         cell = self._registry.get(row, [_VALUE]).get(_VALUE)
@@ -51,7 +51,7 @@ class BudgetState:
         return max(passed_ms / 1000, least_s)
 
     def budgets(self, domains: Sequence[str]) -> dict[str, Budget]:
-        """Each domain's budget; a new one for a domain that has none."""
+        """Each domain's budget; a new one for a domain without one."""
         rows = {self._row(b"domain", domain): domain for domain in domains}
         result = self._registry.get_many(list(rows), [_VALUE]) if rows else {}
         return {
@@ -60,7 +60,7 @@ class BudgetState:
         }
 
     def keep_budgets(self, budgets: Mapping[str, Budget], now_ms: int) -> None:
-        """Store the budgets that a tick leaves; the last writer wins."""
+        """Store the budgets after a tick; the last writer wins."""
         self._registry.put_many(
             [
                 (self._row(b"domain", domain), {_VALUE: _packed(budget)}, now_ms)
@@ -69,7 +69,7 @@ class BudgetState:
         )
 
     def trust_cells(self, hosts: Sequence[str]) -> dict[str, bytes | None]:
-        """What is known of each host's signals of change (`signal_trust`), as stored."""
+        """The stored trust in each host's change signals (`signal_trust`)."""
         rows = {self._row(b"signals", name): name for name in hosts}
         found = self._registry.get_many(list(rows), [_VALUE]) if rows else {}
         return {
@@ -78,11 +78,11 @@ class BudgetState:
         }
 
     def put_trust(self, host: str, before: bytes | None, after: bytes) -> bool:
-        """Store what is known of a host; False if it is not as it was read anymore."""
+        """Store the trust in a host; False if it was changed since it was read."""
         return self._registry.check_and_put(self._row(b"signals", host), _VALUE, before, after)
 
     def bookmark(self, name: str) -> str | None:
-        """The stored position of a walk; None: it starts at the beginning."""
+        """The stored position of a walk, or None to start at the beginning."""
         cell = self._registry.get(self._row(b"walk", name), [_VALUE]).get(_VALUE)
         return cell.value.decode() if cell and cell.value else None
 
@@ -99,5 +99,5 @@ def _packed(budget: Budget) -> bytes:
 
 
 def _budget(cell: bytes) -> Budget:
-    """Decode a budget; a cell that another version wrote gives a new budget."""
+    """Decode a budget; a cell of an unknown version gives a new budget."""
     return Budget(*_BUDGET.unpack(cell)) if len(cell) == _BUDGET.size else Budget()

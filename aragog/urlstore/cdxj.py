@@ -1,11 +1,11 @@
 """
 CDXJ: the index of WARC files by URL and time, which replay programs read.
 
-A line is the key of a URL, the time of its capture, and JSON with where its record is. The key
-(SURT: Sort-friendly URI Reordering Transform) has the host's labels reversed, so that the pages of
-a host and of the hosts below it are neighbors: `com,example)/page`. It is that of the Internet
-Archive's canonicalization, by which pywb looks URLs up: no scheme, no `www`, small letters, sorted
-parameters, no session ids.
+A line has the key of a URL, the time of its capture, and JSON with the location of its record. The
+key (SURT: Sort-friendly URI Reordering Transform) has the host's labels reversed, so pages of a
+host and of hosts below it are adjacent: `com,example)/page`. It follows the Internet Archive's
+canonicalization, which pywb uses for look-ups: no scheme, no `www`, lower case, sorted parameters,
+no session ids.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import orjson
 _WWW = re.compile(rb"www\d*\.")
 _PORTS = {"http": 80, "https": 443}
 _KEPT = "!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~"
-"""Characters that a key has unescaped, besides letters and digits."""
+"""Characters that are not escaped in a key, in addition to letters and digits."""
 _PATH_SESSIONS = (
     re.compile(rb"(.*/)(?:\((?:[a-z]\([0-9a-z]{24}\))+\)/)([^?]+\.aspx.*)", re.DOTALL),
     re.compile(rb"(.*/)(?:\([0-9a-z]{24}\)/)([^?]+\.aspx.*)", re.DOTALL),
@@ -41,12 +41,12 @@ _QUERY_SESSIONS = tuple(
 
 
 _PLAIN = re.compile(r"https?://([a-z0-9.-]+)((?:/[A-Za-z0-9_-][A-Za-z0-9._-]*)*)/?")
-"""Most URLs: no port, parameters, escapes or empty segments, and nothing that removes a segment."""
+"""Matches most URLs: no port, parameters, escapes, empty segments or dot segments."""
 _escaping = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Capture(NamedTuple):
-    """A record of a WARC file."""
+    """A record in a WARC file."""
 
     url: str
     date: str
@@ -54,7 +54,7 @@ class Capture(NamedTuple):
     mime: str | None
     status: str | None
     digest: str | None
-    """The digest of the payload, as the record has it."""
+    """The payload digest as written in the record."""
     offset: int
     length: int
     file: str
@@ -62,7 +62,7 @@ class Capture(NamedTuple):
 
 
 def line(capture: Capture) -> str:
-    """The line of a capture, with its newline."""
+    """The index line for a capture, including the newline."""
     values: dict[str, Any] = {
         "url": capture.url,
         "mime": capture.mime,
@@ -78,12 +78,12 @@ def line(capture: Capture) -> str:
 
 @lru_cache(maxsize=4096)
 def _timestamp(date: str) -> str:
-    """The digits of a WARC-Date; many captures are of one second."""
+    """The digits of a WARC-Date; cached, since many captures share a second."""
     return re.sub(r"\D", "", date)
 
 
 def ascii_json(values: Mapping[str, Any]) -> str:
-    """Values as JSON without spaces, with escapes for what is not ASCII."""
+    """Values as JSON without spaces, in ASCII."""
     try:
         encoded = orjson.dumps(values)
     except TypeError:  # a lone surrogate
@@ -92,7 +92,7 @@ def ascii_json(values: Mapping[str, Any]) -> str:
 
 
 def write_index(path: Path, lines: Iterable[str]) -> None:
-    """Write lines in order; raises OSError."""
+    """Write lines in sorted order; raises OSError."""
     path.write_text("".join(sorted(lines, key=str.encode)), "utf-8")
 
 
@@ -112,7 +112,7 @@ def _key_of_parts(url: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _name(host: str) -> bytes:
-    """The labels of a host in reverse; those of one host are requested in a row."""
+    """A host's labels in reverse; cached, since a host's URLs are requested one after another."""
     bare = _WWW.sub(b"", _unescaped(host).strip(b"."), count=1)
     return b",".join(reversed(_escaped(bare).split(b".")))
 
@@ -146,7 +146,7 @@ def _query(text: str) -> bytes:
 
 
 def _unescaped(text: str) -> bytes:
-    """The bytes of a text without percent escapes, also those of percent signs."""
+    """The bytes of a text with percent escapes decoded repeatedly."""
     if "%" not in text:
         return text.encode()
     before, after = text.encode(), unquote_to_bytes(text)

@@ -1,19 +1,19 @@
 """
-Estimates how often a page changes, and how often a fetch of it is worthwhile. Pure.
+Estimates how often a page changes, and how often it is worth fetching. Pure.
 
-The belief about the rate λ is a Gamma distribution of two numbers (shape `a`, rate `b_s` in
-seconds), so that checks at irregular intervals need no history. No change within T seconds makes it
-Gamma(a, b+T), which is exact; a change within T (at least one, the number is unknown) has the
-likelihood 1 - exp(-λT), and the Gamma of the same mean and variance replaces that mixture. With
-equal intervals and no prior its mean behaves like the bias-reduced estimator of Cho and
-Garcia-Molina (Estimating Frequency of Change, 2003), which needs equal intervals.
+The belief about the rate λ is a Gamma distribution with two parameters (shape `a`, rate `b_s` in
+seconds), so checks at irregular intervals need no history. No change within T seconds updates it to
+Gamma(a, b+T), which is exact. A change within T (at least one, the number is unknown) has the
+likelihood 1 - exp(-λT); the resulting mixture is replaced by the Gamma with the same mean and
+variance. With equal intervals and no prior, its mean behaves like the bias-reduced estimator of Cho
+and Garcia-Molina (Estimating Frequency of Change, 2003), which needs equal intervals.
 
-The interval follows the same authors' best allocation (Effective Page Refresh Policies for Web
-Crawlers, 2003): fetches go where one more gains most freshness. A page of rate λ fetched every
-T = r/λ seconds gains (1 - (1+r)exp(-r))/λ seconds of freshness by one more fetch; at the optimum
-that gain is the same for all pages of a kind: `marginal_freshness_s`. So pages that change often
-are fetched more often, by the square root of their rate and down to the kind's shortest interval;
-pages that change faster than any fetch can follow get four times the usual interval.
+The interval follows the same authors' optimal allocation (Effective Page Refresh Policies for Web
+Crawlers, 2003): fetches go where one more gains the most freshness. A page with rate λ fetched
+every T = r/λ seconds gains (1 - (1+r)exp(-r))/λ seconds of freshness from one more fetch; at the
+optimum this gain is the same for all pages of a kind: `marginal_freshness_s`. Pages that change
+often are therefore fetched more often, by the square root of their rate and down to the kind's
+shortest interval. Pages that change too fast for any fetch rate get four times the usual interval.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 FLOOR_SHARE = 1 / 8
-"""The shortest interval of a page, as a share of its usual one."""
+"""The shortest interval of a page, as a fraction of its usual one."""
 
-# Prior of λ for a kind of pages: a Gamma of this shape is wide (deviation 1.4 times its mean).
+# The prior of λ for a kind of pages: a wide Gamma (deviation 1.4 times its mean).
 PRIOR_SHAPE = 0.5
 # Each change reduces the weight of older evidence: about seven changes are remembered.
 _FORGET = 0.85
 # Each check without a change reduces it too, down to the prior's weight: pages may slow down.
 _FADE = 0.97
-# Where the interval of the best allocation is shortest: r = 1.793, T = 3.350 marginal_freshness_s.
+# The optimal allocation's shortest interval: r = 1.793, T = 3.350 marginal_freshness_s.
 _SHORTEST_GAIN = 0.5351
 _SHORTEST_INTERVAL = 3.350
 _HOPELESS_GAIN = 0.99
@@ -47,9 +47,9 @@ class Kind:
     marginal_freshness_s: float
     """Seconds of freshness that a fetch must gain."""
     prior_rate: float
-    """Changes a second for which `usual_s` is the best interval."""
+    """The rate, in changes per second, for which `usual_s` is the best interval."""
     hopeless_s: float
-    """The interval of pages that no fetch could keep fresh; they are still refreshed."""
+    """The interval for pages that no fetch rate could keep fresh; they are still refreshed."""
 
 
 def updated_belief(
@@ -62,9 +62,9 @@ def updated_belief(
         a: shape of the belief.
         b_s: its other parameter, in seconds.
         passed_s: time between the two checks.
-        weight: of the change that was observed, 0 to 1; 0: none.
-        is_named: the page was checked because a sitemap or feed named this change, so it was one
-            change in that time, which makes it Gamma(a+1, b+T).
+        weight: weight of the observed change, 0 to 1; 0 for no change.
+        is_named: a sitemap or feed named this change, which caused the check. It then counts as
+            exactly one change in that time, which gives Gamma(a+1, b+T).
     """
     if passed_s <= 0:
         return a, b_s
@@ -84,7 +84,7 @@ def updated_belief(
 
 
 def interval_s(rate_per_s: float, kind: Kind) -> float:
-    """The best interval of a page with this rate of change."""
+    """The best interval for a page with this rate of change."""
     gain = rate_per_s * kind.marginal_freshness_s
     if gain <= 0:
         return math.inf
@@ -97,10 +97,10 @@ def interval_s(rate_per_s: float, kind: Kind) -> float:
 
 @lru_cache(maxsize=256)
 def kind_of(usual_s: float, effort: float = 1.0) -> Kind:
-    """The kind of pages with a usual interval; more effort makes all intervals shorter."""
+    """The kind for pages with a usual interval; more effort shortens all intervals."""
     floor_s = usual_s * FLOOR_SHARE / effort
     marginal_freshness_s = floor_s / _SHORTEST_INTERVAL
-    # r of the usual interval solves 1 - (1+r)exp(-r) = r·m/usual, with m = marginal_freshness_s;
+    # For the usual interval, r solves 1 - (1+r)exp(-r) = r·m/usual, with m = marginal_freshness_s;
     # for a small r it is about 2·m/usual.
     k = marginal_freshness_s * effort / usual_s
     r = 2 * k

@@ -1,14 +1,14 @@
 """
-Signals of change in the store: marks of pages, the trust of hosts, and pages whose refresh they
-bring forward.
+Stored change signals: marks of pages, the trust in hosts, and pages refreshed earlier because of
+signals.
 
-A reading of a file costs one multi-get for each chunk of its entries, and writes only what is new
-to the store. A page whose refresh is brought forward stays in the due index, so the rate and the
-crawl budget of its domain hold for it as for any other.
+Reading a file costs one multi-get per chunk of entries, and writes only new information. A page
+that is refreshed earlier stays in the due index, so its domain's rate and crawl budget apply as to
+any other page.
 
 Safe to run twice, from several processes at once, and to kill at any point: a mark has the time of
-the reading that brought it, moving a page in the due index checks where it is, and evidence is
-changed by compare-and-set. What is lost or counted twice is a sample of a statistic.
+the read that found it, moving a page in the due index checks its current position, and evidence is
+changed by compare-and-set. Lost or duplicate evidence only affects a sample of a statistic.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ from urlspelling.domain import host
 from zengraph import MultiGraph
 from zengraph.records import Mutation, Row, put_properties
 
-if TYPE_CHECKING:  # whoever reads the store needs no parser of sitemaps
+if TYPE_CHECKING:  # readers of the store do not need the sitemap parser
     from aragog.pages.sitemaps import SitemapUrl
 
 FEED_LINK = "feed"
-"""The fact of a page that links to a feed: its URL."""
+"""The fact with the URL of a feed that a page links to."""
 MOST_HOSTS = 100
-"""The most hosts of one file whose pages are checked; further hosts are ignored."""
+"""Maximum number of hosts per file whose pages are checked; further hosts are ignored."""
 LOOKED_AGAIN_MS = 7 * 86_400_000
-"""The time between two searches for the sitemaps and feeds of a watched host."""
+"""Time between two searches for the sitemaps and feeds of a watched host."""
 _TRIES = 3
 _COLUMNS = (
     nodes.URL, nodes.CANONICAL, nodes.REMOVED, *nodes.POINTERS, nodes.FACTS, nodes.REFRESH,
@@ -59,7 +59,7 @@ _NAMED, _IGNORED, _CONFIRMED, _REFUTED, _UNNAMED = map(CHANGE_SIGNALS.of, CHANGE
 
 
 class ChangeSignals:
-    """The signals of one UrlStore; threads may share it."""
+    """The change signals of one UrlStore; threads may share it."""
 
     def __init__(self, zen: MultiGraph, clock: WriteClock, settings: RefreshSettings) -> None:
         self.zen = zen
@@ -72,13 +72,13 @@ class ChangeSignals:
     def reading(
         self, entries: Sequence[SitemapUrl], *, kind: str, fetched_at_ms: int, sender: str
     ) -> Reading:
-        """Begin to take what a file names that was fetched at an instant from `sender`."""
+        """Start processing the entries of a file that was fetched from `sender` at this time."""
         dated = [named for entry in entries if (named := _named(entry))]
         is_believed = self.settings.signals and not marks.is_stamp(dated, fetched_at_ms)
         return Reading(self, kind, fetched_at_ms, sender, is_believed=is_believed)
 
     def trusts(self, hosts: Iterable[str]) -> dict[str, HostTrust]:
-        """How far each host is trusted; one multi-get."""
+        """The trust in each host; one multi-get."""
         now_ms = self.clock.now_ms()
         cells = self._state.trust_cells(list(hosts))
         return {
@@ -87,7 +87,7 @@ class ChangeSignals:
         }
 
     def learn(self, evidence: Mapping[str, Sequence[Evidence]]) -> None:
-        """Take what fetches of pages have shown about their hosts."""
+        """Record evidence about hosts from fetches of their pages."""
         now_ms = self.clock.now_ms()
         for name, found in evidence.items():
             self.change(name, partial(trust.learned, evidence=found, now_ms=now_ms))
@@ -98,16 +98,16 @@ class ChangeSignals:
                     _UNNAMED.add()
 
     def confirmed(self, urls: Iterable[str], at_ms: int) -> None:
-        """Files were found unchanged: what they do not name has been said for that long."""
+        """Record that files were found unchanged, which extends the time that they cover."""
         for name in {host(url) for url in urls}:
             self.change(name, partial(trust.read, at_ms=at_ms))
 
     def looked_at(self, name: str, at_ms: int) -> None:
-        """The sitemaps and feeds of a host were looked for."""
+        """Record that a host was searched for sitemaps and feeds."""
         self.change(name, partial(trust.looked_at, at_ms=at_ms))
 
     def change(self, name: str, change: Callable[[HostTrust], HostTrust]) -> None:
-        """Change the trust of a host; given up after three others were faster."""
+        """Change the trust in a host; gives up after losing to three concurrent writers."""
         for _ in range(_TRIES):
             cell = self._state.trust_cells([name])[name]
             after = change(trust.from_cell(cell))
@@ -115,21 +115,21 @@ class ChangeSignals:
                 return
 
     def of_page(self, url: str) -> tuple[PageMark | None, HostTrust]:
-        """The mark of a normalized URL's page, and the trust of its host."""
+        """The mark of a normalized URL's page, and the trust in its host."""
         canonical, row = self.nodes.resolve(url, [nodes.SIGNAL])
         name = host(canonical)
         return mark_of(row), self.trusts([name])[name]
 
     def new_sources(self, urls: Sequence[str]) -> list[str]:
-        """Those of the URLs that are neither known as sitemaps or feeds, nor stored as pages."""
+        """The URLs that are neither known as sitemaps or feeds nor stored as pages."""
         rows = self.nodes.follow(list(dict.fromkeys(urls)), _KNOWN)
         return [url for url in dict.fromkeys(urls) if state_of(rows[url][1]) is None]
 
     def new_feeds(self, pages: Sequence[str]) -> list[str]:
         """
-        The feeds that these stored pages link to, as far as they are to be read.
+        The feeds that these stored pages link to and that should be read.
 
-        At most `MOST_FEEDS` of a host, and none that is read already. Two multi-gets.
+        At most `MOST_FEEDS` per host, without those that are already read. Two multi-gets.
         """
         columns = [nodes.URL, nodes.CANONICAL, nodes.REMOVED, nodes.FACTS]
         rows = self.nodes.follow(list(dict.fromkeys(pages)), columns)
@@ -138,7 +138,7 @@ class ChangeSignals:
         return [feed for feed in self.new_sources(feeds) if self._admit_feed(feed)]
 
     def _admit_feed(self, feed: str) -> bool:
-        """Whether the host has room for this feed; it is remembered before it is enqueued."""
+        """True if the host has room for this feed, which is recorded before it is enqueued."""
         key, name = url_key(feed).hex(), host(feed)
         known = self.trusts([name])[name].feeds
         if key in known:
@@ -150,10 +150,11 @@ class ChangeSignals:
 
     def children(self, listed: Sequence[SitemapUrl], fetched_at_ms: int, most: int) -> list[str]:
         """
-        The sitemaps of an index that are not known yet, at most `most`, the newest first.
+        The unknown sitemaps of an index, at most `most`, the newest first.
 
-        Known ones that changed by their lastmod are read now, unless that was done within a quarter
-        of their interval: an index that dates all files by its own time costs no more than that.
+        Known sitemaps that changed according to their lastmod are refreshed now, unless they were
+        read within a quarter of their interval. An index that gives all files its own time causes
+        no more reads than that.
         """
         newest = sorted(listed, key=lambda child: -(child.lastmod_ms or 0))
         rows = self.nodes.follow([child.url for child in newest], _KNOWN)
@@ -169,7 +170,7 @@ class ChangeSignals:
         return new[:most]
 
     def move(self, sooner: Sequence[tuple[Due, int]]) -> None:
-        """Make pages due at other instants, unless they were rescheduled in the meantime."""
+        """Change the due times of pages, unless they were rescheduled in the meantime."""
         if sooner:
             now_ms = self.clock.now_ms()
             self.due.postpone(sooner, now_ms)
@@ -177,7 +178,7 @@ class ChangeSignals:
 
 
 class Reading:
-    """What one reading of a file says of the pages that are stored."""
+    """The information in a fetched file about stored pages."""
 
     def __init__(
         self,
@@ -195,14 +196,14 @@ class Reading:
         self._trusts = signals.trusts([host(sender)]) if is_believed else {}
         self._probes: Counter[str] = Counter()
         self.brought = 0.0
-        """How many refreshes it asks for, each as far as it is trusted."""
+        """Number of requested refreshes, each weighted by trust."""
 
     def take(self, entries: Sequence[SitemapUrl]) -> list[int | None]:
         """
-        Take what these entries say; when each page was last seen, as `Pages.seen_at_ms`.
+        Process entries; returns when each page was last seen, as `Pages.seen_at_ms`.
 
         Raises:
-            StoreUnavailable: part of it may be written; take them again.
+            StoreUnavailable: part of the result may be written; process them again.
         """
         rows = self._signals.nodes.follow([entry.url for entry in entries], _COLUMNS)
         if self._is_believed:
@@ -214,7 +215,7 @@ class Reading:
         ]
 
     def close(self) -> None:
-        """Note that the file was read."""
+        """Record that the file was read."""
         for name in self._trusts:
             self._signals.change(name, partial(trust.read, at_ms=self._at_ms))
 
@@ -223,7 +224,7 @@ class Reading:
     ) -> None:
         written: list[Mutation] = []
         sooner: list[tuple[Due, int]] = []
-        self._know({host(rows[entry.url][0]) for entry in entries})
+        self._load_trust({host(rows[entry.url][0]) for entry in entries})
         zen = self._signals.zen
         for entry in entries:
             canonical, row = rows[entry.url]
@@ -236,7 +237,7 @@ class Reading:
                 written.append(put_properties(zen.node_id(canonical), cell, self._at_ms))
         if written:
             zen.mutate(written)
-        self._signals.move(sooner)  # afterward: the mark says why
+        self._signals.move(sooner)  # after the mark, which has the reason
 
     def _judged(
         self,
@@ -246,7 +247,10 @@ class Reading:
         state: RefreshState,
         sooner: list[tuple[Due, int]],
     ) -> PageMark | None:
-        """The mark of a page after this entry; None: it stays. Adds to `sooner` what is due now."""
+        """
+        A page's new mark after this entry, or None to keep it. Pages due now are added
+        to `sooner`.
+        """
         settings = self._signals.settings
         believed, before = self._trusts.get(host(canonical), HostTrust()), mark_of(row)
         is_news = marks.is_news(named, before, state.compared_at_ms, self._at_ms)
@@ -266,7 +270,7 @@ class Reading:
         return PageMark(named.start_ms, self._at_ms, belief, covered=is_listed, kind=self._kind)
 
     def _covered(self, named: NamedChange, before: PageMark | None) -> PageMark | None:
-        """The mark of a page that a file lists without news; a feed forgets pages."""
+        """The mark of a page that a file lists without a change; a feed does not list all pages."""
         if self._kind != SITEMAP:
             return None
         if before is None:
@@ -279,7 +283,7 @@ class Reading:
         self._probes[name] += 1
         return self._probes[name] <= PROBES
 
-    def _know(self, hosts: set[str]) -> None:
+    def _load_trust(self, hosts: set[str]) -> None:
         new = sorted(hosts - self._trusts.keys())[: max(MOST_HOSTS - len(self._trusts), 0)]
         if new:
             self._trusts |= self._signals.trusts(new)
@@ -306,7 +310,7 @@ def _has_changed(child: SitemapUrl, state: RefreshState, fetched_at_ms: int) -> 
 def _moved(
     url: str, row: Row, state: RefreshState, now_ms: int, settings: RefreshSettings
 ) -> list[tuple[Due, int]]:
-    """The page with the earliest instant at which it may be fetched, if that is sooner."""
+    """The page with the earliest time at which it may be fetched, if that is sooner."""
     due = text(row, nodes.DUE)
     at_ms = max(now_ms, state.checked_at_ms + int(settings.min_interval_s * 1000))
     return [(Due(url, int(due), state), at_ms)] if due and int(due) > at_ms else []

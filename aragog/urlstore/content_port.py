@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 
 class ContentPut(NamedTuple):
-    """An object to be put."""
+    """An object to put."""
 
     key: str
     body: bytes
@@ -18,24 +18,25 @@ class ContentStore(Protocol):
     """
     Objects of bytes under a SHA-256 in hex, each with a small table of strings.
 
-    Every method raises `ContentUnavailable` when the store does not answer.
+    Every method raises `ContentUnavailable` if the store does not respond.
     """
 
     def put(self, key: str, body: bytes, meta: Mapping[str, str]) -> None:
         """
-        Replace the object, body and meta together. When this returns a reader finds it, whatever
-        process is killed. Power loss: S3 keeps it; a folder may lose the last seconds, or hold
-        torn bytes that their hash betrays, unless `content.fsync` has every put wait for the disk.
+        Replace the object, body and meta together. When this returns, readers find the object even
+        if a process is killed. After a power failure, S3 still has it; a folder may lose the last
+        seconds or contain incomplete bytes, which the hash detects, unless `content.fsync` makes
+        every put wait for the disk.
         """
 
     def put_many(self, puts: Sequence[ContentPut]) -> None:
-        """Each of them as by `put`; after an error some may be there."""
+        """Put each of them as by `put`; after an error some may be stored."""
 
     def get(self, key: str) -> tuple[bytes, Mapping[str, str]] | None:
-        """Body and meta of one put, or None."""
+        """Body and meta from the same put, or None."""
 
     def delete(self, key: str) -> None:
-        """Remove the object; nothing happens if it does not exist."""
+        """Delete the object; no error if it does not exist."""
 
     def keys(self, prefix: str = "") -> Iterator[str]:
-        """Keys that begin with `prefix`, in order."""
+        """Keys that start with `prefix`, in order."""

@@ -1,21 +1,21 @@
 """
-Crawl budgets: choose a domain's refreshes when its rate does not allow all that are due. Pure.
+Crawl budgets: choose which of a domain's due refreshes its rate allows. Pure.
 
 Serving due pages in order would give all pages of an overloaded domain the same interval: pages
-that change too fast to be kept fresh would get as many fetches as pages that could be kept fresh.
-So a fetch has a shadow price, in seconds of freshness that it must gain. Fetching a page of change
-rate λ that was last compared T seconds ago gains (1 - (1+λT)exp(-λT))/λ, at most 1/λ. The price is
-the one at which as many pages qualify as the domain's share of its rate allows; the result is the
-best allocation of Cho and Garcia-Molina (see `refresh`), for any distribution of rates.
+that change too fast to be kept fresh would get as many fetches as pages that could be kept fresh. A
+fetch therefore has a shadow price, in seconds of freshness that it must gain. Fetching a page with
+change rate λ that was last compared T seconds ago gains (1 - (1+λT)exp(-λT))/λ, at most 1/λ. The
+price is set so that as many pages qualify as the domain's share of its rate allows. The result is
+the optimal allocation of Cho and Garcia-Molina (see `change_rate`), for any distribution of rates.
 
-A controller finds the price. It rises while more pages qualify than the rate allows, or while
-postponed pages wait too long, and falls while fewer qualify; by a factor e in about a quarter of
-the domain's usual interval, so a peak of an hour hardly changes it. The allowed rate is always
-used: if few pages gain as much as the price, the best of the others are fetched too.
+A controller adjusts the price. It rises while more pages qualify than the rate allows, or while
+postponed pages wait too long, and falls while fewer qualify, by a factor e in about a quarter of
+the domain's usual interval. A peak of an hour therefore hardly changes it. The allowed rate is
+always used: if few pages gain as much as the price, the best of the others are fetched too.
 
-Every page is fetched eventually. A page that gains less than the price is considered again when it
-will gain it, when its age has doubled, or after `LONGEST_WAIT_S`; at `HOPELESS_AGES` times the
-domain's usual interval it is fetched regardless of its gain.
+Every page is fetched eventually. A page that gains less than the price is considered again when its
+gain will reach the price, when its age has doubled, or after `LONGEST_WAIT_S`. At `HOPELESS_AGES`
+times the domain's usual interval it is fetched regardless of its gain.
 """
 
 from __future__ import annotations
@@ -38,30 +38,33 @@ HOPELESS_AGES = 6
 _HOPELESS_PRICES = 200
 LONGEST_WAIT_S = 30 * DAY_S
 
-# Postponed pages may wait this share of the domain's usual interval.
+# Postponed pages may wait this fraction of the domain's usual interval.
 _QUEUE_SHARE = 0.02
-# They are scheduled at most this share of it ahead, because the price rises until then.
+# They are scheduled at most this fraction of it ahead, because the price rises until then.
 _BOOKED_SHARE = 0.1
-# The price changes at most by a factor e in this share of the domain's usual interval.
+# The price changes by at most a factor e in this fraction of the domain's usual interval.
 _PACE_SHARE = 0.25
 _LARGEST_STEP = 0.5
-# The weight of each fetched page in the moving mean of the usual interval.
+# The weight of each fetched page in the moving average of the usual interval.
 _AGE_WEIGHT = 0.01
 # A page that had changed at each of this many checks is assumed to change before every check.
 _PATIENCE_LOOKS = 5
 
 
 class Budget(NamedTuple):
-    """The state of a domain's refreshes that is kept from tick to tick."""
+    """A domain's refresh state, kept from tick to tick."""
 
     booked_ms: int = 0
     """The time up to which refreshes were postponed, one after another."""
     free_ms: int = 0
-    """When the next refresh may start; only where the rate is the limit."""
+    """When the next refresh may start; only used if the rate is the limit."""
     price_s: float = 0.0
-    """Seconds of freshness that a fetch must gain; 0: all due pages are fetched."""
+    """Seconds of freshness that a fetch must gain; at 0 all due pages are fetched."""
     age_s: float = 0.0
-    """Moving mean of the time since fetched pages were last compared; 0: none was fetched yet."""
+    """
+    Moving average of the time since fetched pages were last compared; 0 before the
+    first fetch.
+    """
     at_ms: int = 0
     """When this state was written."""
 
@@ -78,9 +81,9 @@ class Rationed:
     go: list[Due]
     """The pages to fetch, the most valuable first."""
     later: list[tuple[Due, int]]
-    """Pages with the time to which each is postponed."""
+    """Postponed pages, each with its new due time."""
     budget: Budget
-    """The same object if there is nothing to store."""
+    """The new budget; the same object if there is nothing to store."""
 
 
 def ration(
@@ -90,17 +93,17 @@ def ration(
     Divide a domain's refresh rate among its due URLs until the next tick.
 
     Args:
-        due: its URLs that are due, each with its refresh state if it has one.
-        budget: as the last tick left it.
-        rate_per_s: refreshes a second, above 0.
+        due: its due URLs, each with its refresh state if it has one.
+        budget: the budget after the last tick.
+        rate_per_s: refreshes per second, above 0.
         now_ms: since the epoch.
-        tick_s: until the next tick.
+        tick_s: seconds until the next tick.
     """
     step_ms = 1000 / rate_per_s
     free_ms = max(float(budget.free_ms), float(now_ms))
     most = max(math.ceil((now_ms + tick_s * 1000 - free_ms) / step_ms), 0)
     if len(due) <= most and not budget.price_s:
-        # The usual case: all are fetched, and only a rate below a fetch a tick must be stored.
+        # The usual case: all are fetched, and only a rate below one fetch per tick must be stored.
         slow = bool(due) and step_ms > tick_s * 1000
         charged = budget._replace(free_ms=int(free_ms + len(due) * step_ms), at_ms=now_ms)
         return Rationed(list(due), [], charged if slow else budget)
@@ -146,8 +149,8 @@ def marginal_freshness_s(
     """
     Seconds of freshness that fetching a page now gains.
 
-    A page that was never compared, or that fails, always qualifies: its waits are long already. A
-    signal makes it certain, with the probability `belief`, that the page has changed.
+    A page that was never compared, or that fails, always qualifies, because it has waited long
+    already. `belief` is the probability, from a signal, that the page has changed.
     """
     if state is None or not state.compared_at_ms or state.gone or state.failures:
         return 2 * budget.price_s
@@ -156,7 +159,7 @@ def marginal_freshness_s(
         return reading_gain_s(state.rate_per_s, age_s)
     rate = hopeful_rate(state)
     steps = rate * age_s
-    # The series, where rounding would lose the difference.
+    # Use the series, since rounding would lose the difference.
     bought_s = (1 - (1 + steps) * math.exp(-steps)) / rate if steps > 1e-4 else rate * age_s**2 / 2
     if belief:
         bought_s += belief * (1 / rate - bought_s)
@@ -167,10 +170,10 @@ def marginal_freshness_s(
 
 def hopeful_rate(state: RefreshState) -> float:
     """
-    Changes a second; an optimistic (low) estimate while there are few observations.
+    Changes per second; an optimistic (low) estimate while there are few observations.
 
-    A page that is assumed to change too fast is rarely checked, so wrong estimates would never be
-    corrected; uncertainty therefore counts for the page. For a page that had changed at each of
+    A page that is assumed to change too fast is rarely checked, so a wrong estimate would never be
+    corrected. Uncertainty therefore counts in the page's favor. If a page had changed at each of
     many checks, each further check counts against it.
     """
     rate = state.rate_per_s * math.exp(-1 / math.sqrt(state.a)) if state.a else 1.0
@@ -206,7 +209,7 @@ def _usual_age_s(age_s: float, pages: Sequence[Due], now_ms: int) -> float:
 
 
 def _price_s(before: Budget, after: Budget, excess: float, tick_s: float) -> float:
-    """The new price; `excess` is the share of pages that were ready beyond the limit."""
+    """The new price; `excess` is the fraction of pages that were ready beyond the limit."""
     if not after.age_s:
         return before.price_s
     waiting_s = (after.booked_ms - after.at_ms) / 1000 - tick_s
@@ -214,7 +217,7 @@ def _price_s(before: Budget, after: Budget, excess: float, tick_s: float) -> flo
         allowed_s = max(_QUEUE_SHARE * after.age_s, 2 * tick_s)
         excess = (waiting_s - allowed_s) / allowed_s
     excess = min(max(excess, -1.0), 1.0)
-    # No page was due between two ticks that saw the domain: its share was not used.
+    # No page was due between the last two ticks for this domain, so its share was not used.
     passed_s = tick_s
     if excess < 0 and before.at_ms:
         passed_s = max((after.at_ms - before.at_ms) / 1000, tick_s)

@@ -1,10 +1,10 @@
 """
-What became of the pages of a crawl since a moment, as their nodes say.
+What happened to a crawl's pages since a given time, according to their nodes.
 
-Nothing is counted while pages are fetched. A node has the time at which its page came to the crawl
-(`s:in:<crawl>`), the last change that a fetch found and when (`s:changed`, written with the page),
-and when the page was compared last. So the answer follows from the store and the moment alone: it
-is the same after any number of kills and repetitions of what fetched the pages, and of this.
+Nothing is counted while pages are fetched. A node has the time at which its page was stored for the
+crawl (`s:in:<crawl>`), the last change that a fetch found and its time (`s:changed`, written with
+the page), and the time of the last comparison. The result only depends on the store and the given
+time, however often the fetches, or this, were killed and repeated.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ MOST_DOMAINS = 1_000
 
 
 class PageNews(StrEnum):
-    """What became of a page of a crawl."""
+    """What happened to a crawl's page."""
 
     UNCHANGED = "unchanged"
     CHANGED = "changed"
-    """It has other fields, or another body."""
+    """Its fields or its body changed."""
     NEW = "new"
-    """The crawl did not have it."""
+    """It was not in the crawl before."""
     GONE = "gone"
-    """Its site answers 404 or 410, and did not before."""
+    """Its site returns 404 or 410, and did not before."""
     REDIRECTED = "redirected"
     """Its URL leads to another page, and did not before."""
     WITHHELD = "withheld"
     """Its site refuses it (401, 402, 403, 451), and did not before."""
     BACK = "back"
-    """It is there again, as it was."""
+    """It is available again, unchanged."""
     NOT_REACHED = "not reached"
-    """No fetch has brought or confirmed it."""
+    """No fetch has returned or confirmed it."""
     STILL_ABSENT = "absent as before"
-    """It was gone, withheld or redirected already."""
+    """It was already gone, withheld or redirected."""
 
 
 _OF_KINDS = {
@@ -69,9 +69,9 @@ class CrawlPage:
     url: str
     news: PageNews
     checked_at_ms: int
-    """The last fetch of any outcome."""
+    """The last fetch with any outcome."""
     is_given_up: bool
-    """It is not fetched again unless somebody asks for it."""
+    """True if it is not fetched again unless it is enqueued."""
 
 
 class CrawlPages:
@@ -80,10 +80,11 @@ class CrawlPages:
 
     Args:
         zen: the store's graph.
-        name: of the crawl.
-        domains: registered domains of its URLs; None: all nodes of the store are read.
-        most_domains: whose URLs are listed one domain after the other; with more, all are read.
-        at_once: nodes that are read at once.
+        name: the crawl's name.
+        domains: registered domains of its URLs; if None, all nodes of the store are read.
+        most_domains: up to this many domains, their URLs are listed by domain; with more, all nodes
+            are read.
+        at_once: number of nodes read at once.
     """
 
     def __init__(
@@ -108,10 +109,10 @@ class CrawlPages:
 
     def since(self, since_ms: int) -> Iterator[CrawlPage]:
         """
-        Each page, and what became of it after `since_ms`, in no particular order.
+        Yield each page, with what happened to it after `since_ms`, in no particular order.
 
-        It reads the nodes of the crawl's domains. Pages that are written in the meantime
-        are told as they were before or after.
+        Reads the nodes of the crawl's domains. Pages written in the meantime are reported as they
+        were before or after.
         """
         elsewhere: set[str] = set()
         for url, own, canonical, row in self._rows():
@@ -132,11 +133,11 @@ class CrawlPages:
             )
 
     def _is_listed(self, url: str) -> bool:
-        """Whether a URL comes by itself."""
+        """True if a URL is listed on its own."""
         return self._domains is None or registered_domain(url) in self._domains
 
     def _rows(self) -> Iterator[tuple[str, Row, str, Row]]:
-        """URL, its node, the URL that stands for it, and the node of that."""
+        """Yield each URL, its node, its canonical URL, and the canonical URL's node."""
         urls = self._urls()
         while some := list(islice(urls, self._at_once)):
             own = self._nodes.read(dict.fromkeys(some), self._columns)
@@ -155,7 +156,7 @@ class CrawlPages:
 
 
 def _moved(row: Row, since_ms: int) -> PageNews | None:
-    """What became of an alias since then: it had a page of its own before, or None."""
+    """What happened to an alias that had its own page before, or None."""
     cell = row.get(nodes.CHANGED)
     if cell is None or cell.at_ms <= since_ms:
         return None
@@ -165,8 +166,8 @@ def _moved(row: Row, since_ms: int) -> PageNews | None:
 
 
 def _news(row: Row, joined_ms: int, since_ms: int) -> PageNews:
-    """What became of a page since then, by its node."""
-    told = _told(row, since_ms)
+    """What happened to a page since then, according to its node."""
+    told = _last_change(row, since_ms)
     if absent_as(facts_of(row)) is not None:
         return told if told in (PageNews.GONE, PageNews.WITHHELD) else PageNews.STILL_ABSENT
     if joined_ms > since_ms:
@@ -181,17 +182,17 @@ def _news(row: Row, joined_ms: int, since_ms: int) -> PageNews:
     return PageNews.STILL_ABSENT if is_elsewhere else PageNews.NOT_REACHED
 
 
-def _told(row: Row, since_ms: int) -> PageNews | None:
-    """The last change that a fetch found since then."""
+def _last_change(row: Row, since_ms: int) -> PageNews | None:
+    """The last change since then that a fetch found."""
     cell = row.get(nodes.CHANGED)
     if cell is None or cell.at_ms <= since_ms:
         return None
     kind = cell.value.partition(b" ")[0].decode()
-    return _OF_KINDS.get(kind)  # a newer version may know more
+    return _OF_KINDS.get(kind)  # a newer version may have more kinds
 
 
 def in_words(counts: Mapping[PageNews, int]) -> str:
-    """`310 unchanged, 12 changed, 3 new, 2 gone`, and of what else there is."""
+    """The counts as text: `310 unchanged, 12 changed, 3 new, 2 gone`, and the other kinds."""
     usual = (PageNews.UNCHANGED, PageNews.CHANGED, PageNews.NEW, PageNews.GONE)
     shown = [news for news in PageNews if news in usual or counts.get(news)]
     return ", ".join(f"{counts.get(news, 0):,} {news}" for news in shown)

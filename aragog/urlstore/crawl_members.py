@@ -1,13 +1,13 @@
 """
-Which crawls a page was stored for: a cell `s:in:<name>` at its node for each.
+Which crawls a page was stored for: one cell `s:in:<name>` per crawl in its node.
 
 Two more cells of this kind keep pages from being deleted with a crawl: `s:in:.imported`, and
-`s:in:.earlier` of a page that was stored before any crawl had it. No crawl has a name with a dot in
-front.
+`s:in:.earlier` for a page that was stored before any crawl had it. No crawl's name starts with a
+dot.
 
-Safe to repeat, and from several processes at once: each crawl has a cell of its own. The cell moves
-with the page when URLs are merged, and is deleted with it. Its time is that of the first fetch that
-brought the page to the crawl, so it says which pages are new since a moment (`crawl_changes`).
+Safe to repeat, and from several processes at once: each crawl has its own cell. The cell moves with
+the page when URLs are merged, and is deleted with it. Its time is that of the first fetch that
+stored the page for the crawl, so it shows which pages are new since a given time (`crawl_changes`).
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ def crawl_column(name: str) -> bytes:
 
 
 def crawls_in(row: Row) -> list[str]:
-    """The names of the crawls that a page was stored for, sorted; its node was read whole."""
+    """The sorted names of the crawls that a page was stored for; needs its complete node."""
     return [name for name in _owners(row) if name not in _REASONS]
 
 
 def _owners(row: Row) -> list[str]:
-    """Crawls, and why else a page stays."""
+    """The page's crawls, and other reasons for keeping it."""
     return sorted(
         column.removeprefix(IN_CRAWL).decode()
         for column, cell in row.items()
@@ -56,14 +56,14 @@ def _owners(row: Row) -> list[str]:
 
 
 class CrawlMembers:
-    """Reads and writes the cells; a call is one or two round trips."""
+    """Reads and writes the cells; one or two round trips per call."""
 
     def __init__(self, zen: MultiGraph) -> None:
         self._zen = zen
         self._nodes = Nodes(zen)
 
     def add(self, name: str, pages: Mapping[str, int]) -> None:
-        """Note that pages, by their canonical URLs, were stored for a crawl at these times (ms)."""
+        """Record that pages (canonical URLs) were stored for a crawl at these times (ms)."""
         if pages:
             cell = {crawl_column(name): _IN}
             self._zen.mutate(
@@ -75,10 +75,10 @@ class CrawlMembers:
 
     def add_stored(self, name: str, pages: Mapping[str, int]) -> None:
         """
-        `add` for pages that were stored before; those that the crawl has keep their times.
+        `add` for pages that were stored before; those that the crawl already has keep their times.
 
-        Those that nobody had, although they were stored, are noted as such before. A round trip,
-        and up to three more where there are pages that the crawl did not have.
+        Stored pages without any crawl are marked as stored earlier. One round trip, and up to three
+        more if there are pages that the crawl did not have.
         """
         known = self.among(name, list(pages))
         others = {url: at_ms for url, at_ms in pages.items() if url not in known}
@@ -89,20 +89,20 @@ class CrawlMembers:
             self.add(name, others)
 
     def among(self, name: str, urls: Sequence[str]) -> set[str]:
-        """Those normalized URLs whose pages were stored for a crawl."""
+        """The normalized URLs whose pages were stored for a crawl."""
         column = crawl_column(name)
         found = self._nodes.follow(urls, [URL, CANONICAL, REMOVED, column])
         return {url for url, (_, row) in found.items() if text(row, column)}
 
     def walk(self, name: str) -> Iterator[tuple[str, Row]]:
-        """A crawl's pages: URL and whole node of each. Reads all nodes of the store."""
+        """Yield a crawl's pages: URL and complete node of each. Reads all nodes of the store."""
         column = crawl_column(name)
         for _, row in self._zen.nodes.scan(b"", names=None):
             if text(row, column) and (url := text(row, URL)):
                 yield url, row
 
     def remove(self, name: str, urls: Iterable[str], now_ms: int) -> None:
-        """Note that these pages do not belong to a crawl anymore."""
+        """Record that these pages no longer belong to a crawl."""
         self._zen.nodes.delete_many(
             [(self._zen.node_id(url), [crawl_column(name)], now_ms) for url in urls]
         )
@@ -110,10 +110,10 @@ class CrawlMembers:
 
 def kept_because(row: Row, name: str) -> str | None:
     """
-    Why a page stays when a crawl is deleted; None: nobody else has it.
+    Why a page is kept when a crawl is deleted, or None if only this crawl has it.
 
     Args:
-        row: its node, read whole.
+        row: its complete node.
         name: the crawl.
     """
     owners = _owners(row)
@@ -129,6 +129,6 @@ def kept_because(row: Row, name: str) -> str | None:
 
 
 def _is_of_an_application(row: Row, column: bytes) -> bool:
-    """Whether another source wrote a field last; each source notes itself in a cell beside it."""
+    """True if another source wrote a field last; each source records itself in a separate cell."""
     told = row.get(from_column(column.removeprefix(_FIELD).decode()))
     return told is not None and told.at_ms == row[column].at_ms and bool(row[column].value)

@@ -1,7 +1,7 @@
 """
 The due index: the URLs to fetch again, soonest first.
 
-A row is valid if its node's `s:due` holds the same time. A claim is a lease in the row: a URL that
+A row is valid if its node's `s:due` has the same time. A claim is a lease in the row: a URL that
 was claimed but never written becomes due again.
 """
 
@@ -28,9 +28,9 @@ from zengraph.records import (
 
 _CLAIMED = (nodes.DUE, nodes.REFRESH, nodes.SIGNAL, nodes.WATCHED)
 DUE_URL = b"i:u"
-"""The cell of a due row that holds the URL."""
+"""The cell of a due row with the URL."""
 _YOUNG_MS = 600_000
-"""A row is written before its node; one younger than this may still become valid."""
+"""A row is written before its node, so a row younger than this may still become valid."""
 
 
 def due_cell(due_at_ms: int | None) -> bytes:
@@ -64,7 +64,7 @@ class DueIndex:
             self._index.delete_many([(self._zen.node_id(url), int(old), now_ms)])
 
     def oldest_ms(self, now_ms: int) -> int | None:
-        """When the oldest row that is due and not claimed became due, or None."""
+        """When the oldest due and unclaimed row became due, or None."""
         oldest = None
         for bucket in self._index.buckets:
             if not self._index.serves(bucket):
@@ -80,7 +80,7 @@ class DueIndex:
         """
         Give claimed URLs another due time, unless they were rescheduled since the claim.
 
-        Safe to repeat. After a crash in the middle, the claim expires and the URL is due as before.
+        Safe to repeat. If it is interrupted, the claim expires and the URL is due as before.
         """
         ids = {self._zen.node_id(due.url): (due, at_ms) for due, at_ms in later}
         rows = self._nodes.get_many(list(ids), [nodes.DUE]) if ids else {}
@@ -104,10 +104,10 @@ class DueIndex:
         self, now_ms: int, limit: int, lease_s: float, upto_ms: int | None = None
     ) -> list[Due]:
         """
-        Up to `limit` URLs that are due at `now_ms`, each for one caller until `lease_s` has passed.
+        Up to `limit` URLs due at `now_ms`, each for one caller until `lease_s` has passed.
 
-        With `upto_ms` only those that were due by then. Approximately soonest first: each of the
-        sixteen buckets contributes its share.
+        With `upto_ms`, only those due by then. Approximately soonest first: each of the sixteen
+        buckets contributes its share.
         """
         result: list[Due] = []
         claim = Lease.until(now_ms + int(lease_s * 1000), os.urandom(4))

@@ -1,11 +1,11 @@
 """
-The change feed: what changed on pages that were fetched again, kept for a limited time.
+The change feed: changes on pages that were fetched again, kept for a limited time.
 
-A batch of pages with any change writes one row, keyed by time, before the nodes that changed; a
-batch without changes writes nothing. After a crash between the two, the batch is written again and
-its changes are reported twice; they are never lost. Rows become visible to readers shortly after
-their timestamp, so that readers do not miss rows that are written slightly late. A cursor is the
-key of the last change that was read.
+A batch of pages with any change writes one row, keyed by time, before the changed nodes; a batch
+without changes writes nothing. After a crash between the two, the batch is written again and its
+changes are reported twice; they are never lost. Rows become visible shortly after their timestamp,
+so readers do not miss rows that are written slightly late. A cursor is the key of the last change
+that was read.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ ChangeKind = Literal[
     "reserved",
 ]
 Values = tuple[str | None, str | None]
-"""Before and now."""
+"""The old and the new value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The differences that one fetch found to the stored page."""
+    """The differences between one fetch and the stored page."""
 
     url: str
     """The canonical URL."""
@@ -61,44 +61,43 @@ class Change:
     """
     `new` (the first fetch of a watched page, or of one that was withdrawn), `changed` (fields),
     `content` (only the body), `withheld`, `redirected`, `gone` (the first 404 or 410), `back`
-    (there again, as it was), or `given_up` (it is fetched no more);
-    `withdrawn`: the site does not allow it to be kept, and it was deleted; `reserved`: not allowed
-    for one more use.
+    (available again, unchanged), or `given_up` (it is no longer fetched); `withdrawn`: the site
+    does not allow keeping it, and it was deleted; `reserved`: not allowed for one more use.
     """
     fields: Mapping[str, Values] = field(default_factory=dict)
-    """Name to its old and new value, as stored; None: there was none, or it is too long."""
+    """Field name to old and new value, as stored; None if there is none or it is too long."""
     owners: tuple[str, ...] = ()
-    """The owners that watched the page then."""
+    """The owners that watched the page at that time."""
     cursor: str = ""
     """The cursor to continue after this change."""
     content_hash: Values | None = None
-    """The content's hash before and after, as records have it; None: it is the same."""
+    """The content's hash before and after, as in records; None if it did not change."""
     redirected_to: str | None = None
-    """Where the URL leads now."""
+    """The URL that it now leads to."""
 
 
 SETTLE_MS = 2000
-"""How long after its timestamp a row becomes visible."""
+"""Delay between a row's timestamp and its visibility."""
 MAX_VALUE_BYTES = 4096
-"""Longer values are left out of the feed; the record has them."""
+"""Longer values are left out of the feed, but are in the record."""
 
 _COLUMN = b"l:v"
 _HASH, _TARGET = "\tcontent_hash", "\tredirected_to"
-"""Names of fields have no control characters."""
+"""Field names cannot contain control characters, so these cannot collide."""
 _MOST_TRIES = 3
 _DELETE_ROWS = 1000
 _CURSOR_BYTES = 20
 
 
 def changes_put(log: TimeLog, changes: Sequence[Change], now_ms: int) -> Mutation:
-    """The row of a batch's changes."""
+    """The row with a batch's changes."""
     entries = [(c.url, c.at_ms, c.kind, _packed(c), c.owners) for c in changes]
     nonce = os.urandom(8)
     return append_log(log.open_bucket(nonce[0]), now_ms, nonce, {_COLUMN: orjson.dumps(entries)})
 
 
 def _packed(change: Change) -> dict[str, Values]:
-    """The fields and, under names that no field can have, the rest; readers of 0.1 know no more."""
+    """The fields and, under names that no field can have, the other members, which 0.1 ignores."""
     packed = dict(change.fields)
     if change.content_hash:
         before, now = change.content_hash
@@ -114,7 +113,7 @@ def _as_json(text: str | None) -> str | None:
 
 def publish(zen: MultiGraph, changes: Sequence[Change], clock: Clock) -> None:
     """
-    Write the row of a batch's changes.
+    Write the row with a batch's changes.
 
     If readers may have passed its timestamp in the meantime, the row is written again.
     """
@@ -133,7 +132,7 @@ def shown(value: bytes | None) -> str | None:
 
 
 class Changes:
-    """Reads the feed in the order of its rows, and deletes old changes."""
+    """Reads the feed in row order, and deletes old changes."""
 
     def __init__(self, zen: MultiGraph) -> None:
         self._log = zen.log
@@ -155,14 +154,14 @@ class Changes:
         item: tuple[str, str | None] | None = None,
     ) -> ListPage[Change]:
         """
-        Up to `limit` changes after the cursor (None: from the oldest kept), and the next cursor.
+        Up to `limit` changes after the cursor (None: from the oldest), and the next cursor.
 
         The next cursor is never None, because the feed continues. With an owner, host or item, one
         call examines at most 10,000 changes, so a page may be empty and still have a new cursor.
-        Changes before a page was withdrawn have no values; one multi-get finds these pages.
+        Changes of pages that were withdrawn later have no values; one multi-get finds these pages.
 
         Raises:
-            BadInput: the cursor is not one of this feed.
+            BadInput: the cursor is not from this feed.
         """
         result: list[Change] = []
         last = cursor or "00" * _CURSOR_BYTES
@@ -184,9 +183,9 @@ class Changes:
 
     def _without_withdrawn(self, changes: Sequence[Change], now_ms: int) -> list[Change]:
         """
-        The changes without values of pages that were deleted since, or are about to be.
+        Remove the values of pages that have been deleted since, or are about to be.
 
-        A page in a damaged file may have been, so its values are not shown until it is repaired.
+        A page in a damaged file may have been deleted, so its values are hidden until the repair.
         """
         urls = {change.url for change in changes if change.fields}
         served = [url for url in urls if self._zen.serves(self._zen.node_id(url)[0])]
@@ -213,7 +212,7 @@ class Changes:
     def _bucket(
         self, bucket: int, beyond: bytes, stop: int
     ) -> Generator[tuple[bytes, Row], None, None]:
-        """(time and nonce, row) of one bucket, in order."""
+        """Yield (time and nonce, row) of one bucket, in order."""
         low, high = beyond[:16], max(stop, 0).to_bytes(8)
         if low < high:
             with closing(self._log.between(bucket, low, high)) as rows:
@@ -221,9 +220,9 @@ class Changes:
 
     def purge(self, is_gone: Callable[[str], bool]) -> int:
         """
-        Delete the changes of URLs for which `gone` is true; returns their number.
+        Delete the changes of URLs for which `is_gone` returns true; returns their number.
 
-        The other changes of their row keep their cursors.
+        Other changes in the same row keep their cursors.
         """
         count = 0
         for bucket in self._log.buckets:
@@ -240,7 +239,7 @@ class Changes:
         return count
 
     def sweep(self, before_ms: int) -> int:
-        """Delete rows older than that; returns their number. At most 1,000 a bucket and call."""
+        """Delete rows older than this; returns their number. At most 1,000 per bucket and call."""
         count = 0
         for bucket in self._log.buckets:
             if not self._log.serves(bucket):
@@ -267,7 +266,7 @@ def _unpacked(at: bytes, row: Row) -> Iterable[Change]:
     try:
         entries = orjson.loads(row[_COLUMN].value)
         for number, entry in enumerate(entries):
-            if entry is None:  # was taken down
+            if entry is None:  # it was taken down
                 continue
             url, at_ms, kind, fields, owners = entry
             both: dict[str, Values] = {n: (before, now) for n, (before, now) in fields.items()}
@@ -287,12 +286,12 @@ def _of_json(text: str | None) -> str | None:
 
 
 def item_name(field: str, key: str) -> str:
-    """What an item is called in the feed: `items.cards["L-1"]`."""
+    """An item's name in the feed: `items.cards["L-1"]`."""
     return f"{field}[{json.dumps(key, ensure_ascii=False)}]"
 
 
 def _is_of_item(name: str, kind: str, key: str | None) -> bool:
-    """Whether a name in the feed is that of a value of an item."""
+    """True if a name in the feed is that of an item's value."""
     field = field_of(kind)
     if key is None:
         return name == field or name.startswith(f"{field}[")
@@ -318,14 +317,14 @@ class Feed:
         item: tuple[str, str | None] | None = None,
     ) -> ListPage[Change]:
         """
-        Changes after the cursor (None: since the oldest kept), and the next cursor.
+        Changes after the cursor (None: from the oldest), and the next cursor.
 
-        Of all pages, of those that `owner` watched then, or of one host; with `item` only those of
-        items of a kind, or of one of them by its key. Each change is returned at least once; a page
-        may be empty though there is more after its cursor.
+        Covers all pages, those that `owner` watched at the time, or those of one host; with `item`,
+        only items of a kind, or a single item by its key. Each change is returned at least once. A
+        page may be empty although more changes follow its cursor.
 
         Raises:
-            BadInput: the cursor is not one of this feed.
+            BadInput: the cursor is not from this feed.
         """
         return self._changes.page(
             cursor, self._clock.now_ms(), limit, owner=owner, host=host, item=item

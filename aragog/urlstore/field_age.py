@@ -1,9 +1,9 @@
 """
-How old the value of a field is, and how that is said. Pure.
+The age of a field's value, and its description in words. Pure.
 
-A fetch that brings the same value again, or a 304, confirms what an extractor once wrote. So the
-age of an extracted field is the time since the page was last confirmed, and that of any other field
-the time since its value was written.
+A fetch that finds the same value again, or a 304, confirms a value that an extractor wrote. The age
+of an extracted field is therefore the time since the page was last confirmed; that of any other
+field is the time since its value was written.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from aragog.urlstore.records import FieldInfo
 
 def comes_from_fetches(name: str, extractors: Collection[str] = ()) -> bool:
     """
-    Whether fetches write the field of this name.
+    True if fetches write the field with this name.
 
     Args:
-        name: of the field.
-        extractors: prefixes of the operator's own extractors, besides those of the Rich Pin.
+        name: the field's name.
+        extractors: prefixes of the operator's own extractors, in addition to those of the Rich Pin.
     """
     return is_extracted(name) or name.partition(".")[0] in extractors
 
@@ -33,13 +33,13 @@ def true_at_ms(
     extractors: Collection[str] = (),
 ) -> int | None:
     """
-    The last instant at which the value of a field was known to be true, or None.
+    The last time at which a field's value was known to be true, or None.
 
     Args:
-        name: of the field.
+        name: the field's name.
         extractors: as in `comes_from_fetches`.
-        info: when the value was written; None: not known.
-        confirmed_at_ms: when a fetch or a 304 last confirmed the page; None: none did.
+        info: when the value was written; None if unknown.
+        confirmed_at_ms: when a fetch or a 304 last confirmed the page; None if none did.
     """
     instants = [] if info is None else [info.at_ms]
     if confirmed_at_ms is not None and comes_from_fetches(name, extractors):

@@ -1,8 +1,8 @@
 """
-Field formats: how a field's bytes read as JSON and back, so that no protocol changes a value.
+Field formats: how a field's bytes convert to JSON and back, so that no protocol changes a value.
 
-A field is bytes. Its declared format defines what they mean; a field without a declaration is
-text. Bytes that do not fit the format of their field read as `{"base64": "..."}`.
+A field is bytes. Its declared format defines their meaning; a field without a declaration is text.
+Bytes that do not fit the field's format become `{"base64": "..."}`.
 
 | format | bytes | JSON |
 |---|---|---|
@@ -47,7 +47,7 @@ DECIMAL_FIELDS = frozenset(
 
 
 def is_extracted(name: str) -> bool:
-    """Whether a field of this name comes from the extractor, and so from a fetch of the page."""
+    """True if a field with this name comes from the extractor, and so from a fetch of the page."""
     return name.partition(".")[0] in EXTRACTED
 
 
@@ -65,7 +65,7 @@ _DECIMAL = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Number:
-    """A number that is not an integer, as its sender wrote it: a float would lose digits."""
+    """A number that is not an integer, exactly as sent; a float would lose digits."""
 
     text: str
 
@@ -75,10 +75,10 @@ class Number:
 
 class FieldFormats:
     """
-    The field registry: which format each field has.
+    The field registry: the format of each field.
 
     Args:
-        declared: field or `prefix.*` to format (`store.field_formats`); wins over the extractor's.
+        declared: field or `prefix.*` to format (`store.field_formats`); overrides the extractor's.
     """
 
     def __init__(self, declared: Mapping[str, str] | None = None) -> None:
@@ -86,7 +86,10 @@ class FieldFormats:
         self.of = lru_cache(maxsize=4096)(self._of)
 
     def _of(self, name: str) -> Format:
-        """The format of a field: its own, else that of its longest declared prefix, else text."""
+        """
+        A field's format: its own, otherwise that of its longest declared prefix,
+        otherwise text.
+        """
         formats = (self._declared.get(pattern) for pattern in patterns(name))
         return cast("Format", next(filter(None, formats), "text"))
 
@@ -100,9 +103,9 @@ class FieldFormats:
 
     def to_value(self, name: str, value: bytes) -> Any:
         """
-        The same as a Python value: numbers as `int` of any length.
+        The same as a Python value, with numbers as `int` of any length.
 
-        For `json.dumps`; `orjson.dumps` refuses integers of more than 64 bits.
+        For `json.dumps`; `orjson.dumps` refuses integers above 64 bits.
         """
         kind = self.of(name)
         try:
@@ -115,9 +118,9 @@ class FieldFormats:
 
     def decode(self, name: str, value: bytes) -> Any:
         """
-        A field's bytes as a Python value: `str`, `int`, `Decimal`, or what JSON holds.
+        A field's bytes as a Python value: `str`, `int`, `Decimal`, or parsed JSON.
 
-        Numbers in JSON that are not whole are `Decimal`, and so are the prices of Rich Pins. Bytes
+        Numbers in JSON that are not integers become `Decimal`, and so do prices of Rich Pins. Bytes
         that do not fit the format stay bytes.
         """
         kind = self.of(name)
@@ -131,7 +134,7 @@ class FieldFormats:
 
     def from_json(self, name: str, value: Any) -> bytes:
         """
-        A field's bytes from its JSON value, as `parse` gave it.
+        A field's bytes from its JSON value, as returned by `parse`.
 
         Raises:
             InvalidField: the value does not fit the field's format.
@@ -147,10 +150,10 @@ class FieldFormats:
 
 def parse(text: bytes) -> Any:
     """
-    JSON with every digit kept: integers of any length, other numbers as `Number`.
+    Parse JSON, keeping every digit: integers of any length, other numbers as `Number`.
 
     Raises:
-        ValueError: it is not JSON in UTF-8, is nested too deeply, or has a number that is too long.
+        ValueError: not JSON in UTF-8, nested too deeply, or a number is too long.
     """
     try:
         return json.loads(text.decode(), parse_float=Number, parse_constant=_no_constant)
@@ -213,7 +216,7 @@ def _write_decimal(value: Any) -> bytes:
 
 def json_bytes(value: Any) -> bytes:
     """
-    JSON without blanks of what `parse` returned; numbers keep their digits.
+    Serialize what `parse` returned as JSON without spaces; numbers keep their digits.
 
     Raises:
         ValueError: it is nested too deeply, or has half of a surrogate pair.

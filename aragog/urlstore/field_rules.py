@@ -1,10 +1,10 @@
 """
 The rules for field names and values that the store accepts. Pure.
 
-Two names that a person cannot tell apart must not be two fields: readers would trust the wrong one.
-`lookalike_problem` refuses spellings that hide something; `skeleton` maps the names that are left
-to what they look like, after the idea of Unicode TR39 section 4, to compare them with names that
-have an owner.
+Two names that people cannot tell apart must not be two fields, because readers would trust the
+wrong one. `lookalike_problem` rejects spellings that hide something. `skeleton` maps the remaining
+names to their appearance, following Unicode TR39 section 4, to compare them with names that have an
+owner.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from aragog.errors import InvalidField
 from aragog.settings import StoreSettings
 
 _MANY_NAMES = 10_000
-"""Names remembered as good: a team's fields are few, and the same on every page."""
+"""Number of valid names to cache: a team has few fields, and the same on every page."""
 
 
 class FieldRules:
-    """The limits of names and values, from the settings."""
+    """The limits on names and values, from the settings."""
 
     def __init__(self, settings: StoreSettings) -> None:
         self._max_name_bytes = settings.max_field_name_bytes
@@ -30,10 +30,10 @@ class FieldRules:
 
     def check(self, fields: Mapping[str, bytes]) -> None:
         """
-        Return if every name and value may be stored.
+        Check that every name and value may be stored.
 
         Raises:
-            InvalidField: naming the limit, the setting it is from, and the remedy.
+            InvalidField: with the limit, its setting, and the remedy.
         """
         for name, value in fields.items():
             if name not in self._good_names:
@@ -51,11 +51,11 @@ class FieldRules:
 
     def check_name(self, name: str) -> None:
         """
-        Return if a field may be called `name`.
+        Check that a field may have this name.
 
         Raises:
-            InvalidField: empty, too long, reserved, with control characters, or written so that it
-                could be mistaken for another name.
+            InvalidField: empty, too long, reserved, with control characters, or easily mistaken for
+                another name.
         """
         if not name or name == "_":
             raise InvalidField(name, "a field's name is one character at least, and not '_'")
@@ -81,10 +81,13 @@ _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {
     *map(chr, range(0x180B, 0x1810)),
     *map(chr, range(0xE0100, 0xE01F0)),
 }
-"""Printable for Python, but shown as nothing or as a blank: fillers and variation selectors."""
+"""
+Printable according to Python, but displayed as nothing or a space: fillers and
+variation selectors.
+"""
 
 _WITH_LATIN = ("CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO")
-"""Scripts that are written together with Latin letters and do not look like them."""
+"""Scripts that are used together with Latin letters and do not look like them."""
 
 _LOOKS = {
     "a": "аΑαɑ", "b": "вВьЬΒƄᏏ", "c": "сСϲᏟⅽ", "d": "ԁᏧ", "e": "еЕΕεҽᎬ", "f": "ϝƒ", "g": "ɡցԌ",
@@ -94,11 +97,11 @@ _LOOKS = {
     "-": "‐‑‒–—−", "_": "ˍ", ":": "ː∶׃", "/": "⁄∕",
 }  # fmt: skip
 _LOOKS_LIKE = str.maketrans({char: like for like, chars in _LOOKS.items() for char in chars})
-"""Letters and signs that are shown like those of ASCII in common fonts."""
+"""Letters and signs that look like ASCII characters in common fonts."""
 
 
 def lookalike_problem(name: str) -> str | None:
-    """Why a name could be mistaken for another one, with the remedy; None: it cannot."""
+    """Why a name could be mistaken for another one, with the remedy, or None."""
     if name != name.strip():
         return "its name begins or ends with a blank; remove it"
     if not unicodedata.is_normalized("NFKC", name):
@@ -120,12 +123,12 @@ def lookalike_problem(name: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def skeleton(name: str) -> str:
-    """What a name looks like: names with one skeleton can be mistaken for each other."""
+    """The appearance of a name; names with the same skeleton can be mistaken for each other."""
     looks = unicodedata.normalize("NFKC", name.strip()).translate(_LOOKS_LIKE).casefold()
     return looks.translate(_LOOKS_LIKE)
 
 
 def _scripts(part: str) -> set[str]:
-    """The alphabets of a part's letters, apart from those that are written with Latin letters."""
+    """The scripts of a part's letters, except those used together with Latin letters."""
     names = {unicodedata.name(char, "?").split()[0] for char in part if char.isalpha()}
     return names.difference(_WITH_LATIN)

@@ -1,10 +1,9 @@
 """
-Write one page's fields.
+Writes one page's fields.
 
-Writes with a condition are serialized by a lock in a cell of the node, which expires. HBase
-compares one cell and puts one cell, so the version is compared under a lock. The lock does not
-delay writers without a condition; a version that they set is noticed up to the moment of the
-comparison.
+Conditional writes are serialized by a lock in a cell of the node, which expires. HBase compares one
+cell and puts one cell, so the version is compared under a lock. The lock does not delay
+unconditional writers; a version that they set is detected until the moment of the comparison.
 """
 
 from __future__ import annotations
@@ -88,10 +87,10 @@ class Fields:
         to_delete: Collection[str] = (),
     ) -> str:
         """
-        `UrlStore.put`.
+        See `UrlStore.put`.
 
-        The fields in `to_delete` do not count for the limits of the record: the caller deletes
-        them afterward.
+        The fields in `to_delete` do not count toward the record's limits; the caller deletes them
+        afterwards.
         """
         self._rules.check(fields)
         normalized, now_ms = normalize(url), self._clock.now_ms()
@@ -181,10 +180,10 @@ class Fields:
 
     def check_names(self, names: Iterable[str]) -> None:
         """
-        Check that a field may have each of these names.
+        Check that fields may have these names.
 
         Raises:
-            InvalidField: one is not accepted.
+            InvalidField: a name is not accepted.
         """
         for name in names:
             self._rules.check_name(name)
@@ -198,10 +197,10 @@ class Fields:
         at_ms: int,
     ) -> set[str]:
         """
-        Replace the pipeline's fields of a page, extracted again from its content of `at_ms`.
+        Replace the pipeline's fields of a page, extracted again from its content from `at_ms`.
 
-        Fields that the pipeline found earlier but no longer finds are deleted; newer fields, and
-        fields of other writers, stay. Returns the names of the changed fields. Safe to repeat.
+        Fields that the pipeline found earlier but no longer finds are deleted; newer fields and
+        other writers' fields are kept. Returns the names of the changed fields. Safe to repeat.
 
         Raises:
             InvalidField, TakenDown: nothing was written.
@@ -215,7 +214,7 @@ class Fields:
         sources = {**{n: v for n, v in before.items() if n not in gone}, **provenance}
         cells[nodes.PROVENANCE] = orjson.dumps(sources)
         if gone:
-            # First: after the new version's mark is written, this code does not run again.
+            # First, because this code does not run again once the new version's mark is written.
             columns = [nodes.field_column(name) for name in gone]
             self._properties.delete(self._zen.node_id(canonical), columns, at_ms=at_ms)
         at = max(at_ms, row[nodes.PROVENANCE].at_ms if nodes.PROVENANCE in row else 0)

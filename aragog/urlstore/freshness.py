@@ -1,8 +1,9 @@
 """
-Freshness statistics: the age of stored pages by type, and the share refreshed in time.
+Freshness statistics: the age of stored pages by type, and the fraction refreshed in time.
 
-Computed from a sample: of one page of eight, chosen by the hash of its URL, those behind a random
-hash. Where keys are such hashes (`Tables.format`), the pages behind a few random keys.
+Computed from a sample: one page of eight is chosen by the hash of its URL, and those after a random
+hash are read. If keys are such hashes (`Tables.format`), the pages after a few random keys are
+used.
 """
 
 from __future__ import annotations
@@ -23,9 +24,13 @@ from zengraph import MultiGraph
 from zengraph.records import ID_BYTES, Row
 
 SAMPLE = 1000
-"""Rows sampled: a share of one half is accurate to within 3 %. About 15 ms on SQLite."""
+"""
+Number of sampled rows: a fraction of one half is accurate to within 3 %. About 15 ms on
+SQLite.
+"""
 SPOTS = 16
-# A refresh is late if it is overdue by more than this share of its interval, or than a minute.
+# A refresh is late if it is overdue by more than this fraction of its interval, and by more than a
+# minute.
 LATE_SHARE = 0.1
 _LEAST_MS = 60_000
 _COLUMNS = (
@@ -36,14 +41,14 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """The statistics of the sampled pages of one type."""
+    """The statistics for the sampled pages of one type."""
 
     pages: int
     age_p50_s: float
     """The median time since a fetch or a 304 last confirmed a page."""
     age_p95_s: float
     on_time: float
-    """The share of refreshed pages whose refresh is not overdue; 1.0 if no page is refreshed."""
+    """The fraction of refreshed pages whose refresh is not overdue; 1.0 if no page is refreshed."""
 
 
 def freshness(zen: MultiGraph, now_ms: int, sample: int = SAMPLE) -> dict[str, Freshness]:
@@ -68,13 +73,13 @@ def freshness(zen: MultiGraph, now_ms: int, sample: int = SAMPLE) -> dict[str, F
 
 
 def page_seen_at_ms(row: Row) -> int:
-    """When a fetch or a 304 last confirmed the page in a node; 0: never."""
+    """When a fetch or a 304 last confirmed the page in a node; 0 if never."""
     state = state_of(row)
     return max(int(facts_of(row).get("fetched_at_ms") or 0), state.compared_at_ms if state else 0)
 
 
 def _is_late(due_at_ms: int, state: RefreshState | None, now_ms: int) -> bool:
-    """Compared with the planned interval: a crawl budget may have postponed the page since."""
+    """Uses the planned interval, because a crawl budget may have postponed the page since."""
     if state is None:
         return now_ms > due_at_ms + _LEAST_MS
     planned_ms = min(due_at_ms, state.due_at_ms or due_at_ms)
@@ -88,12 +93,12 @@ def _summed(ages: list[float], late: list[bool]) -> Freshness:
 
 def _sampled(zen: MultiGraph, sample: int) -> Iterator[Row]:
     """
-    Nodes of pages that stand for all, without duplicates; all nodes of a small store.
+    A representative sample of page nodes, without duplicates; all nodes of a small store.
 
-    That is one with fewer than eight times as many as are requested.
+    A store is small if it has fewer than eight times the requested number of pages.
     """
     if not zen.naming.together:
-        yield from _behind_random_keys(zen, sample)
+        yield from _after_random_keys(zen, sample)
         return
     ids = zen.by_order.sample(SAMPLE_KEYS, random.randbytes(ID_BYTES), sample)
     if len(ids) >= sample:
@@ -103,8 +108,8 @@ def _sampled(zen: MultiGraph, sample: int) -> Iterator[Row]:
         yield from (row for _, row in rows)
 
 
-def _behind_random_keys(zen: MultiGraph, sample: int) -> Iterator[Row]:
-    """Nodes starting at random keys; all nodes of a small table."""
+def _after_random_keys(zen: MultiGraph, sample: int) -> Iterator[Row]:
+    """Nodes after random keys; all nodes of a small table."""
     share = -(-sample // SPOTS)
     starts = [random.randbytes(ID_BYTES) for _ in range(SPOTS)]
     seen: set[bytes] = set()

@@ -1,8 +1,8 @@
 """
 The host index: every URL of a site, and every page that a site sent under another URL.
 
-The second list is for takedowns: a redirect, a canonical URL or a merge stores a host's text under
-URLs of other hosts.
+The second list is for takedowns: after a redirect, a canonical URL or a merge, a host's text is
+stored under URLs of other hosts.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ SENDER = b"i:f"
 SAMPLED = b"i:s"
 SAMPLED_OF = 8
 SAMPLE = b"\xff\xff"
-"""What the keys of pages of the sample begin with."""
+"""Prefix of the keys of sampled pages."""
 _SENDERS = b"\xff"
-"""What the keys of pages by the hosts that sent them begin with: no reversed host does."""
+"""Prefix of the keys of pages by sending host; no reversed host starts with it."""
 
 
 def host_order(url: str) -> bytes:
-    """The ordering key of a normalized URL: its host with the labels reversed, and a zero."""
+    """The ordering key of a normalized URL: its host with the labels reversed, and a zero byte."""
     return reversed_host(host(url)).encode() + b"\0"
 
 
@@ -41,28 +41,28 @@ def host_put(zen: MultiGraph, url: str, now_ms: int) -> Mutation:
 
 
 def sender_put(zen: MultiGraph, url: str, sender: str, sent_at_ms: int) -> Mutation:
-    """The row of a page under `url` that another URL sent at that time."""
+    """The row for a page stored under `url` that another URL sent at that time."""
     order = _SENDERS + host_order(sender) + zen.node_id(sender)
     cells = {HOST_URL: url.encode(), SENDER: sender.encode()}
     return put_order(zen.node_id(url), order, cells, sent_at_ms)
 
 
 def in_sample(url: str) -> bool:
-    """True for one URL of eight, chosen by its hash."""
+    """True for one URL in eight, chosen by its hash."""
     return url_key(url)[-1] % SAMPLED_OF == 0
 
 
 def sample_put(zen: MultiGraph, url: str, now_ms: int) -> Mutation:
     """
-    The row of a page of the sample (`in_sample`), in the order of hashes of URLs.
+    The row for a page in the sample (`in_sample`), ordered by the hash of its URL.
 
-    Nodes lie by hosts, so those behind a random key do not stand for all pages; these do.
+    Nodes are grouped by host, so those after a random key are not representative; these are.
     """
     return put_order(zen.node_id(url), SAMPLE + url_key(url), {SAMPLED: b"1"}, now_ms)
 
 
 def moved_sender(position: bytes, sender: str | None, naming: Naming) -> bytes:
-    """The position of a row of `sender_put`, with the sender's id by `naming`."""
+    """The position of a row of `sender_put`, with the sender's id according to `naming`."""
     if sender is None or position[1:2] != _SENDERS:
         return position
     order = _SENDERS + host_order(sender) + naming.node_id(sender)
@@ -70,17 +70,17 @@ def moved_sender(position: bytes, sender: str | None, naming: Naming) -> bytes:
 
 
 class SentPage(NamedTuple):
-    """A page that another URL sent, at `position` of the index."""
+    """A page that another URL sent, at `position` in the index."""
 
     position: bytes
     url: str
-    """Where its data is."""
+    """The URL under which its data is stored."""
     sent_at_ms: int
     """When it last sent data."""
 
 
 class Hosts:
-    """Lists a site's URLs, aliases too. One whose data was deleted is skipped."""
+    """Lists a site's URLs, including aliases. URLs whose data was deleted are skipped."""
 
     def __init__(self, zen: MultiGraph) -> None:
         self._zen = zen
@@ -102,7 +102,7 @@ class Hosts:
         return ListPage(result)
 
     def walk(self, beyond: str = "") -> LabelWalk:
-        """Walk over the distinct hosts after a text of reversed labels."""
+        """Walk over the distinct hosts after the given reversed labels."""
         return self._index.labels(beyond)
 
     def of_domain(self, domain: str) -> Iterator[str]:
@@ -116,7 +116,7 @@ class Hosts:
         return (url for _, url in self._rows([label + b"\0"], b""))
 
     def sent_by_url(self, sender: str) -> Iterator[SentPage]:
-        """Pages with data that this URL sent; one small read a bucket."""
+        """Pages with data that this URL sent; one small read per bucket."""
         return self._sent(host(sender), [b"\0" + self._zen.node_id(sender)])
 
     def sent_by_host(self, site: str) -> Iterator[SentPage]:
@@ -128,7 +128,7 @@ class Hosts:
         return self._sent(domain, [b"\0", b"."])
 
     def _sent(self, site: str, endings: list[bytes]) -> Iterator[SentPage]:
-        """`endings` follow the host: zero for itself, a dot for those below it."""
+        """`endings` follow the host: zero for the host itself, a dot for those below it."""
         begin = _SENDERS + reversed_host(site).encode()
         for position, row in self._index.rows([begin + ending for ending in endings]):
             cell = row[HOST_URL]

@@ -1,8 +1,8 @@
 """
-What is stored of the files of items: images and documents that a field of an item names by URL.
+Stored files of items: images and documents whose URLs are in items' fields.
 
 A file is a page of its own in the store, with its bytes as content and no fields. It is looked up
-when items are read, so one that comes later is found, and one that was taken down is not.
+when items are read, so files stored later are found, and files that were taken down are not.
 
     {"url": "https://cdn.example/l-1.jpg", "sha256": "9f86…", "type": "image/jpeg", "bytes": 48213}
 """
@@ -18,13 +18,13 @@ from aragog.urlstore.records import Record, is_allowed
 from urlspelling import normalize
 
 FILE = "file"
-"""The fact that a URL was fetched as a file of an item."""
+"""The fact that marks a URL fetched as an item's file."""
 SHA256 = "sha256"
-"""The fact with the SHA-256 of the bytes of such a file, in hex."""
+"""The fact with the SHA-256 of such a file's bytes, in hex."""
 MOST_AT_ONCE = 500
 
 StoredFile = dict[str, Any]
-"""As JSON: the canonical `url`, and `sha256`, `type` and `bytes` of the body as it is stored."""
+"""As JSON: the canonical `url`, and `sha256`, `type` and `bytes` of the stored body."""
 
 
 class ReadsPages(Protocol):
@@ -35,7 +35,7 @@ class ReadsPages(Protocol):
 
 
 def is_stored_file(record: Record | None) -> bool:
-    """Whether a record is that of a file whose bytes are stored."""
+    """True if a record is that of a file whose bytes are stored."""
     return record is not None and bool(record.content_key) and bool(record.facts.get(FILE))
 
 
@@ -43,11 +43,11 @@ def stored_files(
     pages: ReadsPages, urls: Iterable[str], purpose: str | None = None
 ) -> dict[str, StoredFile]:
     """
-    The files that are stored, by the URL as it was given; a multi-get for 500 of them.
+    The stored files, by URL as given; one multi-get per 500 files.
 
     Args:
         pages: the store.
-        urls: in any spelling; one that is not a URL has no file.
+        urls: in any spelling; invalid URLs have no file.
         purpose: only files whose sites do not refuse this use.
     """
     spelled = {}
@@ -75,7 +75,10 @@ def _file(record: Record) -> StoredFile:
 
 
 def _sha256(record: Record) -> str | None:
-    """In packs the hash of the content is that of the body, in objects that of what is stored."""
+    """
+    In packs, the content's hash is that of the body; in objects, that of the compressed
+    bytes.
+    """
     in_pack = " " in (record.content_key or "")
     found = record.content_hash if in_pack else record.facts.get(SHA256)
     return str(found) if found else None

@@ -1,4 +1,4 @@
-"""Items as they are stored: of a site and kind, by key, and what they were before."""
+"""Reads stored items: by site and kind, by key, and their history."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from zengraph import MultiGraph
 
 @dataclass(frozen=True, slots=True)
 class ItemVersion:
-    """An item's values from an instant on; None: no page had it."""
+    """An item's values from some time on; None if no page had it."""
 
     at_ms: int
     values: Mapping[str, Any] | None
@@ -43,17 +43,18 @@ class Items:
         purpose: str | None = None,
     ) -> ListPage[StoredItem]:
         """
-        Items of a kind, in no particular order; each item with a key once.
+        Items of a kind, in no particular order; each item with a key is returned once.
 
         Args:
-            kind: as the settings name it.
-            site: the host of its rules, or one below it: then only items of that host's pages.
-            limit: items, 1 or more; those without a key come together with all of their page.
-            cursor: of the part before.
-            purpose: only of pages whose sites do not refuse this use.
+            kind: the kind's name in the settings.
+            site: the host of its rules, or a host below it to only get items on that host's pages.
+            limit: number of items, 1 or more; those without a key come together with all of their
+                page.
+            cursor: from the previous part.
+            purpose: only items on pages whose sites do not refuse this use.
 
         Raises:
-            BadInput: the cursor is not one that was given out.
+            BadInput: an invalid cursor.
         """
         reading = ItemReading(self._index, self._pages, kind, purpose)
         at, _, place = (cursor or "").partition(".")
@@ -74,7 +75,7 @@ class Items:
     def get(
         self, kind: str, site: str, key: str, *, purpose: str | None = None
     ) -> StoredItem | None:
-        """The item with a key; None: no page has it."""
+        """The item with a key, or None if no page has it."""
         reading = ItemReading(self._index, self._pages, kind, purpose)
         for each in and_parents(site.lower().rstrip(".")):
             entries = self._of_key(each, kind, key)
@@ -92,14 +93,14 @@ class Items:
         withheld: bool = True,
     ) -> Iterator[StoredItem]:
         """
-        All items of a kind of one site's rules, each with a key once, in constant memory.
+        All items of a kind under one site's rules, each with a key once, in constant memory.
 
         Args:
-            kind: as the settings name it.
+            kind: the kind's name in the settings.
             site: the host of its rules.
-            below: only items of pages of this host and those below it; empty: of all.
+            below: only items on pages of this host and those below it; empty for all.
             purpose: as for `page`.
-            withheld: also of pages that their sites withhold now (401, 402, 403, 451).
+            withheld: also include pages that their sites withhold now (401, 402, 403, 451).
         """
         reading = ItemReading(self._index, self._pages, kind, purpose, withheld=withheld)
         with closing(self._index.of_kind(site, kind)) as entries:
@@ -116,7 +117,7 @@ class Items:
         purpose: str | None = None,
         withheld: bool = True,
     ) -> Iterator[StoredItem]:
-        """Those of `all` that have one of these keys, in the order of the keys."""
+        """The items of `all` with one of these keys, in key order."""
         reading = ItemReading(self._index, self._pages, kind, purpose, withheld=withheld)
         for key in keys:
             entries = self._of_key(site, kind, key)
@@ -132,9 +133,9 @@ class Items:
         withheld: bool = True,
     ) -> Iterator[StoredItem]:
         """
-        The items of some pages, in their order; one that several pages have comes several times.
+        The items on some pages, in page order, with an item repeated for each page that has it.
 
-        `on_page` gets what each page that has any stores of them. Constant memory.
+        `on_page` is called with the stored items of each page that has any. Constant memory.
         """
         reading = ItemReading(self._index, self._pages, kind, purpose, withheld=withheld)
         left = iter(urls)
@@ -146,7 +147,7 @@ class Items:
                 yield from reading.with_files(list(reading.of_record(record)))
 
     def linked(self, kind: str, urls: Sequence[str]) -> set[str]:
-        """The URLs that items of some pages hand values down to; one multi-get for 20 pages."""
+        """The URLs that inherit values from items on some pages; one multi-get per 20 pages."""
         found: set[str] = set()
         for at in range(0, len(urls), AT_ONCE):
             for record in self._pages.get_many(urls[at : at + AT_ONCE], [field_of(kind)]):
@@ -158,9 +159,9 @@ class Items:
         self, kind: str, site: str, key: str, *, purpose: str | None = None
     ) -> list[ItemVersion]:
         """
-        The versions of an item, newest first, as far as `store.history` keeps `items.KIND`.
+        The versions of an item, newest first, as far back as `store.history` keeps `items.KIND`.
 
-        Those of the pages that have it now, put together by their times.
+        Combines the histories of the pages that have it now, by time.
         """
         field = field_of(kind)
         for each in and_parents(site.lower().rstrip(".")):
@@ -181,7 +182,7 @@ class Items:
 
 
 def _batches(entries: Iterable[ItemEntry], size: int) -> Iterator[list[ItemEntry]]:
-    """Entries in whole items, about `size` of them at a time."""
+    """Group entries into batches of about `size`, without splitting items."""
     batch: list[ItemEntry] = []
     for number, (_, of_item) in enumerate(groupby(entries, key=lambda entry: entry.item), 1):
         batch += islice(of_item, MOST_PAGES_OF_AN_ITEM)
@@ -204,7 +205,7 @@ def _values_of(items: PageItems, key: str) -> Mapping[str, Any] | None:
 
 
 def _together(pages: Sequence[Sequence[tuple[bytes, int]]], key: str) -> list[ItemVersion]:
-    """What pages had of an item, newest first, each change once."""
+    """The versions of an item on pages, newest first, each change once."""
     moments = [
         (at_ms, page, _values_of(PageItems.read(value), key))
         for page, values_of_page in enumerate(pages)

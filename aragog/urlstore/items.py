@@ -1,5 +1,5 @@
 """
-The items of pages: the index by site, kind and key, and what one fetch changed of them.
+The items of pages: the index by site, kind and key, and the changes found by one fetch.
 
 A page has the items of a kind in one field (`aragog.pages.items`). The index has a record
 (`MultiGraph.registry`) for each item and page, in the bucket of the item:
@@ -9,12 +9,12 @@ A page has the items of a kind in one field (`aragog.pages.items`). The index ha
 | `item`, site, kind, item, page: 8, 8, 16 and 8 bytes of hashes | the URL of the page |
 | `link`, kind, target, page: 8, 16 and 8 bytes of hashes | the URL of the page |
 
-An item with a key is the same on all its pages, and is that of the page which was fetched last; one
-without a key belongs to its page alone, and all of a page share one record. A record is written
-before the node that makes it true and deleted after it, and every hit is checked at its node, so
-that what was taken down, withdrawn or replaced is not shown. What is lost with a damaged file,
-`aragog store repair` enters. The second kind finds the items that link to a page whose own items
-take values over from them (`from_parent`).
+An item with a key is the same on all its pages and is read from the most recently fetched one. An
+item without a key belongs to its page only, and all of a page share one record. A record is written
+before the node that makes it valid and deleted after it. Every hit is verified at its node, so
+items that were taken down, withdrawn or replaced are not returned. `aragog store repair` restores
+records lost with a damaged file. The second kind of record finds the items that link to a page
+whose items inherit values from them (`from_parent`).
 """
 
 from __future__ import annotations
@@ -36,42 +36,42 @@ _SHORT, _LONG = 8, 16
 _ITEM_BYTES = 1 + len(_KIND) + 2 * _SHORT + _LONG
 _FIELDS = b"m:items."
 LAST_PAGE = b"\xff" * _SHORT
-"""Behind an item's name: a name after all of its records."""
+"""Appended to an item's name, gives a name after all of its records."""
 BUCKETS = range(16)
 
 
 class ItemEntry(NamedTuple):
-    """A record of the index."""
+    """A record in the index."""
 
     name: bytes
     url: str
-    """The page that has the item, or had it."""
+    """The page that has or had the item."""
 
     @property
     def item(self) -> bytes:
-        """The part of the name that all pages of an item share."""
+        """The part of the name that is the same for all pages of an item."""
         return self.name[:_ITEM_BYTES]
 
 
 def entry_of(site: str, kind: str, key: str, url: str) -> bytes:
-    """The name of an item's record on a page; `key` is empty for those without one."""
+    """The name of an item's record for a page; `key` is empty for items without one."""
     page = url_key(url)
     of = _hash(key, _LONG) if key else page
     return item_prefix(site, kind, of) + page[:_SHORT]
 
 
 def item_prefix(site: str, kind: str, item: bytes) -> bytes:
-    """How the names of an item's records begin."""
+    """The common prefix of an item's record names."""
     return bytes([item[0] % len(BUCKETS)]) + _of_kind(site, kind) + item
 
 
 def key_prefix(site: str, kind: str, key: str) -> bytes:
-    """The same for an item by its key."""
+    """The same for an item given by its key."""
     return item_prefix(site, kind, _hash(key, _LONG))
 
 
 def link_prefix(kind: str, target: str) -> bytes:
-    """How the names of the records of items begin that link to a normalized URL."""
+    """The common prefix of the record names of items that link to a normalized URL."""
     key = url_key(target)
     return bytes([key[0] % len(BUCKETS)]) + _LINK + _hash(kind, _SHORT) + key
 
@@ -85,7 +85,7 @@ def _hash(text: str, length: int) -> bytes:
 
 
 def names_of(url: str, field: str, value: bytes | None) -> set[bytes]:
-    """The names of the records of a page's field."""
+    """The record names for a page's field."""
     kind = kind_in(field)
     if kind is None or not value:
         return set()
@@ -99,13 +99,13 @@ def names_of(url: str, field: str, value: bytes | None) -> set[bytes]:
 
 
 def puts_of(url: str, fields: Mapping[str, bytes], at_ms: int) -> list[Mutation]:
-    """The records of all items among a page's fields."""
+    """The records of all items in a page's fields."""
     names = set[bytes]().union(*(names_of(url, name, value) for name, value in fields.items()))
     return [put_record(name, {_PAGE: url.encode()}, at_ms) for name in sorted(names)]
 
 
 def fields_of(row: Row) -> dict[str, bytes]:
-    """The fields of a node that hold items."""
+    """The fields of a node that contain items."""
     return {
         column[2:].decode(): cell.value
         for column, cell in row.items()
@@ -117,12 +117,12 @@ def entries_of(
     url: str, row: Row, columns: Iterable[bytes] | None = None
 ) -> list[tuple[bytes, int]]:
     """
-    The names of a node's records, each with the time up to which it is deleted.
+    The names of a node's records, each with the time up to which it is to be deleted.
 
     Args:
-        url: of the node.
+        url: the node's URL.
         row: the node.
-        columns: only of these; None: of all.
+        columns: only for these columns; None for all.
     """
     chosen = [
         c for c in (row if columns is None else columns) if c.startswith(_FIELDS) and c in row
@@ -154,26 +154,26 @@ class ItemIndex:
         self._registry = zen.registry
 
     def serves(self, name: bytes) -> bool:
-        """False while a record lies in a damaged file."""
+        """False while a record is in a damaged file."""
         return self._zen.serves(name[0])
 
     def has(self, name: bytes) -> bool:
-        """Whether a record is there."""
+        """True if a record exists."""
         return bool(self._registry.get(name))
 
     def served(self, puts: Iterable[Mutation]) -> list[Mutation]:
-        """Records without those in damaged files."""
+        """The records that are not in damaged files."""
         return [put for put in puts if self.serves(put[1])]
 
     def forget(self, entries: Sequence[tuple[bytes, int]]) -> None:
-        """Delete records that are true no more."""
+        """Delete records that are no longer valid."""
         if served := [one for one in entries if self.serves(one[0])]:
             self._registry.delete_many(served)
 
     def of_kind(
         self, site: str, kind: str, beyond: bytes = b""
     ) -> Generator[ItemEntry, None, None]:
-        """The records of a kind behind a name; those of one item follow each other."""
+        """The records of a kind after a name; those of one item are adjacent."""
         for bucket in BUCKETS:
             prefix = bytes([bucket]) + _of_kind(site, kind)
             if beyond[:1] > prefix[:1] or not self.serves(prefix):
@@ -201,7 +201,7 @@ class ItemIndex:
 
 
 def is_of_kind(name: bytes) -> bool:
-    """Whether a text of bytes can be a record's name."""
+    """True if bytes can be a record's name."""
     return bool(name) and name[0] in BUCKETS and name[1:].startswith(_KIND)
 
 

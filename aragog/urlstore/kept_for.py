@@ -1,9 +1,10 @@
 """
 The crawls that a stored page is kept for, by their purposes. Pure.
 
-A crawl is named by its purposes: `ai-input+search`, `any` for none, and `usual` for the crawl of
+A crawl is named by its purposes: `ai-input+search`, `any` for none, and `usual` for the crawl in
 the settings, whatever its purposes are. The fact `kept_for` has the names; a page without it is
-kept for the usual crawl. What a site withdraws for one crawl is deleted only if no other is left.
+kept for the usual crawl. If a site withdraws permission for one crawl, the page is deleted only if
+no other crawl is left.
 """
 
 from __future__ import annotations
@@ -21,21 +22,21 @@ Facts = Mapping[str, object]
 
 
 def crawl_name(purposes: str | None) -> str:
-    """A crawl's name by the purposes of its jobs; None: those of the settings."""
+    """A crawl's name, from its jobs' purposes; None stands for those in the settings."""
     if purposes is None:
         return USUAL
     return "+".join(sorted(set(purposes.split()))) or _ANY
 
 
 def purposes_of(name: str) -> str | None:
-    """The purposes that a name stands for, as jobs carry them."""
+    """The purposes that a name stands for, in the form used by jobs."""
     if name == USUAL:
         return None
     return "" if name == _ANY else name.replace("+", " ")
 
 
 def crawls_of(facts: Facts) -> frozenset[str]:
-    """The crawls that a page with these facts is kept for; empty: no page was fetched."""
+    """The crawls that a page with these facts is kept for; empty if no page was fetched."""
     names = facts.get(KEPT_FOR)
     if isinstance(names, str) and names:
         return frozenset(names.split())
@@ -43,17 +44,17 @@ def crawls_of(facts: Facts) -> frozenset[str]:
 
 
 def fact_of(names: Collection[str]) -> str | None:
-    """The fact; None where it says nothing: the page is kept for the usual crawl alone."""
+    """The fact, or None if it is not needed because the page is kept for the usual crawl only."""
     return " ".join(sorted(names)) if set(names) - {USUAL} else None
 
 
 def others(before: Facts, said: Facts, crawl: str) -> frozenset[str]:
     """
-    The other crawls for which a page stays.
+    The other crawls that a page is kept for.
 
     Args:
         before: the facts of the stored page.
-        said: facts with the statements of its site now.
+        said: facts with its site's current statements.
         crawl: the crawl that fetched it now.
     """
     texts = [said.get(name) for name in _TEXTS]

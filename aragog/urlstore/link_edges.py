@@ -9,7 +9,7 @@ from zengraph.links import Link, LinkGraph, Naming, from_lines
 from zengraph.tables import Tables
 
 LINK = 0
-"""The type of page links; they are packed, and written with their page."""
+"""The edge type of page links, which are packed and written with their page."""
 
 
 class LinkEdges:
@@ -25,10 +25,10 @@ class LinkEdges:
         self, node_id: bytes, direction: bytes, limit: int = 100, cursor: bytes | None = None
     ) -> Edges:
         """
-        A page's links, as `MultiGraph.edges` lists edges.
+        A page's links, in the form of `MultiGraph.edges`.
 
-        Outgoing ones are in the order of the page, with the position as score; incoming ones by
-        source. The cursor of outgoing links is a position, that of incoming ones a source.
+        Outgoing links are in page order, with the position as score; incoming links are sorted by
+        source. The cursor of outgoing links is a position, that of incoming links a source.
         """
         limit = min(limit, MAX_LIMIT)
         if direction == OUT:
@@ -50,7 +50,7 @@ class LinkEdges:
         return Edges(items, None)
 
     def count(self, node_id: bytes, direction: bytes) -> int:
-        """The number of links; those to a page from counts, except for what awaits compaction."""
+        """The number of links; inlinks come from stored counts, without uncompacted changes."""
         if direction == OUT:
             return len(self._out(node_id))
         target = self._url(node_id)

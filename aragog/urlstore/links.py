@@ -1,9 +1,9 @@
 """
-Links of pages, by URLs in any spelling: read from both ends, add, remove.
+Links of pages, by URLs in any spelling: read in both directions, add, remove.
 
-An inlink is a pair: the page that links, and the linked URL, which may be an alias. So the inlinks
-of a page are its own list followed by those of its aliases, and merging or undoing an alias moves
-none of them.
+An inlink is a pair of the linking page and the linked URL, which may be an alias. The inlinks of a
+page are its own list followed by those of its aliases, so merging or undoing an alias moves none of
+them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class LinkReader:
         self._aliases = aliases
 
     def outlinks(self, url: str, limit: int, cursor: str | None) -> ListPage[LinkRecord]:
-        """The links in page order. A cursor is invalid once the page's links change."""
+        """The links in page order. A cursor becomes invalid when the page's links change."""
         cell = self._outlinks.read([url])[url]
         start = _position(cursor) if cursor else 0
         links = list(from_lines(cell.lines))
@@ -57,7 +57,7 @@ class LinkReader:
         self, url: str, limit: int, cursor: str | None, *, aliased: bool
     ) -> ListPage[LinkRecord]:
         """
-        The inlinks, ordered by linked URL, `url` itself first, and then by source; constant memory.
+        The inlinks, sorted by linked URL, `url` itself first, and then by source; constant memory.
 
         `aliased` is False if the node of `url` has no aliases, which saves three round trips.
         """
@@ -72,7 +72,7 @@ class LinkReader:
         return ListPage(result)
 
     def count_inlinks(self, url: str, *, aliased: bool) -> int:
-        """Exact, except for changes that still await compaction; one read per alias."""
+        """Exact, except for changes that have not been compacted; one read per alias."""
         total, batch = 0, []
         for member in self._members(url, aliased=aliased):
             batch.append(list_id(member.encode()))
@@ -142,14 +142,14 @@ class Links:
     def outlinks(
         self, url: str, limit: int = 1000, cursor: str | None = None
     ) -> ListPage[LinkRecord]:
-        """Links of the page, in document order; at most 6,000 a call."""
+        """Links of the page, in document order; at most 6,000 per call."""
         return self.reader.outlinks(self._resolve(url), limit, cursor)
 
     def inlinks(
         self, url: str, limit: int = 100, cursor: str | None = None
     ) -> ListPage[LinkRecord]:
         """
-        Links to the page and to its aliases, by source; at most 6,000 a call.
+        Links to the page and to its aliases, by source; at most 6,000 per call.
 
         New links appear after the next compaction. Constant memory, whatever their number.
         """
@@ -157,7 +157,7 @@ class Links:
         return self.reader.inlinks(canonical, limit, cursor, aliased=nodes.ALIASED in row)
 
     def count_inlinks(self, url: str) -> int:
-        """How many links `inlinks` lists; read from counts, not from the list."""
+        """The number of links that `inlinks` lists, from stored counts."""
         canonical, row = self.nodes.resolve(normalize(url), [nodes.ALIASED])
         return self.reader.count_inlinks(canonical, aliased=nodes.ALIASED in row)
 
@@ -166,7 +166,7 @@ class Links:
         Target and rel words of all links of each page, by canonical URL; one multi-get.
 
         Raises:
-            StoreDamaged: the links of one of the pages lie in a damaged file.
+            StoreDamaged: the links of one of the pages are in a damaged file.
         """
         cells = self.writer.read(urls) if urls else {}
         return {
@@ -176,9 +176,9 @@ class Links:
 
     def add(self, url: str, links: Sequence[OutLink]) -> None:
         """
-        Add outlinks; those to the same targets are replaced. Targets are normalized here.
+        Add outlinks, replacing links to the same targets. Targets are normalized here.
 
-        Links to taken down hosts are left out.
+        Links to taken-down hosts are left out.
 
         Raises:
             TakenDown: the page was taken down.
@@ -194,7 +194,7 @@ class Links:
             )
 
     def remove(self, url: str, targets: Sequence[str]) -> None:
-        """Remove the outlinks to `targets`; those that the page does not have are ignored."""
+        """Remove the outlinks to `targets`, ignoring those that the page does not have."""
         canonical, now_ms = self._resolve(url), self.clock.now_ms()
         removed = {normalize(target) for target in targets}
         self.writer.write([LinksWrite(canonical, now_ms, without(removed))], now_ms)

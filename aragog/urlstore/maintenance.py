@@ -34,14 +34,15 @@ class Maintenance:
 
     def compact_links(self, limit: int = 1000) -> CompactionReport:
         """
-        Compact the journal rows of about `limit` pages into inlinks; about 30 KB of memory a page.
+        Compact the journal rows of about `limit` pages into inlinks; about 30 KB of memory per
+        page.
 
-        Killed at any point and run again, here or elsewhere, it gives the same lists and counts.
+        If it is killed at any point and run again, anywhere, it gives the same lists and counts.
         """
         return self.compactor.compact(limit)
 
     def compaction_lag_ms(self) -> int:
-        """How long the oldest link change has waited for compaction; 0: none waits."""
+        """How long the oldest link change has been waiting for compaction; 0 if none is."""
         return self.compactor.lag_ms()
 
     def repair(
@@ -53,12 +54,12 @@ class Maintenance:
         wait: bool = True,
     ) -> RepairReport:
         """
-        Walk everything and make indexes, aliases, content, counts and due rows agree with nodes.
+        Walk the whole store and make indexes, aliases, content, counts and due rows match the
+        nodes.
 
         May run while workers run: rows younger than `grace_s` are left to their writers. Content
-        that nothing points to is removed after another `grace_s`, or with `wait` False left to a
-        later repair. `report` gets a line before each
-        step that takes long without rows to count.
+        without a pointer is removed after another `grace_s` or, if `wait` is False, left to a later
+        repair. `report` is called with a line before each long step without rows to count.
         """
         repair = Repair(
             self.zen,
@@ -75,17 +76,17 @@ class Maintenance:
 
     def upkeep_packs(self, most: int = 100) -> UpkeepReport:
         """
-        Rewrite packs that are more than half dead, and remove bytes that must go; see `PackUpkeep`.
+        Rewrite packs that are more than half dead, and erase bytes that must go; see `PackUpkeep`.
 
-        Handles at most about `most` packs of each kind of work.
+        Handles at most about `most` packs for each kind of work.
         """
         return PackUpkeep(self.zen, self.bodies, self.clock.clock).run(most)
 
     def dead_pack_bytes(self) -> int | None:
         """
-        Bytes of records in packs that no page has anymore, as the last upkeep has counted them.
+        Bytes of pack records that no page uses any more, as counted by the last upkeep.
 
-        None: no upkeep has run yet, or there are no packs.
+        None if no upkeep has run yet, or there are no packs.
         """
         packs = self.bodies.packs
         return None if packs is None else packs.catalog.dead_bytes()
@@ -96,9 +97,9 @@ class Maintenance:
 
     def freshness(self, sample: int = SAMPLE, *, cached_s: float = 0.0) -> dict[str, Freshness]:
         """
-        Age of the stored pages and share refreshed on time, by page type, from a sample.
+        Age of the stored pages and fraction refreshed on time, by page type, from a sample.
 
-        With `cached_s` the last result is returned again while it is no older than that.
+        With `cached_s`, a result up to this old is returned again.
         """
         now_ms = self.clock.clock.now_ms()
         at_ms, result = self._freshness
@@ -108,7 +109,7 @@ class Maintenance:
         return result
 
     def bookmark(self, name: str) -> str | None:
-        """The stored position of a long walk of that name; None: at its beginning."""
+        """The stored position of a long walk with this name; None at its start."""
         return self._positions.bookmark(name)
 
     def set_bookmark(self, name: str, cursor: str) -> None:

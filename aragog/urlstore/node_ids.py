@@ -1,9 +1,10 @@
 """
-The ids of a URL in the graph: of its node, and of its posting list of inlinks.
+The ids of a URL in the graph: for its node, and for its posting list of inlinks.
 
-A store keeps the ids with which it was begun (`Tables.format`): of the first form are hashes of
-whole URLs; in later ones the pages of a host lie together (docs/adr/0113). `urlspelling.url_key` is
-the key of a URL everywhere else: in Redis, in messages, and where stores of both forms must agree.
+A store keeps the id layout with which it was created (`Tables.format`): in the first layout, ids
+are hashes of whole URLs; in later ones, ids group pages by host (docs/adr/0113).
+`urlspelling.url_key` is the key of a URL everywhere else: in Redis, in messages, and where stores
+of both layouts must agree.
 """
 
 from __future__ import annotations
@@ -20,20 +21,20 @@ _CACHED = 65_536
 
 
 def host_of(url: bytes) -> bytes:
-    """The host of a URL with its port, the group of its node and of its posting list."""
+    """A URL's host with its port, which groups its node and its posting list."""
     parts = url.split(b"/", 3)
     return parts[2] if len(parts) > 2 else b""
 
 
 class UrlNaming(Naming):
     """
-    Normalized URLs as names of nodes; their groups are hosts.
+    Normalized URLs as names of nodes, grouped by host.
 
-    Most links stay on their site, so the lists that a compaction changes are neighbors
+    Most links stay on their site, so the lists that a compaction changes are adjacent
     (docs/adr/0039), and so are the nodes that a batch of pages changes.
 
     Args:
-        is_together: whether the store is of a form in which they lie together; asked once.
+        is_together: returns True if the store's layout groups pages by host; called once.
     """
 
     def __init__(self, is_together: Callable[[], bool]) -> None:
@@ -41,7 +42,7 @@ class UrlNaming(Naming):
         self._cached = lru_cache(maxsize=_CACHED)(super().node_id)
 
     def node_id(self, name: str) -> bytes:
-        """The id of a normalized URL's node. Cached: the links of a site repeat."""
+        """The id of a normalized URL's node. Cached, because a site's links repeat."""
         return self._cached(name)
 
     def by_group(self, texts: Mapping[bytes, bytes]) -> Mapping[bytes, Mapping[bytes, bytes]]:
@@ -50,7 +51,7 @@ class UrlNaming(Naming):
         groups: dict[bytes, dict[bytes, bytes]] = {}
         origin, group = b" ", dict[bytes, bytes]()
         for url, text in texts.items():
-            if not url.startswith(origin):  # most links have the origin of the link before them
+            if not url.startswith(origin):  # most links have the same origin as the previous one
                 origin = url[: url.find(b"/", _AFTER_SCHEME) + 1]
                 if origin not in of_origins:
                     of_origins[origin] = groups.setdefault(self.group_hash(url), {})

@@ -52,12 +52,12 @@ from zengraph import MultiGraph
 from zengraph.records import Cell, Row
 
 SENTINEL = b"m:_"
-"""Marks a node with a record. `PRESENT`, or the instant (ms) from which its page is not shown."""
+"""The cell of a node with a record: `PRESENT`, or the time (ms) from which its page is hidden."""
 PRESENT = b"1"
 URL = b"s:url"
 CANONICAL = b"s:canonical_url"
 CANONICAL_URL = "canonical_url"
-"""What that property is called where nodes are read as those of a graph."""
+"""The name of that property when nodes are read as graph nodes."""
 PROVISIONAL = b"s:provisional"
 REASONS = b"s:reasons"
 OWN = b"s:own"
@@ -72,7 +72,7 @@ CONTENT_LENGTH = b"s:clen"
 CONTENT_ENCODING = b"s:cenc"
 CONTENT_PACK = b"s:pack"
 RECORDS = b"s:rec:"
-"""How the cells of records in packs begin."""
+"""Prefix of the cells for records in packs."""
 DUE = b"s:due"
 REFRESH = b"s:refresh"
 SIGNAL = b"s:signal"
@@ -90,25 +90,25 @@ WITHDRAWN = b"s:withdrawn"
 LOCK = b"s:lock"
 CHANGED = b"s:changed"
 IN_CRAWL = b"s:in:"
-"""How the cells begin that say for which crawls a page was stored."""
+"""Prefix of the cells for the crawls that a page was stored for."""
 
 _WITH_A_PAGE = (*range(200, 300), 304)
-"""Statuses of a fetch that returned a page, or confirmed it."""
+"""Statuses of a fetch that returned or confirmed a page."""
 
 CONTENT = (CONTENT_KEY, CONTENT_HASH, CONTENT_LENGTH, CONTENT_ENCODING, CONTENT_PACK)
 CONTENT_AND_RESPONSE = (*CONTENT, RESPONSE)
 POINTERS = (CONTENT_KEY, CONTENT_PACK)
-"""Where content is: the newer of the two."""
+"""The columns with the content's location; the newer of the two counts."""
 TAKEN_DOWN = b"taken down"
 
 MAX_HOPS = 4
-"""Maximum hops of aliases; writing flattens them, so more than one is left by a race."""
+"""Maximum alias hops; writes flatten aliases, so more than one is only left by a race."""
 
 
 ALIAS_URL = b"p:u"
-"""The cell of an alias edge that has the alias's URL."""
+"""The cell of an alias edge with the alias's URL."""
 HISTORIES = b"s:was:"
-"""How the cells of histories begin."""
+"""Prefix of the cells with histories."""
 
 
 @lru_cache(maxsize=4096)
@@ -123,18 +123,18 @@ def history_column(field: str) -> bytes:
 
 
 def from_column(field: str) -> bytes:
-    """The cell of where a field's writer has it from."""
+    """The cell with the source given by a field's writer."""
     return b"s:from:" + field.encode()
 
 
 def text(row: Row, column: bytes) -> str | None:
-    """A cell as text; None when it is absent or empty."""
+    """A cell as text, or None if it is absent or empty."""
     cell = row.get(column)
     return cell.value.decode() if cell and cell.value else None
 
 
 def content_cell(row: Row) -> tuple[bytes, Cell] | None:
-    """The column that says where a page's content is, and its cell; None: it has no content."""
+    """The column and cell with the location of a page's content, or None if it has no content."""
     packed, key = row.get(CONTENT_PACK), row.get(CONTENT_KEY)
     if packed and packed.value and not (key and key.value and key.at_ms > packed.at_ms):
         return CONTENT_PACK, packed
@@ -148,13 +148,13 @@ def is_taken_down(row: Row) -> bool:
 
 
 def facts_of(row: Row, column: bytes = FACTS) -> dict[str, Fact]:
-    """A cell of JSON; empty when it is absent."""
+    """The facts in a JSON cell; empty if it is absent."""
     cell = row.get(column)
     return orjson.loads(cell.value) if cell else {}
 
 
 def alias_of(row: Row, url: str) -> str | None:
-    """The URL that stands for `url`, by its node; None when it stands for itself."""
+    """The URL that `url` is an alias of, according to its node, or None."""
     cell = row.get(CANONICAL)
     if cell is None or not cell.value:
         return None
@@ -163,25 +163,31 @@ def alias_of(row: Row, url: str) -> str | None:
 
 
 def leads_to(row: Row, url: str) -> str | None:
-    """`alias_of`, but None also for an alias that was taken down: it shows nothing anymore."""
+    """Like `alias_of`, but None for an alias that was taken down, because it shows nothing."""
     target = alias_of(row, url)
     return None if target is None or is_taken_down(row) else target
 
 
 def sender_of(row: Row, url: str) -> str:
-    """The URL that sent the stored page of `url`, by its node; `url` itself if it is not known."""
+    """The URL that returned the stored page of `url`, according to its node; `url` if unknown."""
     sender = facts_of(row).get("final_url")
     return sender if isinstance(sender, str) and sender else url
 
 
 def was_fetched(row: Row) -> bool:
-    """True if a fetch of this very URL brought a page, and the last one did not disprove it."""
+    """
+    True if a fetch of exactly this URL returned a page, and the last fetch did not
+    disprove it.
+    """
     own = facts_of(row, OWN)
     return own.get("status") in _WITH_A_PAGE and not own.get("gone") and not own.get("redirects_to")
 
 
 def senders_of(row: Row) -> tuple[str, ...]:
-    """The URLs of the fetch that brought a node's page, the final one first; empty: no page."""
+    """
+    The URLs of the fetch that returned a node's page, the final one first; empty if there is no
+    page.
+    """
     facts = facts_of(row)
     if SENTINEL not in row or not facts.get("fetched_at_ms"):
         return ()
@@ -190,14 +196,14 @@ def senders_of(row: Row) -> tuple[str, ...]:
 
 
 def response_of(row: Row) -> Cell | None:
-    """The report of the fetch that brought a node's content, if it is in the node; as stored."""
+    """The stored report of the fetch that returned a node's content, if the node has it."""
     stored = row.get(CONTENT_HASH)
     reports = (row.get(RESPONSE), row.get(FETCHED))
     return next((r for r in reports if r and stored and r.at_ms == stored.at_ms), None)
 
 
 def likeness_of(row: Row) -> Likeness | None:
-    """The likeness of a node's page; None where it is not known."""
+    """The likeness of a node's page, or None if unknown."""
     if not text(row, LIKENESS):
         return None
     wire = facts_of(row, LIKENESS)
@@ -205,7 +211,7 @@ def likeness_of(row: Row) -> Likeness | None:
 
 
 def likeness_cell(likeness: Likeness | None) -> bytes:
-    """The cell; empty: it is not known."""
+    """The likeness as a cell; empty if unknown."""
     if likeness is None:
         return b""
     return orjson.dumps({"body": likeness.body, "text": likeness.text})
@@ -218,10 +224,10 @@ def on_one_host(one: str, other: str) -> bool:
 
 def check_url(row: Row, url: str) -> None:
     """
-    Return if the node is that of `url`.
+    Check that the node is that of `url`.
 
     Raises:
-        CorruptRow: two URLs have one key.
+        CorruptRow: two URLs have the same key.
     """
     cell = row.get(URL)
     if cell and cell.value != url.encode():
@@ -229,23 +235,26 @@ def check_url(row: Row, url: str) -> None:
 
 
 def sentinel_of(facts: Mapping[str, object]) -> bytes:
-    """The sentinel of a page with these facts; see `SENTINEL`."""
+    """The sentinel for a page with these facts; see `SENTINEL`."""
     expires_ms = facts.get("unavailable_after_ms")
     return b"%d" % expires_ms if isinstance(expires_ms, int) and expires_ms > 1 else PRESENT
 
 
 def after_moves(row: Row, at_ms: int) -> int:
     """
-    `at_ms`, or a little later: the timestamp by which a node takes the page of that time.
+    `at_ms`, or slightly later: a timestamp at which a node can receive the page of that time.
 
-    What moved away from a node was deleted at its own time, and its links one millisecond later;
-    a put that is not newer may be lost.
+    Data that moved away from a node was deleted at its own time, and its links one millisecond
+    later. A put that is not newer may be lost.
     """
     return max(at_ms, int(text(row, MOVED) or -2) + 2)
 
 
 def hidden_upto_ms(row: Row, now_ms: int) -> int:
-    """The time up to which values are hidden: the page was withdrawn or expired; -1: none is."""
+    """
+    The time up to which values are hidden because the page was withdrawn or expired; -1 if none
+    are.
+    """
     withdrawn, sentinel = row.get(WITHDRAWN), row.get(SENTINEL)
     if sentinel is not None and sentinel.value != PRESENT and int(sentinel.value) <= now_ms:
         return now_ms
@@ -253,20 +262,20 @@ def hidden_upto_ms(row: Row, now_ms: int) -> int:
 
 
 def kept_sentinel(row: Row) -> bytes:
-    """The sentinel of a node whose page stays as it is."""
+    """The sentinel for a node whose page is unchanged."""
     cell = row.get(SENTINEL)
     return PRESENT if cell is None else cell.value
 
 
 class Nodes:
-    """Reads nodes; one multi-get for those of a batch, and one more for each hop of aliases."""
+    """Reads nodes; one multi-get per batch, and another one per hop of aliases."""
 
     def __init__(self, zen: MultiGraph) -> None:
         self._properties = zen.nodes
         self.id_of = zen.node_id
 
     def read(self, urls: Iterable[str], columns: Sequence[bytes] | None) -> dict[str, Row]:
-        """The node of each URL; an empty one for a URL that has none."""
+        """The node of each URL; empty if a URL has none."""
         ids = {url: self.id_of(url) for url in urls}
         rows = self._properties.get_many(list(ids.values()), columns)
         return {url: rows.get(key, {}) for url, key in ids.items()}
@@ -280,10 +289,10 @@ class Nodes:
         """
         The canonical URL of each URL, and the node of that canonical URL.
 
-        If URLs point at each other in a circle, the one with the smallest hash stands for all.
-        `columns` must contain `CANONICAL`, and `URL` if the key must be checked; with `REMOVED`
-        an alias that was taken down leads nowhere. `rows` are nodes that were already read with
-        these columns.
+        If URLs point at each other in a circle, the one with the smallest hash is the canonical
+        one. `columns` must contain `CANONICAL`, and `URL` if the key is to be checked; with
+        `REMOVED`, an alias that was taken down leads nowhere. `rows` are nodes that were already
+        read with these columns.
         """
         if rows is None:
             rows = self.read(dict.fromkeys(urls), columns)
@@ -300,21 +309,24 @@ class Nodes:
         return {url: (canonical := end_of(url, rows), rows.get(canonical, {})) for url in urls}
 
     def resolve(self, url: str, columns: Sequence[bytes] = ()) -> tuple[str, Row]:
-        """The URL that stands for a normalized one, itself if unknown, and the node of that."""
+        """
+        The canonical URL of a normalized URL (itself if unknown), and the node of the canonical
+        URL.
+        """
         return self.follow([url], [URL, CANONICAL, REMOVED, *columns])[url]
 
     def pointed(self, url: str) -> str:
-        """`resolve` by the pointers alone, also of an alias that was taken down."""
+        """Like `resolve`, but also follows an alias that was taken down."""
         return self.follow([url], [URL, CANONICAL])[url][0]
 
 
 def _aliases_of(rows: Mapping[str, Row]) -> dict[str, str]:
-    """Where each URL leads that stands not for itself, by its node."""
+    """For each alias, the URL that it leads to, according to its node."""
     return {url: target for url, row in rows.items() if (target := leads_to(row, url)) is not None}
 
 
 def end_of(url: str, rows: Mapping[str, Row]) -> str:
-    """Where the aliases from `url` lead, through the nodes in `rows`."""
+    """The URL at the end of the aliases from `url`, through the nodes in `rows`."""
     way = [url]
     for _ in range(MAX_HOPS):
         target = leads_to(rows.get(way[-1], {}), way[-1])
@@ -327,7 +339,7 @@ def end_of(url: str, rows: Mapping[str, Row]) -> str:
 
 
 def history_entries(cell: Cell | None) -> list[tuple[bytes, int]]:
-    """(value, at_ms), newest first."""
+    """The entries as (value, at_ms), newest first."""
     if cell is None:
         return []
     return [(value.encode("latin-1"), at_ms) for at_ms, value in orjson.loads(cell.value)]
@@ -335,10 +347,10 @@ def history_entries(cell: Cell | None) -> list[tuple[bytes, int]]:
 
 def history_with(cell: Cell | None, value: bytes, at_ms: int, length: int) -> bytes | None:
     """
-    The cell with one value more; None when that changes nothing.
+    The cell with another value, or None if that changes nothing.
 
-    Only changes are kept: a value equal to the one before it in time is left out, and so is one
-    that the next one repeats. Values may come in any order, and twice.
+    Only changes are kept: a value equal to the previous or the next one in time is dropped. Values
+    may arrive in any order, and twice.
     """
     before = history_entries(cell)
     moments = sorted({at: v for v, at in [*before, (value, at_ms)]}.items())
@@ -350,7 +362,7 @@ def history_with(cell: Cell | None, value: bytes, at_ms: int, length: int) -> by
 
 
 def history_of(row: Row, name: str) -> Cell | None:
-    """A field's history; without one, it begins with the present value."""
+    """A field's history; if it has none, it starts with the current value."""
     past, now = row.get(history_column(name)), row.get(field_column(name))
     if past is None and now is not None:
         return Cell(orjson.dumps([(now.at_ms, now.value.decode("latin-1"))]), now.at_ms)

@@ -1,10 +1,10 @@
 """
 Read the body that a node points to, while writers replace both.
 
-A writer puts an object first and the node after it, so a reader may find a newer object than its
-node says. The two agree again within milliseconds, or when a stopped server answers, or when the
-job of a killed writer runs again. A record of a pack is never replaced, but upkeep may have moved
-it since the node was read; then the node names a different one. Damage does not pass.
+A writer puts an object before the node, so a reader may find an object that is newer than its node.
+The two match again within milliseconds, or after a stopped server responds, or after a killed
+writer's job runs again. A record in a pack is never replaced, but upkeep may have moved it since
+the node was read; the node then refers to another record. Damage is permanent.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from aragog.urlstore.bodies import Bodies, ReplacedObject
 from zengraph.records import Row
 
 PAUSES_S = (0.0, 0.01, 0.03, 0.1, 0.3)
-"""Before each further reading of node and object; most replacements take less than their sum."""
+"""Pause before node and object are read again; most replacements take less in total."""
 PUT_AT = "put_at_ms"
-"""The key of an object's meta that has the time of its pointer, unless a fetch brought it."""
+"""The key in an object's meta with the time of its pointer, if the content was not fetched."""
 
 
 class ObjectRead(NamedTuple):
-    """An object, and the node that points to it."""
+    """An object, with the node that points to it."""
 
     canonical: str
     row: Row
     body: bytes
-    """Decompressed."""
+    """The decompressed body."""
     meta: Mapping[str, str]
 
 
@@ -39,19 +39,19 @@ def read_object(
     sleep_s: Callable[[float], None],
 ) -> ObjectRead | None:
     """
-    The object that the node points to; None if `node` returns none, or one without content.
+    The object that the node points to, or None if there is no node or content.
 
-    Reads both up to six times within half a second, until they agree.
+    Reads both up to six times within half a second, until they match.
 
     Args:
-        bodies: has them.
-        node: reads the canonical URL and its node again with each call.
+        bodies: has the objects.
+        node: reads the canonical URL and its node again on each call.
         sleep_s: waits.
 
     Raises:
         ContentReplaced: the object is newer than the node; try again later.
         CorruptContent: the object is missing, older than its node, or damaged.
-        StoreUnavailable, ContentUnavailable: one of the two does not answer.
+        StoreUnavailable, ContentUnavailable: one of the two does not respond.
     """
     error: Exception | None = None
     for pause_s in (None, *PAUSES_S):
@@ -74,7 +74,7 @@ def read_object(
 
 
 def _problem(problem: CorruptContent, row: Row) -> Exception:
-    """What is wrong: a newer object is no damage."""
+    """The exception for a mismatch: a newer object is not damage."""
     if not isinstance(problem, ReplacedObject):
         return problem
     pointer = row.get(nodes.CONTENT_HASH)

@@ -1,4 +1,4 @@
-"""The port for the files of packs, and the one in memory for tests."""
+"""The port for pack files, and an in-memory implementation for tests."""
 
 from __future__ import annotations
 
@@ -11,51 +11,54 @@ from aragog.urlstore.packs.pointers import NAME, index_name
 
 
 class PackFile(NamedTuple):
-    """A pack that is there."""
+    """An existing pack."""
 
     name: str
     size: int
-    """In bytes."""
+    """Size in bytes."""
     modified_ms: int
-    """When it was put, by the clock of the store that has it."""
+    """When it was put, by the clock of the store that contains it."""
 
 
 class PackFiles(Protocol):
     """
-    Files that are put whole and never changed, each with an index beside it.
+    Files that are put as a whole and never changed, each with an index.
 
-    Every method raises `ContentUnavailable` when the store does not answer, and `BadInput` for what
-    is not a name of a pack.
+    Every method raises `ContentUnavailable` if the store does not respond, and `BadInput` for an
+    invalid pack name.
     """
 
     def put(self, name: str, data: bytes, index: bytes) -> None:
         """
-        Put a pack, then its index. When this returns a reader finds both, whatever process is
+        Put a pack, then its index. When this returns, readers find both even if a process is
         killed. Safe to repeat with the same bytes.
         """
 
     def read(self, name: str, offset: int, length: int) -> bytes | None:
-        """Bytes of a pack, with one request; None if it is not there, fewer where it ends."""
+        """
+        Read bytes of a pack with one request; None if it does not exist, fewer bytes at
+        its end.
+        """
 
     def read_all(self, name: str) -> bytes | None:
-        """A whole pack; None if it is not there."""
+        """A complete pack, or None if it does not exist."""
 
     def delete(self, name: str) -> None:
-        """Remove a pack and its index, with all versions that a bucket keeps of them."""
+        """Delete a pack and its index, with all versions in a bucket."""
 
     def packs(self) -> Iterator[PackFile]:
-        """All packs, in the order of their names."""
+        """All packs, sorted by name."""
 
 
 def check_name(name: str) -> str:
-    """`name`, if it is that of a pack; BadInput else, so no name leaves its folder."""
+    """Return `name` if it is a pack's; otherwise raises BadInput, so no name leaves its folder."""
     if not NAME.fullmatch(name):
         raise BadInput(f"pack {name[:80]!r}: is no name of a pack")
     return name
 
 
 class MemoryPacks:
-    """The `PackFiles` port over a dict; threads may share it."""
+    """The `PackFiles` port on a dict; threads may share it."""
 
     def __init__(self) -> None:
         self.stored: dict[str, bytes] = {}

@@ -1,9 +1,9 @@
 """
-Which records are put together when packs are rewritten, and which packs are worth it.
+Groups records when packs are rewritten, and decides which packs are worth rewriting. Pure.
 
-Records of one host have much in common: with a dictionary of their own they take a quarter to a
-half less. A dictionary takes 20 to 40 KB of its pack, so a host needs about a megabyte of pages for
-one. What is left, of many hosts, is put together without one. Pure.
+Records of one host have much in common: with their own dictionary they take a quarter to a half
+less. A dictionary takes 20 to 40 KB of its pack, so a host needs about a megabyte of pages. The
+remaining records, from many hosts, are grouped without a dictionary.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 LEAST_RAW_BYTES = 1_048_576
-"""Records of a host, decompressed, that pay for a dictionary."""
+"""Minimum size of a host's records, decompressed, for a dictionary."""
 LEAST_HOST_BYTES = 262_144
-"""As much, compressed without one."""
+"""The same, compressed without a dictionary."""
 LEAST_SHARE = 0.5
-"""Fresh packs are rewritten if large hosts have this share of their bytes."""
+"""Fresh packs are rewritten if large hosts have this fraction of their bytes."""
 GROUP_BYTES = 67_108_864
 """Bytes of packs that are rewritten together; their records are in memory in the meantime."""
 WAIT_MS = 3_600_000
-"""How long fresh packs of fewer bytes wait for others."""
+"""How long a smaller amount of fresh packs waits for more."""
 
 T = TypeVar("T")
 
 
 class FreshPack(NamedTuple):
-    """A pack as stores put it, with records of many batches."""
+    """A pack as written by the store stage, with records from many batches."""
 
     name: str
     size: int
     at_ms: int
     hosts: Mapping[bytes, int]
-    """The bytes of those hosts that have most."""
+    """Bytes per host, for the largest hosts."""
 
 
 class FreshGroup(NamedTuple):
@@ -40,11 +40,14 @@ class FreshGroup(NamedTuple):
 
     names: tuple[str, ...]
     pays: bool
-    """Whether dictionaries are worth rewriting them."""
+    """True if dictionaries are worth rewriting them."""
 
 
 def fresh_groups(packs: Iterable[FreshPack], now_ms: int) -> Iterator[FreshGroup]:
-    """Groups of about `GROUP_BYTES` in the order of the packs; the last may wait for more."""
+    """
+    Yield groups of about `GROUP_BYTES`, in pack order; the last may be held back for
+    more packs.
+    """
     group: list[FreshPack] = []
     for pack in packs:
         group.append(pack)
@@ -73,9 +76,9 @@ def parts(
     most: int,
 ) -> Iterator[tuple[list[T], bool]]:
     """
-    The records of each new pack, with whether they are of one host and worth a dictionary.
+    Yield the records for each new pack, with True if they are from one host and worth a dictionary.
 
-    A part has at most `most` bytes of compressed records, but for one record that is larger.
+    A part has at most `most` bytes of compressed records, unless a single record is larger.
     """
     by_host: dict[bytes, list[T]] = {}
     for record in records:
@@ -90,7 +93,7 @@ def parts(
 
 
 def _even(records: Sequence[T], size_of: Callable[[T], int], most: int) -> Iterator[list[T]]:
-    """Parts of about the same size, so that none is too small for a dictionary."""
+    """Yield parts of about equal size, so that none is too small for a dictionary."""
     total = sum(map(size_of, records))
     aim = total / -(-total // most) if total else 0
     part: list[T] = []

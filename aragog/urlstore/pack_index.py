@@ -1,4 +1,4 @@
-"""The CDXJ index of a pack, made from its bytes, and packs made of records of others. Pure."""
+"""Builds the CDXJ index of a pack from its bytes, and packs from other packs' records. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aragog.urlstore.warc_records import capture_of, read_record, warcinfo_recor
 
 
 def pack_index(name: str, data: bytes) -> tuple[bytes, str | None]:
-    """The index of a pack, and what is wrong with the pack; None: nothing is."""
+    """The index of a pack, and a description of its damage, or None."""
     lines: list[str] = []
     problem = None
     try:
@@ -27,7 +27,7 @@ def pack_index(name: str, data: bytes) -> tuple[bytes, str | None]:
 
 
 def pack_of(name: str, records: Iterable[bytes], at_ms: int) -> bytes:
-    """A pack of compressed records, with a first record of its own."""
+    """A pack of compressed records, with its own first record."""
     compression: Compression = "gzip" if name.endswith(".gz") else "zstd"
     first = frames.compress(warcinfo_record(name, at_ms), compression)
     return b"".join([first, *records])
@@ -39,5 +39,5 @@ def index_of(name: str) -> str:
 
 
 def index_bytes(lines: list[str]) -> bytes:
-    """The lines of an index in order."""
+    """The sorted lines of an index."""
     return "".join(sorted(lines, key=str.encode)).encode()

@@ -1,9 +1,9 @@
 """
-Move content that is stored as objects into packs.
+Moves content that is stored as objects into packs.
 
-A page's record is put first, then its pointer, at the time that the object's pointer had; last the
-object is deleted. Killed anywhere, the next run does the rest: a page without an object is done,
-and a record that no page has is found by upkeep.
+A page's record is put first, then its pointer, with the time of the object's pointer; the object is
+deleted last. If this is killed, the next run completes it: a page without an object is done, and
+upkeep finds records without a page.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from zengraph import MultiGraph
 from zengraph.records import Row, put_properties
 
 PAGES_AT_ONCE = 200
-"""Pages that wait for one pack, which bounds memory to about 20 MB."""
+"""Number of pages collected for one pack, which bounds memory to about 20 MB."""
 
 
 @dataclass(slots=True)
 class PackingReport:
-    """What was moved."""
+    """The result of a run."""
 
     moved: int = 0
     damaged: int = 0
-    """Objects that cannot be read; they stay, and `aragog store repair` handles their pages."""
+    """Objects that cannot be read; they are kept, and `aragog store repair` handles their pages."""
 
 
 @dataclass(slots=True, eq=False)
@@ -44,7 +44,7 @@ class ObjectPacking:
 
     def run(self, on_progress: Callable[[int], None] = lambda _: None) -> PackingReport:
         """
-        Move every object that a page has.
+        Move every object that a page uses.
 
         Raises:
             ConfigError: new content is not stored in packs.
@@ -98,7 +98,7 @@ class ObjectPacking:
             self.zen.mutate([put_properties(key, cells, at_ms)])
             fresh = self.zen.nodes.get(key)
             if fresh.get(nodes.CONTENT_HASH, row[nodes.CONTENT_HASH]).at_ms != at_ms:
-                packs.catalog.dead([pointer])  # a fetch was faster
+                packs.catalog.dead([pointer])  # a concurrent fetch was faster
                 continue
             if nodes.is_taken_down(fresh) or nodes.SENTINEL not in fresh:
                 packs.catalog.erase([pointer])
@@ -108,7 +108,7 @@ class ObjectPacking:
         ticket.settle()
 
     def _delete_object(self, key: bytes, row: Row) -> None:
-        """Delete a page's object, and last what names it."""
+        """Delete a page's object, then the cells that refer to it."""
         cell = row[nodes.CONTENT_KEY]
         self.bodies.objects.delete(cell.value.decode())
         self.zen.nodes.delete(key, [nodes.CONTENT_KEY], at_ms=cell.at_ms)

@@ -1,8 +1,8 @@
 """
-The records of a pack with the pages that have them.
+The records of a pack, with the pages that use them.
 
-A record is live if a page's node names it. The nodes that may are those of the URLs in the record,
-what these are aliases of, and those that the catalog lists.
+A record is live if a page's node refers to it. The candidate nodes are those of the URLs in the
+record, of their canonical URLs, and of the URLs in the catalog.
 """
 
 from __future__ import annotations
@@ -30,36 +30,36 @@ from zengraph.records import Row
 
 @dataclass(frozen=True, slots=True)
 class PackedRecord:
-    """A record of a pack, and the pages that have it."""
+    """A record in a pack, with the pages that use it."""
 
     pointer: PackPointer
     frame: bytes
     kind: str
     """Its WARC-Type."""
     urls: tuple[str, ...]
-    """Under which its page may be stored; that which sent it comes first."""
+    """URLs under which its page may be stored; the URL that returned it comes first."""
     raw_bytes: int
     """The size of the record, decompressed."""
     dictionary: Dictionary | None
-    """What the frame needs."""
+    """The dictionary that the frame needs, or None."""
     owners: tuple[tuple[bytes, Row], ...]
-    """The nodes that name it as live, by their ids."""
+    """The nodes that refer to it as live, by id."""
     known: tuple[tuple[bytes, Row], ...]
-    """All nodes that name it in any way."""
+    """All nodes that refer to it in any way."""
 
     @property
     def record(self) -> bytes:
-        """The record, decompressed; not kept, because a pack has some thousand of them."""
+        """The decompressed record; not cached, because a pack has thousands of records."""
         return frames.decompress(self.frame, self.dictionary)
 
     @property
     def own_frame(self) -> bytes:
-        """The record without the pack's dictionary, which may have text of other pages."""
+        """The record without the pack's dictionary, which may contain text of other pages."""
         return self.frame if self.dictionary is None else frames.compress(self.record, "zstd")
 
     @property
     def block(self) -> WarcBlock:
-        """The record, read."""
+        """The parsed record."""
         return read_record(self.record)
 
     @property
@@ -69,20 +69,20 @@ class PackedRecord:
 
     @property
     def is_sent(self) -> bool:
-        """True if one of the pages that have it sent it: it is no other page's body."""
+        """True if one of its pages returned it, rather than sharing another page's body."""
         return any(shared_of(row, self.pointer) is None for _, row in self.owners)
 
 
 @dataclass(slots=True, eq=False)
 class PackRecords:
-    """Reads packs and the nodes that name their records."""
+    """Reads packs and the nodes that refer to their records."""
 
     zen: MultiGraph
     packs: Packs
 
     def read(self, name: str, data: bytes) -> Iterator[PackedRecord]:
         """
-        A pack's records, without its first, with the nodes that name them.
+        A pack's records, except the first, with the nodes that refer to them.
 
         Raises:
             CorruptContent: it is damaged.
@@ -123,7 +123,7 @@ class PackRecords:
             )
 
     def _candidates(self, urls: set[str]) -> dict[bytes, Row]:
-        """Whole nodes of URLs and of what they are aliases of."""
+        """The complete nodes of URLs and of their canonical URLs."""
         rows = dict(self.zen.nodes.get_many([self.zen.node_id(url) for url in sorted(urls)]))
         named = {
             canonical
@@ -134,7 +134,7 @@ class PackRecords:
         return rows | (self.zen.nodes.get_many(more) if more else {})
 
     def forget(self, records: Sequence[PackedRecord]) -> None:
-        """Delete the cells by which nodes know records that are gone."""
+        """Delete the cells that refer to deleted records."""
         gone = [
             (owner, [column], row[column].at_ms)
             for one in records

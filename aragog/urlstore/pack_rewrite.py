@@ -1,13 +1,13 @@
 """
-Move the live records of packs into new packs.
+Moves the live records of packs into new packs.
 
-A record is copied as it is, or compressed again where a dictionary of its new pack pays
-(`pack_groups`). What a page shares with one that was taken down, or that has another body by now,
-is written again under that page's URL alone.
+A record is copied unchanged, or compressed again if its new pack's dictionary makes that worthwhile
+(`pack_groups`). If a page shares a record with a page that was taken down or has another body now,
+the record is written again under that page's URL only.
 
-Safe to repeat and to run in several processes: a pack is claimed, and killed anywhere the next run
-does the rest. A takedown that comes between two steps wins: it marks its pages first, and a page
-that is marked loses what was just moved.
+Safe to repeat and to run in several processes: a pack is claimed, and if a run is killed, the next
+one completes it. A takedown between two steps wins: it marks its pages first, and a marked page
+loses the data that was just moved.
 """
 
 from __future__ import annotations
@@ -32,52 +32,52 @@ from zengraph.records import Cell, Mutation, Row, put_properties
 
 MOVES_AT_ONCE = 200
 _OF_THE_BODY = ("content_type", "fetched_at_ms")
-"""What a record keeps of its meta when it becomes that of another page."""
+"""The meta that a record keeps when it becomes another page's."""
 
 
 @dataclass(slots=True)
 class Rewritten:
-    """What became of some packs."""
+    """The result of rewriting some packs."""
 
     names: list[str] = field(default_factory=list)
-    """Those whose live records have moved."""
+    """Packs whose live records have moved."""
     empty: list[str] = field(default_factory=list)
-    """Those of them that had none: no reader has a pointer to them."""
+    """Packs of these without live records; no reader has a pointer to them."""
     problems: list[str] = field(default_factory=list)
-    """A line for each that could not be read."""
+    """A line for each pack that could not be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Rewrite:
-    """A pack that is rewritten."""
+    """A pack that is being rewritten."""
 
     name: str
     live: Sequence[PackedRecord] = ()
     alone: frozenset[PackPointer] = frozenset()
-    """Those that are written again under the URLs of their pages."""
+    """Records that are written again under their pages' URLs."""
     erased: frozenset[int] = frozenset()
-    """Offsets of the bytes that must go."""
+    """Offsets of the bytes that must be erased."""
 
 
 class _Copy(NamedTuple):
-    """A live record on its way into another pack."""
+    """A live record that is being moved into another pack."""
 
     record: PackedRecord
     is_alone: bool
-    """It is written again under the URLs of its pages."""
+    """True if it is written again under its pages' URLs."""
     is_erased: bool
-    """Bytes of the old record must go."""
+    """True if bytes of the old record must be erased."""
 
 
 class _Move(NamedTuple):
-    """A pointer of a node that is to name another record."""
+    """A node's pointer that is to refer to another record."""
 
     owner: bytes
     row: Row
     record: PackedRecord
     new: PackPointer
     is_own: bool
-    """The new record is that of its owners, whoever sent the old one."""
+    """True if the new record belongs to its owners, whoever returned the old one."""
 
     @property
     def url(self) -> str:
@@ -86,7 +86,7 @@ class _Move(NamedTuple):
 
     @property
     def is_listed(self) -> bool:
-        """Whether the new record names the URL, so that its page is found."""
+        """True if the new record contains the URL, so that its page is found."""
         return not self.url or self.is_own or self.url in self.record.urls
 
     @property
@@ -103,7 +103,7 @@ class _Move(NamedTuple):
 
     @property
     def at_ms(self) -> int:
-        """The time of the record, which it keeps."""
+        """The time of the record, which does not change."""
         cell = self.row.get(self.old_column)
         return cell.at_ms if cell else self.row[nodes.CONTENT_PACK].at_ms
 
@@ -122,9 +122,9 @@ class PackRewriter:
 
     def rewrite(self, names: Sequence[str]) -> Rewritten:
         """
-        Move the live records of packs into new ones, those of about 64 MB together.
+        Move the live records of packs into new ones, grouping records of about 64 MB.
 
-        The packs are marked as moved then, and nothing points to them that was read before.
+        The packs are then marked as moved; no node that was read before points to them any more.
         """
         done = Rewritten()
         left = list(names)
@@ -143,7 +143,7 @@ class PackRewriter:
         for name in claimed:
             try:
                 begun.append(self._begin(name))
-            except CorruptContent as error:  # a damaged pack stops no other
+            except CorruptContent as error:  # a damaged pack must not stop the others
                 done.problems.append(f"pack {name}: {error.reason}")
         copies = [
             _Copy(record, record.pointer in one.alone, record.pointer.offset in one.erased)
@@ -162,7 +162,7 @@ class PackRewriter:
             self.packs.catalog.release(name)
 
     def _begin(self, name: str) -> _Rewrite:
-        """What of a pack must be copied."""
+        """The records of a pack that must be copied."""
         data = self.packs.files.read_all(name)
         if data is None:
             return _Rewrite(name)
@@ -175,7 +175,7 @@ class PackRewriter:
         return _Rewrite(name, live, frozenset(alone), erased)
 
     def _put(self, copies: Sequence[_Copy], *, pays: bool) -> None:
-        """Put records as one pack, and let their pages point there."""
+        """Put records as one pack, and update their pages' pointers."""
         dictionary = None
         if pays and self.packs.settings.dictionaries and self.packs.writer.compression == "zstd":
             dictionary = Dictionary.trained([self._raw(one) for one in sampled(copies)])
@@ -192,14 +192,14 @@ class PackRewriter:
         ticket.settle()
 
     def alone(self, record: PackedRecord) -> PackRecord:
-        """The body of a record under the URLs of its owners, and nothing else of it."""
+        """The body of a record under its owners' URLs, without the rest of the record."""
         return PackRecord(self._alone(record), self.packs.writer.compression)
 
     def _raw(self, copy: _Copy) -> bytes:
         return self._alone(copy.record) if copy.is_alone else copy.record.record
 
     def _copied(self, copy: _Copy, dictionary: Dictionary | None) -> PackRecord:
-        """A record as it goes into a pack with that dictionary."""
+        """A record in the form for a pack with this dictionary."""
         old = copy.record
         if dictionary is None and old.dictionary is None and not copy.is_alone:
             return PackRecord.copied(old.frame)
@@ -223,7 +223,8 @@ class PackRewriter:
 
     def _erase_revisits(self, row: Row, *, at_once: bool) -> None:
         """
-        Let a page's revisits go: it has the body under its own URL now, and they name another page.
+        Erase a page's revisits: it now has the body under its own URL, and they refer to another
+        page.
 
         A takedown of that page would not find them.
         """
@@ -232,7 +233,7 @@ class PackRewriter:
             self.packs.catalog.erase(revisits, at_once=at_once)
 
     def _move(self, moves: Sequence[_Move]) -> None:
-        """Let nodes point to new records, unless their pages were deleted in the meantime."""
+        """Point nodes to new records, unless their pages were deleted in the meantime."""
         self.packs.catalog.share_all([(one.new, one.url) for one in moves if not one.is_listed])
         self.zen.mutate([put for one in moves for put in _puts(one)])
         rows = self.zen.nodes.get_many([one.owner for one in moves])
@@ -244,7 +245,7 @@ class PackRewriter:
                 self._move_back(one, fresh)
 
     def _move_back(self, move: _Move, fresh: Row) -> None:
-        """Take a pointer back: its page was deleted."""
+        """Undo a pointer, because its page was deleted."""
         pointed = move.row.get(nodes.CONTENT_PACK)
         gone = [(move.owner, [move.new_column], move.at_ms)]
         if fresh.get(nodes.CONTENT_PACK) == Cell(move.new.cell(), pointed.at_ms if pointed else 0):
@@ -254,7 +255,7 @@ class PackRewriter:
 
 
 def _puts(move: _Move) -> list[Mutation]:
-    """The cells of a node that point to a new record, at the times of the old ones."""
+    """The cells that point a node to a new record, with the times of the old ones."""
     cell = move.row.get(move.old_column)
     place = len(b"%d %s " % (move.old.length, move.old.digest.encode()))
     kind = cell.value[place:] if cell and not move.is_own else BODY
@@ -280,7 +281,7 @@ def _raw_size_of(copy: _Copy) -> int:
 
 
 def _was_deleted(row: Row, at_ms: int) -> bool:
-    """True if the page of that time was removed, withdrawn or taken down."""
+    """True if the page from that time was removed, withdrawn or taken down."""
     if nodes.is_taken_down(row) or nodes.SENTINEL not in row:
         return True
     marks = (row.get(nodes.REMOVED), row.get(nodes.WITHDRAWN))

@@ -1,21 +1,21 @@
 """
-Upkeep of packs: dead space is given back, and bytes that must go are removed.
+Upkeep of packs: reclaims dead space and erases bytes that must go.
 
-A pack is rewritten when more than half of it is dead, and when a takedown wants bytes of it gone:
-its live records go into a new pack as they are, their pages point there, and after a grace for
-readers under way the old pack is deleted. What a page shares with one that was taken down, or that
-has another body by now, is written again under that page's URL alone.
+A pack is rewritten if more than half of it is dead, or if a takedown requires some of its bytes to
+be erased. Its live records are copied to a new pack, their pages point there, and after a grace
+period for running readers the old pack is deleted. If a page shares a record with a page that was
+taken down or has another body now, the record is written again under that page's URL only.
 
-Records are put together by hosts then, with a dictionary where a host has enough of them
-(`pack_groups`). What stores put last is checked for that, too: packs of few hosts are rewritten
-once, when there are some of them or an hour later.
+Rewriting groups records by host, with a dictionary if a host has enough of them (`pack_groups`).
+Newly written packs are checked for that too: packs with few hosts are rewritten once, when there
+are several of them or an hour later.
 
-Before a pack is deleted all nodes that may name its records are read again, so a pointer that was
-moved or written in the meantime is found.
+Before a pack is deleted, all nodes that may refer to its records are read again, so pointers that
+were moved or written in the meantime are found.
 
-Safe to repeat and to run in several processes: a pack is claimed, every step looks at what is
-there, and killed anywhere the next run does the rest. A takedown that comes between two steps wins:
-it marks its pages first, and a page that is marked loses what was just moved.
+Safe to repeat and to run in several processes: a pack is claimed, every step checks the current
+state, and if a run is killed, the next one completes it. A takedown between two steps wins: it
+marks its pages first, and a marked page loses the data that was just moved.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ from aragog.urlstore.packs.pack_writer import LATE_S, PackRecord
 from zengraph import MultiGraph
 
 GRACE_S = 900.0
-"""How long a pack stays after its records moved, for readers that had read a pointer before."""
+"""How long a pack is kept after its records moved, for readers that already have a pointer."""
 DEAD_SHARE = 0.5
 
 
 @dataclass(slots=True)
 class UpkeepReport:
-    """What one run did."""
+    """The result of one run."""
 
     rewritten: int = 0
     """Packs whose live records have moved to new packs."""
     deleted: int = 0
-    """Packs that are gone."""
+    """Packs that were deleted."""
     freed_bytes: int = 0
     problems: list[str] = field(default_factory=list)
     """A line for each pack that could not be read."""
@@ -71,7 +71,7 @@ class PackUpkeep:
     clock: Clock
 
     def run(self, most: int = 100) -> UpkeepReport:
-        """One round over at most about `most` packs of each kind of work."""
+        """Run one round, with at most about `most` packs for each kind of work."""
         report, packs = UpkeepReport(), self.bodies.packs
         if packs is None:
             return report
@@ -86,7 +86,7 @@ class PackUpkeep:
         return report
 
     def _group_fresh(self, packs: Packs, most: int, report: UpkeepReport) -> None:
-        """Rewrite fresh packs by hosts, where that pays."""
+        """Rewrite fresh packs by host if that is worthwhile."""
         fresh = [
             FreshPack(name, packs.catalog.size(name) or 0, at_of(row), hosts_of(row))
             for name, row in islice(packs.catalog.walk(FRESH), most)
@@ -100,9 +100,9 @@ class PackUpkeep:
 
     def inspect(self, name: str) -> int:
         """
-        Note the records of a pack that no page has; returns how many were not noted before.
+        Record which records of a pack no page uses; returns the number of newly found ones.
 
-        Also restores what the catalog has lost of it.
+        Also restores catalog entries of the pack that were lost.
         """
         packs = self._packs()
         data = packs.files.read_all(name)
@@ -115,14 +115,14 @@ class PackUpkeep:
         known = {*dead_of(packs.catalog.row(DEAD, name)), *packs.catalog.erased(name)}
         records = self.records(name, data)
         lost = [one for one in records if not one.owners and one.pointer.offset not in known]
-        # Nobody may know of them: a killed writer, or what was taken down in the meantime.
+        # They may be unknown: from a killed writer, or taken down in the meantime.
         packs.catalog.dead([one.pointer for one in lost if one.known])
         packs.catalog.erase([one.pointer for one in lost if not one.known])
         return len(lost)
 
     def records(self, name: str, data: bytes) -> Iterator[PackedRecord]:
         """
-        A pack's records, without its first, with the nodes that name them.
+        A pack's records, except the first, with the nodes that refer to them.
 
         Raises:
             CorruptContent: it is damaged.
@@ -130,17 +130,17 @@ class PackUpkeep:
         return PackRecords(self.zen, self._packs()).read(name, data)
 
     def alone(self, record: PackedRecord) -> PackRecord:
-        """The body of a record under the URLs of its owners, and nothing else of it."""
+        """The body of a record under its owners' URLs, without the rest of the record."""
         return PackRewriter(self.zen, self._packs()).alone(record)
 
     def _settle(self, name: str) -> None:
-        """Look at a pack whose writer did not settle it."""
+        """Check a pack that its writer did not settle."""
         packs = self._packs()
         self.inspect(name)
         packs.catalog.settled(name)
 
     def _finish(self, name: str, report: UpkeepReport) -> None:
-        """Delete a pack whose records have moved, unless a page names one of them again."""
+        """Delete a pack whose records have moved, unless a page refers to one of them again."""
         packs = self._packs()
         data = packs.files.read_all(name)
         if data is not None:
@@ -151,12 +151,12 @@ class PackUpkeep:
             PackRecords(self.zen, packs).forget(records)
             report.deleted += 1
             report.freed_bytes += len(data)
-        # Also what is gone already: a bucket may still have versions of it.
+        # Even if it is already gone, since a bucket may still have versions of it.
         packs.files.delete(name)
         packs.catalog.forget(name)
 
     def _rewrite(self, packs: Packs, names: Sequence[str], report: UpkeepReport) -> None:
-        """Move the live records of packs; those that had none go at once."""
+        """Move the live records of packs; packs without any are deleted at once."""
         done = PackRewriter(self.zen, packs).rewrite(names)
         report.rewritten += len(done.names)
         report.problems += done.problems
@@ -164,7 +164,7 @@ class PackUpkeep:
             self._guarded(report, name, self._finish)
 
     def _to_erase(self, packs: Packs, most: int) -> list[str]:
-        """Packs with bytes that must go soon; requests of some hours are done together."""
+        """Packs with bytes that must be erased soon; requests of several hours are combined."""
         before_ms = self.clock.now_ms() - int(packs.settings.takedown_hours * 1_800_000)
         asked = packs.catalog.walk(ERASE)
         due = (name for name, row in asked if asked_of(row) <= before_ms)
@@ -179,7 +179,7 @@ class PackUpkeep:
         return [name for name in found if not self._is_left_alone(packs, name)]
 
     def _is_left_alone(self, packs: Packs, name: str) -> bool:
-        """True while a batch may still write its pages, and when all has moved already."""
+        """True while a batch may still write its pages, and after all records have moved."""
         return bool(packs.catalog.row(OPEN, name) or packs.catalog.row(MOVED, name))
 
     def _old(self, packs: Packs, kind: bytes, age_ms: int, most: int) -> list[str]:
@@ -193,7 +193,7 @@ class PackUpkeep:
     def _guarded(
         self, report: UpkeepReport, name: str, step: Callable[[str, UpkeepReport], object]
     ) -> None:
-        """One step; a damaged pack stops no other."""
+        """Run one step; a damaged pack must not stop the others."""
         try:
             step(name, report)
         except CorruptContent as error:

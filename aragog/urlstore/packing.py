@@ -1,9 +1,8 @@
 """
-Put the bodies of a batch into a pack before its pages are planned, with those of other batches.
+Puts the bodies of a batch into a pack, together with other batches, before its pages are planned.
 
-What is stored decides little here: whether a body needs no record, or only a `revisit`, because the
-page or another page of its host has it already. The plan of each page decides later whether its
-record is used.
+The stored data decides only if a body needs no record or just a `revisit`, because the page or
+another page on its host already has it. Each page's plan decides later if its record is used.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ _COLUMNS = (
     *nodes.POINTERS, nodes.FACTS,
 )  # fmt: skip
 LEAST_SHARED_BYTES = 1024
-"""A smaller body is stored again: the `revisit` would take as much."""
+"""A smaller body is stored again, because a `revisit` would take as much space."""
 MOST_SHARING = 1000
-"""Pointers that a rewrite moves at a time, of pages that have records without having sent them."""
+"""Number of pointers that a rewrite moves at once, for pages sharing other pages' records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ class _Added:
     """A record that a page added."""
 
     at: int
-    """Which page."""
+    """The index of the page."""
     digest: str
     is_revisit: bool
     shared: SharedBody | None
@@ -48,7 +47,7 @@ class _Added:
 
 @dataclass(frozen=True, slots=True)
 class PackingPages:
-    """Pages whose bodies are on their way into a pack."""
+    """Pages whose bodies are being put into a pack."""
 
     pages: Sequence[PageWrite]
     _added: tuple[_Added, ...] = ()
@@ -56,7 +55,7 @@ class PackingPages:
 
     def wait(self) -> list[PageWrite]:
         """
-        The pages with the places of their bodies, once the pack was put.
+        Wait until the pack is put; returns the pages with the locations of their bodies.
 
         Raises:
             ContentUnavailable: it could not be put; pack the batch again.
@@ -71,13 +70,13 @@ class PackingPages:
         return pages
 
     def settle(self) -> None:
-        """All of the pages are written, or not to be written."""
+        """Record that all of the pages are written, or will not be."""
         if self._ticket is not None:
             self._ticket.settle()
 
 
 class Packing:
-    """Makes the records of pages and adds them to the open pack."""
+    """Builds the records of pages and adds them to the open pack."""
 
     def __init__(self, zen: MultiGraph, packs: Packs | None, takedowns: Takedowns) -> None:
         self._zen = zen
@@ -88,12 +87,12 @@ class Packing:
 
     def add(self, pages: Sequence[PageWrite], *, now: bool, urls: int) -> PackingPages:
         """
-        Add the bodies of pages to the open pack; `now`: a caller waits for one of them.
+        Add the bodies of pages to the open pack; with `now`, a caller is waiting for one of them.
 
-        `urls` is how many URLs of the batch wait for the pack.
+        `urls` is the number of the batch's URLs that wait for the pack.
 
-        Two multi-gets, and a few reads more where another page has one of the bodies. Where new
-        bodies are objects, nothing is done.
+        Costs two multi-gets, and a few more reads if another page has one of the bodies. Does
+        nothing if new bodies are stored as objects.
         """
         packs = self._packs
         with_body = [at for at, page in enumerate(pages) if page.content is not None]
@@ -110,9 +109,9 @@ class Packing:
 
     def put_if_last(self, in_flight: Callable[[], int]) -> None:
         """
-        Put the open pack if every URL that is in flight waits for it: nothing more will come.
+        Put the open pack if every URL in flight is waiting for it, because no more will come.
 
-        `in_flight` counts them; it is called only if URLs wait for a pack.
+        `in_flight` counts the URLs in flight; it is called only if URLs wait for a pack.
         """
         writer = self._packs.writer if self._packs else None
         if writer and (waiting := writer.waiting_urls()) and in_flight() <= waiting:
@@ -127,7 +126,7 @@ class Packing:
         now: bool,
         urls: int,
     ) -> PackingPages:
-        """Add the records of pages: what they are made of, canonical URL and node of each."""
+        """Add the records of pages, given their contents, canonical URLs and nodes."""
         is_stored = {
             at: pointer_of(row) is not None and nodes.text(row, nodes.CONTENT_HASH) == whole.digest
             for at, (whole, _, row) in wanted.items()
@@ -155,7 +154,7 @@ class Packing:
         return PackingPages(pages, tuple(added), ticket)
 
     def _is_wanted(self, page: PageWrite, canonical: str, row: Row) -> bool:
-        """False for what is taken down, and for a batch that was written before."""
+        """False for pages that were taken down, and for batches that were written before."""
         if nodes.is_taken_down(row) or self._takedowns.site_refused(*page.urls, canonical):
             return False
         where = nodes.content_cell(row)
@@ -169,7 +168,7 @@ class Packing:
 
     def _elsewhere(self, packs: Packs, new: Mapping[str, str]) -> dict[str, SharedBody]:
         """
-        The records of other pages that have the bodies of some, by the URLs of these.
+        The records of other pages that have some of these bodies, by URL.
 
         `new` has the digest of each body.
         """
@@ -194,17 +193,20 @@ class Packing:
         return found
 
     def _lends(self, url: str, row: Row) -> bool:
-        """Whether others may have a page's record: not what is taken down or removed."""
+        """
+        True if others may share a page's record, because it is neither taken down nor
+        removed.
+        """
         is_page = nodes.SENTINEL in row and nodes.leads_to(row, url) is None
         return is_page and not nodes.is_taken_down(row) and not self._takedowns.site_refused(url)
 
     def _original(self, canonical: str, row: Row, pointer: PackPointer) -> Original:
-        """The record that has the body: its URL, and when it was fetched."""
+        """The record with the body: its URL and fetch time."""
         body = self._body_of(canonical, row, pointer)
         return Original(body.url, iso_date(body.at_ms))
 
     def _body_of(self, canonical: str, row: Row, pointer: PackPointer) -> SharedBody:
-        """The body that a page has, its own or that of another page."""
+        """A page's body, which may be its own or shared with another page."""
         column, _ = record_cell(pointer, b"")
         cells = self._zen.nodes.get(self._zen.node_id(canonical), [column])
         if shared := shared_of(cells, pointer):

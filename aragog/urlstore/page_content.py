@@ -31,19 +31,19 @@ Admit = Callable[[int], None]
 
 
 RESPONSE = (nodes.FACTS, nodes.CONTENT_HASH, nodes.RESPONSE, nodes.FETCHED)
-"""The cells that `described` needs, besides the URL."""
+"""The cells that `described` needs, in addition to the URL."""
 
 
 def described(meta: Mapping[str, str], canonical: str, row: Row, urls: Nodes) -> dict[str, str]:
     """
-    The metadata of a page's content, with those of the response that brought it last.
+    The metadata of a page's content, with those of the response that returned it.
 
-    They are its `status`, `headers`, `fetched_at_ms` and `http_version`, and the server's `address`
+    These are `status`, `headers`, `fetched_at_ms` and `http_version`, and the server's `address`
     and `tls` version.
 
-    These are in the report of that fetch. What an older aragog stored has it with the URL that was
-    requested: one more read if that is an alias, and none is left if that URL has another page by
-    now. Content that no fetch brought is returned as it is.
+    They are in the report of that fetch. Older versions of aragog stored it with the requested URL.
+    If that is an alias, this takes one more read; if that URL has another page now, they are lost.
+    Content that was not fetched is returned unchanged.
     """
     if "headers" in meta or "fetched_at_ms" not in meta:
         return dict(meta)
@@ -68,9 +68,9 @@ def described(meta: Mapping[str, str], canonical: str, row: Row, urls: Nodes) ->
 
 def responses(urls: Nodes, wanted: Sequence[str]) -> dict[str, FetchRecord]:
     """
-    The responses with the stored pages, by the requested URLs (normalized).
+    The responses that returned the stored pages, by requested URL (normalized).
 
-    Without those whose content no fetch brought. One multi-get, and one more for aliases.
+    Pages whose content was not fetched are left out. One multi-get, and one more for aliases.
     """
     columns = [nodes.URL, nodes.CANONICAL, nodes.REMOVED, *RESPONSE]
     rows = urls.follow(list(dict.fromkeys(wanted)), columns)
@@ -137,7 +137,7 @@ class PageContent:
         return Content(canonical, body, meta, facts_of(row))
 
     def get_at(self, url: str, at_ms: int, admit: Admit | None = None) -> Content | None:
-        """`UrlStore.content` of an instant."""
+        """`UrlStore.content` for a given time."""
         canonical, row = self._nodes.resolve(normalize(url), BASE)
         row = self._zen.nodes.get(self._zen.node_id(canonical)) if nodes.SENTINEL in row else {}
         packs = self._bodies.packs
@@ -193,7 +193,7 @@ class PageContent:
         return cells, None
 
     def _leave(self, canonical: str, row: Row, cells: Mapping[bytes, bytes], at_ms: int) -> None:
-        """Give up what was stored before, unless it is newer."""
+        """Release the earlier content, unless it is newer."""
         where = nodes.content_cell(row)
         if where is None or where[1].at_ms > at_ms or cells.get(where[0]) == where[1].value:
             return

@@ -1,4 +1,4 @@
-"""Reading pages: records, their history, and lists of URLs."""
+"""Reads pages: records, their history, and lists of URLs."""
 
 from __future__ import annotations
 
@@ -88,10 +88,10 @@ class Pages:
         self, urls: Sequence[str], fields: tuple[str, ...], *, facts: bool = False
     ) -> list[FieldValues | None]:
         """
-        The values of `fields` of each normalized URL, in order; None when nothing is known of one.
+        The values of `fields` for each normalized URL, in order; None if nothing is stored.
 
-        `get_many` without timestamps and provenance, and with facts as bytes if at all, at half its
-        cost.
+        Like `get_many` without timestamps and provenance, with facts as bytes if requested, at half
+        the cost.
         """
         ids = list(map(self._zen.node_id, urls))
         rows = self._properties.values_many(ids, value_columns(fields, facts=facts)).get
@@ -105,7 +105,7 @@ class Pages:
             sentinel, stored, canonical, version = row[:BEFORE_VALUES]
             own = url.encode()
             if (canonical is None or canonical == own) and sentinel == present and stored == own:
-                # Nearly all: not an alias, not removed, and without an end.
+                # Nearly all: not an alias, not removed, and without an expiry.
                 head = (url, url, version or b"", row[BEFORE_VALUES:end])
                 # tuple.__new__ takes two thirds of the time of FieldValues(…).
                 records.append(_new(FieldValues, head + (row[end:] if facts else _NO_FACTS)))
@@ -115,7 +115,7 @@ class Pages:
         return records
 
     def history(self, url: str, field: str) -> list[tuple[bytes, int]]:
-        """(value, at_ms) of the last changes of a field in `store.history`, newest first."""
+        """The last values of a field in `store.history` as (value, at_ms), newest first."""
         columns = [nodes.history_column(field), nodes.field_column(field)]
         _, row = self._nodes.resolve(normalize(url), columns)
         past = nodes.history_entries(row.get(nodes.history_column(field)))
@@ -124,10 +124,10 @@ class Pages:
 
     def fetch_report(self, url: str) -> FetchRecord | None:
         """
-        The last fetch of this very URL, alias or not; None if nothing was fetched.
+        The last fetch of exactly this URL, alias or not, or None if it was not fetched.
 
-        For a URL that was never requested itself, the fetch that brought its canonical URL's page:
-        `report.url` is the URL that was requested. One round trip, rarely up to three.
+        For a URL that was never requested itself, the fetch that returned its canonical URL's page:
+        `report.url` is the requested URL. One round trip, rarely up to three.
         """
         normalized = normalize(url)
         canonical, row = normalized, self._nodes.read([normalized], _FETCH)[normalized]
@@ -140,7 +140,7 @@ class Pages:
         return None if cell is None else from_cell(cell.value, self._zen.node_id(canonical).hex())
 
     def responses(self, urls: Sequence[str]) -> dict[str, FetchRecord]:
-        """The responses that brought the stored pages of normalized URLs, by URL."""
+        """The responses that returned the stored pages of normalized URLs, by URL."""
         return page_content.responses(self._nodes, urls)
 
     def known(self, urls: Sequence[str]) -> dict[str, KnownPage]:
@@ -159,9 +159,9 @@ class Pages:
 
     def seen_at_ms(self, urls: Sequence[str]) -> list[int | None]:
         """
-        When a fetch or a 304 last confirmed each URL's page as it is stored.
+        When a fetch or a 304 last confirmed each URL's stored page.
 
-        None for a page without content. One multi-get, and one more where there are aliases.
+        None for a page without content. One multi-get, and one more if there are aliases.
         """
         normalized = [normalize(url) for url in urls]
         rows = self._nodes.follow(normalized, _SEEN)
@@ -191,7 +191,8 @@ class Pages:
         """
         URLs of pages whose field has a value, without aliases, in no particular order.
 
-        One range scan a bucket, and a read a page; two reads of a unique field, one page at most.
+        One range scan per bucket, and a read per page; for a unique field two reads, and at most
+        one page.
 
         Raises:
             BadInput: the field is neither in `store.indexed` nor in `store.unique`.
@@ -208,9 +209,9 @@ class Pages:
     def urls_of_host(
         self, host: str, cursor: str | None = None, limit: int = 1000
     ) -> ListPage[str]:
-        """URLs of a host, aliases included, in no particular order."""
+        """URLs of a host, including aliases, in no particular order."""
         return self._hosts.page(host, cursor, limit)
 
     def hosts(self, beyond: str = "") -> LabelWalk:
-        """Walk over the hosts with stored URLs; `LabelWalk` has the order and the cost."""
+        """Walk over the hosts with stored URLs; `LabelWalk` documents order and cost."""
         return self._hosts.walk(beyond)

@@ -1,9 +1,9 @@
 """
-Read a record, or the report of a fetch, from a node's cells. Pure.
+Reads a record, or the report of a fetch, from a node's cells. Pure.
 
-A report is compressed, usually to 0.5 to 1 KB. Reads of fields do not decode it. One that came with
-content is the only place of the response's headers; it stays until other content comes, because
-exports need them after a 304 or a failure.
+A report is compressed, usually to 0.5 to 1 KB. Reads of fields do not decode it. The report that
+came with the content is the only place with the response's headers. It is kept until other content
+arrives, because exports need it even after a 304 or a failure.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def to_cell(report: FetchRecord) -> bytes:
 
 def from_cell(cell: bytes, row: str) -> FetchRecord:
     """
-    The report again; `row` names its node in errors.
+    Decode a report; `row` names its node in errors.
 
     Raises:
         CorruptRow: it was not written by `to_cell`.
@@ -44,8 +44,8 @@ def from_cell(cell: bytes, row: str) -> FetchRecord:
 
 REPORTS = (nodes.FETCH, nodes.FETCHED)
 """
-The cells of reports; the newer one is a URL's report. If both are of one instant, a 304 has
-changed the response that is in the other: it is the first.
+The cells with reports; the newer one is a URL's report. If both have the same time, a 304 has
+changed the response in the other one, and the first counts.
 """
 
 
@@ -57,7 +57,7 @@ def newest_report(row: Row) -> Cell | None:
 _WITHOUT_PAGE = frozenset(
     {nodes.OWN, nodes.SENTINEL, nodes.URL, nodes.CANONICAL, nodes.FACTS, nodes.VERSION, nodes.DUE}
 )
-"""What a record shows of a page that is not to be shown anymore."""
+"""The parts of a record that are shown for a hidden page."""
 BASE = (
     nodes.OWN,
     nodes.SENTINEL,
@@ -72,11 +72,11 @@ BASE = (
     nodes.DUE,
     nodes.REMOVED,
 )
-"""What every read asks for."""
+"""The cells that every read requests."""
 
 
 def columns_of(fields: Sequence[str] | None, *, info: bool) -> tuple[bytes, ...] | None:
-    """The cells to read for a record; None means all."""
+    """The cells to read for a record; None for all."""
     return None if fields is None else _columns(tuple(fields), info)
 
 
@@ -91,19 +91,19 @@ def _columns(fields: tuple[str, ...], info: bool) -> tuple[bytes, ...]:
 FACTS = (nodes.FACTS, nodes.CONTENT_HASH, nodes.CONTENT_LENGTH, nodes.DUE)
 """The columns of the facts, in the order of `FieldValues`."""
 BEFORE_VALUES = 4
-"""How many of `value_columns` are not fields: the sentinel, the URL, the canonical URL, version."""
+"""Number of `value_columns` that are not fields: sentinel, URL, canonical URL, version."""
 
 
 @lru_cache(maxsize=1024)
 def value_columns(fields: tuple[str, ...], *, facts: bool = False) -> tuple[bytes, ...]:
-    """The cells to read for `Pages.values`; with `facts`, `FACTS` are the last."""
+    """The cells to read for `Pages.values`; with `facts`, the last one is `FACTS`."""
     own = (nodes.SENTINEL, nodes.URL, nodes.CANONICAL, nodes.VERSION)
     last = FACTS if facts else ()
     return (*own, *[b"m:" + field.encode() for field in fields], *last)
 
 
 def values_of(record: Record, fields: tuple[str, ...]) -> FieldValues:
-    """A whole record as the values of its fields."""
+    """Convert a complete record to the values of its fields."""
     values = tuple(record.fields.get(field) for field in fields)
     return FieldValues(
         record.url,
@@ -128,10 +128,10 @@ def record_of(
     now_ms: Callable[[], int] | None = None,
 ) -> Record | None:
     """
-    The record in a node; None if the node has no data to show.
+    The record in a node, or None if the node has no data to show.
 
-    With a clock, a page whose `unavailable_after` has passed has facts only, as if it had been
-    deleted already.
+    With a clock, a page whose `unavailable_after` has passed has facts only, as if it had already
+    been deleted.
     """
     sentinel = row.get(nodes.SENTINEL)
     if sentinel is None:

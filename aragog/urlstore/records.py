@@ -58,79 +58,79 @@ class LinkRecord(NamedTuple):
     text: str
     rel: str
     at_ms: int
-    """When the page that holds the link was fetched."""
+    """When the linking page was fetched."""
     target: str = ""
-    """The URL that an inlink names, which may be an alias."""
+    """The URL that an inlink points to, which may be an alias."""
 
 
 def is_expired(facts: Mapping[str, object], now_ms: int) -> bool:
-    """Whether the page asked to be removed by now (`unavailable_after`)."""
+    """True if the page's requested expiry (`unavailable_after`) has passed."""
     expires_ms = facts.get("unavailable_after_ms")
     return isinstance(expires_ms, int) and expires_ms <= now_ms
 
 
 WITHHELD = frozenset(outcome.WITHHELD.values())
 ABSENT = "absent"
-"""The fact that the site says since a fetch that the page is gone, or withholds it."""
+"""The fact that a fetch found the page gone or withheld, with that outcome."""
 
 
 def absent_as(facts: Mapping[str, object]) -> str | None:
-    """Which outcome the site gives instead of the page, whatever failed since; None: none."""
+    """The outcome that replaced the page, even after later failures, or None."""
     if ABSENT in facts:
         return str(facts[ABSENT])
-    found = facts.get("outcome")  # as versions that do not know the fact wrote it
+    found = facts.get("outcome")  # versions without this fact only stored the outcome
     is_gone = found == OutcomeKind.GONE and facts.get("status") in (404, 410)
     return str(found) if is_gone or found in WITHHELD else None
 
 
 def use_of(facts: Mapping[str, object], purpose: str) -> tuple[bool | None, str]:
-    """What is said about a purpose, and by which line; None: nothing is said."""
+    """The decision about a purpose and the line that states it; None if no statement covers it."""
     return verdict((facts.get("robots_preferences"), facts.get("page_preferences")), purpose)
 
 
 def refused_use(facts: Mapping[str, object], purpose: str) -> str | None:
-    """Why a page may not be given out for a purpose; None: nothing speaks against it."""
+    """Why a page may not be returned for a purpose, or None."""
     return refusal((facts.get("robots_preferences"), facts.get("page_preferences")), purpose)
 
 
 def is_allowed(facts: Mapping[str, object], purpose: str | None) -> bool:
     """
-    Whether a page may be given out for a purpose; None: for any.
+    Return True if a page may be returned for a purpose; None stands for any.
 
-    False even if it is unknown: for the uses by models, of a page that was stored without
-    reading the tdmrep.json of its site.
+    False if it is unknown: for uses by models, if the page was stored without reading the
+    tdmrep.json of its site.
     """
     return purpose is None or refused_use(facts, purpose) is None
 
 
 class Ticket(Protocol):
-    """What a batch knows of the pack that it added bodies to (`PackTicket`)."""
+    """A batch's interface to the pack that it added bodies to (`PackTicket`)."""
 
     def check_age(self) -> None:
         """Raise ContentUnavailable if the pack is too old to point to."""
 
 
 class PackedContent(NamedTuple):
-    """A body that was put into a pack, and whose page is not written yet."""
+    """A body in a pack whose page is not written yet."""
 
     ticket: Ticket
     pointer: PackPointer
     digest: str
     """The SHA-256 of the body in hex."""
     is_revisit: bool
-    """True: the record only says that the body did not change; another record has it."""
+    """True if the record only states that the body did not change; another record has it."""
     shared: SharedBody | None = None
-    """Another page's body, which is the same; None: the body is the page's own."""
+    """The identical body of another page, or None if the body is the page's own."""
 
 
 class SharedBody(NamedTuple):
-    """A record of another page of the host that has the same body."""
+    """A record with the same body, of another page on the host."""
 
     pointer: PackPointer
     url: str
-    """The URL that sent that page."""
+    """The URL that returned that page."""
     at_ms: int
-    """When it was fetched."""
+    """When that page was fetched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,22 +145,22 @@ class ContentWrite:
     meta: Mapping[str, str] = field(default_factory=dict)
     """Facts of the fetch; its headers are in the report."""
     digest: str | None = None
-    """The SHA-256 of the body in hex, where it is known already; None: it is computed."""
+    """The SHA-256 of the body in hex; if None, it is computed."""
     packed: PackedContent | None = None
-    """Where the body is already, if it was put into a pack before the write."""
+    """The location of the body, if it was put into a pack before the write."""
 
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """What two pages are compared by, without reading them again."""
+    """Data for comparing two pages without reading them again."""
 
     body: str = ""
-    """The first 16 digits of the hash of the body before compression; empty: not known."""
+    """The first 16 digits of the hash of the body before compression; empty if unknown."""
     text: str = ""
-    """The sketch of the main text (`richpins.text_sketch`); empty: it is too short."""
+    """The sketch of the main text (`richpins.text_sketch`); empty if the text is too short."""
 
     def agrees(self, other: Likeness) -> bool:
-        """True if the bodies are the same, or the main texts near the same."""
+        """True if the bodies are identical, or the main texts nearly the same."""
         return bool(self.body and self.body == other.body) or are_near_same(self.text, other.text)
 
 
@@ -173,60 +173,56 @@ class PageWrite:
     final_url: str
     """The URL that returned the page, normalized; `url` if nothing redirected."""
     canonical_url: str
-    """The URL that stands for the page."""
+    """The page's canonical URL."""
     provisional: bool = False
-    """True until `canonical_url` itself was fetched and did not contradict."""
+    """True until `canonical_url` itself was fetched and confirmed it."""
     canonical_reasons: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
     """Further aliases: the sources of permanent redirects on the way."""
     fetched_at_ms: int
     fields: Mapping[str, bytes] = field(default_factory=dict)
     provenance: Mapping[str, str] = field(default_factory=dict)
-    """Field to the syntax it was found in, and where."""
+    """Field to the syntax and position where it was found."""
     complete: bool = False
-    """True if the page was read to its end, so that fields that disappeared from it are deleted."""
+    """True if the page was read completely, so that fields that disappeared from it are deleted."""
     links: Iterable[tuple[str, str, str]] | None = None
     """
     The page's links; None keeps the stored ones, as after a 304 or a failure. Packed links
-    (`PackedLinks`) cost least.
+    (`PackedLinks`) are the cheapest.
     """
     content: ContentWrite | None = None
-    """The page's content; None keeps the stored one."""
+    """The page's content; None keeps the stored content."""
     likeness: Likeness | None = None
-    """
-    What the page is compared by with those that declare the same canonical URL; None: not known.
-    """
+    """Data to compare the page with others that declare the same canonical URL; None if unknown."""
     report: FetchRecord | None = None
-    """The fetch itself, hop by hop; kept with `url`. None keeps the stored one."""
+    """The fetch itself, hop by hop; stored under `url`. None keeps the stored one."""
     confirmation: FetchRecord | None = None
-    """
-    The 304 that changed fields of the stored response; `report` is that response, as changed.
-    """
+    """The 304 that changed fields of the stored response; `report` is the changed response."""
     facts: Mapping[str, Fact] = field(default_factory=dict)
     """
     outcome, status, content_type, etag, last_modified, latency_ms, reason, attempts, …
 
-    A failed fetch keeps those of the page, and replaces those of the attempt before it.
+    A failed fetch keeps the page's facts, and replaces those of the previous attempt.
     """
     due_at_ms: int | None = None
-    """When to fetch again; None: never. `seen`, if given, decides instead."""
+    """When to fetch again, or None for never. `seen`, if given, decides instead."""
     seen: Seen | None = None
-    """What the refresh schedule compares with the stored state."""
+    """The observation that the refresh schedule compares with the stored state."""
     gone: bool = False
     """The origin reports that the page does not exist: aliases that trusted it are undone."""
     leads_to_taken_down: bool = False
-    """`url` redirects to a URL that was taken down: what is stored of its page is deleted."""
+    """`url` redirects to a URL that was taken down: its page's stored data is deleted."""
 
     withdrawn: bool = False
-    """The page must not be kept: what is stored of it is deleted."""
+    """The page must not be kept: its stored data is deleted."""
     expired: bool = False
-    """It is withdrawn for every crawl, because its `unavailable_after` has passed."""
+    """True if it is withdrawn for every crawl, because its `unavailable_after` has passed."""
     without_content: bool = False
-    """The page's content must not be kept: what is stored of it is deleted, the fields are not."""
+    """The page's content must not be kept: its stored content is deleted, but not its fields."""
 
     @property
     def urls(self) -> tuple[str, ...]:
-        """Every URL that the fetch has evidence about; some may be equal."""
+        """All URLs that the fetch has evidence about; may contain duplicates."""
         return (self.url, self.final_url, self.canonical_url, *self.also)
 
 
@@ -239,22 +235,26 @@ class Written:
     canonical_url: str
     """The URL it was written to, after following known aliases."""
     stale: bool = False
-    """Newer data was stored, or the page was removed since: only missing fields were added."""
+    """
+    True if newer data was stored, or the page was removed since: only missing fields
+    were added.
+    """
     unconfirmed: str | None = None
     """
-    The canonical URL that the page declares, if its fetch has to decide, and nobody asked for it.
+    The canonical URL that the page declares, if it must be fetched for a decision and was not
+    enqueued.
     """
     older_by_ms: int = 0
-    """How much later the stored page was fetched; 0: this one was not dropped as older."""
+    """How much later the stored page was fetched; 0 unless this one was dropped as older."""
     same_as: str | None = None
-    """The URL whose page had the body already, which is not stored once more."""
+    """The URL whose page already had the same body, which is not stored again."""
     existed: bool = False
-    """An earlier fetch, or another source, had stored content there."""
+    """True if an earlier fetch, or another source, had stored content there."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldInfo:
-    """When one field's value was true, and where it came from (None: not recorded)."""
+    """When a field's value was observed, and its source (None if not recorded)."""
 
     at_ms: int
     provenance: str | None = None
@@ -275,41 +275,41 @@ class Record:
     content_key: str | None = None
     """
     Where the content is: the key of an object, or version, pack, offset, length and digest of a
-    record in a pack, separated by spaces. None: no content.
+    record in a pack, separated by spaces. None if there is no content.
     """
     content_hash: str | None = None
     content_bytes: int | None = None
     """The size of the content before compression."""
     due_at_ms: int | None = None
     info: dict[str, FieldInfo] = field(default_factory=dict)
-    """What is known of each field, if it was requested."""
+    """Information about each field, if it was requested."""
     provisional: bool = False
-    """True for an alias whose canonical URL was not fetched yet."""
+    """True for an alias whose canonical URL has not been fetched yet."""
     from_standby: bool = False
-    """Read from the standby store, whose data may be older."""
+    """True if read from the standby store, whose data may be older."""
 
 
 class FieldValues(NamedTuple):
-    """The values of some fields of one URL; what serving reads most."""
+    """The values of some fields of one URL, the most frequent read when serving."""
 
     url: str
     """The requested URL, normalized."""
     canonical_url: str
     version: bytes
     values: tuple[bytes | None, ...]
-    """The values in the order of the requested fields; None: the page has no such field."""
+    """The values in the order of the requested fields; None if the page does not have a field."""
     facts: bytes | None = None
-    """JSON; like those below None if it was not requested or is not stored."""
+    """JSON; like the members below, None if it was not requested or is not stored."""
     content_hash: bytes | None = None
     content_bytes: bytes | None = None
     """The size of the content before compression, as decimal digits."""
     due_at_ms: bytes | None = None
-    """When the next fetch is due, in decimal digits; empty when it is not."""
+    """When the next fetch is due, in decimal digits; empty if none is."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListPage(Generic[T]):
-    """A page of a list; `cursor` continues it, None: it is complete."""
+    """A page of a list. `cursor` continues the list; None if it is complete."""
 
     items: list[T]
     cursor: str | None = None
@@ -333,7 +333,7 @@ class Due:
     url: str
     due_at_ms: int
     state: RefreshState | None = None
-    """What the refresh schedule remembers of its page; None: nothing."""
+    """The refresh state of its page, or None."""
     belief: float = 0.0
-    """How far a sitemap or feed is believed that named a change since the page was compared."""
+    """How far to trust a sitemap or feed that named a change since the page was compared."""
     watched: bool = False

@@ -1,8 +1,8 @@
 """
-The refresh policy: when a page is fetched again. Pure: it depends only on its arguments.
+The refresh policy: when a page is fetched again. Pure: depends only on its arguments.
 
-A page's state holds a belief about its rate of change (`change_rate`), which each fetch updates,
-and recent failures. The belief begins with the usual interval of the page's type and fields
+A page's state has a belief about its rate of change (`change_rate`), which each fetch updates, and
+its recent failures. The belief starts with the usual interval for the page's type and fields
 (`usual_intervals`).
 """
 
@@ -33,9 +33,10 @@ LONGEST_FAILED_WAIT_S = 30 * DAY_S
 
 WITHHELD_WAITS = {"401": "30d", "402": "30d", "403": "7d", "451": "30d"}
 """
-The wait after a status that withholds an existing page; `refresh.withheld_intervals` sets others.
+The wait after a status that withholds an existing page; `refresh.withheld_intervals` overrides
+them.
 
-Credentials, prices and legal demands change rarely; a 403 is often a rule about crawlers, which its
+Credentials, prices and legal demands change rarely; a 403 is often a rule about crawlers, which
 operators do change.
 """
 WITHHELD_NAMES = {kind.value: str(status) for status, kind in WITHHELD.items()}
@@ -63,59 +64,59 @@ class Seen:
     """The class name of the outcome: Fetched, NotModified, Gone, …"""
     fetched_at_ms: int
     page_type: str | None = None
-    """The type of a Rich Pin; None: no page was read."""
+    """The type of a Rich Pin, or None if no page was read."""
     body_hash: str | None = None
     """The hash of the body before compression."""
     fresh_s: float | None = None
-    """Remaining freshness by Cache-Control or Expires; None: not given."""
+    """Remaining freshness from Cache-Control or Expires; None if not given."""
     modified_at_ms: int | None = None
     """Last-Modified, or a sitemap's lastmod."""
     source: str | None = None
-    """`sitemap` or `feed`: it is a file that names changes of pages, and no page."""
+    """`sitemap` or `feed` if it is a file that names changes of pages instead of a page."""
     brought: float = 0.0
-    """How many true signals a reading of it brought, as far as its host is trusted."""
+    """Number of true signals in it, weighted by the trust in its host."""
     not_before_ms: int | None = None
-    """The earliest useful time to ask again: the robots rules' expiry, Retry-After."""
+    """The earliest useful time for another request: the robots rules' expiry, Retry-After."""
 
 
 class RefreshState(NamedTuple):
-    """The state of a page between its fetches. A tuple, because it is copied at every fetch."""
+    """The state of a page between fetches. A tuple, because it is copied at every fetch."""
 
     a: float = 0.0
-    """Shape of the belief about its rate of change; 0: none yet."""
+    """Shape of the belief about its rate of change; 0 if there is none yet."""
     b_s: float = 0.0
-    """Its other parameter; a / b_s is the expected rate, in changes a second."""
+    """Its other parameter; a / b_s is the expected rate, in changes per second."""
     usual_s: float = 0.0
-    """The usual interval of a page with such fields, before anything is known of its own pace."""
+    """The usual interval for a page with such fields, before anything is known about this page."""
     interval_s: float = 0.0
     """The last planned interval, within the settings' bounds, without jitter and hints."""
     checks: int = 0
-    """Fetches that could be compared with an earlier one."""
+    """Number of fetches that could be compared with an earlier one."""
     changes: float = 0.0
-    """How many of them observed a change; a change of a slow field counts less than one."""
+    """How many of them found a change; a change of a slow field counts less than one."""
     checked_at_ms: int = 0
-    """The last fetch of any outcome."""
+    """The last fetch with any outcome."""
     compared_at_ms: int = 0
-    """The last one that brought the page, or confirmed it as unchanged."""
+    """The last fetch that returned the page, or confirmed it as unchanged."""
     changed_at_ms: int = 0
-    """The last of them that observed a change; 0: none did."""
+    """The last fetch of these that found a change; 0 if none did."""
     gone: int = 0
-    """Consecutive 404 and 410 responses, spaced ones only."""
+    """Number of consecutive 404 and 410 responses, not counting those close together."""
     gone_at_ms: int = 0
     failures: int = 0
     """
-    How many other failures came in a row; below 0: in how many fetches in a row the page was
-    withheld. Each kind begins its waits anew after the other.
+    Number of consecutive other failures; below 0, the number of consecutive fetches that withheld
+    the page. Each kind restarts its waits after the other.
     """
     due_at_ms: int | None = None
-    """The next fetch, as planned by the last one; None: given up."""
+    """The next fetch, as planned by the last one; None if the page is given up."""
     body_hash: str = ""
     """The first 16 digits of the body's hash."""
     page_type: str = "page"
 
     @property
     def rate_per_s(self) -> float:
-        """The expected number of changes a second."""
+        """The expected number of changes per second."""
         return self.a / self.b_s if self.b_s else 0.0
 
 
@@ -131,24 +132,24 @@ def decide(
     stretch: float = 1.0,
 ) -> tuple[RefreshState, int | None]:
     """
-    The state after a fetch, and when to fetch next (ms since the epoch; None: given up).
+    The state after a fetch, and when to fetch next (ms since the epoch; None if given up).
 
     Idempotent: a second call for the same fetch has the same result, so a batch may be repeated.
 
     Args:
-        state: before the fetch; None: this is the first fetch.
+        state: before the fetch; None for the first fetch.
         seen: the fetch.
         changed: fields whose values differ from the stored ones; empty for a first fetch.
         present: all fields of the page.
         settings: bounds and effort.
         spread: 0 to 1, this page's position within the jitter.
-        is_named: a sitemap or feed had named a change of the page since it was compared last.
-        stretch: factor of the interval, where the files of the host name changes in time.
+        is_named: a sitemap or feed had named a change of the page since it was last compared.
+        stretch: factor for the interval, if the host's files name changes in time.
     """
     before = state or RefreshState()
     if before.checked_at_ms >= seen.fetched_at_ms:
         return before, before.due_at_ms
-    before = _of_its_sort(before, seen)
+    before = _of_same_kind(before, seen)
     if seen.source and seen.outcome in _ANSWERS:
         after = _read(before, seen, settings)
         wait_s = after.interval_s
@@ -177,8 +178,8 @@ def decide(
 _ANSWERS = (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED)
 
 
-def _of_its_sort(before: RefreshState, seen: Seen) -> RefreshState:
-    """The state, or a new one where a page is read as a sitemap from now on, or the reverse."""
+def _of_same_kind(before: RefreshState, seen: Seen) -> RefreshState:
+    """The state, or a new one if a page is now read as a sitemap or the reverse."""
     if seen.source and before.page_type not in SOURCES:
         return RefreshState(page_type=seen.source)
     if not seen.source and before.page_type in SOURCES and seen.outcome in _ANSWERS:
@@ -187,7 +188,7 @@ def _of_its_sort(before: RefreshState, seen: Seen) -> RefreshState:
 
 
 def _read(before: RefreshState, seen: Seen, settings: RefreshSettings) -> RefreshState:
-    """The state of a sitemap or feed after a reading, or after a 304."""
+    """The state of a sitemap or feed after it was read, or after a 304."""
     is_read = seen.outcome == OutcomeKind.FETCHED
     kind = seen.source if is_read and seen.source else before.page_type
     a, b_s = (before.a, before.b_s) if before.a else first_belief(kind, settings)
@@ -275,7 +276,7 @@ def _compared(
 
 
 def _hinted_s(state: RefreshState, seen: Seen) -> float:
-    """Wait for the response's own freshness to end, but at most for the usual interval."""
+    """Wait until the response is no longer fresh, but at most the usual interval."""
     if not seen.fresh_s:
         return state.interval_s
     return max(state.interval_s, min(seen.fresh_s, state.usual_s))

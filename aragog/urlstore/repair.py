@@ -1,14 +1,15 @@
 """
-Repair of a UrlStore after interrupted writes.
+Repairs a UrlStore after interrupted writes.
 
-Readers already tolerate these inconsistencies: an index hit is checked at its node, content against
-its hash. Repair first replaces damaged files of the embedded store by new ones with every readable
-row. It then walks all tables once and makes index, alias, content, count and due rows agree with
-the nodes, which are authoritative, and Zen's counts with the edges. It may run while workers run:
-rows younger than a grace period may still be completed by their writer and are left unchanged.
+Readers already tolerate these inconsistencies: an index hit is verified at its node, content by its
+hash. Repair first replaces damaged files of the embedded store with new ones that have every
+readable row. It then walks all tables once and makes index, alias, content, count and due rows
+match the nodes, which are authoritative, and Zen's counts match the edges. It may run while workers
+run: rows younger than a grace period may still be completed by their writers and are left
+unchanged.
 
-Killed anywhere, the next run does the rest: which files were replaced is stored until a walk has
-reached its end, and a URL is made due before the last row that has it is deleted.
+If it is killed, the next run completes it: the list of replaced files is stored until a walk has
+finished, and a URL is made due before the last row that contains it is deleted.
 """
 
 from __future__ import annotations
@@ -49,19 +50,19 @@ _TELL_EVERY = 256
 
 Progress = Callable[[str, int, float | None], None]
 """
-Called with the name of what is being walked, its number of rows done so far, and the share of it
-that is done, 0 to 1; None: not known.
+Called with the name of what is being walked, the number of rows done so far, and the fraction done,
+0 to 1, or None if unknown.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class RepairReport:
-    """The counts of problems and repairs."""
+    """The numbers of problems and repairs."""
 
     walked: dict[str, int] = field(default_factory=dict)
-    """Rows by table, and `content` for objects."""
+    """Number of rows by table, and of objects as `content`."""
     repaired: dict[str, int] = field(default_factory=dict)
-    """Number of repairs by problem; empty if there was none."""
+    """Number of repairs by problem; empty if there were none."""
     salvaged: Sequence[Salvaged] = ()
     """Damaged files that were replaced."""
 
@@ -78,7 +79,7 @@ class Repair:
     _: KW_ONLY
     grace_s: float = GRACE_S
     wait: bool = True
-    """False: content that nothing points to is left to a later repair."""
+    """If False, content without a pointer is left to a later repair."""
     _counted: set[int] = field(init=False, default_factory=set)
     _last: tuple[bytes, bytes, int] | None = field(init=False, default=None)
     _repaired: Counter[str] = field(init=False, default_factory=Counter)
@@ -98,10 +99,10 @@ class Repair:
         self, progress: Progress | None = None, report: Callable[[str], None] = lambda _: None
     ) -> RepairReport:
         """
-        Replace damaged files; walk nodes, then each index, then content, then posting lists.
+        Replace damaged files, then walk nodes, each index, content, and posting lists.
 
-        `report` gets a line before each step without rows to count, and for each page whose value
-        of a unique field belongs to another page.
+        `report` is called with a line before each step without rows to count, and for each page
+        whose value of a unique field belongs to another page.
         """
         self._report = report
         salvaged = self.zen.salvage(report)
@@ -132,7 +133,7 @@ class Repair:
         return RepairReport(dict(self._walked), dict(self._repaired), salvaged)
 
     def _step(self, name: str, progress: Progress | None, share: float | None = None) -> None:
-        """Count a row; `share` is how much of its table lies before it, if hosts are many."""
+        """Count a row; `share` is the fraction of its table before it, if there are many hosts."""
         self._walked[name] += 1
         if progress and self._walked[name] % _TELL_EVERY == 0:
             progress(name, self._walked[name], share)
@@ -177,7 +178,7 @@ class Repair:
         self._object_of(url, row)
 
     def _content_entry(self, url: str, row: Row) -> None:
-        """Enter a page into the index of contents; its likeness has the time of the entry."""
+        """Add a page to the index of contents; its likeness has the time of the entry."""
         likeness = nodes.likeness_of(row)
         name = entry_of(url, likeness)
         if name is None or nodes.SENTINEL not in row or self._same.has(name):
@@ -186,7 +187,7 @@ class Repair:
             self._put(put, "entry of a body missing")
 
     def _item_entries(self, url: str, row: Row) -> None:
-        """Enter a page's items into their index."""
+        """Add a page's items to their index."""
         for name, value in fields_of(row).items():
             at_ms = row[nodes.field_column(name)].at_ms
             for put in puts_of(url, {name: value}, at_ms):
@@ -194,7 +195,7 @@ class Repair:
                     self._put(put, "entry of an item missing")
 
     def _item_record(self, entry: ItemEntry, at_ms: int) -> None:
-        """Drop the record of an item that its page no longer has: a write was killed after it."""
+        """Delete the record of an item that its page does not have, left by a killed write."""
         fields = fields_of(self.zen.nodes.get(self.zen.node_id(entry.url))).items()
         names = (names_of(entry.url, name, value) for name, value in fields)
         if not self._is_young(at_ms) and not any(entry.name in some for some in names):
@@ -202,7 +203,7 @@ class Repair:
             self._repaired["entry of an item without it"] += 1
 
     def _is_due(self, key: bytes, row: Row) -> bool:
-        """True for a URL that was never fetched and is due: only the due row has its text."""
+        """True for a URL that is due but was never fetched; only the due row has its text."""
         due = text(row, nodes.DUE)
         return due is not None and self.zen.by_number.has(key, int(due))
 
@@ -253,7 +254,7 @@ class Repair:
             self._repaired["host row without its node"] += 1
 
     def _fetch_again(self, page_id: bytes, url: str | None) -> None:
-        """Make a page whose node was lost with a damaged file due now."""
+        """Make a page due now, because its node was lost with a damaged file."""
         if (
             url is None
             or self._tombstones.refuses(url)
@@ -266,7 +267,7 @@ class Repair:
             self._repaired["page lost with a damaged file, due again"] += 1
 
     def _edge(self, home_id: bytes, direction: bytes, edge_type: int, edge: Edge) -> None:
-        # A type is counted if any node has a count of it.
+        # A type has counts if any node has a count for it.
         group = home_id, direction, edge_type
         if edge_type in self._counted and group != self._last:
             self._last = group
@@ -282,7 +283,10 @@ class Repair:
             self._repaired["alias edge without its pointer"] += 1
 
     def _count(self, key: bytes, direction: bytes, edge_type: int) -> None:
-        """Correct a node's edge count, unless edges are so recent that it may still come."""
+        """
+        Correct a node's edge count, unless its edges are so recent that it may still be
+        written.
+        """
         with closing(self.zen.walk_edges(key, direction, edge_type)) as edges:
             if any(self._is_young(edge.at_ms) for edge in edges):
                 return
@@ -290,7 +294,7 @@ class Repair:
             self._repaired["edges counted wrongly"] += 1
 
     def _objects(self, progress: Progress | None, report: Callable[[str], None]) -> bool:
-        """Delete contents without a page; False if some are left to a later repair."""
+        """Delete content without a page; False if some is left to a later repair."""
         suspects = []
         for key in self.bodies.objects.keys(""):
             self._step("content", progress, int(key[:8], 16) / 2**32)
@@ -303,7 +307,7 @@ class Repair:
             )
             return False
         if suspects:
-            # Data is written before its pointer: allow the writer time to set it.
+            # Data is written before its pointer, so give the writer time to set it.
             report(
                 f"{len(suspects):,} contents have no page that points to them: waiting "
                 f"{self.grace_s:g} s, in which a writer may still set the pointer, before they "
@@ -319,7 +323,7 @@ class Repair:
         return True
 
     def _packs(self, progress: Progress | None, report: Callable[[str], None]) -> None:
-        """Note the records of packs that no page has; upkeep removes them."""
+        """Record the pack records that no page uses; upkeep removes them."""
         packs = self.bodies.packs
         if packs is None:
             return
@@ -338,9 +342,9 @@ class Repair:
                 self._repaired["record of a pack that no page has"] += lost
 
     def _points_to(self, key: str) -> bool:
-        """True if a page has the content. A new store reads it, because it has the page's URL."""
+        """True if a page uses the content. A new store reads it, because it has the page's URL."""
         if not self.zen.naming.together:
-            # A content key begins with the id of its node: both are prefixes of one hash.
+            # A content key starts with the id of its node, as both are prefixes of one hash.
             page_id = bytes.fromhex(key)[:ID_BYTES]
         elif (url := self._url_of(key)) is not None:
             page_id = self.zen.node_id(url)
@@ -350,7 +354,10 @@ class Repair:
         return text(node, nodes.CONTENT_KEY) == key
 
     def _url_of(self, key: str) -> str | None:
-        """The URL in an object; None: it has none, or it is damaged, and `_object_of` drops it."""
+        """
+        The URL in an object; None if it has none or is damaged, in which case `_object_of` drops
+        it.
+        """
         with suppress(CorruptContent):
             if stored := self.bodies.objects.get(key):
                 return stored[1].get("url")

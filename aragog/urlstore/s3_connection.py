@@ -1,5 +1,5 @@
 """
-Connect to S3 by the settings of the content store, and translate the errors of boto3.
+Connects to S3 according to the content store's settings, and translates boto3's errors.
 
 Importing this module imports boto3, which takes 0.3 s.
 """
@@ -43,7 +43,7 @@ REMEDIES = {
 
 def s3_client(settings: ContentSettings) -> Any:
     """
-    A boto3 client with the endpoint, region and limits of the settings; not yet connected.
+    A boto3 client with the configured endpoint, region and limits; not connected yet.
 
     Raises:
         ConfigError: endpoint, region or profile cannot be used.
@@ -58,11 +58,11 @@ def s3_client(settings: ContentSettings) -> Any:
                 connect_timeout=settings.s3_connect_timeout_s,
                 read_timeout=settings.s3_read_timeout_s,
                 retries={"mode": "standard", "total_max_attempts": settings.s3_attempts},
-                # Those of `put_many`, and the connections of threads that read at the same time.
+                # Connections for `put_many`, and for threads that read at the same time.
                 max_pool_connections=settings.s3_parallel + 24,
                 request_checksum_calculation=checksums,
                 response_checksum_validation=checksums,
-                # Host names made of bucket names need DNS, which self-hosted servers often lack.
+                # Host names made from bucket names need DNS, which self-hosted servers often lack.
                 s3={"addressing_style": "path" if settings.s3_endpoint else "auto"},
             ),
         )
@@ -72,7 +72,7 @@ def s3_client(settings: ContentSettings) -> Any:
 
 @contextmanager
 def s3_errors(where: str) -> Iterator[None]:
-    """Convert the errors of boto3 to ContentUnavailable, with a remedy if one is known."""
+    """Convert boto3's errors to ContentUnavailable, with a remedy if one is known."""
     try:
         yield
     except FOREIGN as error:
@@ -83,22 +83,23 @@ def s3_errors(where: str) -> Iterator[None]:
 
 
 def s3_code(error: BaseException) -> str:
-    """S3's own code of an error that it answered with; else the name of the class."""
+    """S3's error code if the server responded, otherwise the name of the exception's class."""
     if isinstance(error, ClientError):
         return str(error.response.get("Error", {}).get("Code"))
     return type(error).__name__
 
 
 def is_gone(error: ClientError) -> bool:
-    """Whether the object does not exist; a 404 without a body has its status as the code."""
+    """True if the object does not exist; a 404 without a body has its status as the code."""
     return s3_code(error) in ("NoSuchKey", "404")
 
 
 def delete_object(client: Any, bucket: str, name: str) -> None:
     """
-    Delete an object; no error if it is gone.
+    Delete an object; no error if it does not exist.
 
-    S3 answers 204 then. Others answer 404, and so may the repetition of an attempt that succeeded.
+    S3 then returns 204. Other servers return 404, and so may the retry of an attempt that
+    succeeded.
     """
     try:
         client.delete_object(Bucket=bucket, Key=name)

@@ -1,5 +1,5 @@
 """
-Which pages of a host have the same body, and which nearly the same text.
+Finds pages of a host with the same body, or nearly the same text.
 
 The index has two kinds of records (`MultiGraph.registry`), in the bucket of the body's hash:
 
@@ -8,9 +8,9 @@ The index has two kinds of records (`MultiGraph.registry`), in the bucket of the
 | `same`, host, body, 8 zeros | the page that stored this body last as its own: 8 bytes of its key |
 | `same`, host, body, 8 bytes of the URL's key | fingerprint or `-`, scheme, rest of the URL |
 
-Host and body are 8 bytes of SHA-256 each. A record is written before the node that makes it true
-and deleted after it, and every hit is checked at its node. What is lost with a damaged file, or was
-stored by a version without this index, `aragog store repair` enters.
+Host and body are 8 bytes of SHA-256 each. A record is written before the node that makes it valid
+and deleted after it, and every hit is verified at its node. `aragog store repair` adds entries that
+were lost with a damaged file or stored by a version without this index.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from zengraph.records import Mutation, Row, put_record
 
 MOST_DISTANCE = 3
 MOST_READ = 20_000
-"""Entries that one call reads, which takes about 0.1 s; its cursor continues."""
+"""Maximum number of entries read per call, which takes about 0.1 s; the cursor continues."""
 _KIND = b"same\0"
 _PAGE = b"i:p"
 _PART = 8
@@ -47,24 +47,24 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class SamePage:
-    """A page that has the same body as another one, or nearly the same text."""
+    """A page with the same body as another one, or nearly the same text."""
 
     url: str
     """Its canonical URL."""
     is_identical: bool
     """True if the bodies are the same."""
     distance: int | None
-    """How many of the 64 bits of the fingerprints differ; None: one of the texts is too short."""
+    """How many of the 64 bits of the fingerprints differ; None if a text is too short."""
 
 
 def entry_of(url: str, likeness: Likeness | None) -> bytes | None:
-    """The name of a page's entry; None if the hash of its body is not known."""
+    """The name of a page's entry, or None if the hash of its body is unknown."""
     prefix = _body_prefix(url, likeness)
     return None if prefix is None else prefix + url_key(url)[:_PART]
 
 
 def entry_put(url: str, likeness: Likeness | None, at_ms: int) -> list[Mutation]:
-    """The entry of a page, at the time of its likeness; none if the body's hash is not known."""
+    """The entry of a page, at the time of its likeness; empty if the body's hash is unknown."""
     name = entry_of(url, likeness)
     if name is None or likeness is None:
         return []
@@ -75,7 +75,7 @@ def entry_put(url: str, likeness: Likeness | None, at_ms: int) -> list[Mutation]
 
 
 def original_put(url: str, likeness: Likeness | None, at_ms: int) -> list[Mutation]:
-    """The mark of the page that has a body as its own, for those that come after it."""
+    """Marks the page that has a body as its own, for later pages with the same body."""
     prefix = _body_prefix(url, likeness)
     if prefix is None:
         return []
@@ -83,17 +83,17 @@ def original_put(url: str, likeness: Likeness | None, at_ms: int) -> list[Mutati
 
 
 def entries_of(url: str, row: Row) -> list[tuple[bytes, int]]:
-    """The names of what a node has in the index, each with the time up to which it is deleted."""
+    """The names of a node's index entries, each with the time up to which it is to be deleted."""
     likeness, cell = likeness_of(row), row.get(nodes.LIKENESS)
     name = entry_of(url, likeness)
     if name is None or cell is None:
         return []
-    # A page that stored the same body later is the original from then on, and stays it.
+    # A page that stored the same body later is the original from then on.
     return [(name, cell.at_ms), (name[:-_PART] + bytes(_PART), cell.at_ms)]
 
 
 class SameContent:
-    """Finds pages by what they are like; threads may share it."""
+    """Finds similar pages; threads may share it."""
 
     def __init__(self, zen: MultiGraph) -> None:
         self._zen = zen
@@ -101,27 +101,27 @@ class SameContent:
         self._registry = zen.registry
 
     def serves(self, name: bytes) -> bool:
-        """False while an entry lies in a damaged file."""
+        """False while an entry is in a damaged file."""
         return self._zen.serves(name[0])
 
     def has(self, name: bytes) -> bool:
-        """Whether an entry is there."""
+        """True if an entry exists."""
         return bool(self._registry.get(name))
 
     def served(self, puts: Iterable[Mutation]) -> list[Mutation]:
-        """Entries without those in damaged files."""
+        """The entries that are not in damaged files."""
         return [put for put in puts if self.serves(put[1])]
 
     def forget(self, entries: Sequence[tuple[bytes, int]]) -> None:
-        """Delete entries that are true no more."""
+        """Delete entries that are no longer valid."""
         if served := [one for one in entries if self.serves(one[0])]:
             self._registry.delete_many(served)
 
     def originals(self, likeness_of: Mapping[str, Likeness]) -> dict[str, str]:
         """
-        For some normalized URLs with bodies: the URL of another page that has it as its own.
+        For normalized URLs with bodies, the URL of another page that has the body as its own.
 
-        One multi-get, and one more if some are found. They may have another body by now.
+        One multi-get, and one more if some are found. These pages may have another body by now.
         """
         prefixes = {url: _body_prefix(url, one) for url, one in likeness_of.items()}
         marks = {url: p + bytes(_PART) for url, p in prefixes.items() if p and self.serves(p)}
@@ -142,19 +142,20 @@ class SameContent:
         self, url: str, *, within: int | None = None, limit: int = 100, cursor: str | None = None
     ) -> ListPage[SamePage]:
         """
-        Other pages of the host with the same body, or with `within` also those of near texts.
+        Other pages of the host with the same body or, with `within`, also those with similar texts.
 
-        In no particular order. A part may have fewer pages than its limit although there are more:
-        with `within` the entries of all pages of the host are read, up to 20,000 in a call.
+        They are in no particular order. A part may have fewer pages than its limit although there
+        are more: with `within`, the entries of all pages of the host are read, up to 20,000 per
+        call.
 
         Args:
-            url: of the page, in any spelling.
+            url: the page's URL, in any spelling.
             within: how many bits of the fingerprints may differ, 0 to 3.
-            limit: pages, 1 or more.
-            cursor: of the part before.
+            limit: number of pages, 1 or more.
+            cursor: from the previous part.
 
         Raises:
-            BadInput: `within` is out of range, or the cursor is not one that was given out.
+            BadInput: `within` is out of range, or the cursor is invalid.
         """
         if within is not None and not 0 <= within <= MOST_DISTANCE:
             raise BadInput(f"distance {within}: must be 0 to {MOST_DISTANCE}")
@@ -175,7 +176,7 @@ class SameContent:
     def _entries(
         self, url: str, likeness: Likeness, beyond: bytes, *, alone: bool
     ) -> Generator[tuple[bytes, Row], None, None]:
-        """Entries of the same body, or of all of the host, behind a name."""
+        """The entries with the same body, or all entries of the host, after a name."""
         body = _body_prefix(url, likeness)
         if alone:
             prefixes = [body] if body else []
@@ -191,7 +192,7 @@ class SameContent:
     def _checked(
         self, url: str, mine: Likeness, entries: Sequence[tuple[bytes, Row]], within: int | None
     ) -> list[SamePage]:
-        """The pages of entries that are like one, as their nodes have it."""
+        """The pages of entries that are similar according to their nodes."""
         body, own = entry_of(url, mine), fingerprint_of(mine.text)
         urls = []
         for name, row in entries:
@@ -230,7 +231,7 @@ def _body_prefix(url: str, likeness: Likeness | None) -> bytes | None:
 
 
 def _url(row: Row, near: str) -> str:
-    """The URL of an entry, which has the host of another URL."""
+    """The URL of an entry, which has the same host as `near`."""
     _, scheme, path = row[_PAGE].value.decode("utf-8", "replace").split(" ", 2)
     return f"{scheme}://{host_of(near.encode()).decode()}{path}"
 

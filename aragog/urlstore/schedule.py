@@ -39,31 +39,31 @@ class Schedule:
         """
         Up to `limit` due URLs, soonest first; no other caller gets them for `lease_s` seconds.
 
-        With `upto_ms` only those that were due by then. A claimed URL is due again when the lease
-        ends, unless it was written or rescheduled.
+        With `upto_ms`, only those due by then. A claimed URL is due again when the lease ends,
+        unless it was written or rescheduled.
         """
         return self._due.claim(now_ms, limit, lease_s, upto_ms)
 
     def oldest_due_ms(self, now_ms: int) -> int | None:
-        """When the oldest URL that is due and not claimed was due; None: none is due."""
+        """When the oldest due and unclaimed URL became due, or None."""
         return self._due.oldest_ms(now_ms)
 
     def postpone(self, later: Sequence[tuple[Due, int]]) -> None:
-        """Make claimed URLs due at another instant; skip those rescheduled since the claim."""
+        """Change the due times of claimed URLs, except those rescheduled since the claim."""
         now_ms = self._clock.now_ms()
         self._due.postpone(later, now_ms)
         self._clock.deleted_at(now_ms)
 
     def capped(self, at_ms: int, what: str) -> int:
-        """`WriteClock.capped`: for requests that carry the time of another machine."""
+        """`WriteClock.capped`, for requests with another machine's time."""
         return self._clock.capped(at_ms, what)
 
     def plan(self, url: str, due_at_ms: int | None) -> None:
         """
-        Fetch a URL again at an instant; None: never. Replaces what was planned before.
+        Fetch a URL again at this time, or never if None. Replaces the earlier plan.
 
         Raises:
-            BadInput: the instant is negative, or after the year 10,000.
+            BadInput: the time is negative, or after the year 10,000.
             TakenDown: the URL was taken down.
         """
         if due_at_ms is not None and not 0 <= due_at_ms <= MAX_AT_MS:
@@ -80,7 +80,7 @@ class Schedule:
         return state_of(self._nodes.resolve(normalize(url), [nodes.REFRESH])[1])
 
     def budgets(self, domains: Sequence[str]) -> dict[str, Budget]:
-        """The stored crawl budget of each domain; a new one for a domain that has none."""
+        """The stored crawl budget of each domain; a new one for a domain without one."""
         return self._budget_state.budgets(domains)
 
     def keep_budgets(self, budgets: Mapping[str, Budget]) -> None:
@@ -89,15 +89,19 @@ class Schedule:
             self._budget_state.keep_budgets(budgets, self._clock.now_ms())
 
     def take_tick(self, name: str, now_ms: int, least_s: float) -> float | None:
-        """Seconds since the last tick of that name, for one caller; None: it is too soon."""
+        """
+        Seconds since the last tick with this name, for a single caller; None if it is
+        too soon.
+        """
         return self._budget_state.take_tick(name, now_ms, least_s)
 
     def watch(self, url: str, owner: str, *, at_ms: int | None = None) -> None:
         """
-        Keep a URL's page fresh for `owner`, as of `at_ms` (None: now). Fetches nothing itself.
+        Keep a URL's page fresh for `owner`, as of `at_ms` (now if None). The call itself fetches
+        nothing.
 
-        Watching twice equals watching once, by any spelling or alias; of a watch and an unwatch
-        by the same owner the later one counts, in any order of arrival.
+        Watching twice is the same as watching once, by any spelling or alias. If an owner watches
+        and unwatches, the later request counts, whatever the order of arrival.
 
         Raises:
             BadInput: the owner's name is empty or too long; `at_ms` is negative or more than a
@@ -112,7 +116,7 @@ class Schedule:
 
     def unwatch(self, url: str, owner: str, *, at_ms: int | None = None) -> None:
         """
-        End an owner's watch. When the last one ends, the page is no longer refreshed; it stays.
+        End an owner's watch. After the last watch, the page is kept but no longer refreshed.
 
         A URL that was never watched is refreshed as before.
 

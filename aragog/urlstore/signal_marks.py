@@ -1,9 +1,9 @@
 """
-What a sitemap or feed said of a page, and what follows from it for its next fetch. Pure.
+The statements of sitemaps and feeds about a page, and their effect on its next fetch. Pure.
 
-The mark of a page holds the newest date that a file gave, and when a reading brought it as news. It
-is written when there is news, and once for a page that a trusted host lists, so a file that says
-the same again writes nothing.
+A page's mark has the newest date that a file gave, and when a read found it to be news. It is
+written when there is news, and once for a page that a trusted host lists, so a file that repeats
+the same information causes no write.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from aragog.urlstore.change_rate import kind_of
 
 VERSION = 1
 _STAMP_MS = 60_000
-"""A date this close to the response is that of the response, if most dates of a file are."""
+"""A date this close to the response is the response's own, if most dates of a file are."""
 
 
 class NamedChange(NamedTuple):
@@ -27,27 +27,27 @@ class NamedChange(NamedTuple):
 
     url: str
     start_ms: int
-    """The first moment of the date, since the epoch."""
+    """The first moment of the date, in ms since the epoch."""
     end_ms: int
-    """The last moment of a day, month or year; of an instant the same."""
+    """The last moment of a day, month or year; equal to the start for an instant."""
 
 
 class PageMark(NamedTuple):
-    """What the files of a host said of one page."""
+    """The statements of a host's files about one page."""
 
     named_ms: int = 0
     """The first moment of the newest date."""
     read_at_ms: int = 0
-    """When a reading brought that date as news; 0: it was none, for the page was seen later."""
+    """When that date was first read as news; 0 if it was not news, as the page was seen later."""
     belief: float = 0.0
-    """How far the host was believed then, 0 to 1."""
+    """The trust in the host at that time, 0 to 1."""
     covered: bool = True
-    """The files name the changes of this page: False after one that they did not name."""
+    """True if the files name this page's changes; False after a change that they did not name."""
     kind: str = "sitemap"
     """`sitemap` or `feed`."""
 
     def names_since(self, compared_at_ms: int) -> bool:
-        """Whether it names a change since the page was compared."""
+        """True if it names a change since the page was compared."""
         return self.read_at_ms > compared_at_ms
 
 
@@ -55,10 +55,10 @@ def is_news(
     entry: NamedChange, before: PageMark | None, compared_at_ms: int, read_at_ms: int
 ) -> bool:
     """
-    Whether an entry names a change that is not known yet.
+    True if an entry names a change that is not known yet.
 
-    Of a date without a time only a new one counts, if it is not over before the page was compared.
-    True again for the same reading, which may be repeated.
+    A date without a time only counts if it is new and had not passed when the page was compared.
+    Also True if the same read is repeated.
     """
     if entry.start_ms > read_at_ms:
         return False
@@ -70,7 +70,7 @@ def is_news(
 
 
 def is_stamp(entries: Sequence[NamedChange], fetched_at_ms: int) -> bool:
-    """Whether most dates of a file are the time of its response, and say nothing about pages."""
+    """True if most dates in a file are the time of its response and carry no information."""
     now = sum(
         1
         for entry in entries
@@ -83,9 +83,9 @@ def is_worth_a_fetch(
     rate_per_s: float, usual_s: float, belief: float, settings: RefreshSettings
 ) -> bool:
     """
-    Whether a page that has changed with this probability gains as much by a fetch as others do.
+    True if a page that has changed with this probability gains as much from a fetch as others do.
 
-    A fetch of a page that has changed keeps it fresh for 1/rate seconds on average. The measure is
+    A fetch of a changed page keeps it fresh for 1/rate seconds on average. This is compared with
     the gain of every other fetch (`Kind.marginal_freshness_s`), so a page that changes all the time
     is not fetched for every signal.
     """
@@ -106,7 +106,7 @@ def to_cell(mark: PageMark) -> bytes:
 
 
 def from_cell(cell: bytes | None) -> PageMark | None:
-    """The mark of its cell; None if there is none, or another version wrote it."""
+    """Decode a mark; None if there is none, or its version is unknown."""
     if not cell:
         return None
     version, *values = orjson.loads(cell)

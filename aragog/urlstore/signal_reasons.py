@@ -1,4 +1,4 @@
-"""What sitemaps and feeds mean for the next refresh of a page, in words. Pure."""
+"""Explains how sitemaps and feeds affect a page's next refresh, as text. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def signal_lines(
     settings: RefreshSettings,
     now_ms: int,
 ) -> Iterator[tuple[str, str]]:
-    """Names and texts: what was said of the page, and how far its host is trusted."""
+    """Names and texts: the statements about the page, and the trust in its host."""
     if not settings.signals:
         yield "signals of change", "off (refresh.signals)"
         return

@@ -1,24 +1,24 @@
 """
-How far the dates of a host's sitemaps and feeds are believed. Pure; a few numbers a host.
+The trust in the dates of a host's sitemaps and feeds. Pure; a few numbers per host.
 
 A signal is a date that names a change of a page since it was seen. Each fetch of such a page tests
-it: if the page had changed, the signal may have been true. It may also have changed anyway, so what
-counts is how much more often named pages had changed than is usual. With `p` the share of true
-signals and `b` the probability of a change without one, the page has changed with probability
-p + (1-p)b, so p is estimated by (changed - expected) / (checked - expected), less one and a half
-standard deviations. `b` is that of the page's own rate, or the share of the host's fetches that
-find a change without a signal, if that is more: of a page that was fetched twice little is known.
-Where every date is that of today, pages change as often as without dates, so `p` is about 0, and
-the host is not trusted at all.
+it: if the page had changed, the signal may have been true. But the page may have changed anyway, so
+what counts is how much more often named pages had changed than usual. With `p` the fraction of true
+signals and `b` the probability of a change without one, the page has changed with probability p +
+(1-p)b. So p is estimated by (changed - expected) / (checked - expected), less one and a half
+standard deviations. `b` comes from the page's own rate, or from the fraction of the host's fetches
+that find a change without a signal if that is higher, because little is known about a page after
+two fetches. If every date is today's, pages change as often as without dates, so `p` is about 0 and
+the host is not trusted.
 
-Silence counts as well, as far as the host names its changes: `recall` is the share of the changes
-found on pages of its files that were named before the fetch. Where silence can be trusted, the
-interval by the clock has to cover the other changes alone, and grows by the square root
-(`change_rate`). This is the model of Busa-Fekete and others (A Scalable Crawling Algorithm
-Utilizing Noisy Change-Indicating Signals, 2025), with the two shares estimated for each host.
+Silence counts as well, if the host names its changes: `recall` is the fraction of changes on pages
+in its files that were named before the fetch. If silence can be trusted, the regular interval only
+has to cover the other changes, and grows by the square root (`change_rate`). This is the model of
+Busa-Fekete and others (A Scalable Crawling Algorithm Utilizing Noisy Change-Indicating Signals,
+2025), with the two fractions estimated for each host.
 
-Evidence halves in 30 days, and at most about 200 fetches are remembered, so a host that changes its
-ways is trusted accordingly, and one that was not trusted is tried again.
+Evidence halves in 30 days, and at most about 200 fetches are remembered. The trust therefore
+follows a host whose behavior changes, and an untrusted host is tried again.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ VERSION = 1
 HALF_LIFE_MS = 30 * 86_400_000
 MOST_CHECKED = 200.0
 LEAST_BELIEF = 0.1
-"""Hosts whose signals are true less often are not trusted at all."""
+"""Hosts whose signals are true less often than this are not trusted."""
 PROVEN_ROOM = 3.0
-"""Evidence, in fetches that no rate explains, from which a host is trusted by that alone."""
+"""Evidence, in fetches not explained by change rates, from which a host is judged by it alone."""
 UNPROVEN_BELIEF = 0.5
 PROBES = 10
-"""Signals of an unproven host that one reading of a file may act on."""
+"""Maximum number of signals of an unproven host that one read of a file may act on."""
 MOST_FEEDS = 3
-"""Feeds of one host that are found by links of its pages."""
+"""Maximum number of feeds per host that are found through links of its pages."""
 _PRIOR_TRUE, _PRIOR_CHECKED = 0.5, 2.0
 _PRIOR_UNNAMED = 2.0
 _DEVIATIONS = 1.5
@@ -48,41 +48,41 @@ _MOST_SILENCE = 0.95
 
 
 class Evidence(NamedTuple):
-    """What a fetch of a page shows about the signals of its host."""
+    """Evidence from a page's fetch about the signals of its host."""
 
     changed: float
-    """The weight of the change that was found, 0 to 1."""
+    """The weight of the observed change, 0 to 1."""
     named: bool
-    """A file had named a change since the page was compared last."""
+    """True if a file had named a change since the page was last compared."""
     covered: bool
-    """A file names the changes of this page."""
+    """True if a file names the changes of this page."""
     expected: float
-    """The probability of a change by the page's own rate."""
+    """The probability of a change according to the page's own rate."""
 
 
 class HostTrust(NamedTuple):
     """A host's record; a tuple of numbers, as it is stored."""
 
     at_ms: int = 0
-    """The instant to which the evidence was last decayed."""
+    """The time to which the evidence was last decayed."""
     checked: float = 0.0
-    """Fetches of pages of which a signal had named a change."""
+    """Number of fetches of pages for which a signal had named a change."""
     changed: float = 0.0
-    """How many of them had changed."""
+    """How many of these pages had changed."""
     expected: float = 0.0
-    """How many of them would have changed by their own rates."""
+    """How many of these would have changed according to their own rates."""
     named: float = 0.0
     """Changes of pages in its files that were named before the fetch."""
     unnamed: float = 0.0
-    """Those that were not."""
+    """Changes of pages in its files that were not named."""
     silent: float = 0.0
-    """Fetches of pages in its files of which they named no change."""
+    """Fetches of pages in its files for which they named no change."""
     read_at_ms: int = 0
-    """When one of its files was read last, or confirmed by a 304."""
+    """When one of its files was last read, or confirmed by a 304."""
     looked_at_ms: int = 0
-    """When its sitemaps and feeds were last looked for."""
+    """When its sitemaps and feeds were last searched for."""
     feeds: tuple[str, ...] = ()
-    """The feeds that links of its pages led to, at most `MOST_FEEDS`."""
+    """The feeds found through links of its pages, at most `MOST_FEEDS`."""
 
     @property
     def room(self) -> float:
@@ -91,12 +91,12 @@ class HostTrust(NamedTuple):
 
     @property
     def is_proven(self) -> bool:
-        """There is evidence enough to go by it alone."""
+        """True if there is enough evidence to use it alone."""
         return self.room >= PROVEN_ROOM
 
     @property
     def precision(self) -> float:
-        """The share of its signals that are true, 0 to 1; a cautious estimate."""
+        """The fraction of its signals that are true, 0 to 1; a conservative estimate."""
         share = self.expected / self.checked if self.checked else 0.0
         deviation = math.sqrt(self.expected * (1 - share))
         excess = max(self.changed - self.expected - _DEVIATIONS * deviation, 0.0)
@@ -104,31 +104,31 @@ class HostTrust(NamedTuple):
 
     @property
     def belief(self) -> float:
-        """The probability that a page has changed of which it names a change."""
+        """The probability that a page for which it names a change has changed."""
         if not self.is_proven:
             return UNPROVEN_BELIEF
         return self.precision if self.precision >= LEAST_BELIEF else 0.0
 
     @property
     def recall(self) -> float:
-        """The share of its changes that it names, 0 to 1; a cautious estimate."""
+        """The fraction of its changes that it names, 0 to 1; a conservative estimate."""
         return self.named / (self.named + self.unnamed + _PRIOR_UNNAMED)
 
     @property
     def usual_change(self) -> float:
-        """The share of fetches that find a change of which nothing was said; one third at first."""
+        """The fraction of fetches that find an unnamed change; one third at first."""
         return (self.unnamed + 1) / (self.silent + 3)
 
     @property
     def stretch(self) -> float:
-        """By how much the interval of a page of which nothing is said may grow; at least 1."""
+        """The factor by which the interval of a page without signals may grow; at least 1."""
         if not self.is_proven:
             return 1.0
         return 1 / math.sqrt(1 - min(self.belief * self.recall, _MOST_SILENCE))
 
 
 def learned(before: HostTrust, evidence: Iterable[Evidence], now_ms: int) -> HostTrust:
-    """The trust after these fetches."""
+    """The trust after the given evidence."""
     after = decayed(before, now_ms)
     for one in evidence:
         if one.named:
@@ -146,7 +146,7 @@ def learned(before: HostTrust, evidence: Iterable[Evidence], now_ms: int) -> Hos
 
 
 def decayed(trust: HostTrust, now_ms: int) -> HostTrust:
-    """The trust with the weight that its evidence has now."""
+    """The trust with the current weight of its evidence."""
     passed_ms = max(now_ms - trust.at_ms, 0)
     factor = 0.5 ** (passed_ms / HALF_LIFE_MS)
     seen = max(trust.checked, trust.silent)
@@ -169,12 +169,12 @@ def read(before: HostTrust, at_ms: int) -> HostTrust:
 
 
 def looked_at(before: HostTrust, at_ms: int) -> HostTrust:
-    """The trust after the sitemaps and feeds of the host were looked for."""
+    """The trust after the host was searched for sitemaps and feeds."""
     return before._replace(looked_at_ms=max(before.looked_at_ms, at_ms))
 
 
 def with_feed(before: HostTrust, key: str) -> HostTrust:
-    """The trust with one more feed of the host, if there is room."""
+    """The trust with another feed of the host, if there is room."""
     return before._replace(feeds=tuple(dict.fromkeys((*before.feeds, key)))[:MOST_FEEDS])
 
 
@@ -184,7 +184,7 @@ def to_cell(trust: HostTrust) -> bytes:
 
 
 def from_cell(cell: bytes | None) -> HostTrust:
-    """The trust of its stored form; a new one for what another version wrote."""
+    """Decode a trust; a new one if its version is unknown."""
     if not cell:
         return HostTrust()
     version, *values = orjson.loads(cell)

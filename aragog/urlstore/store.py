@@ -1,10 +1,10 @@
 """
 The UrlStore: metadata, content and links of URLs, by any spelling and through any alias.
 
-Reads and writes go to the canonical URL of the URL that is given: it is normalized, its node is
-read together with the requested cells, and only an alias needs a second round trip. There are no
-transactions: every step may be repeated, and is ordered so that a reader in between sees the old
-state or the new one, never a wrong one.
+Reads and writes go to the canonical URL of the given URL. The URL is normalized, its node is read
+together with the requested cells, and only an alias needs a second round trip. There are no
+transactions: every step may be repeated, and steps are ordered so that a concurrent reader sees the
+old state or the new one, never a wrong one.
 """
 
 from __future__ import annotations
@@ -54,29 +54,29 @@ from zengraph.tables import TOGETHER, Tables
 
 class UrlStore:
     """
-    The parts of the store over one set of tables, and the calls that most users need.
+    The parts of the store on one set of tables, and the calls that most users need.
 
-    Any number of processes may open one over the same tables; threads may share it. Every method
-    that takes a URL raises `InvalidUrl` for one that cannot be normalized, and `StoreUnavailable`
-    when the tables do not answer.
+    Any number of processes may open a store on the same tables; threads may share it. Every method
+    that takes a URL raises `InvalidUrl` if it cannot be normalized, and `StoreUnavailable` if the
+    tables do not respond.
 
     Attributes:
         pages: records, histories and lists of URLs.
-        items: what pages have many of.
-        fields: what a page's fields are set, deleted and replaced by.
+        items: items; a page can have many.
+        fields: sets, deletes and replaces a page's fields.
         links: outlinks and inlinks.
-        aliases: which URLs stand for the same page.
+        aliases: which URLs lead to the same page.
         schedule: refresh times, watches, crawl budgets.
-        signals: what sitemaps and feeds say of pages, and how far each host is trusted.
+        signals: change signals from sitemaps and feeds, and the trust in each host.
         feed: changes of pages, and webhooks.
         crawls: which crawls a page was stored for.
         same: pages with the same body, and near copies.
-        takedowns: what was taken down, and must not be stored again.
+        takedowns: URLs and sites that were taken down and must not be stored again.
         maintenance: compaction, repair, freshness.
-        bodies: where the content of pages is.
-        zen: the graph under it.
+        bodies: the locations of page content.
+        zen: the underlying graph.
         link_edges: links of pages, read as edges of that graph.
-        clock: the instants of writes, and the bounds of those that callers give.
+        clock: the times of writes, and the limits on times that callers give.
         formats: how the bytes of each field are decoded.
     """
 
@@ -151,15 +151,15 @@ class UrlStore:
 
         Args:
             url: in any spelling.
-            fields: which to read; None means all, () only facts.
-            info: with the time and the provenance of each field.
+            fields: the fields to read; None reads all, () only facts.
+            info: include the time and provenance of each field.
         """
         return self.pages.get(url, fields, info=info)
 
     def get_many(
         self, urls: Sequence[str], fields: Sequence[str] | None = None, *, info: bool = False
     ) -> list[Record | None]:
-        """`get` of each, in order; one multi-get, and one more where there are aliases."""
+        """`get` for each URL, in order; one multi-get, and one more if there are aliases."""
         return self.pages.get_many(urls, fields, info=info)
 
     def put(
@@ -173,23 +173,24 @@ class UrlStore:
         to_delete: Collection[str] = (),
     ) -> str:
         """
-        Set fields; others stay. Returns the new version.
+        Set fields and keep the others. Returns the new version.
 
         Args:
             url: in any spelling.
             fields: name to value; limits are in the settings.
-            at_ms: when the values were true; a value never replaces one of a later time. None: now.
+            at_ms: when the values were observed (now if None). A value never replaces a later one.
                 At most a minute ahead of the store's clock.
             provenance: field to where it was found, returned by `get(info=True)`.
             if_version: write only if the record still has this version; "" for one that does not
                 exist yet.
-            to_delete: fields that the caller deletes afterward; they do not count for the limits.
+            to_delete: fields that the caller deletes afterwards; they do not count toward the
+                limits.
 
         Raises:
             InvalidField: a name or a value is not accepted; nothing was written.
             SizeExceeded: the record would exceed `store.max_record_bytes` or
                 `store.max_record_fields`; nothing was written.
-            VersionConflict: the version is another; nothing was written.
+            VersionConflict: the version is different; nothing was written.
             BadInput: `at_ms` is negative or too far ahead; nothing was written.
             TakenDown: the URL was taken down.
         """
@@ -204,12 +205,12 @@ class UrlStore:
 
     def delete_fields(self, url: str, names: Iterable[str], *, at_ms: int | None = None) -> str:
         """
-        Delete fields; names that the record does not have are ignored. Returns the new version.
+        Delete fields, ignoring names that the record does not have. Returns the new version.
 
-        A value of a time after `at_ms` (None: now) stays. Safe to repeat.
+        Values from after `at_ms` (now if None) are kept. Safe to repeat.
 
         Raises:
-            InvalidField: no field can have one of the names; nothing was deleted.
+            InvalidField: a name is not a valid field name; nothing was deleted.
             BadInput: `at_ms` is negative or more than a minute ahead of the store's clock.
             TakenDown: the URL was taken down.
         """
@@ -222,16 +223,16 @@ class UrlStore:
         The page's body and its metadata, or None.
 
         Args:
-            url: of the page.
-            admit: called with the size of the body before it is read; what it raises is raised.
-            at_ms: the body of that instant, if it is in a pack and is kept
-                (`content.keep_versions`). None: the present one.
+            url: the page's URL.
+            admit: called with the size of the body before it is read; its exceptions are passed on.
+            at_ms: return the body from that time, if it is in a pack and still kept
+                (`content.keep_versions`). None for the current body.
 
         Raises:
-            CorruptContent: the stored bytes do not match the node's hash, however often both are
-                read within half a second.
-            ContentReplaced: the same, and a writer has put newer bytes; try again later.
-            ContentUnavailable: the content store does not answer.
+            CorruptContent: the stored bytes do not match the node's hash, even after rereading both
+                for half a second.
+            ContentReplaced: the same, but a writer has put newer bytes; try again later.
+            ContentUnavailable: the content store does not respond.
         """
         if at_ms is not None:
             return self._content.get_at(url, at_ms, admit)
@@ -246,23 +247,24 @@ class UrlStore:
         at_ms: int | None = None,
     ) -> None:
         """
-        Replace the page's content, compressed with zstd. Data first, then the pointer to it.
+        Replace the page's content, compressed with zstd. Data is written before its pointer.
 
         Raises:
             TakenDown: the URL was taken down.
-            ContentUnavailable: the content store does not answer.
+            ContentUnavailable: the content store does not respond.
         """
         self._content.put(url, body, meta or {}, at_ms=at_ms)
 
     def write_pages(self, pages: Sequence[PageWrite]) -> list[Written]:
         """
-        Store the results of a batch of fetches; return one `Written` for each page, in order.
+        Store the results of a batch of fetches; returns one `Written` for each page, in order.
 
-        A page is not stored, and its result is `stale`, when one of its URLs was taken down; nor
-        are links to taken down hosts. All URLs are normalized already. Safe to run twice, late, and
-        in several processes at once: older data never replace newer ones. If the process is killed
-        in the middle, write the batch again. A fetch more than a minute ahead of the store's clock
-        is stored as one of now, and logged: it would keep later fetches out until then.
+        If one of a page's URLs was taken down, the page is not stored and its result is `stale`.
+        Links to taken-down hosts are not stored either. All URLs must be normalized. Safe to run
+        twice, late, and in several processes at once: older data never replaces newer data. If the
+        process is killed in the middle, write the batch again. A fetch more than a minute ahead of
+        the store's clock is stored with the current time and logged, because it would block later
+        fetches until then.
 
         Raises:
             InvalidField: a field of some page is not accepted; nothing was written.
@@ -277,51 +279,53 @@ class UrlStore:
         Put the bodies of pages into a pack with those of other batches, before `write_pages`.
 
         Wait for the result, write the pages that it returns, and then settle it. Without this step
-        `write_pages` puts the bodies of its batch into a pack of their own. Killed anywhere, run
-        the batch again: it gets another pack, and upkeep removes what the first has in vain.
+        `write_pages` puts the bodies of its batch into a separate pack. If this is killed at any
+        point, run the batch again: it gets another pack, and upkeep removes the unused records of
+        the first.
 
         Args:
             pages: as for `write_pages`.
-            now: a caller waits for one of them, so the pack is put at once.
-            urls: how many URLs of the batch wait for the pack, for `put_pack_if_last`.
+            now: a caller is waiting for one of them, so the pack is put at once.
+            urls: number of the batch's URLs that wait for the pack, for `put_pack_if_last`.
         """
         return self._packing.add(pages, now=now, urls=urls)
 
     def put_pack_if_last(self, in_flight: Callable[[], int]) -> None:
         """
-        Put the pack of `pack_pages` without waiting for more pages, if none is on its way.
+        Put the pack of `pack_pages` without waiting for more pages, if no more are coming.
 
-        None is, when all URLs in flight wait for the pack; `in_flight` counts them, and is called
-        only if some wait. Too low a count costs a smaller pack.
+        That is the case if all URLs in flight are waiting for the pack. `in_flight` counts the URLs
+        in flight and is only called if some wait. If the count is too low, the pack is just
+        smaller.
         """
         self._packing.put_if_last(in_flight)
 
     def timely(self, page: PageWrite) -> PageWrite:
         """
-        The page as `write_pages` stores it: a fetch of the future is one of now.
+        The page as `write_pages` stores it: a fetch dated in the future gets the current time.
 
-        For callers that report the times of what they write.
+        For callers that report the times of their writes.
         """
         return self._batches.timely(page)
 
     def remove(self, url: str) -> None:
-        """Remove a page until a later fetch brings it back; see `Takedowns.remove`."""
+        """Remove a page until a later fetch restores it; see `Takedowns.remove`."""
         self.takedowns.remove(url)
 
     def resolve(self, url: str) -> str:
-        """The canonical URL of this one; the normalized URL itself when it is unknown."""
+        """The canonical URL of a URL, or the normalized URL itself if it is unknown."""
         return self._nodes.resolve(normalize(url))[0]
 
     def serves(self, url: str) -> bool:
         """
-        Whether the page of a normalized URL can be written.
+        Return True if the page of a normalized URL can be written.
 
-        False while it lies in a damaged file, which `maintenance.repair` replaces.
+        False while it is in a damaged file, which `maintenance.repair` replaces.
         """
         return self.zen.serves(self.zen.node_id(url)[0])
 
     def check(self) -> list[str]:
-        """Problems of the tables, one line each with the remedy; empty: there are none."""
+        """Problems with the tables, one line each with the remedy; empty if there are none."""
         return self.zen.check()
 
     def close(self) -> None:
@@ -332,7 +336,7 @@ class UrlStore:
 
 
 def _schema(settings: StoreSettings) -> Schema:
-    """The graph of the settings; raises ConfigError where a field cannot be unique."""
+    """The graph schema in the settings; raises ConfigError if a field cannot be unique."""
     problems = [
         f"store.unique: {name!r} is extracted from pages, and a fetch cannot be refused a value; "
         "name fields of your own, or use store.indexed"
@@ -359,18 +363,21 @@ def link_graph(
     lists: ListLimits | None,
     clock: Clock,
 ) -> LinkGraph:
-    """The links of pages, by URLs."""
+    """The link graph of pages, by URL."""
     return LinkGraph(
         tables,
         naming,
         clock,
-        listed=_leaving_their_domain if settings.inlinks == "external" else settings.inlinks,
+        listed=_external_only if settings.inlinks == "external" else settings.inlinks,
         limits=lists,
         at_once=settings.compactions,
     )
 
 
-def _leaving_their_domain(source: str) -> Callable[[bytes], bool]:
-    """Which of its links a page of `store.inlinks = "external"` has listed at their targets."""
+def _external_only(source: str) -> Callable[[bytes], bool]:
+    """
+    With `store.inlinks = "external"`, selects the links of a page that are listed at
+    their targets.
+    """
     domain = registered_domain(source)
     return lambda target: registered_domain(target.decode()) != domain

@@ -1,4 +1,4 @@
-"""The items of records: of the pages that have an item that which was fetched last, in one call."""
+"""Reads the items of records, each from the most recently fetched page that has it, in one call."""
 
 from __future__ import annotations
 
@@ -18,41 +18,41 @@ from urlspelling import url_key
 from urlspelling.domain import host
 
 MOST_PAGES_OF_AN_ITEM = 50
-"""Pages of an item among which the one that was fetched last is chosen."""
+"""Maximum number of an item's pages among which the most recently fetched one is chosen."""
 AT_ONCE = 20
-"""Pages that are read at a time: each has up to half a megabyte of items."""
+"""Number of pages read at a time; each has up to half a megabyte of items."""
 _REMEMBERED = 64
-"""Pages whose items a reader keeps: the items of a listing are apart in the index."""
+"""Number of pages cached by a reader, because a listing's items are scattered in the index."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredItem:
-    """One item, as the page shows it that was fetched last among those that have it."""
+    """One item, as shown on the most recently fetched page that has it."""
 
     site: str
     """The host of its rules."""
     kind: str
     values: Mapping[str, Any]
-    """Field to JSON; decimals and dates are texts."""
+    """Field to JSON value; decimals and dates are texts."""
     page_url: str
     """The canonical URL of that page."""
     fetched_at_ms: int
     """When that page was fetched."""
     key: str = ""
-    """Its key, which no other item of its kind has; empty: it has no key."""
+    """The item's key, unique within its kind; empty if it has none."""
     position: int = 0
-    """Its place among its page's items, from 0."""
+    """Its position among its page's items, from 0."""
     also_from: tuple[str, ...] = ()
     """
-    The URLs beside `page_url` that the values come from: that which sent the page, if it was
-    another, and the pages of items whose values it takes over.
+    Other URLs than `page_url` that the values come from: the URL that returned the page, if
+    different, and the pages of items whose values it inherits.
     """
     files: tuple[str, ...] = ()
-    """Fields with the URLs of files; what is stored of them is beside them in `values`."""
+    """Fields with the URLs of files; `values` also describes the stored files."""
 
 
 class ItemReading:
-    """Reads items of one kind for one call, and remembers the pages that it read last."""
+    """Reads items of one kind for one call, with a cache of recently read pages."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class ItemReading:
     def items(
         self, entries: Sequence[ItemEntry], site: str, *, below: str, key: str | None = None
     ) -> list[StoredItem]:
-        """The items of whole groups of entries, of pages of a host and those below it."""
+        """The items for complete groups of entries, on pages of a host and those below it."""
         groups = [
             list(islice(of_item, MOST_PAGES_OF_AN_ITEM))
             for _, of_item in groupby(entries, key=lambda entry: entry.item)
@@ -92,7 +92,7 @@ class ItemReading:
         return self.with_files(found)
 
     def with_files(self, items: Sequence[StoredItem]) -> list[StoredItem]:
-        """The items with what is stored of their files: one multi-get if they have any."""
+        """The items with descriptions of their stored files; one multi-get if there are any."""
         urls = {u for each in items for n in each.files for u in urls_in(each.values.get(n))}
         stored = stored_files(self._pages, sorted(urls), self._purpose) if urls else {}
         return [replace(each, values=_with_files(each, stored)) for each in items]
@@ -100,7 +100,7 @@ class ItemReading:
     def _chosen(
         self, entry: ItemEntry, newest_first: Sequence[Record], site: str, key: str | None
     ) -> list[StoredItem]:
-        """The item of an entry, or its page's items if they have no key."""
+        """The item of an entry, or all items of its page that have no key."""
         for record in newest_first:
             of_page = list(self.of_record(record))
             some = [
@@ -113,7 +113,7 @@ class ItemReading:
         return []
 
     def of_record(self, record: Record) -> Iterator[StoredItem]:
-        """A record's items, with the values that they take over."""
+        """A record's items, including inherited values."""
         found = PageItems.read(record.fields.get(field_of(self._kind)))
         taken_over, givers = self._taken_over(record, found.parents)
         also_from = dict.fromkeys([*_senders(record), *givers])
@@ -135,8 +135,8 @@ class ItemReading:
         self, record: Record, parents: Mapping[str, tuple[str, str]]
     ) -> tuple[dict[str, Any], list[str]]:
         """
-        The values that a page's items have from those which link to it, and the URLs of their
-        pages; None: nothing.
+        The values that a page's items inherit from items that link to the page, and the URLs of
+        their pages.
         """
         requested = record.facts.get("url")
         urls = dict.fromkeys([record.canonical_url, str(requested or record.canonical_url)])
@@ -146,8 +146,8 @@ class ItemReading:
 
     def _giver(self, kind: str, urls: Iterable[str]) -> tuple[Mapping[str, Any], list[str]]:
         """
-        The values of the item that links to one of the URLs, of the page fetched last, and the URLs
-        of that page.
+        The values of the item that links to one of the URLs, from the most recently fetched page,
+        and the URLs of that page.
         """
         found: list[tuple[int, Mapping[str, Any], list[str]]] = []
         for url in urls:
@@ -169,7 +169,7 @@ class ItemReading:
         return newest[1:] if newest else ({}, [])
 
     def _read(self, urls: Sequence[str], kind: str) -> None:
-        """Read pages that are not remembered, a few at a time."""
+        """Read pages that are not cached, a few at a time."""
         new = [url for url in dict.fromkeys(urls) if (kind, url) not in self._remembered]
         for at in range(0, len(new), AT_ONCE):
             some = new[at : at + AT_ONCE]
@@ -179,14 +179,14 @@ class ItemReading:
             self._remembered.popitem(last=False)
 
     def _record(self, url: str, kind: str) -> Record | None:
-        """A page that a reader may have, or None."""
+        """A page that the reader may use, or None."""
         if (kind, url) not in self._remembered:
             (self._remembered[kind, url],) = self._get_many([url], kind)
         record = self._remembered[kind, url]
         return record if record and self.is_shown(record) else None
 
     def is_shown(self, record: Record) -> bool:
-        """Whether a page's items are given out."""
+        """True if a page's items may be returned."""
         if not self._withheld and absent_as(record.facts) in WITHHELD:
             return False
         return is_allowed(record.facts, self._purpose)
@@ -196,7 +196,7 @@ class ItemReading:
 
 
 def _with_files(item: StoredItem, stored: Mapping[str, StoredFile]) -> dict[str, Any]:
-    """The values, each URL of a file followed by what is stored of it."""
+    """The values, with each file URL followed by a description of its stored file."""
     values: dict[str, Any] = {}
     for name, value in item.values.items():
         values[name] = value
@@ -206,21 +206,24 @@ def _with_files(item: StoredItem, stored: Mapping[str, StoredFile]) -> dict[str,
 
 
 def _files_of(value: Any, stored: Mapping[str, StoredFile]) -> Any:
-    """What is stored of the file of a URL, or of those of a list; None: nothing."""
+    """
+    The description of a URL's stored file, or a list of them for a list of URLs; None
+    if missing.
+    """
     if isinstance(value, list):
         return [_files_of(each, stored) for each in value]
     return stored.get(value) if isinstance(value, str) else None
 
 
 def _is_of(item: StoredItem, entry: ItemEntry) -> bool:
-    """Whether an item is that of an entry."""
+    """True if an item belongs to an entry."""
     if item.key:
         return key_prefix(item.site, item.kind, item.key) == entry.item
     return item_prefix(item.site, item.kind, url_key(entry.url)) == entry.item
 
 
 def is_below(url: str, site: str) -> bool:
-    """Whether a URL is of a host or one below it."""
+    """True if a URL is on a host or one below it."""
     name = host(url)
     return name == site or name.endswith(f".{site}")
 
@@ -230,6 +233,6 @@ def _fetched_ms(record: Record) -> int:
 
 
 def _senders(record: Record) -> list[str]:
-    """The URL that sent a page, if it is known."""
+    """The URL that returned a page, if known."""
     sender = record.facts.get("final_url")
     return [sender] if isinstance(sender, str) else []

@@ -31,9 +31,9 @@ class Takedowns:
 
     def remove(self, url: str) -> None:
         """
-        Remove a page: fields, facts, content, outlinks, due row. A later fetch brings it back.
+        Remove a page: fields, facts, content, outlinks, due row. A later fetch restores it.
 
-        Links to it stay, because they belong to other pages; so do its aliases.
+        Links to the page are kept, because they belong to other pages; its aliases are kept too.
         """
         now_ms = self.clock.now_ms()
         self.takedown.remove(self.nodes.resolve(normalize(url))[0], now_ms)
@@ -43,15 +43,15 @@ class Takedowns:
         self, *, url: str | None = None, host: str | None = None, domain: str | None = None
     ) -> int:
         """
-        Remove a page with its aliases, or all URLs of a host or domain, for good.
+        Permanently remove a page with its aliases, or all URLs of a host or domain.
 
-        Returns how many URLs lost data. Each URL that was given keeps a stub that refuses every
-        later write until `lift`; a host or domain gets a tombstone that refuses every URL of it. A
-        host includes all its ports, a domain all hosts below it. What these URLs sent is deleted
-        under other URLs as well (a temporary redirect, for example), which are not refused. An
-        alias of a page on another host is taken down without that page: `pages_of` names what is
-        taken down. Exactly one argument is given. Safe to repeat and to run concurrently with
-        writers: what they are about to write is removed too.
+        Returns the number of URLs that lost data. Each given URL keeps a stub that refuses every
+        later write until `lift`; a host or domain gets a tombstone that refuses all its URLs. A
+        host includes all its ports, a domain all hosts below it. Data that these URLs sent is also
+        deleted under other URLs (after a temporary redirect, for example), which are not refused.
+        An alias of a page on another host is taken down without that page: `pages_of` lists what is
+        taken down. Pass exactly one argument. Safe to repeat and to run concurrently with writers:
+        data that they are about to write is removed too.
 
         Raises:
             BadInput: not exactly one argument, or not a valid host or domain.
@@ -72,10 +72,11 @@ class Takedowns:
 
     def pages_of(self, url: str) -> tuple[str, ...]:
         """
-        The URLs that a takedown of `url` takes down with their aliases; normalized.
+        The normalized URLs that a takedown of `url` takes down with their aliases.
 
-        Itself, and its canonical URL if that has the same host (with or without `www.`). Not one
-        that nobody fetched and that other pages name as well: their pages are not this one.
+        These are `url` itself and its canonical URL, if that has the same host (with or without
+        `www.`). A canonical URL that was never fetched and that other pages declare as well is not
+        included, because their pages are not this one.
         """
         normalized = normalize(url)
         canonical = self.nodes.pointed(normalized)
@@ -85,7 +86,7 @@ class Takedowns:
         return (normalized, canonical)
 
     def _withdraw_from_shared(self, url: str, now_ms: int) -> None:
-        """Take the page of a normalized URL out of a record that other pages share."""
+        """Remove a normalized URL's page from a record that it shares with other pages."""
         if canonical := self.trust.shared_record(url):
             self.trust.withdraw_from(canonical, url, now_ms)
 
@@ -94,7 +95,7 @@ class Takedowns:
         Delete the data of the page at a normalized URL that is not newer than `upto_ms`.
 
         For a page whose refresh ended at a URL that was taken down. Its watches and its next fetch
-        stay; an alias changes nothing.
+        are kept; an alias is left unchanged.
         """
         now_ms = self.clock.now_ms()
         self.takedown.drop(url, now_ms, upto_ms)
@@ -102,17 +103,17 @@ class Takedowns:
 
     def withdraw(self, url: str, upto_ms: int) -> None:
         """
-        Delete what a normalized URL sent that is not newer than `upto_ms`, also under its canonical
-        URL.
+        Delete data that a normalized URL sent and that is not newer than `upto_ms`, also under its
+        canonical URL.
 
-        For a page that does not allow itself to be kept. A later fetch may bring it back.
+        For a page that does not permit being kept. A later fetch may restore it.
         """
         now_ms = self.clock.now_ms()
         self.takedown.withdraw(url, now_ms, upto_ms)
         self.clock.deleted_at(now_ms)
 
     def facts_of_sent(self, url: str) -> dict[str, Fact]:
-        """The facts of the page that a normalized URL sent last; none: another URL sent it."""
+        """The facts of the page that a normalized URL sent last; empty if another URL sent it."""
         canonical = self.takedown.page_sent_by(url)
         if canonical is None:
             return {}
@@ -122,7 +123,7 @@ class Takedowns:
         """
         Delete the content that a normalized URL sent, if it is not newer than `upto_ms`.
 
-        Its page's fields stay. A later fetch may bring the content back.
+        The page's fields are kept. A later fetch may restore the content.
         """
         self.takedown.drop_content(url, upto_ms)
 
@@ -130,7 +131,7 @@ class Takedowns:
         self, url: str | None = None, *, host: str | None = None, domain: str | None = None
     ) -> bool:
         """
-        Let a URL, or those of a host or domain, be stored again; deleted data is not restored.
+        Allow a URL, or those of a host or domain, to be stored again; deleted data is not restored.
 
         URLs of a site that were stored when it was taken down stay refused individually. Returns
         False if the URL or site was not refused.
@@ -151,11 +152,14 @@ class Takedowns:
         return any(spellings)
 
     def sites(self) -> list[tuple[str, str]]:
-        """The hosts and domains that were taken down: ("host" or "domain", name) each, sorted."""
+        """The hosts and domains that were taken down, as sorted ("host" or "domain", name)."""
         return sorted(self.tombstones.all())
 
     def listed(self) -> list[tuple[str, str]]:
-        """`sites`, and ("url", URL) of each URL that was taken down by itself, or as an alias."""
+        """
+        `sites`, and ("url", URL) for each URL that was taken down individually, or as
+        an alias.
+        """
         return [*self.sites(), *((URL, url) for url in self.tombstones.urls())]
 
     def refused(self, urls: Iterable[str]) -> set[str]:
@@ -171,7 +175,7 @@ class Takedowns:
         return by_site | {url for url, row in rows.items() if nodes.is_taken_down(row)}
 
     def count(self) -> int:
-        """A number that changes with each takedown; take it before a write, for `recheck`."""
+        """A number that changes with each takedown; read it before a write, for `recheck`."""
         return self.tombstones.current()
 
     def site_refused(self, *urls: str) -> bool:
@@ -190,7 +194,7 @@ class Takedowns:
         """
         Refuse to write URLs whose site was taken down; check again after the write.
 
-        The result does not depend on whether a takedown or a write comes first: nothing stays.
+        Whether the takedown or the write comes first, no data remains.
 
         Raises:
             TakenDown: one of them is refused; nothing was written.
@@ -205,7 +209,7 @@ class Takedowns:
 
 def check_not_taken_down(canonical: str, row: Row) -> None:
     """
-    Return if this very URL was not taken down; `Takedowns.writing` checks its site.
+    Check that exactly this URL was not taken down; `Takedowns.writing` checks its site.
 
     Raises:
         TakenDown: it was.

@@ -1,13 +1,13 @@
 """
 Tombstones: hosts and domains that were taken down and are not fetched or stored again.
 
-Single URLs have a stub in their node instead; a list of them beside the tombstones is for people
-and producers.
+Individual URLs have a stub in their node instead; a list of them next to the tombstones is for
+people and producers.
 
-Each tombstone is a row in every bucket of the table of unique values, so that a damaged file loses
-none. A counter beside them changes with each takedown, including single URLs: a process reads the
-tombstones again only if it has changed, and a writer that finds it changed after a write checks
-again what it wrote. So a page is removed regardless of whether the takedown or the write was first.
+Each tombstone is a row in every bucket of the table of unique values, so a damaged file loses none.
+A counter next to them changes with each takedown, including individual URLs. A process reads the
+tombstones again only if the counter has changed, and a writer that finds it changed after a write
+checks again what it wrote. A page is therefore removed whether the takedown or the write was first.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _COUNT = b"i:c"
 
 def site_name(site: str) -> str:
     """
-    A host as normalized URLs spell it: lower case, Punycode, no dot at the end.
+    A host in the form used in normalized URLs: lower case, Punycode, no trailing dot.
 
     Raises:
-        BadInput: a URL, a host with a port or a path, or no host at all.
+        BadInput: a URL, a host with a port or a path, or not a host.
     """
     text = site.strip()
     if "://" in text:
@@ -55,7 +55,7 @@ def site_name(site: str) -> str:
 
 
 class Tombstones:
-    """The taken down hosts and domains; threads may share it."""
+    """The taken-down hosts and domains; threads may share it."""
 
     def __init__(self, zen: MultiGraph) -> None:
         self._registry = zen.registry
@@ -70,7 +70,7 @@ class Tombstones:
         return int.from_bytes(cell.value) if cell else 0
 
     def current(self) -> int:
-        """Read the tombstones again if any came or went; the count that they are of."""
+        """Read the tombstones again if the counter changed; returns the counter."""
         count = self.count()
         if count != self._seen:
             with self._lock:
@@ -86,14 +86,14 @@ class Tombstones:
         return not self._hosts and not self._domains
 
     def refuses(self, url: str) -> bool:
-        """Whether a normalized URL is of a taken down site, as of the last `current`."""
+        """True if a normalized URL is on a taken-down site, as of the last `current`."""
         if self.is_empty:
             return False
         name = host_of(url)
         return name in self._hosts or longest_match(name, self._domains) is not None
 
     def all(self) -> list[tuple[str, str]]:
-        """(kind, name) of each, as stored."""
+        """All tombstones as stored (kind, name)."""
         prefix = self._row(_NAME)
         rows = self._registry.beginning_with(prefix)
         keys = [name.removeprefix(prefix).decode() for name, _ in rows]
@@ -106,7 +106,7 @@ class Tombstones:
         self.changed()
 
     def remove(self, kind: str, name: str, now_ms: int) -> bool:
-        """Accept it again; False when it was not refused."""
+        """Accept a site again; False if it was not refused."""
         removed = False
         for bucket in self._registry.buckets():
             key = _key(bucket, kind, name)
@@ -117,7 +117,7 @@ class Tombstones:
         return removed
 
     def urls(self) -> list[str]:
-        """The URLs that were taken down one by one, with their aliases; sorted."""
+        """The URLs that were taken down individually, with their aliases; sorted."""
         prefix = self._row(_URLS)
         rows = self._registry.beginning_with(prefix)
         return [name.removeprefix(prefix).decode() for name, _ in rows]
@@ -135,12 +135,12 @@ class Tombstones:
                 self._registry.delete(key, at_ms=max(now_ms, newest_ms(row)))
 
     def changed(self) -> None:
-        """Make every process check again."""
+        """Change the counter, so that every process checks again."""
         for bucket in self._registry.buckets():
             self._registry.incr(bytes([bucket]) + _COUNTER, _COUNT, 1)
 
     def repair(self, now_ms: int) -> None:
-        """Give buckets whose file was replaced the tombstones of the others."""
+        """Restore the tombstones in buckets whose file was replaced, from the other buckets."""
         names_of: dict[int, set[bytes]] = {
             bucket: {
                 name[1:]

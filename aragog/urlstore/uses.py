@@ -1,9 +1,9 @@
 """
-What a reader may have who uses pages for a purpose: of one page, of several, and of changes.
+The data that a reader with a purpose may use: of one page, of several, and of changes.
 
-The statements that are stored with each page decide at the time of the read
-(`aragog.pages.preferences.refusal`). What no fetch brought, such as a record that an application
-put, has no statements, so it is for `search` and not for the uses by models.
+The statements stored with each page are evaluated at the time of the read
+(`aragog.pages.preferences.refusal`). Data that was not fetched, such as a record that an
+application put, has no statements; it may be used for `search`, but not by models.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _NOTHING_SAID: dict[str, object] = {}
 
 
 def is_usable(store: UrlStore, url: str, purpose: str | None) -> bool:
-    """Whether a reader may have data of a page; True without a purpose. One read."""
+    """True if a reader may use a page's data; always True without a purpose. One read."""
     return purpose is None or bool(usable_urls(store, [url], purpose))
 
 
 def usable_urls(store: UrlStore, urls: Iterable[str], purpose: str) -> set[str]:
-    """Those of some normalized URLs whose pages a reader may have data of. One read for all."""
+    """The normalized URLs whose pages' data a reader may use. One read for all."""
     distinct = list(dict.fromkeys(urls))
     found = store.get_many(distinct, ()) if distinct else []
     return {
@@ -40,9 +40,10 @@ def usable_changes(
     store: UrlStore, changes: Sequence[Change], purpose: str | None
 ) -> Sequence[Change]:
     """
-    The changes, without the fields of pages that a reader may not have.
+    The changes, without the fields of pages that a reader may not use.
 
-    Those changes stay: they tell a reader to read again, and to delete what is not given anymore.
+    Those changes are still included, so that a reader reads again and deletes data that it may no
+    longer use.
     """
     if purpose is None:
         return changes
@@ -51,7 +52,7 @@ def usable_changes(
 
 
 def usable_nodes(zen: MultiGraph, keys: Sequence[bytes], purpose: str | None) -> set[bytes]:
-    """Those of some nodes that are no page, or one that a reader may have. One read for all."""
+    """The nodes that are not pages, or whose pages a reader may use. One read for all."""
     if purpose is None or not keys:
         return set(keys)
     rows = zen.nodes.get_many(list(keys), [URL, FACTS])

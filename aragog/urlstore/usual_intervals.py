@@ -1,4 +1,4 @@
-"""The usual intervals of types of pages and of fields, before a page is known itself. Pure."""
+"""The usual intervals for page types and fields, used before a page's own rate is known. Pure."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ USUAL_S = {
     SITEMAP: DAY_S,
     FEED: 6 * HOUR_S,
 }
-"""The usual intervals of types, and of fields with a pace of their own; see docs/refresh.md.
+"""
+The usual intervals of types, and of fields with their own pace; see docs/refresh.md.
 
-`body` is the page's bytes, which count only for a page without a type: on other pages changing
+`body` is the page's bytes, which only count for a page without a type: on other pages, changing
 advertisements and tokens would be mistaken for news.
 """
 
@@ -50,7 +51,7 @@ _PACED = {
 
 _VERSIONS = {"page.extractor_version", "page.text_version", "page.rules_version"}
 IGNORED_FIELDS = frozenset({*_VERSIONS, "page.markdown", "page.fingerprint"})
-"""They change with the crawler's code, or with any word of the page: no change of its facts."""
+"""They change with the crawler's code, or with any word on the page, not with its facts."""
 
 
 def usual_s(name: str, settings: RefreshSettings) -> float:
@@ -76,9 +77,9 @@ def change_weight(
     page_type: str, changed: tuple[str, ...], page_s: float, settings: RefreshSettings
 ) -> float:
     """
-    The weight of a change, 0 to 1: the most important field decides.
+    The weight of a change, 0 to 1, determined by the most important field.
 
-    A rating that changes with each visitor is not a reason to fetch prices every hour.
+    A rating that changes with each visitor is no reason to fetch prices every hour.
     """
     paces = [
         usual_s(page_type if name.startswith("page.") else name, settings)

@@ -1,12 +1,12 @@
 """
-WARC 1.1 records of pages: their bytes, and reading them again (ISO 28500:2017). Pure.
+WARC 1.1 records of pages: builds and parses them (ISO 28500:2017). Pure.
 
 A page is a `response` with its status line and headers. The body is decoded, so headers that
-described its encoding have names with `X-Crawler-` before them, and Content-Length is that of the
-record, as in public crawls and in aragog's exports. A body without headers is a `resource`. A body
-that was fetched again unchanged is a `revisit` with headers only (identical-payload-digest).
+described its encoding get the prefix `X-Crawler-`, and Content-Length is the length of the record,
+as in public crawls and in aragog's exports. A body without headers is a `resource`. A body that was
+fetched again unchanged is a `revisit` with headers only (identical-payload-digest).
 
-What readers of the store get beside the body is in `WARC-JSON-Metadata`, a field that other
+The metadata that the store returns with the body is in `WARC-JSON-Metadata`, a field that other
 programs ignore or show.
 """
 
@@ -28,22 +28,25 @@ from aragog.urlstore.cdxj import Capture, ascii_json
 
 META = "WARC-JSON-Metadata"
 PAGES = "Aragog-Pages"
-"""A field with further URLs of a page, separated by spaces, which normalized URLs do not have."""
+"""
+A field with further URLs of a page, separated by spaces, which normalized URLs do not
+contain.
+"""
 IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 ENCODING_HEADERS = ("content-encoding", "transfer-encoding", "content-length")
-"""They describe bytes that are not in the record."""
+"""Headers that describe bytes which are not in the record."""
 _END = b"\r\n\r\n"
 RECORD_END = b"\r\n\r\n"
-"""What follows a record's body."""
+"""The bytes after a record's body."""
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
 class WarcPage:
-    """What a record is made of."""
+    """The contents of a record."""
 
     url: str
-    """The URL that sent the page, normalized."""
+    """The URL that returned the page, normalized."""
     at_ms: int
     """When it was fetched."""
     digest: str
@@ -52,25 +55,25 @@ class WarcPage:
     """The size of the decoded body."""
     meta: Mapping[str, str] = field(default_factory=dict)
     report: FetchRecord | None = None
-    """The fetch; None: no fetch brought the page."""
+    """The fetch, or None if the page was not fetched."""
     pages: tuple[str, ...] = ()
-    """Further URLs under which the page may be stored: upkeep looks there for its owner."""
+    """Further URLs under which the page may be stored; upkeep looks there for its owner."""
 
 
 class Original(NamedTuple):
-    """The record that has the body of a `revisit`."""
+    """The record with the body of a `revisit`."""
 
     url: str
     date: str
 
 
 class WarcBlock(NamedTuple):
-    """A record that was read."""
+    """A parsed record."""
 
     fields: Mapping[str, str]
     """The named fields by lower-case name."""
     head: bytes
-    """The HTTP head, without the empty line; empty where the record has none."""
+    """The HTTP head, without the empty line; empty if the record has none."""
     body: bytes
 
     @property
@@ -90,7 +93,7 @@ class WarcBlock(NamedTuple):
 
     @property
     def meta(self) -> dict[str, str]:
-        """What was stored beside the body."""
+        """The metadata stored with the body."""
         try:
             return dict(json.loads(self.fields.get(META.lower()) or "{}"))
         except ValueError:
@@ -103,29 +106,29 @@ class RecordHead(NamedTuple):
     fields: Sequence[tuple[str, str]]
     """The named fields, without Content-Length."""
     http: bytes
-    """The HTTP head with its empty line; empty where the record has none."""
+    """The HTTP head with its empty line; empty if the record has none."""
     body_bytes: int
 
     @property
     def encoded(self) -> bytes:
-        """The bytes that come before the body."""
+        """The bytes before the body."""
         lines = [f"{name}: {value}" for name, value in self.fields]
         length = f"Content-Length: {len(self.http) + self.body_bytes}"
         return b"".join(["\r\n".join(["WARC/1.1", *lines, length]).encode(), _END, self.http])
 
     @property
     def block(self) -> WarcBlock:
-        """The record as it is read, without its body."""
+        """The record in parsed form, without its body."""
         fields = {name.lower(): value for name, value in self.fields}
         return WarcBlock(fields, self.http.removesuffix(_END), b"")
 
     def with_body(self, body: bytes) -> bytes:
-        """The whole record."""
+        """The complete record."""
         return b"".join([self.encoded, body, RECORD_END])
 
 
 def page_head(page: WarcPage) -> RecordHead:
-    """The `response` or `resource` of a page."""
+    """The `response` or `resource` record of a page."""
     head = http_head(page.report, page.body_bytes)
     kind = "response" if head else "resource"
     fields = [*_fields(kind, page), *_content_type(page, head)]
@@ -135,7 +138,7 @@ def page_head(page: WarcPage) -> RecordHead:
 
 
 def revisit_head(page: WarcPage, original: Original) -> RecordHead:
-    """The `revisit` of a page whose body did not change; it has no body."""
+    """The `revisit` record of a page whose body did not change; it has no body."""
     head = http_head(page.report, None)
     fields = [
         *_fields("revisit", page),
@@ -162,10 +165,10 @@ def warcinfo_record(name: str, at_ms: int) -> bytes:
 
 def record_bytes(beginning: bytes) -> int:
     """
-    The size of a record of which the fields are there.
+    The size of a record, given a start that includes its fields.
 
     Raises:
-        CorruptContent: the bytes do not begin with a record's fields.
+        CorruptContent: the bytes do not start with a record's fields.
     """
     fields, at = _read_fields(beginning)
     return at + _length_of(fields) + len(RECORD_END)
@@ -173,10 +176,10 @@ def record_bytes(beginning: bytes) -> int:
 
 def read_record(data: bytes) -> WarcBlock:
     """
-    The record in decompressed bytes.
+    Parse the record in decompressed bytes.
 
     Raises:
-        CorruptContent: they are no record.
+        CorruptContent: not a record.
     """
     fields, at = _read_fields(data)
     length = _length_of(fields)
@@ -190,7 +193,7 @@ def read_record(data: bytes) -> WarcBlock:
 
 
 def _read_fields(data: bytes) -> tuple[dict[str, str], int]:
-    """The named fields by lower-case name, and where the block begins."""
+    """The named fields by lower-case name, and the offset of the block."""
     end = data.find(_END)
     lines = data[: max(end, 0)].decode("utf-8", "replace").split("\r\n")
     if end < 0 or not lines[0].startswith("WARC/1."):
@@ -207,7 +210,7 @@ def _length_of(fields: Mapping[str, str]) -> int:
 
 
 def capture_of(block: WarcBlock, offset: int, length: int, file: str) -> Capture:
-    """A record's line in the index beside its pack."""
+    """A record's line in the index of its pack."""
     status_line, _, headers = block.head.decode("latin-1").partition("\r\n")
     if block.kind == "revisit":
         mime: str | None = "warc/revisit"
@@ -235,7 +238,7 @@ def _media_type(content_type: str) -> str:
 
 def http_head(report: FetchRecord | None, body_bytes: int | None) -> bytes:
     """
-    Status line and headers of a response, and the empty line; empty where they are not known.
+    Status line and headers of a response, with the empty line; empty if they are unknown.
 
     Headers that describe encodings are renamed; `body_bytes` becomes Content-Length, unless None.
     """
@@ -249,7 +252,7 @@ def http_head(report: FetchRecord | None, body_bytes: int | None) -> bytes:
 
 
 def archived_headers(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Headers as received, but those that describe encodings have other names."""
+    """Headers as received, except that headers describing encodings are renamed."""
     return [(_archived_name(name), one_line(value)) for name, value in headers]
 
 
@@ -261,7 +264,7 @@ def _archived_name(name: str) -> str:
 def network_fields(
     address: str | None, tls: str | None, http_version: str | None
 ) -> list[tuple[str, str]]:
-    """A record's fields for what is known of its connection."""
+    """A record's fields for the known details of its connection."""
     version = re.fullmatch(r"TLSv(1(?:\.\d)?)", tls or "")
     return [
         *([("WARC-IP-Address", address)] if address else []),
@@ -271,7 +274,7 @@ def network_fields(
 
 
 def status_line(status: int) -> str:
-    """`200 OK`."""
+    """The status line without the version: `200 OK`."""
     try:
         return f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
@@ -279,20 +282,20 @@ def status_line(status: int) -> str:
 
 
 def one_line(value: str) -> str:
-    """A header's value without line breaks, which would begin a header of its own."""
+    """A header's value without line breaks, which would start another header."""
     if "\n" in value or "\r" in value:
         value = value.replace("\n", " ").replace("\r", " ")
     return value.strip()
 
 
 def iso_date(at_ms: int) -> str:
-    """An instant as WARC-Date has it, in whole seconds."""
+    """A time in the form of WARC-Date, in whole seconds."""
     return _date_of_second(at_ms // 1000)
 
 
 @lru_cache(maxsize=4096)
 def _date_of_second(at_s: int) -> str:
-    """Many pages are fetched in one second."""
+    """Cached, because many pages are fetched within a second."""
     return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -321,7 +324,7 @@ def _content_type(page: WarcPage, head: bytes) -> list[tuple[str, str]]:
     if head:
         return [("Content-Type", "application/http; msgtype=response")]
     named = _CONTROL.sub("", page.meta.get("content_type") or "")
-    # `application/http` would say that the block begins with a head.
+    # `application/http` would mean that the block starts with a head.
     is_odd = not named or named.startswith("application/http")
     return [("Content-Type", "application/octet-stream" if is_odd else named)]
 

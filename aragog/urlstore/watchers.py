@@ -2,8 +2,8 @@
 Watches: the owners that want a URL's page kept fresh.
 
 A watch is an edge from its owner to the page, with the time of the request; an unwatch overwrites
-it. Of a watch and an unwatch the one requested later counts, in any order of arrival, and each may
-arrive twice. The node's `s:watched` is the sum: `1` the URL is watched, `0` the last watch ended.
+it. If there are both, the later request counts, whatever the order of arrival, and each may arrive
+twice. The node's `s:watched` is the sum: `1` if the URL is watched, `0` after the last watch ended.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from zengraph import IN, Edge, MultiGraph
 from zengraph.records import Mutation
 
 WATCH = 2
-"""The edge type; a watch's score is always 0, so that watching twice makes one edge."""
+"""The edge type; a watch's score is always 0, so watching twice creates only one edge."""
 
 MAX_OWNER_BYTES = 200
 
@@ -46,11 +46,11 @@ class Watches:
 
     def write(self, canonical: str, watch: Watch, now_ms: int) -> bool | None:
         """
-        Write a watch or an unwatch; returns whether the page is watched then. None: it never was.
+        Write a watch or an unwatch; returns True if the page is then watched, None if it never was.
 
         Two concurrent unwatches may each see the other's watch, so the sum is computed after the
         edge is written, and computed again if it is 0. An unwatch alone does not mark a page as
-        unwatched; if an earlier-requested watch arrives after it, that watch does.
+        unwatched; if a watch that was requested earlier arrives after it, that watch does.
         """
         self._zen.mutate(self._edge(canonical, watch))
         if not watch.active and not text(
@@ -73,9 +73,9 @@ class Watches:
         self, source: str, canonical: str, now_ms: int, *, watched_as: str | None = None
     ) -> bool:
         """
-        Move the watches of a page to another; only those of the URL `watched_as` if it is given.
+        Move the watches of a page to another; if `watched_as` is given, only those of that URL.
 
-        True if there were any. Safe to repeat: first put there, then ended here.
+        True if there were any. Safe to repeat: watches are first added there, then ended here.
         """
         mine = [
             watch

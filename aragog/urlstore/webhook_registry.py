@@ -1,8 +1,8 @@
 """
 The webhook registry: the addresses that receive changes, and the position of each delivery.
 
-A webhook's definition is written once. Its delivery cursor is a cell of its own that is advanced
-by check-and-put, so that of two concurrent deliverers only one advances it.
+A webhook's definition is written once. Its delivery cursor is a separate cell that is advanced by
+check-and-put, so that only one of two concurrent deliverers advances it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from aragog.fetch_record.known_fields import known
 from zengraph import MultiGraph
 from zengraph.records import Row
 
-# Next to the cells of crawl budgets: no property of a graph has a name with this prefix.
+# Next to the cells of crawl budgets; no property of a graph has a name with this prefix.
 _PREFIX = b"\0hook\0"
 _WEBHOOK = b"i:v"
 _CURSOR = b"i:c"
@@ -29,16 +29,16 @@ class Webhook:
     """An address that receives changes."""
 
     name: str
-    """Derived from the other attributes: adding a webhook twice makes one."""
+    """Derived from the other attributes, so adding a webhook twice creates only one."""
     url: str
     secret: str
     """The key that signs its deliveries."""
     owner: str | None = None
-    """Deliver only changes of pages that this owner watches; None: those of all pages."""
+    """Deliver only changes of pages that this owner watches; None for all pages."""
     host: str | None = None
-    """Deliver only changes of this host; None: those of all hosts."""
+    """Deliver only changes on this host; None for all hosts."""
     purpose: str | None = None
-    """Deliver fields only of pages whose sites do not refuse this use; None: those of all pages."""
+    """Deliver fields only for pages whose sites do not refuse this use; None for all pages."""
 
     def __repr__(self) -> str:
         which = f"owner={self.owner}, host={self.host}, purpose={self.purpose}"
@@ -68,7 +68,10 @@ class WebhookRegistry:
         now_ms: int,
         purpose: str | None = None,
     ) -> Webhook:
-        """Deliver changes after the cursor to this address; if it exists, it keeps its cursor."""
+        """
+        Deliver changes after the cursor to this address; an existing webhook keeps its
+        cursor.
+        """
         name = webhook_name(url, owner, host, purpose)
         webhook = Webhook(name, url, secret, owner, host, purpose)
         row = _PREFIX + webhook.name.encode()
@@ -77,7 +80,7 @@ class WebhookRegistry:
         return webhook
 
     def remove(self, name: str, now_ms: int) -> bool:
-        """Stop deliveries to a webhook; False for an unknown name."""
+        """Stop deliveries to a webhook; False if the name is unknown."""
         row = _PREFIX + name.encode()
         rows = self._registry.get(row)
         if rows:
@@ -85,7 +88,7 @@ class WebhookRegistry:
         return _WEBHOOK in rows
 
     def get(self, name: str) -> Webhook | None:
-        """The webhook of that name."""
+        """The webhook with this name, or None."""
         row = self._registry.get(_PREFIX + name.encode())
         return _webhook(row) if _WEBHOOK in row else None
 
@@ -96,7 +99,7 @@ class WebhookRegistry:
                 yield _webhook(row), row[_CURSOR].value.decode()
 
     def move(self, name: str, cursor: str, to: str) -> bool:
-        """Advance the cursor to `to`; False: another process advanced it."""
+        """Advance the cursor to `to`; False if another process advanced it."""
         row = _PREFIX + name.encode()
         return self._registry.check_and_put(row, _CURSOR, cursor.encode(), to.encode())
 

@@ -8,10 +8,10 @@ from aragog.errors import BadInput
 from aragog.runtime.clock import Clock, SystemClock
 
 MAX_AHEAD_MS = 60_000
-"""How far ahead of the store's clock an instant may be: clocks that NTP keeps differ by less."""
+"""How far a time may be ahead of the store's clock; clocks that use NTP differ by less."""
 
 MAX_AT_MS = 253_402_300_800_000
-"""The year 10,000: a larger number is seconds or microseconds mistaken for milliseconds."""
+"""The year 10,000; a larger number is seconds or microseconds mistaken for milliseconds."""
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ class WriteClock:
     A clock whose writes are never hidden by a delete of the same process.
 
     HBase masks a put that is not newer than an earlier delete of the same cell, so the clock
-    returns instants later than the last delete that was reported to it. Threads may share it.
+    returns times after the last delete that was reported to it. Threads may share it.
     """
 
     def __init__(self, clock: Clock | None = None) -> None:
@@ -38,9 +38,9 @@ class WriteClock:
 
     def instant(self, at_ms: int | None, name: str = "at_ms") -> int:
         """
-        The instant that a caller gave for a value; None: now.
+        The time that a caller gave for a value, or now if None.
 
-        A value never replaces one of a later time, so one of the future would stay for good.
+        A value never replaces a later one, so one dated in the future would block later values.
 
         Raises:
             BadInput: it is negative, or more than a minute ahead of this clock.
@@ -58,9 +58,11 @@ class WriteClock:
 
     def capped(self, at_ms: int, what: str) -> int:
         """
-        The instant at which another machine says that `what` happened; now if it is ahead.
+        The time at which `what` happened according to another machine, or now if that is in the
+        future.
 
-        An instant more than a minute ahead of this clock is logged: that machine's clock is wrong.
+        A time more than a minute ahead of this clock is logged, because that machine's clock is
+        wrong.
         """
         now_ms = self.now_ms()
         if at_ms <= now_ms + MAX_AHEAD_MS:

@@ -1,4 +1,4 @@
-"""What messages of the graph tell an operator of aragog to do: its commands and settings."""
+"""The remedies in graph error messages for an operator of aragog: commands and settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Zstandard compression of small values. Pure; threads have codecs of their own."""
+"""Zstandard compression of small values. Pure; each thread has its own codecs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 import zstandard
 
 MAGIC = b"\x28\xb5\x2f\xfd"
-"""What compressed data begin with."""
+"""The first bytes of compressed data."""
 
 _HAS_CHECKSUM = 4
 """A bit of the frame header's descriptor."""
@@ -27,18 +27,18 @@ _codecs = _Codecs()
 
 
 def compress(data: bytes, level: int, *, checksum: bool = False) -> bytes:
-    """`data` compressed; the same bytes for the same data and options."""
+    """Compress `data`; deterministic for the same options."""
     compressor = _codecs.compressors.get((level, checksum))
     if compressor is None:
         compressor = _codecs.compressors[level, checksum] = zstandard.ZstdCompressor(
             level=level, write_content_size=True, write_checksum=checksum
         )
-    # A copy, because zstandard's result keeps a buffer of the size of the input.
+    # A copy, because zstandard's result keeps a buffer of the input's size.
     return bytes(memoryview(compressor.compress(data)))
 
 
 def content_size(frame: bytes) -> int | None:
-    """The size of what is in a frame, as its header has it; None: the header does not say."""
+    """The content size in a frame's header, or None if the header does not have it."""
     try:
         size = zstandard.frame_content_size(frame)
     except ZstdError:
@@ -47,7 +47,7 @@ def content_size(frame: bytes) -> int | None:
 
 
 def without_checksum(frame: bytes) -> bytes:
-    """A frame of `compress` as it is without `checksum` (RFC 8878, section 3.1.1)."""
+    """A frame from `compress` in the form without `checksum` (RFC 8878, section 3.1.1)."""
     if not frame.startswith(MAGIC) or not frame[4] & _HAS_CHECKSUM:
         return frame
     return b"".join([MAGIC, bytes([frame[4] & ~_HAS_CHECKSUM]), frame[5:-4]])
@@ -55,11 +55,11 @@ def without_checksum(frame: bytes) -> bytes:
 
 def end_of_frame(data: bytes, at: int) -> int:
     """
-    Where the frame that begins at `at` ends, by the lengths of its blocks (RFC 8878, section
-    3.1.1); more than there is where its last block is cut off.
+    The end of the frame that starts at `at`, computed from its block lengths (RFC 8878, section
+    3.1.1); beyond the data if its last block is truncated.
 
     Raises:
-        IndexError: the data end before its last block begins.
+        IndexError: the data ends before its last block starts.
     """
     descriptor = data[at + 4]
     single_segment = descriptor >> 5 & 1
@@ -74,11 +74,11 @@ def end_of_frame(data: bytes, at: int) -> int:
 
 
 def is_checked(frame: bytes) -> bool:
-    """Whether data are one whole frame with its content's size and checksum."""
+    """True if data is one complete frame with its content's size and checksum."""
     try:
         if not frame.startswith(MAGIC) or not frame[4] & _HAS_CHECKSUM:
             return False
-        has_size = frame[4] >> 5  # a single segment, or bytes for the size
+        has_size = frame[4] >> 5  # a single segment, or bytes with the size
         return bool(has_size) and end_of_frame(frame, 0) == len(frame)
     except IndexError:
         return False
@@ -89,6 +89,6 @@ def decompress(data: bytes) -> bytes:
     Decompress the output of `compress`.
 
     Raises:
-        ZstdError: the data are damaged or were not compressed with zstd.
+        ZstdError: the data is damaged or was not compressed with zstd.
     """
     return _codecs.decompressor.decompress(data)

@@ -1,14 +1,16 @@
 """
-Crawl real pages on 250 loopback hosts with aragog and with programs that have the tasks of a Scrapy
-spider, interleaved: Python around fast libraries, Go's colly (where scripts/setup found Go) and Scrapy.
+Crawl real pages on 250 loopback hosts with aragog and with programs that do the work of a Scrapy
+spider, interleaved: Python around fast libraries, Go's colly (where scripts/setup found Go) and
+Scrapy.
 
 CPU is that of all processes together (aragog: redis-server, workers, beat, the client), from the
 first URL until the last page is stored and its links are compacted into inlinks, without start-up.
-The first round compares what each side stored of 100 pages: body, title, every link. The last lines are
-a table of all sides.
+The first round compares what each side stored for 100 pages: body, title, every link. The output
+ends with a table of all sides.
 
-    python -m bench.crawl [--rounds 5] [--set docs|news|large] [--side SIDE ...] [--tls] [--markdown FILE]
-    python -m bench.crawl --side aragog --whole     with Flower and the API, for the memory of all
+    python -m bench.crawl [--rounds 5] [--set docs|news|large] [--side SIDE ...] [--tls]
+                          [--markdown FILE]
+    python -m bench.crawl --side aragog --whole     with Flower and the API, for the total memory
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ def run(
     pages: PageSet, sides: dict[str, Side], rounds: int, certificates: Path | None, folder: Path
 ) -> dict[str, list[Crawl]]:
     """
-    Crawl the set with each side in turn, `rounds` times; exits when a side leaves pages out.
+    Crawl the set with each side in turn, `rounds` times. Exits if a side misses pages.
 
     What they store stays in `folder`.
     """

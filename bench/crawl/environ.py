@@ -1,4 +1,4 @@
-"""The environment of the standalone system in a benchmark."""
+"""Set up the environment of the standalone system for a benchmark."""
 
 from __future__ import annotations
 

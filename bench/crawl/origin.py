@@ -1,7 +1,7 @@
 """
-The benchmark's origin: nginx on loopback, one process, keep-alive; its CPU counts for no side.
+The benchmark's origin: nginx on loopback, one process, keep-alive. Its CPU counts for no side.
 
-nginx is the installed one, or else Debian's package unpacked into `.cache/bench`, without root.
+Uses the installed nginx, or else Debian's package unpacked into `.cache/bench`, without root.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _status_ports: dict[int, int] = {}
 
 
 def accepted(port: int) -> int:
-    """How many connections the origin on this port has accepted; costs one more."""
+    """Return how many connections the origin on this port has accepted. This opens one more."""
     with urllib.request.urlopen(f"http://127.0.0.1:{_status_ports[port]}/") as response:
         counts = response.read().decode().splitlines()[2]
     return int(counts.split()[0])
@@ -80,7 +80,10 @@ def free_port() -> int:
 
 @contextmanager
 def certificates(hosts: Iterable[str]) -> Iterator[Path]:
-    """A folder with a certificate for each host; this process and its children trust their authority."""
+    """
+    Yield a folder with a certificate per host. This process and its children trust
+    their authority.
+    """
     authority = trustme.CA()
     with tempfile.TemporaryDirectory(prefix="crt") as name:
         folder = Path(name)
@@ -98,16 +101,16 @@ def serve(
     """
     Serve a folder under every host name, with a robots.txt; yields the port.
 
-    With `certificates`, a folder of one file a host, it speaks HTTPS, with sessions that are resumed, and
-    with `http2` HTTP/2 where the client offers it.
-    `server` are more directives. They may log requests in the format `asked`: when the response was
-    sent (seconds since the epoch), how long that took, host and path.
+    With `certificates`, a folder with one file per host, it serves HTTPS with session resumption,
+    and with `http2` also HTTP/2 if the client offers it. `server` contains additional directives.
+    They may log requests in the format `asked`: when the response was sent (seconds since the
+    epoch), how long it took, host and path.
     """
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="ngx") as name:
         folder = Path(name)
         folder.chmod(0o755)
-        # A process of root changes to another user, who may not read the pages.
+        # When started as root, nginx changes to another user, who may not have access to the pages.
         user = "user root;" if Path("/").owner() == Path(name).owner() else ""
         if certificates:
             server += TLS.format(certificates=certificates)

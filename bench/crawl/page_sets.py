@@ -1,10 +1,10 @@
 """
-The real pages that the benchmark crawls, fetched when they are first used and never committed.
+The real pages that the benchmark crawls, downloaded on first use and never committed.
 
-`docs` is Python's documentation as Debian packages it: 459 pages of 62 KB in the mean. `news` is
-articles of news sites and blogs of 12 to 150 KB that three packages of PyPI ship as their test data.
-`large` is front pages, articles, shops and recipes of 150 to 500 KB of these and a fourth package. All
-are kept in `.cache/bench`.
+`docs` is Python's documentation as packaged by Debian: 459 pages with a mean size of 62 KB. `news`
+is articles of news sites and blogs of 12 to 150 KB, from the test data of three packages on PyPI.
+`large` is front pages, articles, shops and recipes of 150 to 500 KB from these and a fourth
+package. All are kept in `.cache/bench`.
 """
 
 from __future__ import annotations
@@ -32,30 +32,30 @@ READ_DIFFERENTLY = {
     "trafilatura-54.html",  # ISO 8859-1: aragog detects it, the fast programs assume UTF-8
     "trafilatura-71.html",  # a link in a `<template>`, which browsers do not show
 }
-"""News pages that the compared parsers rightly or wrongly read in different ways."""
+"""News pages that the compared parsers read differently, rightly or wrongly."""
 
 
 @dataclass(frozen=True)
 class PageSet:
-    """Pages of one kind below `folder`, and what is crawled of them."""
+    """Pages of one kind below `folder`, and the URLs under which they are crawled."""
 
     name: str
     folder: Path
     paths: tuple[str, ...]
-    """Relative to `folder`, as in the URLs."""
+    """Paths relative to `folder`, as in the URLs."""
     count: int
-    """How many URLs are crawled; each is another pair of host and page."""
+    """The number of URLs to crawl; each is a different pair of host and page."""
     scheme: str = "http"
 
     def urls(self, port: int) -> list[str]:
-        """Spread the pages over HOSTS hosts, each a registered domain of its own."""
+        """Return the URLs, spread over HOSTS hosts with separate registered domains."""
         return [
             f"{self.scheme}://{host(n % HOSTS)}:{port}/{self.paths[n % len(self.paths)]}"
             for n in range(self.count)
         ]
 
     def body(self, url: str) -> bytes:
-        """The page of a URL."""
+        """Return the page at a URL."""
         return (self.folder / url.split("/", 3)[3]).read_bytes()
 
     def first(self, count: int) -> PageSet:
@@ -68,12 +68,15 @@ class PageSet:
 
 
 def host(number: int) -> str:
-    """The name of a host."""
+    """Return the name of a host."""
     return f"site{number:03d}.test"
 
 
 def docs() -> PageSet:
-    """459 pages, each on 4 hosts. Exits with a hint where neither the pages nor apt-get are."""
+    """
+    Return 459 pages, each on 4 hosts. Exits with a hint if neither the pages nor
+    apt-get are here.
+    """
     folder = next(iter(sorted(Path("/usr/share/doc").glob("python3.*/html"))), None)
     folder = folder or _cached("docs", _unpack_debian_docs)
     paths = _of_size(folder, *DOCS_BYTES)
@@ -81,7 +84,7 @@ def docs() -> PageSet:
 
 
 def news() -> PageSet:
-    """145 pages, each on 4 or 5 hosts."""
+    """Return 145 pages, each on 4 or 5 hosts."""
     folder = _cached("large", _unpack_test_data)
     paths = tuple(
         path
@@ -92,7 +95,7 @@ def news() -> PageSet:
 
 
 def large() -> PageSet:
-    """42 pages, each on 14 or 15 hosts."""
+    """Return 42 pages, each on 14 or 15 hosts."""
     folder = _cached("large", _unpack_test_data)
     return PageSet("large", folder, _of_size(folder, *LARGE_BYTES), 600)
 
@@ -107,7 +110,7 @@ def _of_size(folder: Path, least: int, most: int) -> tuple[str, ...]:
 
 
 def _cached(name: str, make: Callable[[Path], None]) -> Path:
-    """Return the folder of that name; `make` fills it the first time, entirely or not at all."""
+    """Return the folder with that name. On first use `make` fills it, completely or not at all."""
     folder = CACHE / name
     if not folder.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
@@ -118,7 +121,7 @@ def _cached(name: str, make: Callable[[Path], None]) -> Path:
             try:
                 pages.rename(folder)
             except OSError:
-                if not folder.is_dir():  # else another process was faster
+                if not folder.is_dir():  # otherwise another process was faster
                     raise
     return folder
 

@@ -1,8 +1,8 @@
 """
-Generate pages like those of the web: about 57 KB of HTML, 150-200 links, metadata in the head.
+Generate realistic pages: about 57 KB of HTML, 150-200 links, metadata in the head.
 
-A seed makes every run crawl the same bytes. Words follow Zipf's law, so the text compresses about as
-well as real prose (4-5x).
+A seed makes every run crawl the same bytes. Words follow Zipf's law, so the text compresses about
+as well as real prose (4-5x).
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ _SYLLABLES = [
 
 
 def host(number: int) -> str:
-    """The name of a host; each is a registered domain of its own."""
+    """Return the name of a host. Each is a separate registered domain."""
     return f"site{number:03d}.test"
 
 
 def paths() -> list[tuple[str, str]]:
-    """(host, path) of every page."""
+    """Return (host, path) of every page."""
     return [(host(h), f"/page/{p}") for h in range(HOSTS) for p in range(PAGES_PER_HOST)]
 
 
 def page(at: str, path: str, port: int) -> bytes:
-    """One page."""
+    """Return one page."""
     rng = random.Random(f"{at}{path}")
     words = ["".join(rng.choices(_SYLLABLES, k=rng.randint(1, 4))) for _ in range(1500)]
     weights = [1 / (n + 3) for n in range(len(words))]
@@ -82,7 +82,7 @@ def page(at: str, path: str, port: int) -> bytes:
 <script type="application/ld+json">{json.dumps(data)}</script>
 <style>{"".join(f".c{n} {{ margin: {n}px; color: #{n:06x} }}" for n in range(60))}</style>
 </head><body>"""
-    # As on real sites: the menu is the same on every page of a host, and targets recur.
+    # As on real sites, the menu is the same on every page of a host, and link targets repeat.
     menu = random.Random(at)
     links = [_link(menu, at, port, prose) for _ in range(60)]
     links += [_link(rng, at, port, prose) for _ in range(rng.randint(90, 140))]

@@ -1,4 +1,4 @@
-"""Print what crawls cost, and write it as Markdown tables with a plot."""
+"""Print the costs of crawls, and write them as Markdown tables with a plot."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from bench import figures
 from bench.crawl.sides import Crawl
 
 Results = Mapping[str, Mapping[str, Sequence[Crawl]]]
-"""By page set, then by side: the crawls, one a round."""
+"""The crawls by page set and side, one per round."""
 
 
 def cpu_ms(crawl: Crawl) -> float:
-    """Return the CPU milliseconds a page."""
+    """Return the CPU milliseconds per page."""
     return 1000 * crawl.cpu_s / crawl.pages
 
 
 def rate(crawl: Crawl) -> float:
-    """Return the pages a second."""
+    """Return the pages per second."""
     return crawl.pages / crawl.seconds
 
 
 def print_crawl(side: str, crawl: Crawl) -> None:
-    """Print one crawl with its roles."""
+    """Print one crawl with the CPU of each role."""
     print(f"  {side:7} {rate(crawl):6.1f} pages/s {cpu_ms(crawl):6.2f} CPU ms/page", flush=True)
     if side == "aragog":
         _report(crawl)
@@ -119,7 +119,7 @@ def _span(crawls: Sequence[Crawl]) -> str:
 
 
 def _role_ms(crawls: Sequence[Crawl]) -> Counter[str]:
-    """The median of each role, in CPU ms a page."""
+    """Return the median of each role, in CPU ms per page."""
     roles = {role for crawl in crawls for role in crawl.roles}
     return Counter(
         {role: median(1000 * crawl.roles[role] / crawl.pages for crawl in crawls) for role in roles}

@@ -1,4 +1,4 @@
-"""Compare what two sides stored of the same pages: body, title and every link."""
+"""Compare what two sides stored for the same pages: body, title and every link."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ def differences(
     """
     Return one line for each difference.
 
-    Links are compared in one spelling and without those to the page itself: the others keep tracking
-    parameters, escape other characters, and report links within the page, too. Titles are only
-    compared for being there: aragog takes the best of several and removes the name of the site.
-    aragog reads a page as a browser with scripts does, so the others alone have links in `<noscript>`.
+    Links are compared in one spelling and without those to the page itself, because the other
+    programs keep tracking parameters, escape other characters, and report links within the page.
+    Titles are only checked for presence, because aragog chooses the best of several and removes the
+    site's name. aragog parses a page as a browser with scripts does, so only the others have links
+    in `<noscript>`.
     """
     reports = [f"{url}: stored by one side only" for url in sorted(aragog.keys() ^ other.keys())]
     for url in sorted(aragog.keys() & other.keys()):
@@ -40,7 +41,10 @@ def differences(
 
 
 def _targets(links: Iterable[str], url: str) -> set[str]:
-    """The first MAX_LINKS targets, spelled alike; what is no http(s) URL is no link."""
+    """
+    Return the first MAX_LINKS targets in one spelling, without those that are not
+    http(s) URLs.
+    """
     targets: dict[str, None] = {}
     for link in links:
         try:
@@ -56,7 +60,7 @@ def _in_noscript(body: bytes, url: str) -> set[str]:
 
 
 def _spelled(url: str) -> str:
-    """One spelling for both: escapes decoded, `+` as a space, `?a` as `?a=`."""
+    """Return a common spelling: escapes decoded, `+` as a space, `?a` as `?a=`."""
     parts = urlsplit(normalize(url))
     query = sorted(parse_qsl(parts.query, keep_blank_values=True))
     return f"{parts.scheme}://{parts.netloc}{unquote(parts.path)} {query}"

@@ -1,12 +1,12 @@
 """
-The sides of the benchmark: crawl a page set with aragog, or with one of the programs in `programs/`.
+The sides of the benchmark: crawl a page set with aragog, or with a program in `programs/`.
 
-The programs have the tasks of a Scrapy spider: robots.txt, the page, its title, its links made absolute,
-the compressed body on disk.
+The programs do the work of a Scrapy spider: robots.txt, the page, its title, its links made
+absolute, the compressed body on disk.
 
-A side writes into an empty folder that its caller deletes after all sides have run: ext4 passes over
-inodes that were deleted in the last five minutes, one by one for each file that is created, so a side would
-pay for the files of the one before it.
+A side writes into an empty folder that its caller deletes after all sides have run. When ext4
+creates a file, it skips inodes deleted in the last five minutes one by one, so a side would pay for
+the deleted files of the previous one.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ SIGNS = {
     "workers flower": "flower",
     **{f"workers {role}": role for role in ROLES},
 }
-"""The kind of a process whose command line has these words."""
+"""Maps words in the command line of a process to its kind."""
 WARM_UP_HOSTS = [f"warm{number}.test" for number in range(120)]
 MAX_LINKS = 1_000
-"""The most links of a page that aragog keeps."""
+"""The maximum number of links per page that aragog keeps."""
 
 
 @dataclass(frozen=True)
 class Stored:
-    """What one side stored of one page."""
+    """What one side stored for one page."""
 
     body_hash: str
     title: str | None
@@ -70,17 +70,17 @@ class Crawl:
     roles: Counter[str] = field(default_factory=Counter)
     """CPU seconds by kind of process."""
     memory_mb: Counter[str] = field(default_factory=Counter)
-    """PSS at the end by kind of process, without the origin and this process; only of aragog."""
+    """PSS at the end by kind of process, without the origin and this process. Only for aragog."""
     peak_memory_mb: Counter[str] = field(default_factory=Counter)
-    """The same when all of them together had the most."""
+    """The same when the total was at its peak."""
     connections: int = 0
-    """How many the origin accepted; 0: they were not counted."""
+    """The number of connections that the origin accepted; 0 if not counted."""
     stored: dict[str, Stored] = field(default_factory=dict)
-    """By URL; only of the URLs that were requested."""
+    """Stored pages by URL, only for the requested URLs."""
 
 
 def cpu_s_by_role(*, with_origin: bool = False) -> Counter[str]:
-    """CPU of this process, as `client`, and of its descendants, by what they are."""
+    """Return the CPU of this process (as `client`) and its descendants, by role."""
     total = Counter(client=time.process_time())
     for role, child in _descendants():
         with suppress(psutil.NoSuchProcess):
@@ -92,7 +92,7 @@ def cpu_s_by_role(*, with_origin: bool = False) -> Counter[str]:
 
 
 def memory_mb_by_role() -> Counter[str]:
-    """PSS of this process's descendants in MB, by what they are, without the origin."""
+    """Return the PSS of this process's descendants in MB by role, without the origin."""
     total: Counter[str] = Counter()
     for role, child in _descendants():
         with suppress(psutil.NoSuchProcess, ProcessLookupError, FileNotFoundError):
@@ -102,12 +102,15 @@ def memory_mb_by_role() -> Counter[str]:
 
 
 class MemoryPeak:
-    """The memory of this process's descendants when it was highest, at one look a second."""
+    """The peak memory of this process's descendants, sampled once a second."""
 
     def __init__(self) -> None:
         self.mb: Counter[str] = Counter()
         self.cpu_s = 0.0
-        """What looking took of this process: the kernel adds up the pages of a process."""
+        """
+        The CPU that sampling took in this process, because the kernel adds up each
+        process's pages.
+        """
         self._next_look_s = 0.0
 
     def look_each_second(self) -> None:
@@ -132,7 +135,7 @@ def _descendants() -> Iterator[tuple[str, psutil.Process]]:
 
 @contextmanager
 def aragog_system(port: int, folder: Path, front: Sequence[str] = ("beat",)) -> Iterator:
-    """The standalone system, by default without Flower and the API; yields its settings."""
+    """Run the standalone system, by default without Flower and the API; yields its settings."""
     from aragog.settings import load_settings
     from aragog.standalone import system
     from aragog.standalone.supervisor import Supervisor
@@ -162,29 +165,33 @@ def aragog_system(port: int, folder: Path, front: Sequence[str] = ("beat",)) -> 
 def run_aragog(
     pages: PageSet, port: int, folder: Path, compared: int = 0, front: Sequence[str] = ("beat",)
 ) -> Crawl:
-    """Crawl with the standalone system, warmed up; `compared` is how many pages are read back."""
+    """
+    Crawl with the warmed-up standalone system. `compared` is the number of pages to
+    read back.
+    """
     urls = pages.urls(port)
     with aragog_system(port, folder, front) as settings:
         from aragog.bootstrap.stores import url_store
         from aragog.client import Aragog
         from aragog.workers.preload import preload
 
-        preload()  # what is compacted here is compacted as a worker does it
+        preload()  # so that compaction here runs as it does in a worker
         store = url_store(settings)
         with Aragog(settings) as client, closing(store):
-            # 404s of hosts of their own: every process and thread has imported and connected by then.
+            # 404s of separate hosts, so that every process and thread has imported modules and
+            # connected.
             _crawl(client, [f"{pages.scheme}://{host}:{port}/404" for host in WARM_UP_HOSTS])
             store.maintenance.compact_links()
             before, cpu_s = client.counters(), cpu_s_by_role()
             peak = MemoryPeak()
             connections = -origin.accepted(port)
             seconds = _crawl(client, urls, peak.look_each_second)
-            connections += origin.accepted(port) - 1  # its own
+            connections += origin.accepted(port) - 1  # minus this one
             memory_mb = peak.look()
-            # What no worker has compacted yet counts as well.
+            # Links that no worker has compacted yet count as well.
             while (report := store.maintenance.compact_links()).left:
                 if not report.journal_rows:
-                    time.sleep(0.02)  # a worker compacts it just now
+                    time.sleep(0.02)  # a worker is compacting it
             used_s = cpu_s_by_role() - cpu_s
             used_s["client"] -= peak.cpu_s
             count = client.counters().get("stored", 0) - before.get("stored", 0)
@@ -214,13 +221,13 @@ def _stored(store, url: str) -> Stored:
 def run_program(
     argv: Sequence[Path | str], pages: PageSet, port: int, folder: Path, compared: int = 0
 ) -> Crawl:
-    """Crawl with a program that takes a file of URLs, the origin's port and a folder for its output."""
+    """Crawl with a program that takes a file of URLs, the origin's port and an output folder."""
     urls = pages.urls(port)
     (folder / "urls").write_text("\n".join(urls))
     command = [*map(str, argv), str(folder / "urls"), str(port), str(folder)]
     connections = -origin.accepted(port)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    connections += origin.accepted(port) - 1  # its own
+    connections += origin.accepted(port) - 1  # minus this one
     if done.returncode:
         sys.exit(f"{command} failed:\n{done.stderr[-2000:]}")
     stored = dict(_stored_by_program(folder, set(urls[:compared])))
@@ -247,7 +254,7 @@ SIDES: dict[str, Side] = {
 
 
 def installed() -> list[str]:
-    """The sides that can run here: without Go, all but colly. Exits if others than aragog are missing."""
+    """Return the sides that can run here (without Go, all but colly). Exits if only aragog can."""
     if not PYTHON.exists():
         sys.exit("Scrapy is missing: run `make bench`, or scripts/setup bench")
     return [side for side in SIDES if side != "colly" or COLLY.exists()]

@@ -1,14 +1,15 @@
 """
-Check what must hold for every page, and that ways to write the same page change nothing.
+Check invariants of every page, and that different ways to write a page do not change the result.
 
     python -m bench.invariants FOLDER …                every page below the folders
-    python -m bench.invariants --quick                 a few pages of the project's own
+    python -m bench.invariants --quick                 a few pages of the project itself
     python -m bench.invariants FOLDER --transform-every 20
-                                                       every 20th page in each other way of writing
+                                                       every 20th page, rewritten in each other way
     python -m bench.invariants FOLDER --checkout DIR   with the code of another checkout
 
-Pages are `*.html` and `*.testhtml`. A `pages.jsonl` beside them, as `bench.page_annotations` writes it, has
-their URLs; others get the URL `https://docs.example/` and their path. Exits with 1 if an invariant is violated.
+Pages are `*.html` and `*.testhtml`. If there is a `pages.jsonl` next to them, as written by
+`bench.page_annotations`, it has their URLs; other pages get the URL `https://docs.example/` plus
+their path. Exits with 1 if an invariant is violated.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ MAX_BYTES = 2_000_000
 
 
 def value_findings(body: bytes, url: str) -> Iterator[Finding]:
-    """Check the typed values of a page; a page without any has no finding."""
+    """Check the typed values of a page. A page without any has no finding."""
     from bench.value_invariants import CHECKS
 
     for name, check in CHECKS.items():
@@ -49,7 +50,7 @@ def value_findings(body: bytes, url: str) -> Iterator[Finding]:
 
 
 MORE_CHECKS: tuple[Callable[[bytes, str], Iterable[Finding]], ...] = (value_findings,)
-"""Checks of the bytes and the URL of a page: those of typed values."""
+"""Additional checks of a page's bytes and URL, for typed values."""
 _IGNORED_FIELDS = {"page.canonical_url", "page.url"}
 
 
@@ -61,7 +62,7 @@ class Counts:
 
 
 def pages_below(folder: Path) -> Iterator[tuple[Path, str]]:
-    """The pages of a folder and their URLs."""
+    """Yield the pages of a folder with their URLs."""
     listed = folder / "pages.jsonl"
     urls: dict[str, str] = {}
     if listed.exists():
@@ -77,7 +78,7 @@ def pages_below(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def examine(task: tuple[str, str, bool]) -> tuple[str, list[tuple[str, str]], float]:
-    """All findings of a page; the second part is the name of the invariant and what is wrong."""
+    """Return all findings of a page. Each has the name of the invariant and what is wrong."""
     path, url, transformed = task
     started = time.process_time()
     body = Path(path).read_bytes()
@@ -86,7 +87,7 @@ def examine(task: tuple[str, str, bool]) -> tuple[str, list[tuple[str, str]], fl
 
 
 def findings_of(body: bytes, url: str, transformed: bool, more=MORE_CHECKS) -> list[Finding]:
-    """Check a page, and the other ways to write it if `transformed`."""
+    """Check a page, and its variants if `transformed`."""
     from bench.invariants import text_checks
     from bench.invariants.page_oracle import PageOracle
     from bench.invariants.reading import read
@@ -107,7 +108,7 @@ def _transformed(markup: str, url: str) -> list[Finding]:
     from bench.invariants.reading import read
     from bench.invariants.transformations import TRANSFORMATIONS, Variant
 
-    # The page as UTF-8 that says so is what the others are compared with.
+    # Variants are compared with the page as UTF-8 with a declared charset.
     plain = Variant(markup.encode("utf-8", "replace"), url)
     before = read(plain.body, plain.url, plain.content_type)
     found = []
@@ -115,14 +116,14 @@ def _transformed(markup: str, url: str) -> list[Finding]:
         variant = transform(markup, url)
         if variant is not None:
             after = read(variant.body, variant.url, variant.content_type)
-            # With a base element, `#part` leads to the base, which may be another page.
+            # With a base element, `#part` resolves to the base, which may be another page.
             own = {url, variant.url}
             found.append(Finding(name, differences(before, after, own)))
     return found
 
 
 def differences(before: Reading, after: Reading, own: set[str]) -> str:
-    """The names of the parts that differ; links to the page itself do not count."""
+    """Return the names of the parts that differ. Links to the page itself do not count."""
     parts = [
         name
         for name in ("title", "text", "markdown")
@@ -136,7 +137,7 @@ def differences(before: Reading, after: Reading, own: set[str]) -> str:
 
 
 def tasks_of(folders: list[Path], every: int, limit: int | None) -> list[tuple[str, str, bool]]:
-    """The pages to examine, and which of them are written in other ways."""
+    """Return the pages to examine, and which of them to transform."""
     pages = []
     for folder in folders:
         of_folder = list(pages_below(folder))
@@ -148,7 +149,7 @@ def tasks_of(folders: list[Path], every: int, limit: int | None) -> list[tuple[s
 
 
 def run(tasks: list[tuple[str, str, bool]], workers: int) -> dict[str, Counts]:
-    """Examine pages in processes of their own; the counts by invariant."""
+    """Examine pages in separate processes. Returns the counts by invariant."""
     counts: dict[str, Counts] = defaultdict(Counts)
     context = multiprocessing.get_context("fork")
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
@@ -163,7 +164,7 @@ def run(tasks: list[tuple[str, str, bool]], workers: int) -> dict[str, Counts]:
 
 
 def quick_pages(folder: Path) -> None:
-    """Pages of the project's own: its documents, rendered."""
+    """Write pages of the project itself: its rendered documents."""
     from bench.invariants.own_pages import write
 
     write(folder, limit=8)

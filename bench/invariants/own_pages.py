@@ -1,4 +1,4 @@
-"""Pages of the project's own: its documents and its test pages, as a site of documentation would write them."""
+"""Pages of the project itself: its documents, written like those of a documentation site."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HEADING = re.compile(r"<(h[1-4])>(.*?)</\1>", re.DOTALL)
 
 
 def write(folder: Path, limit: int | None = None) -> list[Path]:
-    """Write `docs/*.md` as pages of HTML, with permalinks, menu and footer; return their paths."""
+    """Write `docs/*.md` as HTML pages with permalinks, menu and footer. Returns their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     sources = sorted((ROOT / "docs").glob("*.md"))
     chosen = sources[:: max(1, len(sources) // limit)] if limit else sources

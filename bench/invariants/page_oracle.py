@@ -1,8 +1,8 @@
 """
-What a page has, by other means than aragog's: its words, links, images, headings, lists, tables and code.
+Read a page independently of aragog: words, links, images, headings, lists, tables and code.
 
-The encoding is that of a parse by aragog, because charsets have transformations of their own; all else is
-read with the standard library and a plain walk over the tree of an HTML5 parser.
+The encoding is detected by aragog, because charsets have separate transformations. Everything else
+is read with the standard library and a plain walk over the tree of an HTML5 parser.
 """
 
 from __future__ import annotations
@@ -62,19 +62,19 @@ _WORD = re.compile(r"\w+")
 
 
 def letters(text: str) -> str:
-    """The letters and digits of a text, which no markup and no white space changes."""
+    """Return the letters and digits of a text, which markup and white space do not affect."""
     return "".join(_WORD.findall(unicodedata.normalize("NFC", INVISIBLE.sub("", text)))).replace(
         "_", ""
     )
 
 
 def words(text: str) -> list[str]:
-    """The words of a text."""
+    """Return the words of a text."""
     return _WORD.findall(unicodedata.normalize("NFC", INVISIBLE.sub("", text)).replace("_", " "))
 
 
 def out_of_order(found: list[str], *sources: str) -> str:
-    """The first word that does not follow the words before it; empty if all do in one source."""
+    """Return the first word that is out of order in every source, or an empty string."""
     first = ""
     for everything in sources:
         at, missing = 0, ""
@@ -110,12 +110,15 @@ class PageOracle:
 
     @cached_property
     def text(self) -> str:
-        """All text, with a space at the border of each block."""
+        """All text, with a space at each block boundary."""
         return self._text_with_gaps(at_all=False)
 
     @cached_property
     def parted_text(self) -> str:
-        """All text, with a space at the border of each element: style sheets make gaps, too."""
+        """
+        All text, with a space at each element boundary, because style sheets also
+        create gaps.
+        """
         return self._text_with_gaps(at_all=True)
 
     def _text_with_gaps(self, *, at_all: bool) -> str:
@@ -147,7 +150,7 @@ class PageOracle:
 
     @cached_property
     def scripts(self) -> str:
-        """The text of JSON in the page, unescaped: an article may stand there alone."""
+        """The unescaped text of JSON in the page. Some articles are only there."""
         found = " ".join(node.text() for node in self.tree.css("script[type*=json]") if node.text())
         found = re.sub(r"\\u([0-9a-fA-F]{4})", lambda match: chr(int(match[1], 16)), found)
         found = re.sub(r"\\[nrt/]", " ", found)
@@ -155,14 +158,14 @@ class PageOracle:
 
     @cached_property
     def meta_text(self) -> str:
-        """What meta elements and attributes state."""
+        """The values of meta elements and attributes."""
         nodes = self.tree.css("meta[content],img[alt]")
         texts = [n.attributes.get("content") or n.attributes.get("alt") or "" for n in nodes]
         return html.unescape(" ".join(texts))
 
     @cached_property
     def attribute_text(self) -> str:
-        """The values of microdata that nobody sees."""
+        """The invisible values of microdata."""
         nodes = self.tree.css("[content]")
         return html.unescape(" ".join(n.attributes.get("content") or "" for n in nodes))
 
@@ -172,7 +175,7 @@ class PageOracle:
 
     @cached_property
     def sources(self) -> tuple[str, ...]:
-        """The letters of what is shown, of JSON and of attributes: a value may stand in each."""
+        """The letters of visible text, JSON and attributes, any of which may contain a value."""
         return (self.letters, letters(self.scripts), letters(self.attribute_text))
 
     @cached_property
@@ -201,7 +204,7 @@ class PageOracle:
         return frozenset(filter(None, found))
 
     def _joined(self, href: str) -> str | None:
-        from urlspelling import resolve as parse  # urljoin of Python loses empty segments
+        from urlspelling import resolve as parse  # Python's urljoin loses empty segments
 
         try:
             return same_url(parse(href.strip(), self.base))
@@ -210,7 +213,7 @@ class PageOracle:
 
 
 def same_url(url: str) -> str:
-    """A spelling in which a URL can be compared: normalized as links are, fragment unquoted."""
+    """Return a comparable spelling of a URL: normalized like links, with its fragment unquoted."""
     from aragog.errors import InvalidUrl
     from urlspelling import normalize
 

@@ -1,4 +1,4 @@
-"""What aragog reads of a page, as the checks see it: one value, so that a test can plant a fault in it."""
+"""aragog's result for a page as one value, so that a test can insert a fault."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The parts of a page that aragog gives out."""
+    """The parts of a page that aragog returns."""
 
     title: str
     text: str
@@ -19,7 +19,7 @@ class Reading:
 
 
 def read(body: bytes, url: str, content_type: str = "text/html") -> Reading:
-    """Read a page as the pipeline and a reader of its main text do."""
+    """Read a page like the pipeline and a reader of its main text."""
     from aragog.crawl.pipeline.messages import FetchResult, UrlJob
     from aragog.crawl.stages.page_analysis import read_page
     from aragog.fetch_record.outcome import FetchRecord, OutcomeKind

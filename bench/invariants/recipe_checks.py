@@ -1,4 +1,4 @@
-"""The invariants of a recipe: its ingredients and its steps are the page's, in the page's order."""
+"""Check that a recipe's ingredients and steps are those of the page, in the page's order."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ INGREDIENTS = "the words of the ingredients are in the page, in that order"
 STEPS = "the words of the steps are in the page, in that order"
 WHOLE_INGREDIENT = "the page contains each ingredient as a whole"
 _MIN_LETTERS = 30
-"""A shorter step may be the heading of the next one, which JSON can state after its text."""
+"""A shorter step may be the heading of the next one, which JSON may state after its text."""
 _FIELDS = {INGREDIENTS: "recipe.ingredients", STEPS: "recipe.instructions"}
 
 
 def findings(page: PageOracle, reading: Reading) -> Iterator[Finding]:
-    """Compare the ingredients and the steps with shown text, with JSON and with attributes."""
+    """Compare the ingredients and steps with visible text, JSON and attributes."""
     for invariant, field in _FIELDS.items():
         items = json.loads(reading.fields.get(field) or b"[]")
         if items:

@@ -69,7 +69,7 @@ _JOINERS = re.compile("\\w+[\u200c\u200d]\\w+")
 
 
 def render(markdown: str) -> LexborHTMLParser:
-    """Markdown rendered by an independent program, as a tree."""
+    """Return the tree of Markdown rendered by an independent program."""
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     return LexborHTMLParser(parser.render(markdown))
 
@@ -87,7 +87,7 @@ Check = Callable[[PageOracle, Reading, _Rendered], Iterator[Finding]]
 
 
 def findings(page: PageOracle, reading: Reading) -> list[Finding]:
-    """All findings of a page."""
+    """Return all findings of a page."""
     rendered = _Rendered(reading.markdown)
     found = [finding for check in CHECKS for finding in check(page, reading, rendered)]
     return [*found, *recipe_checks.findings(page, reading)]

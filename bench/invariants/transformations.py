@@ -1,4 +1,4 @@
-"""Ways to write the same page: nothing that aragog reads of it may change."""
+"""Different ways to write the same page, which must not change aragog's result."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _BLOCKS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """The same page, written in another way."""
+    """The same page, written differently."""
 
     body: bytes
     url: str
@@ -65,7 +65,7 @@ class Variant:
 
 
 def _outside_raw(markup: str, change: Callable[[str], str]) -> str:
-    """Change markup, but not scripts, comments and the like."""
+    """Change markup, except scripts, comments and the like."""
     parts, at = [], 0
     for match in _PARTS.finditer(markup):
         parts += [change(markup[at : match.start()]), match[0]]
@@ -79,14 +79,14 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
 def _with_escaped_queries(markup: str) -> str:
-    """Escape the letters of queries: browsers write them in the encoding of the page."""
+    """Escape non-ASCII letters in queries, which browsers write in the page's encoding."""
     return _QUERY.sub(lambda match: _escaped_query(match[0]), markup)
 
 
 def _escaped_query(value: str) -> str:
     path, question, query = value.partition("?")
     if not (path + query).isascii() and " " in query:
-        return value  # a text with a question mark
+        return value  # text with a question mark
     query = _REFERENCE.sub(
         lambda m: m[0] if (letter := html.unescape(m[0])).isascii() else letter, query
     )
@@ -114,7 +114,7 @@ def _upper_case(markup: str, url: str) -> Variant:
 
 
 def _attributes(markup: str, url: str) -> Variant:
-    """Attributes in the opposite order, each in the other quotes."""
+    """Reverse the order of attributes, and swap their quotes."""
 
     def reordered(match: re.Match[str]) -> str:
         found = [(a[1], a[2]) for a in _ATTRIBUTE.finditer(match[3])]
@@ -136,7 +136,7 @@ def _requoted(value: str | None) -> str:
 
 
 def _references(markup: str, url: str) -> Variant:
-    """Every character beyond ASCII as a reference."""
+    """Write every non-ASCII character as a reference."""
 
     def change(part: str) -> str:
         return re.sub(r"[^\x00-\x9f]", lambda match: f"&#{ord(match[0])};", part)
@@ -146,7 +146,7 @@ def _references(markup: str, url: str) -> Variant:
 
 
 def _comments(markup: str, url: str) -> Variant:
-    """A comment and white space between the tags of two blocks."""
+    """Insert comments and white space between the tags of blocks."""
 
     def change(part: str) -> str:
         return re.sub(
@@ -164,12 +164,12 @@ def _comments(markup: str, url: str) -> Variant:
 
 
 def _base(markup: str, url: str) -> Variant | None:
-    """A base element that names the page's own URL."""
+    """Add a base element with the page's own URL."""
     return _with_base(markup, url, url)
 
 
 def _moved(markup: str, url: str) -> Variant | None:
-    """The page at another path, whose base element says where its links start from."""
+    """Move the page to another path, with a base element for its links."""
     return _with_base(markup, url, urljoin(url, "/another/path/to/a/page.html"))
 
 

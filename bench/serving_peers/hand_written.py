@@ -1,9 +1,9 @@
 """
 HTTP/1.1 for the read API: an asyncio protocol over httptools, without a framework.
 
-Measured beside the usual stacks: 14 µs of CPU a request with an empty handler, where uvicorn with a
-framework takes 53-60. Requests of one connection are answered in order; a connection with more than
-`MOST_PIPELINED` unanswered requests is not read from until it has caught up.
+Compared with the usual stacks: 14 µs of CPU per request with an empty handler, where uvicorn with a
+framework takes 53-60. Requests of one connection are answered in order; reading from a connection
+with more than `MOST_PIPELINED` unanswered requests pauses until it has caught up.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ MOST_PIPELINED = 32
 MOST_BODY_BYTES = 4_194_304
 IDLE_S = 75.0
 MOST_UNREAD_BYTES = 1_048_576
-"""Of a stream whose reader is slower than it."""
+"""For a stream whose reader is slow."""
 
 
 @dataclass(slots=True)
 class Request:
-    """A request, whole."""
+    """A complete request."""
 
     method: str = "GET"
     path: str = "/"
@@ -38,14 +38,14 @@ class Request:
 
 @dataclass(slots=True)
 class Response:
-    """An answer."""
+    """A response."""
 
     status: int = 200
     body: bytes = b""
     content_type: str = "application/json"
     headers: tuple[tuple[str, str], ...] = ()
     stream: AsyncGenerator[bytes, None] | None = None
-    """Sent as it comes, instead of the body; the connection ends with it."""
+    """Sent as it is produced, instead of the body. The connection closes after it."""
 
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -147,7 +147,7 @@ class HttpProtocol(asyncio.Protocol):
     async def _send(
         self, response: Response, stream: AsyncGenerator[bytes, None], *, head: bool
     ) -> None:
-        """A body of unknown length: its end is that of the connection (RFC 9112, 6.3)."""
+        """Send a body of unknown length, which ends with the connection (RFC 9112, 6.3)."""
         top = (
             f"HTTP/1.1 {response.status} {HTTPStatus(response.status).phrase}\r\n"
             f"Content-Type: {response.content_type}\r\n"
@@ -163,10 +163,10 @@ class HttpProtocol(asyncio.Protocol):
                     break
                 transport.write(piece)
                 if transport.get_write_buffer_size() > MOST_UNREAD_BYTES:
-                    break  # a reader that does not read; it comes again with its cursor
+                    break  # the reader stopped reading; it can continue with its cursor
 
     def drain(self) -> None:
-        """Answer what is at hand, then close."""
+        """Answer pending requests, then close."""
         self.draining = True
         if self._queue.empty() and self._transport is not None:
             self._transport.close()

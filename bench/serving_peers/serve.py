@@ -1,8 +1,9 @@
 """
-One server over a store in a folder: `python -m bench.serving_peers.serve NAME FOLDER FD`.
+Serve a store in a folder with one of the servers: `python -m bench.serving_peers.serve NAME FOLDER
+FD`.
 
-Each answers `GET /v1/urls?url=…&fields=…` with the same four fields, read in a thread as a store
-call must be, except `hand-written-loop`, which reads on the event loop as this project once did.
+Each answers `GET /v1/urls?url=…&fields=…` with the same four fields, read in a thread because store
+calls block, except `hand-written-loop`, which reads on the event loop as this project once did.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ THREADS = 16
 
 
 def opened(folder: str) -> UrlStore:
-    """The store that bench.serving filled."""
+    """Open the store that bench.serving filled."""
     return UrlStore(SqliteTables(Path(folder), shards=16), MemoryContent(), StoreSettings())
 
 
 def read(store: UrlStore, query: dict[str, str]) -> bytes:
-    """What every server answers."""
+    """Return the response body of every server."""
     record = store.get(query["url"], query["fields"].split(","))
     return orjson.dumps(None if record is None else record_json(record, store.formats))
 
@@ -68,7 +69,7 @@ def hand_written(store: UrlStore, sock: socket.socket, *, threads: bool) -> None
 
 
 def bare_asgi(store: UrlStore, sock: socket.socket, http: str) -> None:
-    """uvicorn with an application of ten lines: what Starlette and our checks cost beside it."""
+    """uvicorn with an application of ten lines, to show the cost of Starlette and our checks."""
     pool = ThreadPoolExecutor(THREADS)
 
     async def app(scope, receive, send) -> None:
@@ -114,7 +115,7 @@ def thrift(store: UrlStore, sock: socket.socket) -> None:
 
 
 def thriftpy2_threaded(store: UrlStore, sock: socket.socket) -> None:
-    """thriftpy2's own server, a thread a connection; the deadline and limits are missing."""
+    """thriftpy2's own server, one thread per connection, without the deadline and limits."""
 
     class Handler:
         def get(self, url, fields, options):

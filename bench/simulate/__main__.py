@@ -1,13 +1,15 @@
 """
-Simulate a crawl of a large web in virtual time: when it ends, who waits, what memory it takes, how fresh it stays.
+Simulate a crawl of a large web in virtual time: duration, waiting times, memory, and freshness.
 
-    python -m bench.simulate [--urls 1e9] [--domains 1e7] [--processes N] [--json FILE] [--no-sensitivity]
+    python -m bench.simulate [--urls 1e9] [--domains 1e7] [--processes N] [--json FILE]
+                             [--no-sensitivity]
 
-No network, no server, no clock: pure functions of aragog against a model of a web (`bench.simulate.web`). The large
-crawl is aggregated by classes of domains (`bench.simulate.large`); a small web of 10,000 domains runs event by event
-(`bench.simulate.small`) and, with the same inputs, through the aggregate, and the difference is printed. The freshness
-of stored pages is compared with two optima (`bench.simulate.freshness`), and every setting that the simulation
-knows is halved and doubled. About a minute of CPU.
+No network, no server, no clock: pure functions of aragog run against a model of a web
+(`bench.simulate.web`). The large crawl is aggregated by classes of domains
+(`bench.simulate.large`). A small web of 10,000 domains is simulated event by event
+(`bench.simulate.small`) and, with the same inputs, in aggregate, and the difference is printed. The
+freshness of stored pages is compared with two optima (`bench.simulate.freshness`), and every
+setting in the simulation is halved and doubled. Takes about a minute of CPU.
 """
 
 from __future__ import annotations
@@ -40,7 +42,10 @@ console = Console(width=150)
 
 
 def capacity_s(web: Web, settings: Settings, *, urls: int = 40_000) -> process.Throughput:
-    """What one fetch process does with the pages of that web, beside what it keeps for urgent URLs."""
+    """
+    Return the throughput of one fetch process on that web, without the part reserved for urgent
+    URLs.
+    """
     shape = process.ProcessShape(
         settings.workers.fetch - KEPT_THREADS,
         settings.fetch.concurrency,
@@ -51,7 +56,7 @@ def capacity_s(web: Web, settings: Settings, *, urls: int = 40_000) -> process.T
 
 
 def whole_crawl(web: Web, settings: Settings, processes: int) -> dict[str, float]:
-    """The large crawl: days until shares of it are done, and the memory of its queue."""
+    """Simulate the large crawl: days until shares of it are done, and the memory of its queue."""
     one = capacity_s(web, settings)
     found = large.crawl(web, settings.politeness, processes * one.urls_s)
     waiting_url = read_costs()["waiting_url"].value
@@ -75,7 +80,7 @@ def whole_crawl(web: Web, settings: Settings, processes: int) -> dict[str, float
 
 
 def validation(settings: Settings, *, domains: int, urls: float) -> dict[str, float]:
-    """A small web, exact and aggregated."""
+    """Simulate a small web, exactly and in aggregate."""
     web = Web(domains=domains, urls=urls)
     processes = 4
     exact = SmallCrawl(web, settings, Machines(processes, canonicalize_s=1e4)).run(probes=60)
@@ -101,7 +106,7 @@ def validation(settings: Settings, *, domains: int, urls: float) -> dict[str, fl
 
 
 def by_rates(settings: Settings, *, urls: int) -> dict[str, float]:
-    """A crawl that only the rates of its domains limit, event by event."""
+    """Simulate a crawl limited only by the rates of its domains, event by event."""
     found = sensitivity.limited_by_rates(settings, urls=urls)
     table = Table("limited by the rates of 200 domains", "value", box=None)
     facts = found._asdict()
@@ -110,7 +115,7 @@ def by_rates(settings: Settings, *, urls: int) -> dict[str, float]:
 
 
 def kept_fresh(web: Web, settings: Settings, sample: freshness.Sample) -> dict[str, float]:
-    """The freshness of all pages once they are stored."""
+    """Return the freshness of all pages once they are stored."""
     found = freshness.simulate(web, settings.refresh, qps=settings.politeness.qps, sample=sample)
     table = Table("refresh", "value", title=f"{sample.world}, all pages stored", box=None)
     facts = {
@@ -123,7 +128,7 @@ def kept_fresh(web: Web, settings: Settings, sample: freshness.Sample) -> dict[s
 
 
 def processes_by_setting(web: Web) -> list[dict[str, float]]:
-    """What a fetch process does with other numbers of threads and requests at once."""
+    """Return the throughput of a fetch process with other threads and concurrency settings."""
     table = Table(
         "threads",
         "at once",

@@ -1,16 +1,18 @@
 """
-How fresh a large web is kept, beside the best that the same fetches could do.
+Simulate how fresh a large web is kept, compared with the optimum for the same fetches.
 
-Pages are drawn from a world of `bench.refresh` and go through the real `decide`; those of domains whose rate is too
-low also through the real `ration`. A domain is too small to matter alone, so domains are sampled: the largest ones
-each with pages of its own, all others with one sample of pages. Weights are URLs.
+Pages are drawn from a world of `bench.refresh` and go through the real `decide`. Those of domains
+whose rate is too low also go through the real `ration`. Single domains are too small to matter, so
+domains are sampled: the largest ones have their own pages, all others share one sample of pages.
+Weights are URLs.
 
-Two optima for the same number of fetches, every rate of change known:
+Two optima for the same number of fetches, with every rate of change known:
 
-- fixed intervals (Cho and Garcia-Molina, Effective Page Refresh Policies for Web Crawlers, 2003): for each
-  domain whose rate is scarce, and for all others together;
-- fetches at random times (Azar and others, Tractable Near-Optimal Policies for Crawling, PNAS 2018), which is what
-  their LAMBDACRAWL solves: page i of change rate d is fetched at the rate sqrt(d / p) - d, with one price p.
+- fixed intervals (Cho and Garcia-Molina, Effective Page Refresh Policies for Web Crawlers, 2003):
+  for each domain whose rate is too low, and for all others together;
+- fetches at random times (Azar and others, Tractable Near-Optimal Policies for Crawling, PNAS
+  2018), solved by their LAMBDACRAWL: page i with change rate d is fetched at the rate sqrt(d / p) -
+  d, with one price p.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from bench.refresh import Domain, optimum, replay
 from bench.simulate.web import Web
 
 LARGEST = 40
-"""The number of domains that are also evaluated alone."""
+"""The number of domains that are also evaluated separately."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +42,19 @@ class FreshnessResult:
     random_best: float
     """The optimum of Azar and others for the same fetches."""
     fetches_s: float
-    """Of the whole web."""
+    """Fetches per second of the whole web."""
     scarce: float
-    """Share of the pages on domains whose rate is too low for the intervals that the policy wants."""
+    """Share of the pages on domains whose rate is too low for the policy's intervals."""
 
     @property
     def of_best(self) -> float:
-        """How close the policy comes to the optimum."""
+        """Return how close the policy is to the optimum."""
         return self.fresh / self.best
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """How many pages stand for the others."""
+    """How many pages represent the others."""
 
     world: str = "published shares"
     pages: int = 1000
@@ -64,11 +66,11 @@ class Sample:
 
 def random_optimum(rates: Sequence[float], fetches_s: float) -> float:
     """
-    The mean freshness of the best fetches at random times (LAMBDACRAWL).
+    Return the mean freshness of the best fetches at random times (LAMBDACRAWL).
 
     Args:
-        rates: changes a second of each page.
-        fetches_s: of all pages together.
+        rates: changes per second of each page.
+        fetches_s: fetches per second of all pages together.
     """
     low, high = 1e-12, 1e12
     for _ in range(200):
@@ -114,7 +116,7 @@ class _Part:
     best: float
     random_best: float
     each_s: float
-    """Fetches of a page a second."""
+    """Fetches per second of a page."""
 
 
 Key = tuple[float, float, float]

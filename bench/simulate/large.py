@@ -1,16 +1,17 @@
 """
-A crawl of a large web, by classes of domains: exact in size, aggregated in time.
+Simulate a crawl of a large web by classes of domains: exact in size, aggregated in time.
 
-What `bench.simulate.small` shows URL by URL is here a flow in two phases:
+What `bench.simulate.small` simulates URL by URL is here a flow in two phases:
 
-1. The first visits. Of each domain `FirstVisitDelays` lets about as many URLs to the front as it can be requested in `AHEAD_S`.
-   Messages are claimed in the order in which they became due, so all of these are visited before anything that
-   waits in a line. A domain is asked at most at its rate; what it cannot take joins its line.
-2. The lines. Each gives its URLs at the domain's rate. If the machines cannot fetch as much, every domain is slowed
-   down by the same factor.
+1. The first visits. For each domain, `FirstVisitDelays` moves about as many URLs to the front as
+   the domain allows in `AHEAD_S`. Messages are claimed in the order in which they became due, so
+   all of these are visited before anything that waits in a line. A domain is requested at most at
+   its rate; the rest joins its line.
+2. The lines. Each line releases its URLs at the domain's rate. If the machines cannot fetch that
+   many, every domain is slowed down by the same factor.
 
-Left out are retries' delays (minutes), slots that pass unused (less than 2 %), and the enqueueing itself: all URLs
-are there at the start.
+Left out are the delays of retries (minutes), unused slots (less than 2 %), and the enqueueing
+itself: all URLs are there at the start.
 """
 
 from __future__ import annotations
@@ -26,30 +27,30 @@ from bench.simulate.web import DomainClass, Web
 
 
 class Flow(NamedTuple):
-    """What becomes of a class in time."""
+    """The course of a class over time."""
 
     count: float
     urls: float
-    """Of each domain, with the repeated requests of those that fail."""
+    """URLs of each domain, including repeated requests after failures."""
     rate_s: float
-    """Requests a second that a domain may get."""
+    """Requests per second that a domain allows."""
 
 
 @dataclass(frozen=True, slots=True)
 class LargeResult:
-    """What a crawl came to; seconds of virtual time."""
+    """The results of a crawl, in seconds of virtual time."""
 
     curve: Sequence[tuple[float, float]]
-    """(When, share of all requests done), in order."""
+    """(time, share of all requests done), in order."""
     machines_s: float
-    """Until this instant the machines were the limit."""
+    """Until this time the machines were the limit."""
     first_visits_s: float
-    """Until this instant the front messages took all threads."""
+    """Until this time the front messages used all threads."""
     mean_waiting: float
-    """URLs that wait, in the mean over the time in which 99 % are done."""
+    """Mean number of waiting URLs over the time in which 99 % are done."""
 
     def share_done_s(self, share: float) -> float:
-        """When a share of the requests was done."""
+        """Return when a share of the requests was done."""
         before = (0.0, 0.0)
         for at_s, done in self.curve:
             if done >= share:
@@ -61,7 +62,7 @@ class LargeResult:
 
 
 def flows(classes: Sequence[DomainClass], politeness: PolitenessSettings) -> list[Flow]:
-    """The classes with their rates."""
+    """Return the classes with their rates."""
     found = []
     for each in classes:
         delay_s = min(each.kind.crawl_delay_s, politeness.crawl_delay_cap_s)
@@ -75,9 +76,9 @@ def crawl(web: Web, politeness: PolitenessSettings, capacity_s: float) -> LargeR
     Crawl the whole web.
 
     Args:
-        web: what is crawled.
-        politeness: rates of the domains.
-        capacity_s: fetches a second that the machines can do.
+        web: the web to crawl.
+        politeness: the rates of the domains.
+        capacity_s: fetches per second that the machines can do.
     """
     parts = flows(web.classes(), politeness)
     total = sum(part.count * part.urls for part in parts)
@@ -107,7 +108,7 @@ def crawl(web: Web, politeness: PolitenessSettings, capacity_s: float) -> LargeR
 
 
 def _first_visits_s(parts: Sequence[Flow], front_urls: float, capacity_s: float) -> float:
-    """How long the front messages take: the machines' time, or that of what the rates allow."""
+    """Return how long the front messages take, limited by the machines or by the allowed rates."""
     low, high = 0.0, sum(part.count * min(part.urls, front_urls) for part in parts) / capacity_s
     for _ in range(60):
         middle = (low + high) / 2

@@ -1,8 +1,8 @@
 """
 The limiter's rules for one domain in Python: the next slot, and the backoff after errors.
 
-A twin of `aragog/crawl/politeness/lua/reserve.lua` and `report.lua` without permits, urgent slots and latency;
-`tests/contract/test_simulated_limiter.py` runs both with the same requests.
+Equivalent to `aragog/crawl/politeness/lua/reserve.lua` and `report.lua` without permits, urgent
+slots and latency; `tests/contract/test_simulated_limiter.py` runs both with the same requests.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from aragog.crawl.politeness.slots import slowed_us
 
 @dataclass(slots=True)
 class DomainLimit:
-    """The state of one domain; instants and intervals in µs."""
+    """The state of one domain. Times and intervals are in µs."""
 
     interval_us: float
     planned_us: float = -math.inf
-    """The last slot."""
+    """The time of the last slot."""
     factor: int = 100
     """Percent."""
     errors_in_a_row: int = 0
 
     @property
     def step_us(self) -> float:
-        """The interval in force."""
+        """Return the current interval."""
         return slowed_us(self.interval_us, self.factor / 100, 1.0)
 
     def reserve(self, now_us: float, within_us: float) -> float | None:
-        """The next slot, which is then taken; None: it is further away than `within_us`."""
+        """Reserve the next slot, or return None if it is further away than `within_us`."""
         slot_us = self.free_us(now_us)
         if slot_us - now_us > within_us:
             return None
@@ -39,7 +39,7 @@ class DomainLimit:
         return slot_us
 
     def free_us(self, now_us: float) -> float:
-        """When the next slot would be."""
+        """Return when the next slot would be."""
         return max(now_us, self.planned_us + self.step_us)
 
     def report(self, *, well: bool) -> None:

@@ -1,4 +1,4 @@
-"""The parts of a small crawl: machines, a clock, a spool, jobs, domains, and what it came to."""
+"""The parts of a small crawl: machines, clock, spool, jobs, domains, and results."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from bench.simulate.web import Kind
 
 @dataclass(frozen=True, slots=True)
 class Machines:
-    """What the crawl runs on."""
+    """The machines that run the crawl."""
 
     processes: int = 1
     fetch_cpu_s: float = 0.0031
     """CPU of a fetch with its connection, from costs.toml."""
     visit_cpu_s: float = 0.0002
-    """CPU of a visit that ends in line."""
+    """CPU of a visit that ends in a line."""
     canonicalize_s: float = 300.0
-    """Pages a second that the stages after fetch can do."""
+    """Pages per second that the stages after fetch can process."""
 
 
 class VirtualClock(Clock):
@@ -39,13 +39,13 @@ class VirtualClock(Clock):
         return self.now_s
 
     def sleep_s(self, seconds: float) -> None:
-        """Nothing sleeps in a simulation."""
+        """Do nothing, because a simulation never sleeps."""
         raise AssertionError(f"a sleep of {seconds} s in a simulation")
 
 
 @dataclass(slots=True)
 class SimulatedSpool:
-    """Bodies between fetch and store, with the bounds of `aragog.crawl.pipeline.spool`."""
+    """Bodies between fetch and store, with the limits of `aragog.crawl.pipeline.spool`."""
 
     bounds: SpoolBounds
     used_bytes: float = 0.0
@@ -53,7 +53,7 @@ class SimulatedSpool:
     closed: bool = False
 
     def add(self, size: float) -> None:
-        """Add a body, or remove one of a negative size."""
+        """Add a body, or remove one if the size is negative."""
         self.used_bytes += size
         self.most_bytes = max(self.most_bytes, self.used_bytes)
         if self.used_bytes >= self.bounds.high_bytes:
@@ -62,7 +62,7 @@ class SimulatedSpool:
             self.closed = False
 
     def state(self) -> SpoolState:
-        """As the real one answers."""
+        """Return what the real spool would return."""
         used = int(self.used_bytes)
         full = used >= self.bounds.fetch_bytes
         return SpoolState(used, self.closed, full, used / self.bounds.high_bytes)
@@ -70,7 +70,7 @@ class SimulatedSpool:
 
 @dataclass(slots=True)
 class Job:
-    """One URL on its way."""
+    """One URL being processed."""
 
     domain: int
     priority: int
@@ -90,7 +90,7 @@ class SimulatedDomain:
     urls: int
     line: SharedLine[Job] = field(default_factory=SharedLine)
     looked: bool = False
-    """Its line is going to be looked at."""
+    """True if a look at its line is scheduled."""
     fetched: int = 0
     first_s: float = 0.0
     last_s: float = 0.0
@@ -98,16 +98,16 @@ class SimulatedDomain:
 
 @dataclass(slots=True)
 class SmallResult:
-    """What a crawl came to; seconds of virtual time."""
+    """The results of a crawl, in seconds of virtual time."""
 
     urls: int = 0
     fetched: int = 0
     failed: int = 0
     visits: int = 0
     done_s: list[float] = field(default_factory=list)
-    """When each URL was fetched or given up, in order."""
+    """When each URL was fetched or abandoned, in order."""
     crawls_done_s: dict[int, list[float]] = field(default_factory=dict)
-    """The same of what was fetched, by crawl."""
+    """The same for fetched URLs, by crawl."""
     rate_used: float = 0.0
     """Share of the allowed requests that were sent while a domain had work."""
     fairness: float = 0.0
@@ -117,5 +117,5 @@ class SmallResult:
     domains: list[SimulatedDomain] = field(default_factory=list)
 
     def share_done_s(self, share: float) -> float:
-        """When a share of the URLs was done."""
+        """Return when a share of the URLs was done."""
         return self.done_s[min(len(self.done_s) - 1, int(share * len(self.done_s)))]

@@ -1,4 +1,4 @@
-"""What becomes of a crawl if one setting is half or twice its default."""
+"""The effect on a crawl of halving or doubling one setting."""
 
 from __future__ import annotations
 
@@ -27,34 +27,37 @@ SPOOL_BYTES = 128 * 2**20
 
 
 class CrawlFigures(NamedTuple):
-    """One crawl, event by event."""
+    """One crawl, simulated event by event."""
 
     median_s: float
-    """Until half of the URLs are done."""
+    """Time until half of the URLs are done."""
     end_s: float
-    """Until 99 % are done."""
+    """Time until 99 % are done."""
     rate_used: float
     """Share of the allowed requests that were sent while a domain had work."""
     fairness: float
     """Jain's index of these shares by domain."""
     visits: float
-    """Task runs of a URL."""
+    """Task runs per URL."""
     urgent_median_s: float
     urgent_p99_s: float
     failed: float
-    """Share of the URLs that were given up."""
+    """Share of the URLs that were abandoned."""
     spool_mb: float
-    """The fullest that the spool was."""
+    """The peak fill level of the spool."""
 
 
 def limited_by_machines(settings: Settings) -> CrawlFigures:
-    """2,000 domains, one fetch process, and stages after it that can do more."""
+    """Simulate 2,000 domains, one fetch process, and stages after it that have spare capacity."""
     web = Web(domains=2000, urls=30_000)
     return _figures(SmallCrawl(web, settings, Machines(canonicalize_s=350)).run(probes=60))
 
 
 def limited_by_rates(settings: Settings, *, urls: int = 40_000) -> CrawlFigures:
-    """200 domains of similar sizes, enough processes, and the spool of eight Redis servers."""
+    """
+    Simulate 200 domains of similar sizes, enough processes, and the spool of eight
+    Redis servers.
+    """
     web = Web(domains=200, urls=urls, exponent=0.3)
     settings = changed(settings, "pipeline.spool_max_bytes", 8)
     machines = Machines(processes=60, canonicalize_s=1e4)
@@ -71,7 +74,7 @@ def _figures(found: SmallResult) -> CrawlFigures:
 
 
 def changed(settings: Settings, names: str, factor: float) -> Settings:
-    """The settings with some fields (`section.field`, separated by commas) multiplied."""
+    """Return the settings with some fields (`section.field`, separated by commas) multiplied."""
     for name in names.split(", "):
         section, field = name.split(".")
         part = getattr(settings, section)

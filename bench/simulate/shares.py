@@ -1,7 +1,7 @@
 """
-The line of a domain as the scripts of `aragog.crawl.politeness` serve it, in memory.
+A domain's line in memory, equivalent to the scripts of `aragog.crawl.politeness`.
 
-`tests/contract/test_simulated_line.py` plays the same histories on both.
+`tests/contract/test_simulated_line.py` runs the same histories on both.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ class SharedLine(Generic[T]):
     One line.
 
     Args:
-        costs: of a request by share, where that is not `USUAL_COST`.
+        costs: the cost of a request by share, if it is not `USUAL_COST`.
     """
 
     def __init__(self, costs: Mapping[int, int] | None = None) -> None:
         self._costs = costs or {}
         self._queues: dict[tuple[int, int], dict[int, deque[T]]] = {}
-        """By band and share, the requests by priority."""
+        """Requests by band and share, then by priority."""
         self._tags: dict[tuple[int, int], int] = {}
 
     def __len__(self) -> int:
@@ -45,7 +45,7 @@ class SharedLine(Generic[T]):
         self._queues[key].setdefault(priority, deque()).append(request)
 
     def pop(self) -> T:
-        """Take the next request, which is sent."""
+        """Take the next request to send."""
         band = min(band for band, share in self._queues if self._queues[band, share])
         open_ = [key for key in self._queues if key[0] == band and self._queues[key]]
         key = min(open_, key=lambda one: self._tags[one] + self._cost(one))
@@ -63,7 +63,10 @@ class SharedLine(Generic[T]):
         return max(1, int(usual * 2.0 ** (min(self._queues[key]) - USUAL_PRIORITY) + 0.5))
 
     def _tidy(self, band: int) -> None:
-        """As `line_settle`: forget who has nothing and is not ahead, and count from the least."""
+        """
+        Like `line_settle`: remove shares that have nothing and are not ahead, and
+        rebase the rest.
+        """
         keys = [key for key in self._tags if key[0] == band]
         least = min((self._tags[key] for key in keys if self._queues[key]), default=None)
         for key in keys:

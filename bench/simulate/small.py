@@ -1,10 +1,11 @@
 """
-A crawl of a small web, event by event: every URL, message, slot, thread and body.
+Simulate a crawl of a small web event by event: every URL, message, slot, thread and body.
 
-The settings, constants and pure functions are aragog's own: `FirstVisitDelays` delays the first visits of a backlog, `retry`
-delays come from `next_attempt`, `claim_limit` opens and closes fetching by the fill level of the spool, and a look at a
-line gives as many slots as `aragog.crawl.stages.release` does. Redis, workers and origins are models: messages
-are claimed by priority and due time, a process is as in `bench.simulate.process`, the limiter as in
+The settings, constants and pure functions are aragog's own: `FirstVisitDelays` delays the first
+visits of a backlog, retry delays come from `next_attempt`, `claim_limit` opens and closes fetching
+by the fill level of the spool, and a look at a line grants as many slots as
+`aragog.crawl.stages.release` does. Redis, workers and origins are models: messages are claimed by
+priority and due time, a process is as in `bench.simulate.process`, the limiter as in
 `bench.simulate.limits`.
 """
 
@@ -48,7 +49,7 @@ ENQUEUED_AT_ONCE = 1000
 
 
 class SmallCrawl:
-    """One crawl. Nothing is random but by `seed`."""
+    """One crawl. All randomness comes from `seed`."""
 
     def __init__(self, web: Web, settings: Settings, machines: Machines, *, seed: int = 1) -> None:
         self.web, self.settings, self.machines = web, settings, machines
@@ -120,7 +121,7 @@ class SmallCrawl:
                 self._send([job for job, _ in pairs], less_urgent(PRIORITY_DEFAULT), pairs[0][1])
 
     def _probe(self) -> None:
-        # A domain that asks for a delay of 10 s makes urgent URLs wait, too, whatever the settings are.
+        # A domain that requests a delay of 10 s also delays urgent URLs, whatever the settings are.
         prompt = [n for n, domain in enumerate(self.domains) if not domain.kind.crawl_delay_s]
         job = Job(self.rng.choice(prompt), 0, self.clock.now_s, probe=True)
         self._send([job], 0, self.clock.now_s)
@@ -141,7 +142,7 @@ class SmallCrawl:
     # Workers
 
     def _dispatch(self) -> None:
-        """Give messages to free threads, as far as the spool's gate lets them."""
+        """Give messages to free threads, as far as the spool allows."""
         while self.ready:
             urgent = self.ready[0][0] <= URGENT
             process = max(range(len(self.free)), key=self.free.__getitem__)
@@ -155,7 +156,7 @@ class SmallCrawl:
             self._begin(process, heapq.heappop(self.ready)[3])
 
     def _ask_again(self) -> None:
-        """Ask the gate again soon, once for all who found it closed."""
+        """Check the spool again soon, once for all that found it closed."""
         if not self.asking:
 
             def ask() -> None:
@@ -192,7 +193,10 @@ class SmallCrawl:
         self._fetch(process, self._with_room(near), len(jobs) - len(near))
 
     def _with_room(self, near: list[tuple[float, Job]]) -> list[tuple[float, Job]]:
-        """Those for whose bodies the spool has room, which is then reserved; the others come back."""
+        """
+        Return requests whose bodies fit into the spool, and reserve room. The others are sent
+        again.
+        """
         bounds = self.spool.bounds
         urgent = bool(near) and near[0][1].priority <= URGENT
         limit = bounds.fetch_bytes if urgent else bounds.claimed_bytes
@@ -211,7 +215,7 @@ class SmallCrawl:
         )
         results = []
         for slot_us, job in near:
-            # An eighth more requests than `fetch.concurrency` may run if they are urgent.
+            # Urgent requests may exceed `fetch.concurrency` by one eighth.
             place_s = now_s if job.priority <= URGENT else heapq.heappop(places)
             start_s = max(slot_us / 1e6, now_s, place_s)
             self.cpu_free_s[process] = (
@@ -231,7 +235,7 @@ class SmallCrawl:
             well = self.rng.random() >= domain.kind.failing
             domain.limit.report(well=well)
             domain.first_s = domain.first_s or start_s
-            if not job.attempt:  # a retry waits for longer than its domain's line
+            if not job.attempt:  # a retry waits longer than its domain's line
                 domain.last_s = max(domain.last_s, start_s)
                 domain.fetched += 1
             if job.probe or not well:
@@ -281,7 +285,7 @@ class SmallCrawl:
             self._at(max(self.clock.now_s, at_s) + LOOK_EVERY_S / 2, self._tick)
 
     def _tick(self) -> None:
-        """Look at the lines that are due, as the thread of every worker does."""
+        """Look at the lines that are due, like the thread in every worker."""
         while self.looks and self.looks[0][0] <= self.clock.now_s and not self.spool.closed:
             due = []
             while self.looks and self.looks[0][0] <= self.clock.now_s and len(due) < MOST_LINES:

@@ -1,4 +1,4 @@
-"""Crawls of one domain in virtual time: how long each takes beside the others."""
+"""Simulate crawls of one domain in virtual time: how long each takes next to the others."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from bench.simulate.web import Web
 
 class CrawlsOfADomain(SmallCrawl):
     """
-    Crawls that are enqueued one after the other.
+    Crawls that are enqueued one after another.
 
     Args:
-        urls: how many, by the number of a crawl.
-        costs: what a request costs in the line, by crawl.
-        are_apart: each has its share; otherwise all are one crawl, in the order of their URLs.
+        urls: the number of URLs, by the number of a crawl.
+        costs: the cost of a request in the line, by crawl.
+        are_apart: True if each has its share; otherwise all are one crawl, in the order of their
+            URLs.
     """
 
     def __init__(
@@ -45,20 +46,20 @@ class CrawlsOfADomain(SmallCrawl):
             self._produce([0] * count, delays, crawl)
 
     def done_s(self) -> dict[int, float]:
-        """When each crawl was done."""
+        """Return when each crawl was done."""
         found: SmallResult = self.run()
         return {crawl: max(times) for crawl, times in found.crawls_done_s.items()}
 
 
 class _OneShare(SharedLine):  # type: ignore[type-arg]
-    """A line as before there were shares: by priority, then by arrival."""
+    """A line without shares: by priority, then by arrival."""
 
     def push(self, share: int, priority: int, request: object) -> None:
         super().push(0, priority, request)
 
 
 class _OneCrawl(FirstVisitDelays):
-    """Delays of URLs behind those of every crawl."""
+    """Delays URLs after those of every crawl."""
 
     def __init__(self, delays: FirstVisitDelays) -> None:
         self._delays = delays

@@ -1,8 +1,8 @@
 """
 A model of a web: sizes of domains, latencies, failures, robots.txt, and how often pages change.
 
-The numbers are assumptions, not measurements of the web, except where a source is named. They are fields, so that
-the sensitivity of each result to them can be printed.
+The numbers are assumptions, not measurements of the web, except where a source is named. They are
+fields, so that the sensitivity of each result to them can be printed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 BUCKETS = 400
-"""Groups of domains of about the same size; the 100 largest domains have groups of their own."""
+"""Number of groups of domains of similar size. The 100 largest domains have separate groups."""
 ALONE = 100
 
 
@@ -23,11 +23,11 @@ class Kind(NamedTuple):
 
     name: str
     share: float
-    """Of the domains, whatever their size."""
+    """Share of the domains, whatever their size."""
     failing: float
-    """Share of the requests that fail for a passing reason (5xx, timeout)."""
+    """Share of the requests that fail temporarily (5xx, timeout)."""
     crawl_delay_s: float = 0.0
-    """Of robots.txt; 0: none."""
+    """The crawl delay in robots.txt; 0 for none."""
 
 
 KINDS = (
@@ -39,34 +39,34 @@ KINDS = (
 
 
 class DomainClass(NamedTuple):
-    """Domains of about the same size and of one kind."""
+    """Domains of similar size and one kind."""
 
     count: float
     urls: float
-    """Of each of them."""
+    """URLs of each domain."""
     kind: Kind
 
 
 @dataclass(frozen=True, slots=True)
 class Web:
-    """What is crawled."""
+    """The web to crawl."""
 
     domains: int = 10_000_000
     urls: float = 1e9
     exponent: float = 1.0
-    """The n-th largest domain has a share in proportion to 1 / n^exponent."""
+    """The size of the n-th largest domain is proportional to 1 / n^exponent."""
     latency_s: float = 0.4
-    """Median of a response."""
+    """Median response time."""
     latency_sigma: float = 1.0
-    """Of its logarithm: one in a hundred takes ten times the median."""
+    """Standard deviation of its logarithm: one in a hundred takes ten times the median."""
     hanging: float = 0.005
-    """Share of the requests that end at the read timeout."""
+    """Share of the requests that end with a read timeout."""
     hanging_s: float = 10.0
     body_bytes: float = 14_000
-    """Of a page, compressed."""
+    """Compressed size of a page."""
 
     def sizes(self) -> list[tuple[float, float]]:
-        """(Number of domains, URLs of each), the largest first; the URLs add up to `urls`."""
+        """Return (number of domains, URLs of each), largest first. The URLs add up to `urls`."""
         edges = [*range(1, min(ALONE, self.domains) + 1)]
         if self.domains > ALONE:
             steps = math.log(self.domains / ALONE)
@@ -81,7 +81,7 @@ class Web:
         return [(count, self.urls * weight / total / count) for count, weight in weights]
 
     def _weight(self, after: int, upto: int) -> float:
-        """The sum of 1 / n^exponent for the ranks above `after` and up to `upto`."""
+        """Return the sum of 1 / n^exponent for the ranks above `after` and up to `upto`."""
         if upto - after <= 1000:
             return sum(rank**-self.exponent for rank in range(after + 1, upto + 1))
         low, high = after + 0.5, upto + 0.5  # midpoint rule
@@ -90,7 +90,7 @@ class Web:
         return (high ** (1 - self.exponent) - low ** (1 - self.exponent)) / (1 - self.exponent)
 
     def classes(self) -> list[DomainClass]:
-        """All domains; a group of one domain is of the first kind."""
+        """Return all domains. A group of one domain is of the first kind."""
         found = []
         for count, urls in self.sizes():
             if count < len(KINDS):
@@ -100,7 +100,7 @@ class Web:
         return found
 
     def drawn(self, rng: random.Random) -> Iterator[tuple[int, Kind]]:
-        """Every single domain: its URLs (at least one) and its kind."""
+        """Yield every domain: its URLs (at least one) and its kind."""
         shares = [kind.share for kind in KINDS]
         for count, urls in self.sizes():
             for _ in range(round(count)):
@@ -111,7 +111,7 @@ class Web:
                 )
 
     def response_s(self, rng: random.Random) -> float:
-        """The time of one request."""
+        """Return a random response time."""
         if rng.random() < self.hanging:
             return self.hanging_s
         return min(self.latency_s * math.exp(rng.gauss(0, self.latency_sigma)), 30.0)

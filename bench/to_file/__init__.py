@@ -1,1 +1,1 @@
-"""Three jobs from the command to the file, by aragog and by Scrapy: `python -m bench.to_file`."""
+"""Three jobs from the command to the file, with aragog and Scrapy: `python -m bench.to_file`."""

@@ -1,15 +1,16 @@
 """
-Do three jobs with aragog and with Scrapy, from the command to the complete file, in turn.
+Do three jobs with aragog and with Scrapy in turn, from the command to the complete file.
 
-`products` writes six fields of 2,000 given pages of one shop to CSV, `hosts` the titles of 100 hosts with 50
-pages each, `documentation` the pages of a documentation site as Markdown. Both sides ask a host 20 times a
-second at most, obey robots.txt and begin with nothing: no system runs, no folder exists. What a person writes is
-in `programs/`, and its lines are counted, the command included.
+`products` writes six fields of 2,000 given pages of one shop to CSV, `hosts` the titles of 100
+hosts with 50 pages each, `documentation` the pages of a documentation site as Markdown. Both sides
+send a host at most 20 requests per second, obey robots.txt and start from nothing: no system runs,
+no folder exists. What a person has to write is in `programs/`, and its lines are counted, including
+the command.
 
     python -m bench.to_file [--job JOB ...] [--side SIDE ...] [--pages N] [--rounds 1]
 
-Prints for each: seconds until the file is complete and until the command has ended, CPU seconds of all its
-processes, lines, right rows, and the most requests that one host received in a second.
+It prints for each: seconds until the file is complete and until the command has ended, CPU seconds
+of all its processes, lines, right rows, and the most requests that one host received in a second.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ ARAGOG = Path(sys.executable).parent
 ENDINGS = {"aragog": "toml", "scrapy": "py"}
 LIMIT_S = 900
 SEEDS = 2
-"""Rows more than expected: the page that a person begins with, under its two URLs."""
+"""Extra rows: the start page, under its two URLs."""
 SHOWN = "{job:14} {side:7} {file:>7} {end:>7} {cpu:>7} {lines:>5} {rows:>14} {most:>6}"
 
 
@@ -47,19 +48,19 @@ class Done(NamedTuple):
     """One job done by one side."""
 
     file_s: float
-    """From the command until its file was complete."""
+    """Seconds from the command until its file was complete."""
     end_s: float
-    """Until the command had ended."""
+    """Seconds until the command had ended."""
     cpu_s: float
     lines: int
     right: int
     rows: int
     most: int
-    """The most requests in a second to one host."""
+    """The most requests to one host in a second."""
 
 
 def environment(side: str, folder: Path, port: int) -> dict[str, str]:
-    """What the measurement sets: names lead to this machine, ports are free."""
+    """Return the environment of the measurement: names resolve to this machine, ports are free."""
     own = {
         name: text
         for name, text in os.environ.items()
@@ -118,7 +119,7 @@ def _most_in_a_second(log: Path) -> int:
 
 
 def shown(job: Job, side: str, done: Done) -> str:
-    """A row of the table."""
+    """Return a row of the table."""
     rows = f"{done.right} of {len(job.expected)}"
     times = {n: f"{s:.1f}" for n, s in (("file", done.file_s), ("end", done.end_s))}
     return SHOWN.format(
@@ -134,7 +135,7 @@ HEAD: Mapping[str, str] = {
 
 
 def warm_up(job_name: str, sides: Sequence[str], folder: Path) -> None:
-    """Let Python compile what both sides import, as an installation does."""
+    """Compile the Python modules that both sides import, as an installation does."""
     job = ALL[job_name][0](folder / f"{job_name}-warm", 2)
     for side in sides:
         own = folder / f"{job_name}-{side}-warm"

@@ -1,5 +1,5 @@
 """
-The three jobs: the site that each reads, made of real pages, and the rows that its file should have.
+The three jobs: the site that each reads, made from real pages, and the expected rows of its file.
 
 The pages are those of Python's documentation (`bench.crawl.page_sets`).
 """
@@ -20,7 +20,7 @@ from selectolax.lexbor import LexborHTMLParser
 from bench.crawl import page_sets
 
 Rows = Mapping[str, Any]
-"""A URL without scheme and port to what its row should say."""
+"""Maps a URL without scheme and port to the expected content of its row."""
 
 PRODUCT = """
 <div class="product"><h1 class="product-title">{name}</h1><img class="product" src="/i/{number}.jpg">
@@ -28,35 +28,35 @@ PRODUCT = """
 """
 LEAST_SHARE_OF_WORDS = 0.5
 SITE_BEHIND = " — "
-"""What Python's documentation has between the title of a page and its own name."""
+"""What Python's documentation puts between a page's title and its own name."""
 LEAST_WORDS = 100
-"""Of the paragraphs of a page that counts as documentation."""
+"""Minimum words in the paragraphs of a page that counts as documentation."""
 TARGET = re.compile(r"\]\([^()\s]*\)")
-"""Where a link of Markdown leads. It stands in the middle of a sentence that the page shows without it."""
+"""The target of a Markdown link, in the middle of a sentence that the page shows without it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One job: a site, the URLs that a person begins with, and what its file should hold."""
+    """One job: a site, the start URLs, and the expected content of its file."""
 
     name: str
     pages: Path
     """The folder that the origin serves."""
     directives: str
-    """More directives of the origin."""
+    """Additional directives of the origin."""
     seeds: tuple[str, ...]
-    """URLs without a scheme and a port: `shop.test/p/1.html`."""
+    """URLs without scheme and port: `shop.test/p/1.html`."""
     output: str
     expected: Rows
     is_right: Callable[[Mapping[str, str], Any], bool]
-    """Whether a row says what is expected."""
+    """Returns True if a row is as expected."""
 
     def urls(self, port: int) -> str:
-        """The file of URLs that the person has."""
+        """Return the text of the user's file of URLs."""
         return "".join(f"http://{_with_port(seed, port)}\n" for seed in self.seeds)
 
     def right_rows(self, folder: Path) -> tuple[int, int]:
-        """How many rows of the file are right, and how many it has."""
+        """Return how many rows of the file are right, and how many it has."""
         rows = list(_rows(folder / self.output))
         right = {
             key
@@ -68,7 +68,7 @@ class Job:
 
 
 def products(folder: Path, pages: int) -> Job:
-    """Pages of products of one shop, whose URLs are known."""
+    """Product pages of one shop with known URLs."""
     documents = _documents()
     expected = {}
     (folder / "p").mkdir(parents=True)
@@ -98,7 +98,7 @@ def _same_product(row: Mapping[str, str], expected: Mapping[str, str]) -> bool:
 
 
 def hosts(folder: Path, pages: int) -> Job:
-    """A hundred hosts with equally many pages each: a front page that links to the others."""
+    """A hundred hosts with the same number of pages: a front page that links to the others."""
     count = min(100, max(1, pages // 2))
     each, documents = pages // count, _documents()
     folder.mkdir(parents=True)
@@ -127,21 +127,21 @@ def _title(page: Path) -> str:
 
 
 def _same_title(row: Mapping[str, str], expected: str) -> bool:
-    """Whether it is the page's title, with the name of the site behind it or without."""
+    """Return True if it is the page's title, with or without the site's name after it."""
     title = _spaced(row["title"])
     after = expected.removeprefix(title)
     return bool(title) and (not after or (after != expected and after.startswith(SITE_BEHIND)))
 
 
 def documentation(folder: Path, pages: int) -> Job:
-    """The pages of a documentation site that its contents link to, as Markdown."""
+    """The pages of a documentation site that its contents page links to, as Markdown."""
     root, contents = page_sets.docs().folder, folder / "index.html"
     expected: dict[str, Mapping[str, str]] = {}
     for document in sorted(_documents(), key=lambda path: path.stat().st_size, reverse=True):
         main = _main(document)
         path = folder / document.relative_to(root)
         if len(expected) == pages or path == contents or len(main["words"].split()) < LEAST_WORDS:
-            continue  # an index has no text of its own, and the contents replace the site's front
+            continue  # an index has no text, and the contents page replaces the front page
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(document, path)
         expected[f"docs.test/{document.relative_to(root)}"] = main
@@ -161,7 +161,7 @@ def _main(page: Path) -> dict[str, str]:
 
 
 def _has_main_text(row: Mapping[str, str], expected: Mapping[str, str]) -> bool:
-    """Whether the text has the heading of the page, and most words of its paragraphs."""
+    """Return True if the text has the page's heading and most words of its paragraphs."""
     text = _words(TARGET.sub("]", row.get("markdown") or ""))
     words, found = expected["words"].split(), set(text.split())
     share = sum(word in found for word in words) / max(1, len(words))
@@ -169,7 +169,7 @@ def _has_main_text(row: Mapping[str, str], expected: Mapping[str, str]) -> bool:
 
 
 def _documents() -> list[Path]:
-    """The pages but the parts of the index, whose titles are all `Index`."""
+    """Return the pages except the parts of the index, whose titles are all `Index`."""
     docs = page_sets.docs()
     return [docs.folder / path for path in docs.paths if "genindex" not in path]
 
@@ -203,4 +203,4 @@ ALL: Mapping[str, tuple[Callable[[Path, int], Job], int]] = {
     "hosts": (hosts, 5000),
     "documentation": (documentation, 400),
 }
-"""Each job's maker and its number of pages."""
+"""The maker of each job, and its number of pages."""

@@ -1,1 +1,1 @@
-"""An origin with crawler traps beside real pages, and what a crawl of it fetches: `python -m bench.traps`."""
+"""An origin with traps and real pages, to score a crawl of it: `python -m bench.traps`."""

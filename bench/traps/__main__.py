@@ -1,16 +1,18 @@
 """
-What a crawl fetches of an origin with traps beside real pages, and of harmless sites.
+Measure what a crawl fetches from sites with traps and real pages, and from harmless sites.
 
-    python -m bench.traps [--sites known|new|scored] [--host NAME] [--system [--qps 20] [--for-s 600]]
+    python -m bench.traps [--sites known|new|scored|blind] [--host NAME]
+                          [--system [--qps 20] [--for-s 600]]
 
 Every host is crawled from its home page: by the rules alone, or with `--system` by `aragog run` and
-the servers it starts. Real pages are those that a reader could want, each once; every other page is in
-a trap, and so is a real page that is fetched again under another URL.
+the servers it starts. Real pages are those that a reader could want, each counted once. Every other
+page is in a trap, and so is a real page that is fetched again under another URL.
 
-The sites are in three parts: those that were known when the rules were made, those that were written
-before the rules were changed and could be looked at, and those that are scored alone. Without
-`--sites` all are crawled. Exits with 1 if a page of a harmless site is lost, more than 1 % of the
-other real pages, or if more than 5 % of the requests for pages were in traps.
+The sites are in three groups: those that were known when the rules were made, those that were
+written before the rules were changed and may be looked at, and those that are only scored. Without
+`--sites` these are crawled. `--sites blind` crawls sites whose author had not seen the rules. Exits
+with 1 if a page of a harmless site is lost, if more than 1 % of the other real pages are lost, or
+if more than 5 % of the requests for pages were in traps.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ import sys
 from collections.abc import Sequence
 
 from bench.quick import add_quick
+from bench.traps.blind_harmless import blind_harmless_sites
+from bench.traps.blind_trapped import blind_trapped_sites
 from bench.traps.harmless_kinds import harmless_kinds, scored_harmless_kinds
 from bench.traps.harmless_sites import harmless_sites
 from bench.traps.measure import Origin, crawl
@@ -36,11 +40,16 @@ PARTS = {
     "known": (lambda: trapped_sites() + more_trapped_sites(), harmless_sites),
     "new": (trapped_kinds, harmless_kinds),
     "scored": (scored_kinds, scored_harmless_kinds),
+    "blind": (blind_trapped_sites, blind_harmless_sites),
 }
+WITHOUT_SITES = ("known", "new", "scored")
 
 
 def _report(web: Origin, sites: Sequence[Site], title: str) -> tuple[int, int, int, int]:
-    """Print the hosts of one kind; real pages, those that were fetched, requests, in traps."""
+    """
+    Print the hosts of one kind. Returns real pages, fetched real pages, requests, and those in
+    traps.
+    """
     if not sites:
         return 0, 0, 0, 0
     print(f"\n{title:32}{'real pages':>12}{'fetched':>10}{'requests':>10}{'in traps':>10}")
@@ -72,7 +81,7 @@ def main() -> None:
     parser.add_argument("--most-of-host", type=int, default=2_000)
     add_quick(parser, host=list(QUICK_HOSTS), for_s=250, most_of_host=500)
     options = parser.parse_args()
-    parts = [PARTS[options.sites]] if options.sites else PARTS.values()
+    parts = [PARTS[name] for name in ([options.sites] if options.sites else WITHOUT_SITES)]
     trapped = [site for trapped, _ in parts for site in trapped()]
     harmless = [site for _, harmless in parts for site in harmless()]
     if options.host:
@@ -86,7 +95,7 @@ def main() -> None:
     pages, fetched, requests, in_trap = _report(web, trapped, "hosts with a trap")
     harmless_pages, harmless_fetched, _, _ = _report(web, harmless, "harmless hosts")
     is_lost = harmless_fetched < harmless_pages or fetched < LEAST_FETCHED * pages
-    # On one small host what is paid to learn it is a larger share than on all.
+    # On one small host, the cost of learning a trap is a larger share than on all.
     is_trapped = in_trap > MOST_IN_TRAPS * requests and not options.quick
     if is_lost or is_trapped:
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""The real pages of the trapped hosts: the URLs that blogs, papers, shops and scripts have."""
+"""The real pages of hosts with traps, with URLs like those of blogs, papers, shops and scripts."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """
-Further hosts without a trap, of kinds that the rules were not made for.
+More hosts without a trap, of kinds that the rules were not made for.
 
-`harmless_kinds` may be looked at, `scored_harmless_kinds` is for scoring alone. Real are pages that
-say something that no other page of the host says, however little.
+`harmless_kinds` may be looked at; `scored_harmless_kinds` is only scored. A page is real if it has
+content that no other page of the host has, however little.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Contents = dict[str, Callable[[], Content]]
 
 
 def mailing_list() -> FiniteSite:
-    """Messages by month, each of which quotes the one that it answers and adds a sentence or two."""
+    """Messages by month, each of which quotes the one it replies to and adds a sentence or two."""
     host, months, each = "lists.abbots.test", 14, 30
 
     def said(number: int) -> str:
@@ -51,7 +51,7 @@ def mailing_list() -> FiniteSite:
 
 
 def class_reference() -> FiniteSite:
-    """The reference of a library: a page a class, much of which is the same for all of them."""
+    """A library reference with one page per class. Much of the text is the same on all pages."""
     host = "api.burford.test"
     packages = [Writer(f"{host} {n}").word() for n in range(12)]
     names = {
@@ -86,7 +86,7 @@ def class_reference() -> FiniteSite:
 
 
 def shop_with_kinds() -> FiniteSite:
-    """160 products in a query, each with two further kinds that have a text and a price of their own."""
+    """160 products in a query, each with two variants that have their own text and price."""
     host, count = "www.clevedon-tea.test", 160
     kinds = ("", "loose", "bags")
 
@@ -116,7 +116,10 @@ def shop_with_kinds() -> FiniteSite:
 
 
 def diary() -> FiniteSite:
-    """A diary that is read backward: only the last day is linked from the home page, each day from the next."""
+    """
+    A diary read backward: the home page links only to the last day, and each day to the previous
+    one.
+    """
     host, first, count = "diary.dawlish.test", date(2024, 1, 1), 300
 
     def one(number: int) -> Content:
@@ -134,7 +137,7 @@ def diary() -> FiniteSite:
 
 
 def collection() -> FiniteSite:
-    """Objects of a museum by a long id: a title, a year and a measure, rarely a sentence."""
+    """Museum objects with long ids: a title, a year and a size, rarely a sentence."""
     host, count = "collection.exmouth.test", 400
     ids = [f"{Writer(f'{host} {n}').random.getrandbits(64):016x}" for n in range(count)]
 
@@ -166,7 +169,7 @@ def collection() -> FiniteSite:
 
 
 def languages() -> FiniteSite:
-    """60 pages in five languages, each of which has its own words."""
+    """60 pages in five languages, each with its own words."""
     host, codes = "www.falmer.test", ("en", "de", "fr", "it", "nl")
     topics = sorted({Writer(f"{host} {n}").word() for n in range(60)})
 
@@ -191,7 +194,7 @@ def languages() -> FiniteSite:
 
 
 def encyclopedia() -> FiniteSite:
-    """400 articles that only other articles link to, each to five."""
+    """400 articles linked only from other articles, each of which links to five."""
     host, count = "wiki.gosport.test", 400
     titles = sorted({slug(Writer(f"{host} {n}").title()) for n in range(count)})
 
@@ -211,7 +214,7 @@ def encyclopedia() -> FiniteSite:
 
 
 def results() -> FiniteSite:
-    """Tables of a league: season, round and match by numbers in the query, with few words."""
+    """League tables with season, round and match as numbers in the query, with few words."""
     host = "league.hythe.test"
     clubs = [Writer(f"{host} {n}").word().capitalize() for n in range(12)]
 
@@ -253,10 +256,10 @@ def results() -> FiniteSite:
 
 
 def harmless_kinds() -> list[Site]:
-    """Hosts for looking at."""
+    """Hosts that may be looked at."""
     return [mailing_list(), shop_with_kinds(), collection(), encyclopedia()]
 
 
 def scored_harmless_kinds() -> list[Site]:
-    """Hosts for scoring."""
+    """Hosts that are only scored."""
     return [class_reference(), diary(), languages(), results()]

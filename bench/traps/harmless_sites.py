@@ -1,7 +1,7 @@
 """
-Hosts without a trap whose pages look as if there were one: many of a kind, dated, numbered, alike.
+Hosts without a trap whose pages look like one: many of a kind, dated, numbered, similar.
 
-All of them are known to whoever changes the rules; `harmless_kinds` has hosts that are not.
+All of them are known to those who change the rules; `harmless_kinds` has hosts that are not.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from bench.traps.site import NOT_FOUND, Answer, Link, Site, layout, list_of
 from bench.traps.writer import Writer, slug
 
 Content = tuple[str, str, list[Link]]
-"""Title, main part as HTML, and links beside it."""
+"""Title, main part as HTML, and additional links."""
 
 
 @dataclass
 class FiniteSite:
-    """A host of which every page is real."""
+    """A host whose pages are all real."""
 
     host: str
     contents: dict[str, Callable[[], Content]]
@@ -38,7 +38,7 @@ class FiniteSite:
 
 
 def documentation() -> FiniteSite:
-    """Three versions of 70 pages, most of which differ in the number of the version alone."""
+    """Three versions of 70 pages, most of which differ only in the version number."""
     host, versions = "docs.quill.test", ("1.8", "1.9", "2.0")
     topics = [
         f"{part}/{Writer(f'{part} {n}').word()}"
@@ -73,7 +73,7 @@ def documentation() -> FiniteSite:
 
 
 def shop() -> FiniteSite:
-    """500 products with short texts of few different sentences, in lists of 20."""
+    """500 products with short texts made from few sentences, in lists of 20."""
     host, count, kinds = (
         "www.wexley-parts.test",
         500,
@@ -113,7 +113,7 @@ def shop() -> FiniteSite:
 
 
 def newspaper() -> FiniteSite:
-    """An archive by date: years, months, days, and an article on two of three days of 14 months."""
+    """An archive by date: years, months, days, and an article on two of three days in 14 months."""
     host, first = "archive.oakvale-times.test", date(2023, 11, 1)
     days = [first + timedelta(days=n) for n in range(420) if n % 3]
     contents: dict[str, Callable[[], Content]] = {}
@@ -154,7 +154,7 @@ def newspaper() -> FiniteSite:
 
 
 def weather() -> FiniteSite:
-    """A year of one station: a page a day, whose words are the same and whose numbers differ."""
+    """A year of one station: one page per day, with the same words and different numbers."""
     host, first = "weather.tarn.test", date(2025, 1, 1)
     days = [first + timedelta(days=n) for n in range(365)]
 
@@ -193,7 +193,7 @@ def weather() -> FiniteSite:
 
 
 def forum() -> FiniteSite:
-    """Threads by number in the query, some with further pages, in boards with pages."""
+    """Threads with a number in the query, some with several pages, in boards with several pages."""
     host, count = "board.yarrow.test", 240
 
     def thread(number: int, start: int) -> Content:
@@ -248,7 +248,7 @@ def forum() -> FiniteSite:
 
 
 def gallery() -> FiniteSite:
-    """Albums of photos: a page a photo with a caption of a few words, the one before and the next."""
+    """Albums of photos: one page per photo, with a short caption and previous and next links."""
     host, albums, photos = "photos.zennor.test", 6, 40
 
     def photo(album: int, number: int) -> Content:
@@ -282,7 +282,7 @@ def gallery() -> FiniteSite:
 
 
 def dictionary() -> FiniteSite:
-    """Entries of one sentence, by letter; each has links to a few others."""
+    """One-sentence entries by letter. Each links to a few others."""
     host = "words.quayside.test"
     words = sorted({Writer(f"entry {n}").word() for n in range(450)})
     letters = sorted({word[0] for word in words})
@@ -311,7 +311,7 @@ def dictionary() -> FiniteSite:
 
 
 def registry() -> FiniteSite:
-    """Packages with a page for each of their versions, whose readme changes little."""
+    """Packages with one page per version, whose readme changes little."""
     host = "pkg.redcar.test"
     names = sorted({Writer(f"package {n}").word() for n in range(60)})
 
@@ -332,7 +332,7 @@ def registry() -> FiniteSite:
 
 
 def statutes() -> FiniteSite:
-    """Laws by title, chapter and section; many sections are of a sentence, or repealed."""
+    """Laws by title, chapter and section. Many sections are one sentence, or repealed."""
     host = "law.selby.test"
     contents: dict[str, Callable[[], Content]] = {
         "/": lambda: ("Laws", "<p>Titles</p>", [(f"/title/{t}", f"Title {t}") for t in range(1, 7)])
@@ -374,7 +374,7 @@ def statutes() -> FiniteSite:
 
 
 def harmless_sites() -> list[Site]:
-    """The hosts."""
+    """Return the hosts."""
     return [
         documentation(), shop(), newspaper(), forum(), gallery(),
         weather(), dictionary(), registry(), statutes(),

@@ -1,4 +1,4 @@
-"""Run the whole system against the origin, and count what it asked for."""
+"""Run the whole system against the origin, and count its requests."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ STOP_S = 60
 
 @dataclass
 class Score:
-    """What a crawl asked a host for."""
+    """The requests of a crawl to a host."""
 
     pages: int
-    """Real pages of the host."""
+    """The number of the host's real pages."""
     fetched: set[str] = field(default_factory=set)
     in_trap: int = 0
-    """Pages of traps, and real pages again under another URL."""
+    """Requests for pages of traps, and for real pages again under another URL."""
     others: int = 0
-    """Requests for robots.txt, and what is not found."""
+    """Requests for robots.txt and for missing pages."""
 
     @property
     def requests(self) -> int:
-        """Requests for pages."""
+        """Return the number of requests for pages."""
         return len(self.fetched) + self.in_trap
 
 
 @dataclass
 class Origin:
-    """Serves the sites by their Host header, and scores what is asked for."""
+    """Serves the sites by their Host header, and scores the requests."""
 
     sites: dict[str, Site]
     scores: dict[str, Score]
     seen: Counter[str] = field(default_factory=Counter)
     port: int = 0
     exit_status: int | None = None
-    """Of `aragog run`; None: it was stopped."""
+    """The exit status of `aragog run`, or None if it was stopped."""
 
     @classmethod
     def of(cls, sites: Sequence[Site]) -> Origin:
-        """The origin of these sites."""
+        """Return the origin of these sites."""
         return cls(
             {site.host: site for site in sites},
             {site.host: Score(len(site.pages)) for site in sites},
@@ -76,11 +76,11 @@ class Origin:
             writer.close()
 
     def answer(self, host: str, target: str) -> Answer:
-        """The answer to a request, which is counted."""
+        """Return the response to a request, and count it."""
         score = self.scores[host]
         answer = self.sites[host].answer(target)
         if self.seen[host + target]:
-            pass  # a message that is delivered twice is no page of a trap
+            pass  # a message that is delivered twice is not a trap page
         elif answer.page in self.sites[host].pages - score.fetched:
             score.fetched.add(answer.page)
         elif answer.page in score.fetched or answer.in_trap:
@@ -122,8 +122,8 @@ def crawl(
     Run `aragog run` from the home pages of all sites, and stop it after `for_s`.
 
     Args:
-        sites: what is crawled.
-        qps: requests a second of each domain.
+        sites: the sites to crawl.
+        qps: requests per second for each domain.
         for_s: seconds until it is stopped.
         meanwhile: called with the origin and the process id of the run, once it has started.
 

@@ -1,4 +1,4 @@
-"""Eight more hosts with a trap each. They were scored without a look once, and are known now."""
+"""Eight more hosts with a trap each. They were first scored unseen, and are known now."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _numbered_core(host: str, articles: int) -> Core:
 
 @dataclass
 class Bookings:
-    """Rooms of a library, with free times by week and hour in the query, on without an end."""
+    """Rooms of a library, with free times by week and hour in the query, without an end."""
 
     rooms: int = 8
     start: datetime = datetime(2026, 11, 30)  # noqa: DTZ001 - a local time, as in its links
@@ -82,7 +82,7 @@ class Bookings:
 
 @dataclass
 class PathFilters:
-    """Tags as parts of the path, each page with links that add one or take one away, in any order."""
+    """Tags as parts of the path. Each page has links that add or remove a tag, in any order."""
 
     tags: tuple[str, ...] = (
         "vegan",
@@ -139,7 +139,10 @@ class PathFilters:
 
 @dataclass
 class FolderListings:
-    """A server's listings of folders with columns to sort by, and a link in a folder to one above it."""
+    """
+    A server's folder listings with sortable columns, and a link in a folder to a parent
+    folder.
+    """
 
     folders: tuple[str, ...] = ("sources", "images", "manuals")
 
@@ -193,7 +196,7 @@ class FolderListings:
 
 @dataclass
 class Stamps:
-    """Every link of the site has the number of its response, so that no cache keeps it."""
+    """Every link of the site has the number of its response, so that it is never cached."""
 
     _numbers: itertools.count[int] = field(
         default_factory=lambda: itertools.count(1764400000000, 1371)
@@ -212,7 +215,7 @@ class Stamps:
 
 @dataclass
 class EndlessPager:
-    """Lists that go on after their last page, with a link to the next."""
+    """Lists that continue after their last page, with a link to the next."""
 
     def links(self, target: str) -> list[Link]:
         return [("/archive/page/1/", "Archive")]
@@ -241,7 +244,10 @@ class EndlessPager:
 
 @dataclass
 class ReturnTo:
-    """A sign-in form that every page links to with its own URL to return to, and so does the form."""
+    """
+    A sign-in form that every page, including the form, links to with its own URL to
+    return to.
+    """
 
     def links(self, target: str) -> list[Link]:
         back = quote(target, safe="")
@@ -263,7 +269,7 @@ class ReturnTo:
 
 @dataclass
 class Comparisons:
-    """Products that are compared with others: any set of them, and each page offers one more."""
+    """Product comparisons: any set of products, and each page offers to add one more."""
 
     products: int = 60
 
@@ -313,7 +319,10 @@ class Comparisons:
 
 @dataclass
 class Garden:
-    """Pages of made-up sentences with links to further ones, made for crawlers that do not ask."""
+    """
+    Pages of made-up sentences that link to more of them, made for crawlers that ignore
+    robots.txt.
+    """
 
     def links(self, target: str) -> list[Link]:
         return [("/garden/", "Garden")]
@@ -329,7 +338,7 @@ class Garden:
 
 
 def more_trapped_sites() -> list[Site]:
-    """The hosts, each with 120 to 190 real pages."""
+    """Return the hosts, each with 120 to 190 real pages."""
     return [
         TrappedSite(_numbered_core("library.inverly.test", 100), Bookings()),
         TrappedSite(_numbered_core("jessop-kitchen.test", 110), PathFilters()),

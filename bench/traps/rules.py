@@ -1,7 +1,7 @@
 """
-The rules alone, without servers: pages are requested in the order of their links, ten at a time.
+Crawl by the rules alone, without servers: pages are requested in link order, ten at a time.
 
-When none is left, held links are offered once more, as `aragog.crawl.stages.held_link_sweep` does.
+When none is left, held links are offered once more, like in `aragog.crawl.stages.held_link_sweep`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ AT_ONCE = 10
 
 
 class _Crawl:
-    """One host."""
+    """The crawl of one host."""
 
     def __init__(self, web: Origin, site: Site, most: int) -> None:
         self.web, self.site, self.left = web, site, most
@@ -38,7 +38,7 @@ class _Crawl:
             self.left -= 1
 
     def _swept(self) -> bool:
-        """Offer held links again when no page comes any more; whether one is followed."""
+        """Offer held links again when no pages are left. Returns True if one is followed."""
         self.budget.forget_pending()
         self._offer_held()
         return bool(self.queue)
@@ -75,7 +75,7 @@ class _Crawl:
 
 
 def crawl_by_rules(sites: list[Site], *, most_of_host: int) -> Origin:
-    """Crawl all sites from their home pages, each on its own."""
+    """Crawl all sites from their home pages, each separately."""
     web = Origin.of(sites)
     for site in sites:
         _Crawl(web, site, most_of_host).run()

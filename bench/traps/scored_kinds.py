@@ -1,9 +1,9 @@
 """
-Nine further hosts with a trap each, for scoring alone: whoever changes the rules does not look at what
-a crawl does on them, and does not change the rules by their figures.
+Nine more hosts with a trap each, which are only scored: those who change the rules do not look at
+what a crawl does on them, and do not change the rules because of their figures.
 
-The traps are those of a forge of programs, empty profiles, paths behind a script, pages for each town,
-combined tags, a camera, generated puzzles, answers to everything, and kinship.
+The traps are a code hosting site, empty profiles, paths after a script, pages for each town,
+combined tags, a camera, generated puzzles, responses to every URL, and family relations.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ def _flat_core(host: str, articles: int) -> Core:
 
 @dataclass
 class Forge:
-    """Programs with every file at every commit: as it was, who wrote each line, and its history."""
+    """
+    Programs with every file at every commit: its content, the author of each line, and
+    its history.
+    """
 
     files: tuple[str, ...] = ("main.c", "parse.c", "README", "lib/io.c", "lib/text.c", "test/run.c")
     commits: int = 400
@@ -81,7 +84,7 @@ class Forge:
 
 @dataclass
 class EmptyProfiles:
-    """Members of a club, most of whom wrote nothing; some wrote about themselves."""
+    """Members of a club, most of whom wrote nothing. Some wrote about themselves."""
 
     members: int = 6_000
 
@@ -120,7 +123,7 @@ class EmptyProfiles:
 
 @dataclass
 class BehindScript:
-    """A script that answers whatever stands behind its name in the path, with relative links."""
+    """A script that answers any path after its name, with relative links."""
 
     names: tuple[str, ...] = ("rooms.php", "prices.php", "arrival.php")
 
@@ -148,7 +151,10 @@ SERVICES = ("plumber", "roofer", "locksmith", "painter", "gardener", "electricia
 
 @dataclass
 class EveryTown:
-    """A page for each service in each quarter of each town, all of one text with other names."""
+    """
+    A page for each service in each quarter of each town, all with the same text and
+    other names.
+    """
 
     def links(self, target: str) -> list[Link]:
         return [(f"/find/{service}", service) for service in SERVICES[:3]]
@@ -200,7 +206,7 @@ TAGS = (
 
 @dataclass
 class CombinedTags:
-    """Tags that are combined by `+` in one part of the path, in any order."""
+    """Tags combined with `+` in one part of the path, in any order."""
 
     @property
     def pages(self) -> frozenset[str]:
@@ -237,7 +243,10 @@ class CombinedTags:
 
 @dataclass
 class Camera:
-    """A picture of the harbor every ten minutes since 2009, each on a page with the ones around it."""
+    """
+    A picture of the harbor every ten minutes since 2009, each on a page that links to its
+    neighbors.
+    """
 
     def links(self, target: str) -> list[Link]:
         return [("/camera/2026/11/29/1200.html", "Camera")]
@@ -264,7 +273,7 @@ class Camera:
 
 @dataclass
 class Puzzles:
-    """Puzzles that are made from the number in the URL, which is taken by chance."""
+    """Puzzles generated from the random number in the URL."""
 
     def links(self, target: str) -> list[Link]:
         return [("/puzzle/81523", "Puzzle of the day")]
@@ -288,7 +297,7 @@ class Puzzles:
 
 @dataclass
 class AnswersAll:
-    """Whatever is not there is answered with 200 and a page of suggestions, with relative links."""
+    """Any missing page is answered with 200 and a page of suggestions, with relative links."""
 
     def links(self, target: str) -> list[Link]:
         return [("service/hours", "Hours"), ("old/plan.htm", "Plan of 1998")]
@@ -348,7 +357,7 @@ class Kinship:
 
 
 def scored_kinds() -> list[Site]:
-    """The hosts, each with 110 to 200 real pages."""
+    """Return the hosts, each with 110 to 200 real pages."""
     return [
         TrappedSite(plain_core("code.jarvis.test", 100), Forge()),
         TrappedSite(node_core("club.kirkby.test", 80), EmptyProfiles()),

@@ -1,9 +1,10 @@
 """
-What an origin of the measurement is made of: an answer that knows what it is, a core of real pages, a trap beside it.
+The parts of a measured origin: responses that identify their page, a core of real pages, and a
+trap.
 
-Every answer says which real page its body is (`page`), or that it is a page of a trap. Whoever scores a
-crawl needs nothing else: the first request for a real page is useful, and every other request for the
-same page, under whatever URL, is a request in a trap.
+Every response says which real page its body is (`page`), or that it is a trap page. That is enough
+to score a crawl: the first request for a real page is useful, and every other request for the same
+page, under any URL, is in a trap.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Protocol
 from bench.traps.writer import Writer, slug
 
 Link = tuple[str, str]
-"""The `href` as it is written in the page, and its text."""
+"""The `href` as written in the page, and its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Answer:
 
     body: str = ""
     page: str = ""
-    """The real page that this is, whatever URL it was asked under; empty for none."""
+    """The real page in this response, whatever its URL; empty for none."""
     in_trap: bool = False
     status: int = 200
     location: str = ""
@@ -39,20 +40,20 @@ class Site(Protocol):
 
     host: str
     pages: frozenset[str]
-    """The real pages, each of which a crawl from `/` can reach by links that are not in a trap."""
+    """The real pages, each of which a crawl can reach from `/` by links outside the trap."""
 
     def answer(self, target: str) -> Answer:
-        """What it answers to a GET of the path and query."""
+        """Return the response to a GET of the path and query."""
 
 
 class Trap(Protocol):
-    """What a host has beside its real pages."""
+    """The trap of a host."""
 
     def links(self, target: str) -> list[Link]:
-        """Links that every page of the host has, in its sidebar."""
+        """Return the sidebar links that every page of the host has."""
 
     def answer(self, target: str, core: Core) -> Answer | None:
-        """The answer if the target is of the trap, else None: a real page or 404."""
+        """Return the response if the target is in the trap, else None (a real page or 404)."""
 
 
 def list_of(links: list[Link]) -> str:
@@ -61,7 +62,10 @@ def list_of(links: list[Link]) -> str:
 
 
 def layout(name: str, title: str, main: str, links: list[Link], footer: str = "") -> str:
-    """A page with a header, a sidebar with links, and a footer, which all pages of a site share."""
+    """
+    Return a page with a header, a sidebar with links, and a footer, shared by all pages
+    of a site.
+    """
     writer = Writer(name)
     return (
         f"<!doctype html><html lang=en><head><meta charset=utf-8><title>{escape(title)} - {name}</title></head><body>"
@@ -100,7 +104,7 @@ class Core:
         return frozenset(self.targets)
 
     def by_section(self) -> dict[str, list[int]]:
-        """Numbers of articles, from 1, by section."""
+        """Article numbers, from 1, by section."""
         count = len(self.sections)
         return {
             s: list(range(i + 1, self.articles + 1, count)) for i, s in enumerate(self.sections)
@@ -114,7 +118,10 @@ class Core:
         return self.article_url(section, number, slug(self.title(number)))
 
     def answer(self, target: str, links: list[Link], change: Callable[[str], str] = str) -> Answer:
-        """The real page of the target, or 404; `change` is applied to every link to a real page."""
+        """
+        Return the target's real page, or 404. `change` is applied to every link to a
+        real page.
+        """
         if target not in self.targets:
             return NOT_FOUND
         section, number = self.targets[target]
@@ -162,7 +169,7 @@ class Core:
 
 @dataclass
 class TrappedSite:
-    """A core of real pages with a trap beside it."""
+    """A core of real pages with a trap."""
 
     core: Core
     trap: Trap

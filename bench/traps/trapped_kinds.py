@@ -1,8 +1,8 @@
 """
-Nine further hosts with a trap each, of kinds that the rules were not made for. They may be looked at.
+Nine more hosts with a trap each, of kinds that the rules were not made for. They may be looked at.
 
-The traps are those of wikis, sessions in the path, baskets, links that say where they were clicked,
-posts that show their thread, maps, currencies, suffixes of blogs, and statistics of any range.
+The traps are wikis, sessions in the path, baskets, links that record where they were clicked, posts
+that show their thread, maps, currencies, blog suffixes, and statistics for any date range.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _shop_core(host: str, articles: int) -> Core:
 
 @dataclass
 class WikiActions:
-    """Every page with its source, its history, each old version and the difference of any two."""
+    """Every page with its source, its history, each old version and the diff of any two."""
 
     def links(self, target: str) -> list[Link]:
         title = target.removeprefix("/wiki/").partition("?")[0]
@@ -96,7 +96,7 @@ class WikiActions:
 
 @dataclass
 class JavaSessions:
-    """A session behind the last part of the path of every link, and a new one for each response."""
+    """A session after the last part of every link's path, new for each response."""
 
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
 
@@ -119,7 +119,7 @@ class JavaSessions:
 
 @dataclass
 class Baskets:
-    """Things are put into a basket, on a list and into an alert by links, each with a token."""
+    """Links with a token that add things to a basket, a list or an alert."""
 
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
 
@@ -151,7 +151,7 @@ class Baskets:
 
 @dataclass
 class ClickedFrom:
-    """Every link says on which page and at which place it was clicked."""
+    """Every link records the page and place where it was clicked."""
 
     def links(self, target: str) -> list[Link]:
         return []
@@ -171,7 +171,7 @@ class ClickedFrom:
 
 @dataclass
 class PostLinks:
-    """Threads in which each post has an address of its own, under which the thread is shown."""
+    """Threads in which each post has its own URL, under which the thread is shown."""
 
     threads: int = 60
 
@@ -211,7 +211,7 @@ class PostLinks:
 
 @dataclass
 class MapViews:
-    """A map without scripts: a page for each view, with links to its neighbors and other scales."""
+    """A map without scripts: one page per view, with links to its neighbors and other scales."""
 
     def links(self, target: str) -> list[Link]:
         return [("/map/12/2154/1350", "How to find us")]
@@ -241,7 +241,10 @@ CURRENCIES = ("EUR", "USD", "GBP", "CHF", "SEK", "PLN", "JPY")
 
 @dataclass
 class Currencies:
-    """Prices of every page in each currency and for each country, chosen by a link that stays."""
+    """
+    Prices of every page in each currency and country, chosen by a link and then kept in
+    all links.
+    """
 
     def links(self, target: str) -> list[Link]:
         path, _, query = target.partition("?")
@@ -274,7 +277,7 @@ class Currencies:
 
 @dataclass
 class BlogSuffixes:
-    """Each article also for phones, as a feed of its comments, for embedding and as an attachment."""
+    """Each article also for phones, as a comment feed, for embedding and as an attachment."""
 
     suffixes: tuple[str, ...] = ("amp", "feed", "embed", "trackback", "comment-page-1")
 
@@ -306,7 +309,10 @@ class BlogSuffixes:
 
 @dataclass
 class AnyRange:
-    """Statistics of a station between any two days, with links to longer, shorter and other ranges."""
+    """
+    Statistics of a station between any two days, with links to longer, shorter and
+    other ranges.
+    """
 
     def links(self, target: str) -> list[Link]:
         return [("/stats?from=2026-10-01&to=2026-10-31", "Visitors")]
@@ -339,7 +345,7 @@ class AnyRange:
 
 
 def trapped_kinds() -> list[Site]:
-    """The hosts, each with 110 to 190 real pages."""
+    """Return the hosts, each with 110 to 190 real pages."""
     return [
         TrappedSite(titled_core("wiki.ashby.test", 100), WikiActions()),
         TrappedSite(script_core("portal.brackley.test", 100), JavaSessions()),

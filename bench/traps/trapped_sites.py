@@ -26,10 +26,10 @@ def _query_core(host: str, articles: int) -> Core:
 @dataclass
 class EventCalendar:
     """
-    A town's calendar: a page a month and a page a day, back to 1970 and on without an end.
+    A town's calendar with a page per month and per day, back to 1970 and without an end.
 
-    There are events in twelve months, which link to pages of their own. Months with events and events
-    are real. A day repeats what its month says, and nothing tells which days have an event.
+    Twelve months have events, which link to their own pages. Months with events and event pages are
+    real. A day repeats what its month says, and nothing shows which days have an event.
     """
 
     host: str
@@ -130,7 +130,10 @@ class EventCalendar:
 
 @dataclass
 class RelativeLinks:
-    """Navigation written as relative links; the server shows a page whatever folders stand before it."""
+    """
+    Navigation with relative links. The server shows a page whatever folders precede it
+    in the path.
+    """
 
     folders: tuple[str, ...] = ("about", "contact", "team", "service")
 
@@ -156,9 +159,9 @@ class RelativeLinks:
 @dataclass
 class PathSessions:
     """
-    A session in the path where there is no cookie, as old ASP.NET has it.
+    A session in the path for clients without cookies, as in old ASP.NET.
 
-    Links in the navigation are plain; links in the text have the session of the request, or a new
+    Links in the navigation are plain. Links in the text have the session of the request, or a new
     one if it has none, or if the session was used for twenty pages.
     """
 
@@ -188,7 +191,7 @@ class PathSessions:
 
 @dataclass
 class AppendedParameter:
-    """A pager that appends its parameter to the URL of the request, and writes `&` twice escaped."""
+    """A pager that appends its parameter to the requested URL, and escapes `&` twice."""
 
     def links(self, target: str) -> list[Link]:
         mark = "&amp;" if "?" in target else "?"
@@ -217,7 +220,7 @@ class Facets:
     """
     A shop whose lists can be narrowed by any set of facets, in the order in which they were chosen.
 
-    Each combination shows products that are in the plain lists as well, or none.
+    Each combination shows products that are also in the plain lists, or none.
     """
 
     products: int = 220
@@ -305,7 +308,10 @@ class Facets:
 
 @dataclass
 class SoftNotFound:
-    """Articles by number with a link to the next; a number without an article is answered with 200."""
+    """
+    Numbered articles with a link to the next. A number without an article is answered
+    with 200.
+    """
 
     last: int = 90
 
@@ -335,7 +341,7 @@ class SoftNotFound:
 
 @dataclass
 class SiteSearch:
-    """A search whose results suggest further searches, with the words of what was found."""
+    """A search whose results suggest more searches, with words from the results."""
 
     def links(self, target: str) -> list[Link]:
         random = Writer(f"tags {target}").random
@@ -371,7 +377,10 @@ class SiteSearch:
 
 @dataclass
 class Variants:
-    """Every article for printing, for each network to share it, and for an answer to each comment."""
+    """
+    Every article also for printing, for sharing on each network, and for replying to
+    each comment.
+    """
 
     def links(self, target: str) -> list[Link]:
         if target.count("/") < 3:
@@ -395,7 +404,7 @@ class Variants:
 
 
 def trapped_sites() -> list[Site]:
-    """The hosts, each with 85 to 270 real pages."""
+    """Return the hosts, each with 85 to 270 real pages."""
     return [
         TrappedSite(path_core("www.ardmore-town.test", 90), EventCalendar("www.ardmore-town.test")),
         TrappedSite(path_core("belkin-joinery.test", 110), RelativeLinks()),

@@ -1,4 +1,7 @@
-"""Text for made-up pages: the same seed gives the same words, and two seeds hardly share a sentence."""
+"""
+Text for made-up pages. A seed always gives the same words, and two seeds rarely share a
+sentence.
+"""
 
 from __future__ import annotations
 
@@ -282,13 +285,13 @@ SYLLABLES = [
 
 
 class Writer:
-    """Writes sentences, titles and words from one seed."""
+    """Writes sentences, titles and words from a seed."""
 
     def __init__(self, seed: str) -> None:
         self.random = Random(seed)
 
     def word(self) -> str:
-        """A word that is in no dictionary: names of products, entries, packages."""
+        """Return a word that is in no dictionary, for names of products, entries and packages."""
         return "".join(self.random.choice(SYLLABLES) for _ in range(self.random.randint(2, 4)))
 
     def person(self) -> str:
@@ -299,7 +302,7 @@ class Writer:
         return adjective + self.random.choice(NOUNS)
 
     def sentence(self) -> str:
-        """Seven to twenty words."""
+        """Return a sentence of seven to twenty words."""
         choose = self.random.choice
         form = self.random.randrange(5)
         if form == 0:
@@ -324,7 +327,7 @@ class Writer:
         return f"The {self._thing()} and the {self._thing()} of {self.random.choice(PLACES)}"
 
     def paragraphs(self, least: int, most: int) -> str:
-        """Paragraphs as HTML."""
+        """Return paragraphs as HTML."""
         return "".join(
             f"<p>{self.paragraph(self.random.randint(3, 6))}</p>"
             for _ in range(self.random.randint(least, most))
@@ -332,7 +335,7 @@ class Writer:
 
 
 def slug(title: str) -> str:
-    """A title as it stands in a path."""
+    """Return a title as written in a path."""
     return "-".join(
         word.lower() for word in title.split() if word.lower() not in {"the", "and", "of"}
     )

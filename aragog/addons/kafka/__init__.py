@@ -1,4 +1,4 @@
-"""Kafka: changes to a topic, and URLs from one (docs/refresh.md#kafka)."""
+"""Kafka: publishes changes to a topic, and enqueues URLs from one (docs/refresh.md#kafka)."""
 
 COMMANDS = {
     "kafka": (

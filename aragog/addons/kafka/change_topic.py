@@ -1,14 +1,14 @@
 """
 Changes as records of a topic: `aragog changes --follow --to kafka://…`.
 
-A record's key is the URL, so that the changes of a page keep their order in one partition. Its
-value is the change in JSON, with an `id`.
+A record's key is the URL, so the changes of a page keep their order in one partition. Its value is
+the change in JSON, with an `id`.
 
-How far the feed was sent is kept in Kafka, as the metadata of a committed offset: it lies beside
-what was sent, and survives the loss of this process and of its machine. It is written after all
-brokers acknowledged the records before it. A process that is killed in between sends these records
-again, under the same ids. Two processes with one name send everything twice, and lose nothing:
-whoever writes a position had all before it acknowledged.
+The position in the feed is stored in Kafka, as the metadata of a committed offset, so it survives
+the loss of this process and its machine. It is written after all brokers have acknowledged the
+earlier records. A process that is killed in between sends these records again, with the same ids.
+Two processes with the same name send everything twice but lose nothing: a process writes a position
+only after all of its earlier records were acknowledged.
 """
 
 from __future__ import annotations
@@ -37,32 +37,32 @@ if TYPE_CHECKING:
 
 OWN = {
     "acks": "all",
-    # The client's own repetitions are no duplicates, and do not overtake each other.
+    # The client's own retries neither duplicate nor reorder records.
     "enable.idempotence": True,
-    # A broker that is down is waited for; what is undelivered is never dropped.
+    # Wait for brokers that are down, and never drop undelivered records.
     "message.timeout.ms": 0,
 }
 DEFAULTS = {
-    # Keys of Java's clients go to the same partitions.
+    # Partition keys in the same way as Java clients.
     "partitioner": "murmur2_random",
     "linger.ms": 5,
     "client.id": "aragog",
-    # What it logs is reported as an error of its callback, once.
+    # Errors are reported once, through the client's callback.
     "log_level": 0,
 }
 KEPT_AGAIN_S = 3600.0
-"""How often an unchanged position is written: Kafka forgets one after a week."""
+"""How often an unchanged position is rewritten, since Kafka deletes it after a week."""
 _WAIT_S = 0.5
 
 
 def open_topic(address: str) -> ChangeTopic:
     """
-    The topic at an address of `--to`.
+    Open the topic at an address of `--to`.
 
     Raises:
-        BadInput: it is not an address of a topic.
+        BadInput: not the address of a topic.
         ConfigError: the client is not installed, its settings are wrong, or there is no such topic.
-        ServiceUnavailable: no broker answers.
+        ServiceUnavailable: no broker responds.
     """
     require_client("`aragog changes --to kafka://`")
     return ChangeTopic(TopicAddress.parse(address))
@@ -72,15 +72,15 @@ def change_id(change: dict[str, Any]) -> str:
     """
     The id of a change: 32 hex digits, the same in every record of the same change.
 
-    A task of the store that was killed reports its changes twice, under two cursors; what they have
-    in common is the URL, the time of its fetch and the kind.
+    A store task that was killed reports its changes twice, with different cursors. The URL, fetch
+    time and kind are the same in both.
     """
     parts = [change["url"], change["at_ms"], change["kind"]]
     return hashlib.sha256(orjson.dumps(parts)).hexdigest()[:32]
 
 
 def record_of(change: dict[str, Any], *, shortened: bool = False) -> bytes:
-    """The value of a change's record; shortened, its fields have no values."""
+    """The value of a change's record; if shortened, its fields have no values."""
     fields = change["fields"]
     if shortened:
         fields = {name: dict.fromkeys(both) for name, both in fields.items()}
@@ -89,11 +89,11 @@ def record_of(change: dict[str, Any], *, shortened: bool = False) -> bytes:
 
 class ChangeTopic:
     """
-    Sends changes to a topic, and keeps how far it is; one thread uses it.
+    Sends changes to a topic and stores the position; used by one thread.
 
     Args:
         address: the topic.
-        answer_within_s: how long Kafka may take to name the topic's partitions.
+        answer_within_s: time limit for Kafka to list the topic's partitions.
     """
 
     def __init__(self, address: TopicAddress, *, answer_within_s: float = ANSWER_WITHIN_S) -> None:
@@ -104,7 +104,7 @@ class ChangeTopic:
         common = {**DEFAULTS, "error_cb": self._on_error}
         try:
             self._producer: Producer = Producer(address.settings(OWN, common))
-            # It joins no group: it reads and writes one committed offset.
+            # It joins no group; it only reads and writes one committed offset.
             self._positions: Consumer = Consumer(
                 _without(address.settings({**group, "enable.auto.commit": False}, common))
             )
@@ -117,10 +117,10 @@ class ChangeTopic:
 
     def position(self) -> str | None:
         """
-        The cursor up to which everything was acknowledged; None: nothing is known of it.
+        The cursor up to which everything was acknowledged, or None if there is none.
 
         Raises:
-            ServiceUnavailable: Kafka does not answer.
+            ServiceUnavailable: Kafka does not respond.
         """
         from confluent_kafka import KafkaException, TopicPartition  # noqa: PLC0415 - an extra
 
@@ -133,13 +133,13 @@ class ChangeTopic:
 
     def send(self, changes: Sequence[dict[str, Any]], cursor: str) -> None:
         """
-        Send changes, and keep the cursor after them once all are acknowledged.
+        Send changes, and store the cursor after them once all are acknowledged.
 
-        It waits for brokers that are away, and reports once why. Without changes only a cursor that
-        is not kept yet, or was kept an hour ago, is written.
+        Waits for unreachable brokers, and reports the reason once. Without changes, the cursor is
+        only written if it is not stored yet or was stored more than an hour ago.
 
         Raises:
-            ServiceUnavailable: a record was refused, or the cursor cannot be kept; call it again
+            ServiceUnavailable: a record was refused, or the cursor cannot be stored; call again
                 with the same changes.
         """
         refused: list[KafkaError] = []
@@ -154,7 +154,7 @@ class ChangeTopic:
             self._keep(cursor)
 
     def close(self) -> None:
-        """Close the connections; what was not acknowledged is sent again by the next process."""
+        """Close the connections; the next process resends anything that was not acknowledged."""
         self._producer.purge()
         self._producer.flush(1)
         self._positions.close()
@@ -175,7 +175,7 @@ class ChangeTopic:
             try:
                 produce(value=value)
                 return
-            except BufferError:  # its queue is full: wait until some were acknowledged
+            except BufferError:  # the queue is full: wait until some are acknowledged
                 self._producer.poll(_WAIT_S)
             except KafkaException as error:
                 shorter = record_of(change, shortened=True)
@@ -201,7 +201,7 @@ class ChangeTopic:
         self._written, self._kept_s = cursor, time.monotonic()
 
     def _on_error(self, error: KafkaError) -> None:
-        """Report what the client meets while it tries again, each problem once."""
+        """Report each problem of a retrying client once."""
         if error.name() != self._problem:
             self._problem = error.name()
             echo(f"Kafka: {reason_of(error)}", err=True)
@@ -214,5 +214,5 @@ _OF_PRODUCERS = ("partitioner", "linger.ms")
 
 
 def _without(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings without those that a consumer does not have."""
+    """The settings without those that a consumer does not accept."""
     return {key: value for key, value in settings.items() if key not in _OF_PRODUCERS}

@@ -1,4 +1,4 @@
-"""Where a topic is, `kafka://HOST:PORT/TOPIC?config=FILE`, and the settings of its clients."""
+"""The address of a topic, `kafka://HOST:PORT/TOPIC?config=FILE`, and its clients' settings."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 NAME = r"[A-Za-z0-9._-]{1,249}"
-"""The names that Kafka allows for topics; names of groups follow the same rule here."""
+"""Valid topic names in Kafka; group names follow the same rule here."""
 ANSWER_WITHIN_S = 20.0
 _RETRY_S = 0.2
-# By hand: newer Pythons refuse several hosts of which one is an IPv6 address.
+# Parsed by hand, since newer Pythons refuse several hosts if one is an IPv6 address.
 _SERVER = r"(?:[^\s@:/?#,\[\]]+|\[[0-9a-fA-F:.]+\]):\d{1,5}"
 _ADDRESS = re.compile(rf"kafka://({_SERVER}(?:,{_SERVER})*)/({NAME})(?:\?([^#]*))?", re.ASCII)
 _FORM = "kafka://HOST:PORT[,HOST:PORT…]/TOPIC[?config=FILE]"
@@ -30,20 +30,20 @@ _FORM = "kafka://HOST:PORT[,HOST:PORT…]/TOPIC[?config=FILE]"
 
 @dataclass(frozen=True, slots=True)
 class TopicAddress:
-    """A topic, and how to reach it."""
+    """A topic and how to connect to it."""
 
     servers: str
-    """`host:port` of some brokers, separated by commas; clients learn of the others."""
+    """`host:port` of some brokers, separated by commas; clients discover the others."""
     topic: str
     name: str = ""
-    """The name under which a position is kept; empty: the usual one."""
+    """The name under which a position is stored; empty for the default."""
     config: str = ""
-    """A file with further settings of the client; empty: none."""
+    """A file with further client settings; empty for none."""
 
     @classmethod
     def parse(cls, text: str) -> TopicAddress:
         """
-        The address that a text has.
+        Parse an address.
 
         Raises:
             BadInput: it has another form.
@@ -62,10 +62,12 @@ class TopicAddress:
 
     def settings(self, own: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
         """
-        A client's settings: `defaults`, what the file says, and `own`, which it must not.
+        A client's settings: `defaults`, overridden by the file, and `own`, which the file must not
+        set.
 
         Raises:
-            ConfigError: the file cannot be read, a line is no `key=value`, or it has one of `own`.
+            ConfigError: the file cannot be read, a line is not `key=value`, or it sets one of
+                `own`.
         """
         of_file = _read(Path(self.config), own) if self.config else {}
         return {**defaults, **of_file, "bootstrap.servers": self.servers, **own}
@@ -75,7 +77,7 @@ class TopicAddress:
 
 
 def _read(file: Path, own: Collection[str]) -> dict[str, str]:
-    """Settings of librdkafka, one `key=value` a line, as the tools of Kafka take them."""
+    """Read librdkafka settings, one `key=value` per line, as Kafka's tools do."""
     try:
         lines = file.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -95,7 +97,7 @@ def _read(file: Path, own: Collection[str]) -> dict[str, str]:
 
 
 def require_client(reason: str) -> None:
-    """Check that the extra is installed. Raises `ConfigError`, which names the command for it."""
+    """Check that the extra is installed. Raises `ConfigError` with the command to install it."""
     require("kafka", reason, module="confluent_kafka")
 
 
@@ -106,8 +108,8 @@ def partitions_of(
     The number of a topic's partitions.
 
     Raises:
-        ServiceUnavailable: no broker answers.
-        ConfigError: there is no such topic, or it may not be seen.
+        ServiceUnavailable: no broker responds.
+        ConfigError: there is no such topic, or access is denied.
     """
     from confluent_kafka import KafkaException  # noqa: PLC0415 - an extra
 
@@ -124,9 +126,10 @@ def partitions_of(
 
 def patiently(call: Callable[[], T]) -> T:
     """
-    What a call about committed offsets returns; while the group has no coordinator it is repeated.
+    Call a function for committed offsets, and retry while the group has no coordinator.
 
-    That is so for a second or two when a cluster gets its first group, or lost a broker.
+    A group has none for a second or two when it is the cluster's first, or after the loss of a
+    broker.
 
     Raises:
         KafkaException: it failed for another reason, or for longer than `ANSWER_WITHIN_S`.
@@ -149,5 +152,5 @@ def patiently(call: Callable[[], T]) -> T:
 
 
 def reason_of(error: Any) -> str:
-    """The message of an error of the client."""
+    """The message of a client error."""
     return f"{error.name()}: {error.str()}"

@@ -19,7 +19,7 @@ _OPTIONS = {field.http for field in option_fields(EnqueueArguments) if field.htt
 
 @dataclass(frozen=True, slots=True)
 class WantedUrl:
-    """A URL with its options of enqueuing."""
+    """A URL with its enqueue options."""
 
     url: str
     arguments: EnqueueArguments
@@ -27,9 +27,9 @@ class WantedUrl:
 
 def read_record(value: bytes | None, usual: EnqueueArguments) -> WantedUrl:
     """
-    A record's URL: its text, or `{"url": ..., "priority": 0}` with options named as in HTTP.
+    Parse a record: a URL as text, or `{"url": ..., "priority": 0}` with options named as in HTTP.
 
-    Options that a record does not have are the `usual` ones.
+    Options that a record does not have default to `usual`.
 
     Raises:
         BadInput: it is neither, or an option is invalid.
@@ -68,12 +68,12 @@ def _of_object(members: Mapping[str, Any], usual: EnqueueArguments) -> WantedUrl
         f.name: getattr(read, f.name) for f in option_fields(EnqueueArguments) if f.http in given
     }
     arguments = replace(usual, **own)
-    arguments.options()  # refuses what is out of bounds
+    arguments.options()  # raises if an option is out of bounds
     return WantedUrl(url, arguments)
 
 
 def by_arguments(records: Sequence[WantedUrl]) -> list[tuple[EnqueueArguments, list[str]]]:
-    """The URLs of records with equal options, in the order of their first."""
+    """The URLs of records, grouped by equal options, in order of first occurrence."""
     groups: list[tuple[EnqueueArguments, list[str]]] = []
     for record in records:
         for arguments, urls in groups:

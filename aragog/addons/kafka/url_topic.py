@@ -1,14 +1,14 @@
 """
-URLs from a topic: each is enqueued, and its offset committed after that was acknowledged.
+Enqueues URLs from a topic.
 
-A record's offset is committed after the broker of jobs has accepted its URL, so a process that is
-killed reads some records again, and none is left out. A URL that still waits is not enqueued twice;
-one that is stored in the meantime ends as known, unless `refresh` was requested.
+A record's offset is committed after the broker has accepted its URL. A process that is killed reads
+some records again but skips none. A URL that is still queued is not enqueued twice; if it has been
+stored since, its status is known, unless `refresh` was requested.
 
-While jobs are not accepted (memory is nearly full, a server is away, `most_in_flight` is reached),
-the partitions are paused and the batch is kept: the consumer stays in its group, whatever time that
-takes. If a partition is given to another member in the meantime, its records are dropped here and
-read there.
+While URLs are not accepted (memory is nearly full, a server is unreachable, `most_in_flight` is
+reached), the partitions are paused and the batch is kept; the consumer stays in its group however
+long that takes. If a partition is assigned to another member in the meantime, its records are
+dropped here and read there.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ OWN = {"enable.auto.commit": False, "enable.auto.offset.store": False, "enable.p
 DEFAULTS = {
     "auto.offset.reset": "earliest",
     "client.id": "aragog",
-    # What it fetches ahead: 64 MB for a partition would be millions of URLs.
+    # Limits prefetching: 64 MB per partition would be millions of URLs.
     "queued.max.messages.kbytes": 4096,
     "partition.assignment.strategy": "cooperative-sticky",
     "log_level": 0,
@@ -45,14 +45,14 @@ _RETRY_S = 1.0
 
 class UrlTopic:
     """
-    A member of a group that reads URLs; one thread uses it.
+    A group member that reads URLs; used by one thread.
 
     Args:
         address: the topic; its name is the group, `aragog` if it has none.
-        client: enqueues.
-        usual: the options of records without their own.
+        client: enqueues the URLs.
+        usual: the default options of records.
         report: called with one line for a record that is not a URL, and for each new problem.
-        most_in_flight: pauses while more URLs than this are in flight; 0: no bound.
+        most_in_flight: pauses while more URLs than this are in flight; 0 for no limit.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class UrlTopic:
         self._report, self._most_in_flight = report, most_in_flight
         self._problem = ""
         self._held: list[Message] = []
-        """Records that wait until jobs are accepted; in the meantime the partitions are paused."""
+        """Records kept until URLs are accepted; the partitions are paused in the meantime."""
         self._retry_s = 0.0
         self._ended: set[int] = set()
         self.counts: Counter[EnqueueStatus] = Counter()
@@ -92,11 +92,12 @@ class UrlTopic:
 
     def run(self, is_stopped: Callable[[], bool], *, until_end: bool = False) -> None:
         """
-        Enqueue what comes until `is_stopped`, with `until_end` until every record of now was read.
+        Enqueue incoming URLs until `is_stopped`; with `until_end`, until all present records were
+        read.
 
         Raises:
             ConfigError: the topic was deleted, or may not be read.
-            ServiceUnavailable: Kafka refuses for another reason that does not pass by itself.
+            ServiceUnavailable: Kafka refuses for another permanent reason.
         """
         while not is_stopped():
             if self._held:
@@ -109,11 +110,11 @@ class UrlTopic:
                 return
 
     def close(self) -> None:
-        """Leave the group; what was not committed goes to its other members."""
+        """Leave the group; uncommitted records go to its other members."""
         self._consumer.close()
 
     def _read(self) -> list[Message]:
-        """The records that are there, at most `BATCH`."""
+        """The available records, at most `BATCH`."""
         return self._records(self._consumer.consume(BATCH, _LOOK_S))
 
     def _records(self, messages: Sequence[Message]) -> list[Message]:
@@ -140,7 +141,7 @@ class UrlTopic:
         return bool(assigned) and assigned <= self._ended
 
     def _settle(self, messages: Sequence[Message]) -> bool:
-        """Enqueue the records' URLs and commit their offsets; False: not accepted now."""
+        """Enqueue the records' URLs and commit their offsets; False if not accepted now."""
         if self._is_full():
             return False
         try:
@@ -161,14 +162,14 @@ class UrlTopic:
             return True
         if count <= self._most_in_flight:
             return False
-        self._tell("in flight", f"waiting: {count:,} URLs are in flight")
+        self._report_once("in flight", f"waiting: {count:,} URLs are in flight")
         self._retry_s = time.monotonic() + _RETRY_S
         return True
 
     def _wait(self, error: Exception) -> None:
         wait_s = error.retry_after_s if isinstance(error, SlowDown) else _RETRY_S
         self._retry_s = time.monotonic() + max(wait_s, _LOOK_S)
-        self._tell(type(error).__name__, f"waiting: {error}")
+        self._report_once(type(error).__name__, f"waiting: {error}")
 
     def _enqueue(self, messages: Sequence[Message]) -> None:
         records = [record for record in map(self._parsed, messages) if record]
@@ -178,7 +179,7 @@ class UrlTopic:
                 results = self._client.enqueue(urls, **asdict(arguments))
             except BAD_INPUT as error:  # such as a crawl that does not exist
                 if arguments == self._usual:
-                    raise  # nothing was committed; the command line has to be changed
+                    raise  # nothing was committed; the command line must be fixed
                 self._report(f"{len(urls)} URLs were refused: {error}")
                 counts[EnqueueStatus.INVALID] += len(urls)
                 continue
@@ -209,15 +210,15 @@ class UrlTopic:
             self._on_error(error.args[0])
 
     def _hold(self, messages: list[Message]) -> None:
-        """Keep records until jobs are accepted, and let no more come."""
+        """Keep records until URLs are accepted, and pause the partitions."""
         self._consumer.pause(self._consumer.assignment())
         self._held = messages
 
     def _wait_for_room(self) -> None:
-        """Take part in the group, and after a while try the held records again."""
+        """Stay active in the group, and retry the kept records after a while."""
         more = self._records(self._consumer.consume(1, _LOOK_S))
-        self._held.extend(more)  # it was on its way when the partitions were paused
-        if not self._held:  # another member has them now
+        self._held.extend(more)  # fetched before the partitions were paused
+        if not self._held:  # they were assigned to another member
             return
         if time.monotonic() < self._retry_s or not self._settle(self._held):
             return
@@ -229,7 +230,7 @@ class UrlTopic:
         consumer.incremental_assign(partitions)
         if self._held:
             consumer.pause(partitions)
-        else:  # the client remembers that a partition was paused when it was here before
+        else:  # the client remembers an earlier pause of a partition
             consumer.resume(partitions)
 
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
@@ -239,9 +240,9 @@ class UrlTopic:
             consumer.resume(consumer.assignment())
 
     def _on_error(self, error: KafkaError) -> None:
-        self._tell(error.name(), f"Kafka: {reason_of(error)}")
+        self._report_once(error.name(), f"Kafka: {reason_of(error)}")
 
-    def _tell(self, problem: str, text: str) -> None:
+    def _report_once(self, problem: str, text: str) -> None:
         """Report a problem once, until enqueuing works again."""
         if problem != self._problem:
             self._problem = problem

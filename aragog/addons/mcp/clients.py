@@ -1,4 +1,4 @@
-"""The clients of `aragog mcp --port`: one a token, for the tokens that were used last."""
+"""The clients of `aragog mcp --port`: one per token, for the most recently used tokens."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aragog.client import Client
 
 MOST_CLIENTS = 16
 POOL_SIZE = 4
-"""Connections that each of them keeps open."""
+"""Number of connections that each client keeps open."""
 
 
 @dataclass(slots=True)
@@ -20,16 +20,16 @@ class _Kept:
     client: Client
     users: int = 0
     dropped: bool = False
-    """It is closed by its last user."""
+    """True once it was dropped; its last user then closes it."""
 
 
 class TokenClients:
     """
-    Clients by their tokens; threads share them.
+    Clients by token; threads share them.
 
     Args:
-        open_client: makes the client of a token, which opens no connection yet.
-        most: how many are kept.
+        open_client: creates the client for a token, without opening a connection yet.
+        most: maximum number of clients to keep.
     """
 
     def __init__(
@@ -46,12 +46,12 @@ class TokenClients:
     @contextmanager
     def of(self, token: str | None) -> Iterator[Client]:
         """
-        The client of a token, inside a `with` block.
+        The client for a token, inside a `with` block.
 
         Raises:
-            AccessDenied: the server does not know the token; nothing is kept of it.
-            ConfigError: it cannot be a token.
-            TransientError: the server does not answer.
+            AccessDenied: the server does not know the token; its client is not kept.
+            ConfigError: the token is malformed.
+            TransientError: the server does not respond.
         """
         kept = self._used(token) or self._added(token, self._checked(token))
         try:
@@ -60,7 +60,7 @@ class TokenClients:
             self._release(kept)
 
     def close(self) -> None:
-        """Close all that nobody uses; the others are closed by their last users."""
+        """Close all unused clients; the others are closed by their last users."""
         with self._lock:
             gone = [self._drop(token) for token in list(self._kept)]
         _close(gone)
@@ -97,7 +97,7 @@ class TokenClients:
         return kept
 
     def _drop(self, token: str | None) -> _Kept | None:
-        """Take it out; returns it if nobody uses it. Under the lock."""
+        """Remove a client; returns it if nobody uses it. Call with the lock held."""
         kept = self._kept.pop(token)
         kept.dropped = True
         return None if kept.users else kept

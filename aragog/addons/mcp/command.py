@@ -100,7 +100,7 @@ def _over_http(
         try:
             listening = clients.enter_context(socket.create_server(("127.0.0.1", port)))
         except OSError as error:
-            reason = os.strerror(error.errno or 0)  # its own text repeats the address
+            reason = os.strerror(error.errno or 0)  # the error's own text repeats the address
             raise ConfigError(f"--port: {port} cannot be used: {reason}") from error
         note(f"MCP on http://127.0.0.1:{port}/mcp")
         uvicorn.run(app, fd=listening.fileno(), log_level="warning", access_log=False)

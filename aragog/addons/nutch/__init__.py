@@ -1,3 +1,3 @@
-"""URLs from a dump of the crawldb of Nutch, for `aragog store import` (docs/coming-from.md)."""
+"""URLs from a dump of Nutch's crawldb, for `aragog store import` (docs/coming-from.md)."""
 
 READS_FORMATS = {"nutch": "aragog.addons.nutch.crawldb:read_nutch"}

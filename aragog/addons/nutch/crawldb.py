@@ -2,8 +2,8 @@
 Read a dump of Nutch's crawldb: `nutch readdb crawldb -dump FOLDER`, with or without `-format csv`.
 
 Each URL becomes a record with its next fetch (`due_at_ms`) and the fields `nutch.status` and
-`nutch.score`. URLs that Nutch has given up (gone), or knows to be another one (redirects,
-duplicates), are left out: aragog finds out by itself. Memory is bounded by one entry.
+`nutch.score`. URLs that Nutch has given up (gone) or resolved to another URL (redirects,
+duplicates) are skipped, because aragog detects these itself. Memory is bounded by one entry.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ from aragog.transfer.json_lines import BadRecord, Read, UrlRecord
 from aragog.transfer.lines import TextLine, text_lines
 
 STATUSES = frozenset({"db_unfetched", "db_fetched", "db_notmodified"})
-"""Of the URLs that are imported."""
+"""The status values of URLs that are imported."""
 _CSV_HEAD = "Url,Status code,Status name,Fetch Time"
 _ENTRY = re.compile(r"(\S+)\tVersion: \d+\s*$")
 _STATUS = re.compile(r"\d+ \((\w+)\)")
 _DATE = re.compile(r"(\w{3} \w{3} \d{1,2} \d\d:\d\d:\d\d) (?:[A-Z][\w:+-]* )?(\d{4})")
 MAX_LINE_BYTES = 1 << 20
 MOST_VALUES = 100
-"""Lines of an entry that are kept; Nutch writes eleven."""
+"""Maximum number of lines kept per entry; Nutch writes eleven."""
 
 Entry = tuple[int, str, Mapping[str, str]]
-"""The number of an entry's first line, its URL, and its values; or a `problem`."""
+"""The number of an entry's first line, its URL, and its values or a `problem`."""
 
 
 def is_csv(first_line: str) -> bool:
-    """Whether a dump that begins with this line is in the format csv."""
+    """True if a dump with this first line is in CSV format."""
     return first_line.startswith(_CSV_HEAD)
 
 
 def read_nutch(stream: BinaryIO, *, after: int = 0) -> Iterator[Read]:
     """
-    Yield the URLs of a dump with the number of the line at which each begins.
+    Yield the URLs of a dump, each with the number of its first line.
 
     Args:
         stream: the dump.
         after: entries up to this line are skipped.
     """
-    # Java writes CSV in Latin-1; an escaped URL is ASCII in both.
+    # Java writes CSV in Latin-1; an escaped URL is ASCII in both encodings.
     lines = text_lines(stream, MAX_LINE_BYTES)
     first = next(lines, TextLine(1, ""))
     of_csv = is_csv(first.text)
@@ -97,7 +97,7 @@ def _of_text(lines: Iterable[TextLine]) -> Iterator[Entry]:
 
 
 def _record(url: str, values: Mapping[str, str]) -> UrlRecord | BadRecord | None:
-    """The record; None for a URL that is left out."""
+    """The record, or None for a URL that is skipped."""
     if problem := values.get("problem"):
         return BadRecord(problem)
     named = values.get("status", "")
@@ -115,9 +115,9 @@ def _record(url: str, values: Mapping[str, str]) -> UrlRecord | BadRecord | None
 
 def _instant_ms(text: str) -> int:
     """
-    Return the ms of `Thu Jan 01 00:00:00 UTC 2015`, as Java's Date writes it.
+    Convert `Thu Jan 01 00:00:00 UTC 2015`, as written by Java's Date, to ms.
 
-    The abbreviation of a zone has no single meaning and is taken for UTC.
+    Abbreviations of time zones are ambiguous and are treated as UTC.
     """
     match = _DATE.fullmatch(text)
     if not match:

@@ -1,6 +1,6 @@
 """
-What a crawl of some size needs: machines, processes, Redis, HBase or PostgreSQL, and S3, from
-measured costs and prices (`costs.toml`).
+The resources that a crawl of a given size needs: machines, processes, Redis, HBase or PostgreSQL,
+and S3, computed from measured costs and prices (`costs.toml`).
 
 The result is an order of magnitude, not a promise.
 """
@@ -27,11 +27,11 @@ from aragog.addons.plan.server_needs import (
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The resources that a demand needs, and its first bottleneck."""
+    """The resources for a demand, and its first bottleneck."""
 
     needs: tuple[Need, ...]
     limits: tuple[Limit, ...] = field(default=())
-    """The most loaded first."""
+    """The limits, the most heavily loaded first."""
 
     def amount(self, name: str) -> float:
         """The amount of a need; KeyError for an unknown name."""
@@ -39,7 +39,7 @@ class Plan:
 
 
 def plan(demand: Demand, costs: Costs) -> Plan:
-    """The needs and limits of a demand. Pure."""
+    """Compute the needs and limits of a demand. Pure."""
     load = CrawlLoad(demand, costs)
     cores = load.cores()
     machines = math.ceil(sum(cores.values()) / (demand.cores * demand.busy))
@@ -105,7 +105,7 @@ def _crawl(load: CrawlLoad, cores: dict[str, float], machines: int) -> tuple[Nee
 
 
 def _domain_limits(load: CrawlLoad) -> tuple[Limit, ...]:
-    """The requests that the rates of all domains allow, and those of the largest one."""
+    """The requests that the rates of all domains allow, and those of the largest domain."""
     demand = load.demand
     together = load.fetches_s / (demand.domains * demand.qps)
     largest = demand.largest_domain_urls
@@ -131,7 +131,7 @@ def _domain_limits(load: CrawlLoad) -> tuple[Limit, ...]:
 
 
 def _schedule_limits(load: CrawlLoad) -> tuple[Limit, ...]:
-    """The periodic tasks, of which one runs at a time."""
+    """The periodic tasks, each of which runs one at a time."""
     robots = load.robots_s / load.cost("robots_refreshes")
     limits = [Limit("the task that refreshes robots.txt", robots, _task(robots))]
     if load.refreshes_s:

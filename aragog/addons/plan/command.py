@@ -27,7 +27,7 @@ _NONE_OR_MORE = FiniteRange(min=0)
 
 
 def _number(name: str, text: str, *, of: FiniteRange = _POSITIVE) -> Callable[[_F], _F]:
-    """An option for a field of `Demand`, with the default of that field."""
+    """An option for a field of `Demand`, with that field's default."""
     field = name.removeprefix("--").replace("-", "_")
     default = getattr(Demand(urls=1, domains=1), field)
     shown = {} if default is None else {"default": default, "show_default": True}
@@ -152,5 +152,5 @@ def _costs(costs: Costs) -> Table:
 
 
 def amount(value: float) -> str:
-    """A number with two significant digits below 10, else without decimals. Pure."""
+    """A number with two significant digits below 10, otherwise without decimals. Pure."""
     return f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:.2g}"

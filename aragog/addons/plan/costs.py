@@ -1,8 +1,8 @@
 """
-The measured costs and list prices that `aragog plan` computes with.
+The measured costs and list prices that `aragog plan` uses.
 
-`costs.toml` is the one place with figures; each names the command that measures it. `make
-plan-check` (`bench.plan_check`) measures them again.
+All figures are in `costs.toml`, each with the command that measures it. `make plan-check`
+(`bench.plan_check`) measures them again.
 """
 
 from __future__ import annotations
@@ -23,15 +23,19 @@ class Cost(NamedTuple):
     value: float
     unit: str
     measured_by: str
-    """The command, or the source of a figure that was not measured."""
+    """The command that measured it, or the source of a figure that was not measured."""
     check: str = ""
-    """A command of `bench` that measures it in at most two minutes and reports it under its name;
-    empty without one."""
+    """
+    A `bench` command that measures it in at most two minutes and reports it under its name; empty
+    if there is none.
+    """
     needs: str = ""
-    """What `check` needs besides the project; it then runs only when it is selected."""
+    """What `check` needs in addition to the project; it then runs only if it is selected."""
     scale: str = ""
-    """`time`: the figure grows with the CPU time of the reference work; `rate`: it shrinks; empty:
-    it is the same on every machine."""
+    """
+    How the figure scales with the CPU time of the reference work: `time` grows, `rate` shrinks,
+    empty is the same on every machine.
+    """
 
 
 Costs = Mapping[str, Cost]
@@ -39,7 +43,7 @@ Costs = Mapping[str, Cost]
 
 def read_costs(path: Path | None = None) -> Costs:
     """
-    The costs of this version of aragog, with a file's values in place of its own.
+    The costs of this version of aragog, overridden by the values in a file.
 
     Args:
         path: a TOML file with a table for each cost that differs: `[s3_put]`, `value = 0.000004`.

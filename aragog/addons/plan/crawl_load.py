@@ -1,4 +1,4 @@
-"""The load of a crawl: rates of its fetches, connections that they open, and busy cores by role."""
+"""The load of a crawl: fetch rates, connections opened, and busy cores by role."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from aragog.crawl.fetcher import dns
 from aragog.settings import FetchSettings
 
 MEASURED_BYTES = 62_000
-"""The size of the pages with which costs were measured."""
+"""The size of the pages in the cost measurements."""
 MEASURED_LINKS = 185
-"""Their links."""
-# What a fetch process keeps: idle connections (aragog/crawl/fetcher/http1/pool.py) and TLS sessions
+"""Number of links on those pages."""
+# Limits of a fetch process: idle connections (aragog/crawl/fetcher/http1/pool.py) and TLS sessions
 # (aragog/crawl/fetcher/http1/tls.py). A test compares them.
 KEPT_CONNECTIONS, KEPT_S = 512, 70.0
 KEPT_SESSIONS, RESUMED_S = 250, 3_600.0
@@ -22,14 +22,14 @@ KEPT_SESSIONS, RESUMED_S = 250, 3_600.0
 
 @dataclass(frozen=True, slots=True)
 class ConnectionShares:
-    """The cost of opening connections for one fetch."""
+    """How often a fetch opens a connection, does a full handshake, or looks up a name."""
 
     opened: float
-    """Share of the fetches that open a connection."""
+    """Fraction of fetches that open a connection."""
     full: float
-    """Share of them with a full TLS handshake, if over HTTPS; the others resume a session."""
+    """Fraction of HTTPS connections with a full TLS handshake; the others resume a session."""
     looked_up: float
-    """Share of the fetches that look up a name."""
+    """Fraction of fetches that look up a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class CrawlLoad:
     costs: Costs
 
     def cost(self, name: str) -> float:
-        """The value of a cost."""
+        """The value of a cost by name."""
         return self.costs[name].value
 
     @property
@@ -50,34 +50,40 @@ class CrawlLoad:
 
     @property
     def refreshes_s(self) -> float:
-        """Refreshes a second."""
+        """Refreshes per second."""
         return self.demand.stored / (self.demand.refresh_days * DAY_S)
 
     @property
     def fetches_s(self) -> float:
-        """Fetches of pages per second, refreshes included."""
+        """Page fetches per second, including refreshes."""
         return self.pages_s + self.refreshes_s
 
     @property
     def analyzed_s(self) -> float:
-        """Bodies a second that canonicalize reads: of all fetches that were not answered 304."""
+        """
+        Bodies per second that the canonicalize stage parses: all fetches except 304
+        responses.
+        """
         return self.pages_s + self.refreshes_s * (1 - self.demand.not_modified)
 
     @property
     def changed_s(self) -> float:
-        """New bodies a second: these are written to S3, and their links to the journal."""
+        """New bodies per second, which are written to S3, and their links to the journal."""
         demand = self.demand
         return self.pages_s * demand.changed + self.refreshes_s * demand.refresh_changed
 
     @property
     def written_pages_s(self) -> float:
-        """Page writes per second, counted as new pages; an unchanged page costs a share of one."""
+        """
+        Page writes per second, in units of new pages; an unchanged page costs a
+        fraction of one.
+        """
         unchanged_s = self.fetches_s - self.changed_s
         return self.changed_s + unchanged_s * self.cost("store_unchanged")
 
     @property
     def robots_s(self) -> float:
-        """robots.txt files per second: one of each host that is asked on a day."""
+        """robots.txt files per second: one per day for each host with requests."""
         return min(self.demand.all_hosts, self.fetches_s * DAY_S) / DAY_S
 
     @property
@@ -87,7 +93,7 @@ class CrawlLoad:
         return self.changed_s * share * self.cost("compaction") / 1000
 
     def cores(self) -> dict[str, float]:
-        """Busy cores of each role. Parsing and fetching grow with the size of the page."""
+        """Busy cores by role. Parsing and fetching grow with page size."""
         demand, cost = self.demand, self.cost
         size = demand.page_bytes / MEASURED_BYTES
         store_ms = cost("store") + cost("postgres_s3" if demand.store == "postgres" else "hbase_s3")
@@ -103,7 +109,7 @@ class CrawlLoad:
         return cores
 
     def _robots_ms(self) -> float:
-        # Its connection is always a new one: nothing else was requested from the host that day.
+        # It always opens a connection, since it is the first request to the host that day.
         https_ms = self.demand.https_share * self.cost("tls_full")
         return self.cost("robots") + self.cost("dns") + https_ms
 
@@ -114,7 +120,7 @@ class CrawlLoad:
         return (bodies_ms + self.fetches_s * self.connection_ms(connections)) / 1000
 
     def connection_ms(self, connections: ConnectionShares) -> float:
-        """CPU ms of a fetch for names, connections and handshakes, in the mean."""
+        """Mean CPU ms per fetch for name look-ups, connections and handshakes."""
         cost, https = self.cost, self.demand.https_share
         handshake_ms = connections.full * cost("tls_full") + (1 - connections.full) * cost(
             "tls_resumed"
@@ -124,12 +130,12 @@ class CrawlLoad:
 
     @property
     def fetch_processes(self) -> int:
-        """Processes of the fetch role: enough for the requests at once, and for their CPU."""
+        """Number of fetch processes: enough for the concurrent requests and their CPU."""
         return self._processes(self.connections())
 
     @property
     def requests_at_once(self) -> float:
-        """Requests that are under way at one time."""
+        """Number of concurrent requests."""
         return self.fetches_s * self.demand.latency_ms / 1000
 
     def _processes(self, connections: ConnectionShares) -> int:
@@ -138,8 +144,11 @@ class CrawlLoad:
         return max(1, math.ceil(by_latency), math.ceil(by_cpu))
 
     def connections(self) -> ConnectionShares:
-        """The connections of a fetch: fewer processes keep more of them open for the next visit."""
-        # More processes open more connections, which takes more processes; this settles quickly.
+        """
+        Connections per fetch; with fewer processes, more of them are still open at the
+        next visit.
+        """
+        # More processes open more connections, which need more processes; this converges quickly.
         found = ConnectionShares(1.0, 1.0, 1.0)
         for _ in range(4):
             found = self._connections_of(self._processes(found))
@@ -157,6 +166,9 @@ class CrawlLoad:
         return ConnectionShares(opened, full, min(opened, self._first_within(known_s, processes)))
 
     def _first_within(self, seconds: float, processes: int) -> float:
-        """Share of a process' visits of a host that had none in the seconds before."""
+        """
+        Fraction of a process's visits to a host that had no other visit in the seconds
+        before.
+        """
         visits_s = self.fetches_s / self.demand.all_hosts / processes
         return math.exp(-visits_s * seconds)

@@ -1,4 +1,4 @@
-"""Computes the servers that a crawl needs: Redis, HBase or PostgreSQL, S3, and those of the API."""
+"""Computes the servers that a crawl needs: Redis, HBase or PostgreSQL, S3, and the API's."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from aragog.crawl.pipeline.spool import LARGEST_DEFAULT_BYTES, OVERHEAD_BYTES, S
 
 
 class RedisNeeds:
-    """Limiter nodes, and the Redis servers of jobs, lines, the in-flight set and bodies."""
+    """Limiter nodes, and the Redis servers for jobs, lines, the in-flight set and bodies."""
 
     def __init__(self, load: CrawlLoad) -> None:
         demand, cost = load.demand, load.cost
         self._load, self._demand = load, demand
-        # Producers are refused when a server is fuller; its spool has 128 MiB at most.
+        # Producers are refused if a server is fuller; its spool takes at most 128 MiB.
         self._usable_bytes = demand.redis_memory * 1e9 * REFUSED_FROM
         self._limiter_cores = (load.fetches_s + load.robots_s) * cost("redis_limiter") / 1000
         self._shared_cores = load.fetches_s * cost("redis_shared") / 1000
         self._slot_bytes = demand.domains * cost("active_domain")
         self._rules_bytes = demand.all_hosts * cost("robots_rules")
-        # Of a URL whose job is elsewhere only the entry of the in-flight set is in Redis.
+        # If jobs are stored elsewhere, Redis only has a URL's entry in the in-flight set.
         each = cost("in_flight_url") if demand.jobs == "postgres" else cost("waiting_url")
         self._queue_bytes = demand.waiting_urls * each
 
     def needs(self) -> tuple[Need, ...]:
-        """The servers, and the memory that they must have together."""
+        """The servers, and their total memory."""
         waiting = self._demand.waiting_urls
         return (
             Need("limiter nodes", self._limiters, "Redis", f"{self._limiter_cores:.2f} cores"),
@@ -102,7 +102,7 @@ class RedisNeeds:
         )
 
     def _spool(self) -> Limit:
-        """The spool of one server: room is reserved until the last response of a batch is there."""
+        """The spool of one server; memory is reserved until a batch's last response has arrived."""
         demand, cost = self._demand, self._load.cost
         held_s = demand.latency_ms / 1000 * cost("batch_latency")
         body = demand.page_bytes * cost("compressed") + OVERHEAD_BYTES
@@ -114,7 +114,7 @@ class RedisNeeds:
         return Limit(name, load, remedy if load > 1 else self._enough(load, 1.0))
 
     def _enough(self, load: float, most: float | None = None, unit: str = "fetches/s") -> str:
-        """Up to what it suffices; empty if it is too loaded already."""
+        """The load up to which it is enough; empty if it is overloaded already."""
         most = self._demand.busy if most is None else most
         if load > most:
             return ""
@@ -127,7 +127,10 @@ class RedisNeeds:
 
 
 def up_to(amount: float, load: float, most: float = 1.0) -> str:
-    """How much of `amount` a part could do at the load `most`, as two significant digits. Pure."""
+    """
+    The part of `amount` that is possible at the load `most`, with two significant
+    digits. Pure.
+    """
     if not load:
         return "any number of"
     value = amount * most / load
@@ -135,7 +138,7 @@ def up_to(amount: float, load: float, most: float = 1.0) -> str:
 
 
 def compaction_limit(load: CrawlLoad) -> Limit:
-    """The compaction of links: how many run at a time is a cost, `compactors`."""
+    """The compaction of links; the cost `compactors` is the number of concurrent compactions."""
     demand, running = load.demand, load.cost("compactors")
     cores = load.compaction_cores
     share = cores / running if running else math.inf
@@ -153,7 +156,7 @@ def compaction_limit(load: CrawlLoad) -> Limit:
 
 
 class HBaseNeeds:
-    """HBase as the store: data, regions, and the servers for rows written and read."""
+    """HBase as the store: data, regions, and the servers for reads and writes."""
 
     def __init__(self, load: CrawlLoad) -> None:
         self._load, self._demand = load, load.demand
@@ -168,7 +171,7 @@ class HBaseNeeds:
     def needs(self) -> tuple[Need, ...]:
         """Data, regions and region servers."""
         cost, demand = self._load.cost, self._demand
-        links = (1 + demand.links / MEASURED_LINKS) / 2  # half of a page's bytes are its links
+        links = (1 + demand.links / MEASURED_LINKS) / 2  # half of a page's bytes are links
         stored = (demand.urls + demand.stored) * cost("hbase_bytes") * links
         regions = math.ceil(stored / cost("hbase_region"))
         load = self._writing + self._reading
@@ -195,12 +198,12 @@ class HBaseNeeds:
 
     @property
     def read_ms(self) -> float:
-        """CPU ms of a client for a read of this store."""
+        """CPU ms of a client for one read from this store."""
         return self._load.cost("hbase_get")
 
 
 class PostgresNeeds:
-    """PostgreSQL as the store, with what it writes for replicas and backups."""
+    """PostgreSQL as the store, including its log for replicas and backups."""
 
     def __init__(self, load: CrawlLoad, machines: int) -> None:
         self._load, self._demand, self._machines = load, load.demand, machines
@@ -262,7 +265,7 @@ class PostgresNeeds:
 
     @property
     def read_ms(self) -> float:
-        """CPU ms of a client for a read of this store."""
+        """CPU ms of a client for one read from this store."""
         return self._load.cost("postgres_get")
 
 
@@ -302,11 +305,11 @@ class JobServerNeeds:
 
 
 PUTS_OF_A_PACK = 2
-"""The pack and its index."""
+"""PUT requests per pack: the pack and its index."""
 
 
 def api_needs(load: CrawlLoad, read_ms: float) -> tuple[Need, ...]:
-    """The machines that serve reads; none if nobody reads."""
+    """The machines that serve reads; none if there are no reads."""
     demand = load.demand
     if not demand.reads_per_second:
         return ()
@@ -320,13 +323,13 @@ def api_needs(load: CrawlLoad, read_ms: float) -> tuple[Need, ...]:
 
 
 def content_needs(load: CrawlLoad) -> tuple[Need, ...]:
-    """Requests and bytes of S3, and their prices."""
+    """S3 requests and bytes, with their prices."""
     demand, cost = load.demand, load.cost
     page_bytes = demand.page_bytes * cost("compressed")
     bodies, seconds = load.changed_s, demand.days * DAY_S
     if demand.content == "packs":
         page_bytes += cost("pack_record")
-        # A pack that is half dead is rewritten, so a body that replaces another costs one more.
+        # A pack is rewritten once half of it is unused, so replacing a body costs one extra body.
         written = (bodies + load.refreshes_s * demand.refresh_changed) * page_bytes
         puts = PUTS_OF_A_PACK * written / cost("pack_bytes") * seconds
         because = f"{cost('pack_bytes') / page_bytes:,.0f} pages a pack, and its index"

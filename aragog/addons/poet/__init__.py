@@ -1,4 +1,4 @@
-"""Page objects of web-poet over stored pages, without a fetch (docs/coming-from.md#scrapy)."""
+"""web-poet page objects for stored pages, without a fetch (docs/coming-from.md#scrapy)."""
 
 COMMANDS = {
     "page-objects": (

@@ -1,4 +1,4 @@
-"""A page object over one stored page: what web-poet's classes may ask for, without a request."""
+"""A page object for one stored page: provides the inputs of web-poet classes without a request."""
 
 from __future__ import annotations
 
@@ -38,15 +38,14 @@ _NAME = re.compile(r"[\w./-]+:\w+")
 
 class PageObject:
     """
-    A class of page objects, applied to stored pages.
+    A page object class, applied to stored pages.
 
     Args:
-        name: `package.module:Class`; modules of the current folder count.
+        name: `package.module:Class`; modules in the current folder are found too.
 
     Raises:
-        ConfigError: there is no such class, it is not a page object, or it asks for something that
-        a
-            stored page does not have, such as a client for requests.
+        ConfigError: there is no such class, it is not a page object, or it requires an input that a
+            stored page does not have, such as an HTTP client.
     """
 
     def __init__(self, name: str) -> None:
@@ -66,16 +65,16 @@ class PageObject:
         self._runner = asyncio.Runner()
 
     def close(self) -> None:
-        """End the event loop of its methods."""
+        """Close the event loop that runs its methods."""
         self._runner.close()
 
     def is_for(self, url: str) -> bool:
-        """Whether its `handle_urls` name a URL; one without any is for all pages."""
+        """True if its `handle_urls` match a URL; a class without any applies to all pages."""
         return self._matcher is None or self._matcher.match(url) is not None
 
     def item(self, content: Content) -> dict[str, Any]:
         """
-        What it reads from a page, as plain values.
+        The item that it extracts from a page, as plain values.
 
         Raises:
             Exception: whatever the class raises.
@@ -133,7 +132,7 @@ def _response(content: Content) -> HttpResponse:
 
 
 def _headers(meta: Mapping[str, str]) -> list[tuple[str, str]]:
-    """The headers of the fetch; of content that no fetch brought, its type only."""
+    """The headers of the fetch; for content that was not fetched, only its type."""
     given = orjson.loads(meta.get("headers") or "[]")
     if not given and (content_type := meta.get("content_type")):
         given = [("Content-Type", content_type)]

@@ -1,4 +1,4 @@
-"""`ADDONS`: one line in a project's settings that puts all components in place."""
+"""`ADDONS`: enables all components with one line in a project's settings."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class AragogAddon:
     """
     Sets the scheduler, the dupefilter and the download handlers.
 
-    Commands that run no crawl (`scrapy shell`, `parse`, `fetch`) get the download handlers only.
+    Commands that run no crawl (`scrapy shell`, `parse`, `fetch`) only get the download handlers.
 
-    Whatever a project sets by itself counts more. robots.txt is obeyed by the download handler,
-    for redirects and images as well, so Scrapy's own middleware does not request it once more.
-    Where a project has another handler, such as a browser's, that middleware stays and is on.
-    AutoThrottle is off: its delays come after those of the slots. Settings and values of requests
-    that have no effect are logged.
+    A project's own settings take precedence. The download handler obeys robots.txt, also for
+    redirects and images, so Scrapy's own middleware is off and does not request it again. If a
+    project has another handler, such as a browser's, that middleware stays on. AutoThrottle is off,
+    since its delays would add to those of the slots. Settings and request values without an effect
+    are logged.
     """
 
     def __init__(self, crawler: Crawler | None = None) -> None:
@@ -43,12 +43,12 @@ class AragogAddon:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Called by Scrapy; without a crawler, the add-on takes it to run a crawl."""
+        """Called by Scrapy; without a crawler, the add-on assumes that a crawl runs."""
         return cls(crawler)
 
     @classmethod
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:  # noqa: ARG003
-        """Called by Scrapy before crawlers, and thus spiders, are created."""
+        """Called by Scrapy before it creates crawlers and spiders."""
         record_arguments()
 
     def update_settings(self, settings: BaseSettings) -> None:
@@ -71,7 +71,7 @@ class AragogAddon:
         settings["DOWNLOADER_MIDDLEWARES"].set(_VALUES, VALUES_ORDER, _PRIORITY)
         settings["EXTENSIONS"].set(_AUTOTHROTTLE, None, _PRIORITY)
         log_unused(settings)
-        # Requests come to the downloader when they have a slot: its own slots would only delay.
+        # Requests only reach the downloader when they have a slot; its own slots would add delays.
         settings.set("DOWNLOAD_DELAY", 0, _PRIORITY)
         most = settings.getint("CONCURRENT_REQUESTS")
         settings.set("CONCURRENT_REQUESTS_PER_DOMAIN", most, _PRIORITY)
@@ -85,24 +85,24 @@ class AragogAddon:
             if path_of(settings["SCHEDULER"]) == SCHEDULER:
                 check_crawl(crawler, crawl)
         except CONFIG as error:
-            _report_if_nobody_does(error)
+            _report_unhandled(error)
             raise
 
 
-def _report_if_nobody_does(error: Exception) -> None:
+def _report_unhandled(error: Exception) -> None:
     """
     Log the error in one line if it ends the task in which Scrapy starts the crawl.
 
-    Nobody waits for that task, and asyncio would print its traceback. Scrapy exits with 1 either
-    way. Who awaits the crawl in a task of their own and catches the error sees nothing of this.
+    Nothing awaits that task, and asyncio would print its traceback. Scrapy exits with 1 either way.
+    Programs that await the crawl in their own task and catch the error get no log line.
     """
     try:
         task = asyncio.current_task()
-    except RuntimeError:  # no event loop runs: the caller gets the error
+    except RuntimeError:  # no event loop is running, so the caller gets the error
         return
 
     def report(ended: asyncio.Task[object]) -> None:
-        # Reading the exception also tells asyncio that it was seen.
+        # Reading the exception also marks it as retrieved for asyncio.
         if not ended.cancelled() and ended.exception() is error:
             log.critical("%s", error)
 
@@ -111,17 +111,17 @@ def _report_if_nobody_does(error: Exception) -> None:
 
 
 _COMMANDS = "scrapy.commands."
-"""Those that run no crawl: `shell`, `parse`, `fetch`, `view` and `check`."""
+"""Commands that run no crawl: `shell`, `parse`, `fetch`, `view` and `check`."""
 
 
 def is_one_off(crawler: Crawler) -> bool:
     """
-    Whether the crawler, whose settings are applied now, belongs to a command that runs no crawl.
+    True if the crawler whose settings are being applied belongs to a command that runs no crawl.
 
-    Such commands need the responses of their own requests, in their own process, and must not take
-    over the requests of a crawl that waits or runs.
+    Such commands need the responses to their own requests in their own process, and must not take
+    requests from a waiting or running crawl.
     """
     # The shell creates its spider later, with its first request. The others replace `start` of the
-    # spider's class by a function of theirs.
+    # spider's class with their own function.
     start = getattr(crawler.spidercls, "start", None)
     return crawler.spider is None or getattr(start, "__module__", "").startswith(_COMMANDS)

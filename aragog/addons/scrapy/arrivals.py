@@ -1,4 +1,4 @@
-"""Requests that another process has sent, and that Scrapy's own downloader would send unchecked."""
+"""Checks requests from other processes that Scrapy's own downloader would send unchecked."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from aragog.runtime.secret import reveal
 from aragog.settings import FetchSettings
 
 _OURS = "PoliteDownloadHandler"
-"""By its name: its module imports the scheduler, which imports this one."""
+"""Given by name, because its module imports the scheduler, which imports this module."""
 
 Vet = Callable[[Request], str | None]
-"""Why a request must not be sent; None: it may."""
+"""Returns why a request must not be sent, or None if it may."""
 
 
 def vet_arrivals(settings: BaseSettings, fetch: FetchSettings) -> Vet:
     """
-    What decides about requests that arrive.
+    A function that checks incoming requests.
 
-    With aragog's download handler nothing: it has the filter of all URLs, and refuses proxies.
+    With aragog's download handler it allows all, since that handler filters URLs and refuses
+    proxies.
     """
     handlers = settings.getwithbase("DOWNLOAD_HANDLERS")
     chosen = [handlers.get(scheme) for scheme in ("http", "https")]
@@ -34,7 +35,7 @@ def vet_arrivals(settings: BaseSettings, fetch: FetchSettings) -> Vet:
 
     def vet(request: Request) -> str | None:
         if request.meta.pop(FROM_ENVIRONMENT, None):
-            request.meta.pop("proxy", None)  # this process has an environment of its own
+            request.meta.pop("proxy", None)  # proxies from the environment are set per process
         proxy = request.meta.get("proxy")
         if proxy and (
             not fetch.proxy or proxy_address(proxy) != proxy_address(reveal(fetch.proxy))

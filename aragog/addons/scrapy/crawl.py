@@ -1,4 +1,4 @@
-"""The parts that the components of one crawler share: settings, the state, the fetcher."""
+"""State shared by the components of one crawler: settings, crawl state, fetcher."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from aragog.crawl.politeness.slots import Slot
 from aragog.settings.in_use import process_settings
 
 CRAWL = "ARAGOG_CRAWL"
-"""The setting of Scrapy with the crawl's name."""
+"""The Scrapy setting with the crawl's name."""
 RESTART = "ARAGOG_CRAWL_RESTART"
-"""The setting of Scrapy that begins the crawl again: what was seen and what waits is forgotten."""
+"""The Scrapy setting that restarts the crawl, forgetting seen and queued requests."""
 
 
 class SpiderCrawl:
     """
-    The shared parts of one crawler; each is connected when it is used first.
+    State shared within one crawler; each part is connected on first use.
 
     Args:
-        crawler: Scrapy's.
+        crawler: Scrapy's crawler.
 
     Raises:
         ConfigError: aragog's settings (`aragog.toml`, `ARAGOG_…`) are invalid.
@@ -39,14 +39,20 @@ class SpiderCrawl:
         self.settings = process_settings()
         given = crawler.settings.get(CRAWL)
         self.is_named = bool(given)
-        """Its state is kept when it is over, so that a later process does not begin it again."""
+        """
+        If True, the crawl's state is kept when it ends, so a later process does not
+        restart it.
+        """
         self.name = str(given or crawler.spidercls.name)
         self.slots: MutableMapping[Request, Slot] = WeakKeyDictionary()
-        """The slots of requests on their way from the scheduler to the download handler."""
+        """
+        Slots of requests that the scheduler has passed on and the download handler has not
+        received.
+        """
 
     @cached_property
     def state(self) -> CrawlState:
-        """The state that the processes of the crawl share."""
+        """The state shared by the crawl's processes."""
         return CrawlState(
             SharedState.of(self.settings).client,
             prefix=self.settings.redis.prefix,
@@ -64,7 +70,7 @@ _crawls: MutableMapping[Crawler, SpiderCrawl] = WeakKeyDictionary()
 
 
 def crawl_of(crawler: Crawler) -> SpiderCrawl:
-    """The parts of this crawler."""
+    """The shared state of this crawler."""
     if crawler not in _crawls:
         _crawls[crawler] = SpiderCrawl(crawler)
     return _crawls[crawler]

@@ -1,9 +1,9 @@
 """
-What the processes of a crawl share in Redis, besides its requests: who is there, and what was seen.
+State that a crawl's processes share in Redis, apart from requests: members and seen requests.
 
-All of them run the same spider with the same arguments. Requests are remembered by their
-fingerprints, 20 bytes each. A crawl without a name of its own ends when its requests are done and
-its last process leaves; the next process begins it again.
+All processes run the same spider with the same arguments. Requests are remembered by fingerprint,
+20 bytes each. A crawl without a name ends when its requests are done and its last process leaves;
+the next process starts it from the beginning.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from pinlater.redis.errors import redis_errors
 from pinlater.redis.scripts import load_script
 
 LEASE_MS = 60_000
-"""How long a process counts as present that said so and was killed."""
+"""How long a killed process still counts as a member."""
 KEEP_MS = 7 * 86_400_000
-"""How long a crawl is remembered that no process continues."""
+"""How long an abandoned crawl is remembered."""
 _WHERE = "the state of a crawl in redis.url"
 
 
 class OtherSpider(Exception):
-    """The crawl belongs to another spider, or to one with other arguments: `description`."""
+    """The crawl belongs to another spider or has other arguments: `description`."""
 
     def __init__(self, description: str) -> None:
         super().__init__(description)
@@ -31,7 +31,7 @@ class OtherSpider(Exception):
 
 
 class OthersRun(Exception):
-    """Other processes are in the crawl: `processes`."""
+    """Other processes are members of the crawl: `processes`."""
 
     def __init__(self, processes: int) -> None:
         super().__init__(processes)
@@ -42,12 +42,12 @@ class CrawlState:
     """
     One crawl's state. Thread-safe.
 
-    Every method raises `BrokerUnavailable` when Redis does not answer; all are safe to repeat.
+    Every method raises `BrokerUnavailable` if Redis does not respond; all are safe to repeat.
 
     Args:
-        client: of `redis.url`; connects on first use.
+        client: for `redis.url`; connects on first use.
         prefix: the start of every key.
-        crawl: its name.
+        crawl: the crawl's name.
         member: this process's name.
     """
 
@@ -68,19 +68,19 @@ class CrawlState:
         alone: bool = False,
     ) -> int:
         """
-        Join the crawl, or stay in it; returns how many processes are in it.
+        Join the crawl, or stay in it; returns the number of processes in it.
 
         Args:
-            description: of the spider and its arguments; empty to stay.
-            begins: no request waits or runs. If no other process is there, a new crawl begins, and
-                what the last one had seen is forgotten.
-            waits: requests wait or run.
-            tries: only find out whether it may join.
+            description: the spider and its arguments; empty to stay.
+            begins: no request is queued or running. If there is no other process, a new crawl
+                starts, and the requests seen by the last one are forgotten.
+            waits: requests are queued or running.
+            tries: only check if the process may join.
             alone: join only if no other process is in the crawl.
 
         Raises:
             OthersRun: `alone`, and others are in it. Nothing changed.
-            OtherSpider: another process runs the crawl, or its requests wait, with another
+            OtherSpider: another process runs the crawl, or its requests are queued, with another
                 description. Nothing changed.
         """
         with redis_errors(_WHERE):
@@ -106,7 +106,10 @@ class CrawlState:
         return int(answer)
 
     def leave(self, *, over: bool) -> int:
-        """Leave; returns how many are left. `over`: with the last one, forget what was seen."""
+        """
+        Leave; returns the number of processes left. With `over`, the last one forgets seen
+        requests.
+        """
         with redis_errors(_WHERE):
             script = load_script("aragog.addons.scrapy", "crawl_leave")
             return int(
@@ -121,17 +124,17 @@ class CrawlState:
             )
 
     def has_seen(self, fingerprint: bytes) -> bool:
-        """Whether the request was remembered; one round trip."""
+        """True if the request was remembered; one round trip."""
         with redis_errors(_WHERE):
             return bool(self._redis.smismember(self._seen, [fingerprint])[0])
 
     def remember(self, fingerprints: Sequence[bytes]) -> bool:
-        """Remember requests; returns whether one of them is new. One round trip."""
+        """Remember requests; returns True if any of them is new. One round trip."""
         with redis_errors(_WHERE):
             return bool(self._redis.sadd(self._seen, *fingerprints))
 
     def remembered(self) -> int:
-        """How many requests are remembered; one round trip."""
+        """Number of remembered requests; one round trip."""
         with redis_errors(_WHERE):
             return int(self._redis.scard(self._seen))
 

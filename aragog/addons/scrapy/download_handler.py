@@ -1,9 +1,9 @@
 """
 `DOWNLOAD_HANDLERS`: aragog's fetcher for `http` and `https`.
 
-Every request obeys robots.txt, waits for a slot of its domain, and has a permit right before its
-bytes leave, whichever scheduler it comes from. The SSRF filter and the limits of `fetch` apply.
-Redirects are left to Scrapy, so that each of them is a request of its own.
+Every request, from whatever scheduler, obeys robots.txt, waits for a slot of its domain, and
+acquires a permit right before it is sent. The SSRF filter and the limits in `fetch` apply.
+Redirects are left to Scrapy, so each redirect is a separate request.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from aragog.settings import FetchSettings
 log = logging.getLogger(__name__)
 UNLIMITED = 64
 AFTER_ERROR_S = 1.0
-"""The pause before a request is tried again that failed because Redis did not answer."""
+"""Pause before retrying a request that failed because Redis did not respond."""
 _OWN = frozenset({
     "user-agent", "accept-encoding", "host", "connection", "content-length", "transfer-encoding",
     "te", "upgrade", "expect", "proxy-authorization",
 })  # fmt: skip
-"""Headers that the fetcher sends by itself: who asks, and how bytes are framed and encoded."""
+"""Headers that the fetcher sets itself: client identity, framing and encoding."""
 
 
 class PoliteDownloadHandler:
@@ -52,9 +52,9 @@ class PoliteDownloadHandler:
     Downloads in threads, `CONCURRENT_REQUESTS` at once.
 
     Args:
-        crawl: what fetches.
-        threads: how many requests may be under way.
-        wait_s: how long a request may wait for robots.txt, a slot, and a Redis that does not answer
+        crawl: has the fetcher.
+        threads: maximum number of concurrent requests.
+        wait_s: how long a request may wait for robots.txt, a slot, and an unresponsive Redis
             (`DOWNLOAD_TIMEOUT`).
     """
 
@@ -73,7 +73,7 @@ class PoliteDownloadHandler:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Connect as aragog's settings say."""
+        """Connect according to aragog's settings."""
         return cls(
             crawler,
             crawl_of(crawler),
@@ -83,15 +83,15 @@ class PoliteDownloadHandler:
 
     async def download_request(self, request: Request) -> Response:
         """
-        The response.
+        Download a request.
 
         Raises:
-            NotSupported: a method other than GET, HEAD and POST, a body of another than POST, or a
-                proxy that is none of the ways out of the settings.
+            NotSupported: a method other than GET, HEAD and POST, a body with a method other than
+                POST, or a proxy that is not one of the ways out in the settings.
             IgnoreRequest: the URL may not be fetched; or the request will run again from the queue,
-                because Redis did not answer in time or the process ends.
-            DownloadFailedError: Redis did not answer in time, and the request is not from our
-                queue. Scrapy may try again. Others are those of `response_of`.
+                because Redis did not respond in time or the process is stopping.
+            DownloadFailedError: Redis did not respond in time, and the request is not from our
+                queue. Scrapy may try again. Further errors are those of `response_of`.
         """
         slot = self._crawl.slots.pop(request, None)
         if reason := why_unsupported(request, self._ways):
@@ -120,7 +120,7 @@ class PoliteDownloadHandler:
         until_s = self._clock.monotonic_s() + self._wait_s
 
         def left_s() -> float:
-            # After ctrl-C, what has not been sent returns to the queue.
+            # After Ctrl-C, unsent requests return to the queue.
             return until_s - self._clock.monotonic_s() if self._is_running() else 0.0
 
         single = _single(request, self._ways.of(request))
@@ -131,7 +131,7 @@ class PoliteDownloadHandler:
                 log.warning("%s is not requested: %s", request, error)
                 raise IgnoreRequest(str(error)) from error
             except TRANSIENT as error:
-                # A POST may have been sent before Redis stopped answering.
+                # A POST may have been sent before Redis stopped responding.
                 if request.method == "POST" or left_s() <= AFTER_ERROR_S:
                     raise
                 log.debug("%s waits: %s", request, error)
@@ -146,7 +146,7 @@ class PoliteDownloadHandler:
         return DownloadFailedError(problem)
 
     def _runs_again(self, request: Request, problem: str | None) -> bool:
-        """Whether the request runs again from the queue; see `SpiderScheduler.run_again`."""
+        """Return True if the request runs again from the queue; see `SpiderScheduler.run_again`."""
         scheduler = engine.scheduler_of(self._crawler)
         return isinstance(scheduler, SpiderScheduler) and scheduler.run_again(request, problem)
 
@@ -154,7 +154,7 @@ class PoliteDownloadHandler:
         return bool(getattr(self._crawler.engine, "running", True))
 
     async def close(self) -> None:
-        """Wait for the requests that are under way."""
+        """Wait for the running requests."""
         self._threads.shutdown()
 
 
@@ -179,7 +179,7 @@ _EVERYTHING = ("0.0.0.0/0", "::/0")
 
 
 def log_refusal(request: Request, outcome: Outcome, settings: FetchSettings) -> None:
-    """Log why a request was refused or blocked, with the setting that allows it; else nothing."""
+    """Log why a request was refused or blocked, with the setting that would allow it."""
     match outcome:
         case Refused():
             log.info("%s is not requested: %s", request, outcome.reason)
@@ -189,16 +189,16 @@ def log_refusal(request: Request, outcome: Outcome, settings: FetchSettings) -> 
 
 
 def _remedy(outcome: Blocked, settings: FetchSettings) -> str:
-    """The setting of networks, where it would help; other reasons name theirs themselves."""
+    """The network setting that would help; other reasons name their settings themselves."""
     if outcome.cause not in (RefusalCause.URL, RefusalCause.ADDRESS):
         return ""
     port = urlsplit(outcome.url).port
     ports = (*settings.allowed_ports, *([port] if port else []))
     any_port = dataclasses.replace(settings, allowed_ports=ports)
     if outcome.cause is RefusalCause.URL and SsrfFilter(any_port).vet_url(outcome.url) is None:
-        return ""  # the reason names the setting of ports
+        return ""  # the reason names the setting for ports
     open_to_all = dataclasses.replace(any_port, allowed_networks=_EVERYTHING)
-    # A URL with a password, or a cloud's metadata service, stays blocked.
+    # URLs with a password and cloud metadata services stay blocked.
     if SsrfFilter(open_to_all).vet_url(outcome.url) is not None:
         return ""
     return "; fetch.allowed_networks can allow its network"

@@ -20,9 +20,9 @@ class SharedDupeFilter(BaseDupeFilter):
     """
     `DUPEFILTER_CLASS`: the fingerprints of a crawl, in Redis.
 
-    `SpiderScheduler` calls `has_seen` before it enqueues a request and `remember` after. With
-    `request_seen`, which does both at once, a process that is killed in between would lose the
-    request: its page is parsed again, and the request would count as a duplicate.
+    `SpiderScheduler` calls `has_seen` before it enqueues a request and `remember` afterwards.
+    `request_seen` does both at once: a process killed after it would lose the request, which would
+    count as a duplicate when its page is parsed again.
     """
 
     def __init__(self, state: CrawlState, fingerprinter: RequestFingerprinterProtocol) -> None:
@@ -31,24 +31,24 @@ class SharedDupeFilter(BaseDupeFilter):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Connect as aragog's settings say."""
+        """Connect according to aragog's settings."""
         assert crawler.request_fingerprinter is not None  # noqa: S101 - set before components are
         return cls(crawl_of(crawler).state, crawler.request_fingerprinter)
 
     def fingerprint(self, request: Request) -> bytes:
-        """The fingerprint of a request, as `REQUEST_FINGERPRINTER_CLASS` computes it."""
+        """The fingerprint of a request, computed by `REQUEST_FINGERPRINTER_CLASS`."""
         return self._fingerprinter.fingerprint(request)
 
     def has_seen(self, request: Request) -> bool:
-        """Whether a process of the crawl has remembered the request."""
+        """True if any process of the crawl has remembered the request."""
         return self._state.has_seen(self.fingerprint(request))
 
     def remember(self, request: Request) -> bool:
-        """Remember the request; returns whether it is new."""
+        """Remember the request; returns True if it is new."""
         return self._state.remember([self.fingerprint(request)])
 
     def request_seen(self, request: Request) -> bool:
-        """Both at once, for Scrapy's own scheduler."""
+        """Return `has_seen` and remember the request, for Scrapy's own scheduler."""
         return not self.remember(request)
 
     def log(self, request: Request, spider: Spider) -> None:

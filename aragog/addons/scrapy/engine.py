@@ -1,9 +1,10 @@
 """
-What is used of Scrapy's engine beyond its public interface, in one place.
+All uses of Scrapy's engine beyond its public interface.
 
-Scrapy reports neither when the output of a callback was processed nor that a scheduler has requests
-again. The engine keeps the requests whose processing has not ended, and calls itself again; both
-have had this form since Scrapy 1.0, and `_slot` had the name `slot` before 2.14.
+Scrapy does not report when a callback's output has been processed, and a scheduler cannot report
+that it has requests again. The engine keeps the requests that are still being processed, and
+schedules its own next call. Both have been the same since Scrapy 1.0, except that `_slot` was
+called `slot` before 2.14.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ from scrapy.crawler import Crawler
 
 
 def in_progress(crawler: Crawler) -> Collection[Request]:
-    """The requests whose download, callback or item pipelines have not ended."""
+    """The requests whose download, callback or item pipelines have not finished."""
     slot = _slot(crawler)
     return slot.inprogress if slot is not None else ()
 
 
 def scheduler_of(crawler: Crawler) -> Any:
-    """The scheduler in use; None before the spider is open."""
+    """The scheduler in use; None until the spider is open."""
     return getattr(_slot(crawler), "scheduler", None)
 
 
 def look_again(crawler: Crawler) -> None:
-    """Have the engine ask the scheduler soon; only in the thread of the event loop."""
+    """Make the engine ask the scheduler soon; only in the thread of the event loop."""
     slot = _slot(crawler)
     if slot is not None and slot.closing is None:
         slot.nextcall.schedule()

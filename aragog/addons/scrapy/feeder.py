@@ -1,7 +1,7 @@
 """
-The thread of a spider's process that claims requests and finds their slots.
+The thread of a spider process that claims requests and finds their slots.
 
-Scrapy's event loop thus never waits for Redis when it asks for the next request.
+Because of it, Scrapy's event loop never waits for Redis when it needs the next request.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from aragog.runtime.clock import Clock, SystemClock
 
 log = logging.getLogger(__name__)
 REPORT_EVERY_S = LEASE_MS / 4000
-"""How often the process says that it is still there."""
+"""How often the process renews its membership."""
 LONGEST_WAIT_S = 1.0
 AFTER_ERROR_S = 1.0
 MOST_LOGGED = 100
@@ -34,14 +34,14 @@ class Feeder(threading.Thread):
     Keeps requests ready for the engine.
 
     Args:
-        queue: where they wait.
-        lines: where those wait that this process has claimed.
-        state: of the crawl.
+        queue: the crawl's queue of requests.
+        lines: holds the requests that this process has claimed.
+        state: the crawl's state.
         spider: has the callbacks.
-        vet: decides about requests that arrive.
-        most: how many requests the process holds at once.
-        free: how many more the engine could begin now.
-        look_again: has the engine ask for requests; called in this thread.
+        vet: checks incoming requests.
+        most: maximum number of requests that the process holds.
+        free: returns how many more requests the engine could start now.
+        look_again: makes the engine ask for requests; called in this thread.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Feeder(threading.Thread):
         super().__init__(name="aragog-feeder", daemon=True)
         self.ready: deque[Ready] = deque()
         self.inbox: deque[HeldRequest] = deque()
-        """Requests that cannot leave this process."""
+        """Requests that have to stay in this process."""
         self._queue = queue
         self._lines = lines
         self._state = state
@@ -73,14 +73,14 @@ class Feeder(threading.Thread):
         self._stopping = threading.Event()
         self._processes = 1
         self._declined: set[str] = set()
-        """Why requests could not be run: each reason is logged once."""
+        """Reasons why requests could not be run; each is logged once."""
         self._reported_s = float("-inf")
 
     def __len__(self) -> int:
         return len(self.ready) + len(self.inbox) + len(self._lines)
 
     def run(self) -> None:
-        """Work until `stop`."""
+        """Work until `stop` is called."""
         while not self._stopping.is_set():
             try:
                 self._step()
@@ -92,7 +92,7 @@ class Feeder(threading.Thread):
                 self._stopping.wait(AFTER_ERROR_S)
 
     def stop(self) -> list[HeldRequest]:
-        """End the thread; returns the requests that it held."""
+        """Stop the thread; returns the requests that it held."""
         self._stopping.set()
         self._queue.wake()
         self.join()
@@ -110,7 +110,7 @@ class Feeder(threading.Thread):
         if (free := self._free() - len(self.ready)) > 0:
             self.ready.extend(self._lines.take_ready(free))
         if self.ready or not len(self):
-            # Without requests, the engine finds out whether the crawl is over.
+            # Without requests, the engine checks if the crawl is over.
             self._look_again()
         self._wait()
 
@@ -138,7 +138,7 @@ class Feeder(threading.Thread):
         self._lines.add(HeldRequest(request, claimed.tag))
 
     def _decline(self, tag: str, problem: str) -> None:
-        # Processes of another release know other callbacks: one of them may be able to run it.
+        # Processes of another release have other callbacks and may be able to run it.
         if problem not in self._declined and len(self._declined) < MOST_LOGGED:
             self._declined.add(problem)
             log.error("requests cannot be run here and go to other processes: %s", problem)

@@ -1,7 +1,7 @@
 """
 `ITEM_PIPELINES`: items as fields of the page of their URL in the UrlStore.
 
-    {"url": "https://shop.example/lamp", "price": 89.9}   of a spider called shop, is stored as the
+    {"url": "https://shop.example/lamp", "price": 89.9}   from a spider called shop is stored as the
                                                           field shop.price of that page
 
 Safe to run twice: the same item sets the same fields.
@@ -40,20 +40,20 @@ from aragog.urlstore.store import UrlStore
 
 log = logging.getLogger(__name__)
 URL_FIELD = "ARAGOG_ITEM_URL"
-"""The setting of Scrapy with the field of an item that has its URL; default `url`."""
+"""The Scrapy setting that names the item field with the URL; default `url`."""
 PREFIX = "ARAGOG_ITEM_PREFIX"
-"""The setting of Scrapy with the prefix of the fields; default: the spider's name."""
+"""The Scrapy setting with the prefix of the fields; default: the spider's name."""
 
 
 class StoreItems:
     """
-    Stores each item that has a URL. Items pass on unchanged.
+    Stores each item that has a URL. Items are passed on unchanged.
 
     Args:
-        crawler: Scrapy's.
-        store: where the fields go.
-        url_field: the field of an item that has its URL.
-        prefix: the start of the names of the fields, without the dot.
+        crawler: Scrapy's crawler.
+        store: stores the fields.
+        url_field: the item field with the URL.
+        prefix: the prefix of the field names, without the dot.
     """
 
     def __init__(self, crawler: Crawler, store: UrlStore, *, url_field: str, prefix: str) -> None:
@@ -64,7 +64,7 @@ class StoreItems:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Open the store that aragog's settings name."""
+        """Open the store in aragog's settings."""
         settings = crawler.settings
         return cls(
             crawler,
@@ -88,9 +88,9 @@ class StoreItems:
         Store the item and return it.
 
         Raises:
-            DropItem: its URL or a value is not accepted, a value has no JSON (bytes, NaN, numbers
-                of more than 64 bits), or the URL was taken down.
-            TransientError: the store does not answer. The item's page is fetched and parsed again.
+            DropItem: its URL or a value is not accepted, a value has no JSON form (bytes, NaN,
+                numbers above 64 bits), or the URL was taken down.
+            TransientError: the store does not respond. The item's page is fetched and parsed again.
         """
         fields = dict(ItemAdapter(item))
         url = fields.pop(self._url_field, None)
@@ -113,7 +113,7 @@ class StoreItems:
         self._store.close()
 
     def _keep(self, problem: str) -> None:
-        """Have the page of the item run again, instead of losing the item."""
+        """Run the item's page again instead of losing the item."""
         scheduler = engine.scheduler_of(self._crawler)
         if isinstance(scheduler, SpiderScheduler):
             scheduler.keep_in_progress(f"an item was not stored: {problem}")
@@ -123,7 +123,7 @@ class StoreItems:
 
 
 def prefix_of(spider: str) -> str:
-    """A spider's name as the prefix of fields: `toscrape-css` is `toscrape_css`."""
+    """A spider's name as a field prefix: `toscrape-css` becomes `toscrape_css`."""
     return re.sub(r"[^0-9A-Za-z_]+", "_", spider).strip("_") or "item"
 
 
@@ -135,20 +135,20 @@ def _value(name: str, value: Any) -> bytes:
 
 
 AS_TEXT = (Decimal, Fraction, timedelta, PurePath, IPv4Address, IPv6Address, UserString)
-"""Types that JSON lacks and whose text is the value."""
+"""Types that JSON does not have and whose text is their value."""
 
 
 def value_json(value: Any) -> bytes:
     """
     Return a value as JSON: items and dicts as objects, sequences and sets as arrays.
 
-    Values whose text is all of them (`AS_TEXT`, dates) are written as text. Equal sets have equal
-    JSON. Scalars and arrays of NumPy are written as the values of Python that they are.
+    Values fully described by their text (`AS_TEXT`, dates) are written as text. Equal sets have
+    equal JSON. NumPy scalars and arrays are written like the corresponding Python values.
 
     Raises:
-        ValueError: JSON has no such value: bytes, NaN and infinity, numbers of more than 64 bits,
-            lone surrogates in text, more than 254 levels, and objects such as a `Selector`, whose
-            text describes them and is not what the page says.
+        ValueError: JSON has no such value: bytes, NaN and infinity, numbers above 64 bits, lone
+            surrogates in text, more than 254 levels, and objects such as a `Selector`, whose text
+            describes the object instead of the page.
     """
     try:
         return _dumps(_plain(value))
@@ -178,7 +178,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bytes | bytearray | memoryview):
         raise ValueError("bytes have no JSON: decode them, or write them as base64")  # noqa: TRY004
     if isinstance(value, numbers.Real) and not isinstance(value, int | Fraction):
-        return _number(value)  # of NumPy
+        return _number(value)  # a NumPy number
     if type(value).__module__ == "numpy" and hasattr(value, "dtype"):
         return _of_numpy(value)
     if ItemAdapter.is_item(value):
@@ -186,7 +186,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return _plain_table(value)
     if isinstance(value, AbstractSet):
-        # The order of a set differs between processes, and would look like a change.
+        # The order of a set differs between processes and would look like a change.
         return sorted((_plain(each) for each in value), key=_dumps)
     if isinstance(value, Sequence | ValuesView) and not isinstance(value, str | UserString):
         return [_plain(each) for each in value]
@@ -204,10 +204,10 @@ def _key(key: Any) -> Any:
 
 
 def _of_numpy(value: Any) -> Any:
-    """A scalar or an array, without importing NumPy."""
+    """Convert a NumPy scalar or array, without importing NumPy."""
     if getattr(value, "ndim", 0):
         return [_plain(each) for each in value]
-    if value.dtype.kind in "Mm":  # an instant or a duration, which may be finer than Python's
+    if value.dtype.kind in "Mm":  # a date or duration, which may be finer than Python's
         if str(value) == "NaT":
             raise ValueError("NaT has no JSON: use None, or leave the field out")
         return str(value)
@@ -222,4 +222,4 @@ def _number(value: numbers.Real) -> int | float:
 def _finite(value: float) -> float:
     if not math.isfinite(value):
         raise ValueError(f"{value} has no JSON: use None, or leave the field out")
-    return float(value)  # orjson does not know subclasses, such as NumPy's
+    return float(value)  # orjson does not accept subclasses, such as NumPy's

@@ -1,4 +1,4 @@
-"""Join a crawl when its spider opens, or refuse to; leave it when its spider closes."""
+"""Joins a crawl when its spider opens, or refuses to; leaves it when its spider closes."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ log = logging.getLogger(__name__)
 
 def join_crawl(crawler: Crawler, crawl: SpiderCrawl, queue: RequestQueue) -> None:
     """
-    Join the crawl of a spider. With `ARAGOG_CRAWL_RESTART`, begin it again.
+    Join the crawl of a spider. With `ARAGOG_CRAWL_RESTART`, restart it.
 
     Args:
-        crawler: of the spider.
-        crawl: what its components share.
-        queue: of the crawl.
+        crawler: the spider's crawler.
+        crawl: the state shared by its components.
+        queue: the crawl's queue.
 
     Raises:
-        ConfigError: the crawl belongs to another spider, or to one with other arguments; or it
-            would begin again while other processes run it.
-        BrokerUnavailable: Redis does not answer.
+        ConfigError: the crawl belongs to another spider or has other arguments, or it would be
+            restarted while other processes run it.
+        BrokerUnavailable: Redis does not respond.
     """
     waiting = queue.unfinished()
     processes = _join(crawler, crawl, waiting)
     if _restarts(crawler):
-        # In this order: after a kill in between, what was seen is still there, and is reported.
+        # In this order: if the process is killed in between, the seen requests remain and are
+        # reported.
         deleted = queue.abandon()
         crawl.state.forget()
         log.info("crawl %s begins again: %d requests were deleted", crawl.name, deleted)
@@ -42,7 +43,7 @@ def join_crawl(crawler: Crawler, crawl: SpiderCrawl, queue: RequestQueue) -> Non
 
 
 def check_owner(crawler: Crawler, crawl: SpiderCrawl, queue: RequestQueue) -> None:
-    """Raise what `join_crawl` would raise now, without joining."""
+    """Raise the error that `join_crawl` would raise now, without joining."""
     _join(crawler, crawl, queue.unfinished(), tries=True)
 
 
@@ -86,8 +87,8 @@ def leave_crawl(crawl: SpiderCrawl, queue: RequestQueue) -> None:
     """
     Leave the crawl, and report the requests that no process could run.
 
-    With the last process, a crawl without a name forgets what was seen, unless requests wait, run,
-    or are FAILED: those would continue the crawl.
+    When the last process leaves, a crawl without a name forgets its seen requests, unless requests
+    are queued, running or FAILED, since those would continue the crawl.
     """
     try:
         unfinished, failed = queue.unfinished(), queue.failed()

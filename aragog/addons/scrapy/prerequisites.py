@@ -1,8 +1,8 @@
 """
-Checks before a spider opens: the event loop, Redis and its crawl's owner.
+Checks before a spider opens: the event loop, Redis, and the owner of its crawl.
 
-Scrapy reports an error of a scheduler that opens between those of everything that it then closes
-half-opened. The add-on makes these checks before there is anything to close.
+If a scheduler fails to open, Scrapy's report of the error is surrounded by errors from closing
+half-open components. The add-on runs these checks before anything is open.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _ASYNCIO = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 
 def check_fetching(settings: BaseSettings, crawl: SpiderCrawl) -> None:
     """
-    Check what the download handler needs; a round trip to Redis.
+    Check the requirements of the download handler; one round trip to Redis.
 
     Raises:
-        ConfigError: Twisted's reactor is not that of asyncio, or Redis does not answer. The message
-            has the remedy.
+        ConfigError: Twisted's reactor is not the asyncio reactor, or Redis does not respond. The
+            message has the remedy.
     """
     if not _has_asyncio(settings):
         raise ConfigError(
@@ -45,11 +45,12 @@ def check_fetching(settings: BaseSettings, crawl: SpiderCrawl) -> None:
 
 def check_crawl(crawler: Crawler, crawl: SpiderCrawl) -> None:
     """
-    Check what the scheduler needs besides; a round trip to each server of the broker and one more.
+    Check the other requirements of the scheduler; one round trip to each broker server, and one
+    more.
 
     Raises:
-        ConfigError: the broker is not pinlater or does not answer, or the crawl belongs to another
-            spider or to other arguments. The message has the remedy.
+        ConfigError: the broker is not pinlater or does not respond, or the crawl belongs to another
+            spider or has other arguments. The message has the remedy.
     """
     try:
         queue = RequestQueue(crawl.settings, crawl.name)

@@ -1,16 +1,17 @@
 """
-Requests of Scrapy as JSON, so that another process can continue with them.
+Scrapy requests as JSON, so that another process can continue with them.
 
-Callbacks travel by name, as in Scrapy's own disk queues. What JSON does not have is marked by an
-object with one key that begins with `!`: bytes, tuples, sets, items and tables whose keys are no
-text. Pickles are not used: whoever can write to the broker could run code with them.
+Callbacks are stored by name, as in Scrapy's own disk queues. Values that JSON does not have are
+encoded as an object with one key that starts with `!`: bytes, tuples, sets, items, and dicts with
+keys that are not text. Pickles are not used, because anyone who can write to the broker could run
+code with them.
 
-A request arrives as it was, or is refused. Subclasses of the known types are refused, because JSON
+A request arrives unchanged or is refused. Subclasses of the known types are refused, because JSON
 would turn them into their base: an `IntEnum` into a number, a `Counter` into a dict.
 
-A message decides nothing about what runs here: the classes of requests and items are those of
-Scrapy, of the spider's own package and of the setting `ARAGOG_REQUEST_CLASSES`, nothing is imported
-for a message, callbacks are methods of the spider, and URLs are http or https.
+A message cannot choose what code runs here: the classes of requests and items are those of Scrapy,
+of the spider's own package and of the setting `ARAGOG_REQUEST_CLASSES`, nothing is imported for a
+message, callbacks are methods of the spider, and URLs are http or https.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from aragog.errors import InvalidMessage
 
 VERSION = 1
 SETTING = "ARAGOG_REQUEST_CLASSES"
-"""Scrapy's setting: further classes of requests and items, by their full names."""
+"""The Scrapy setting with further request and item classes, by their full names."""
 _SCHEMES = ("http://", "https://")
 _OF_SCRAPY: dict[str, type[Request]] = {
     f"{kind.__module__}.{kind.__qualname__}": kind
@@ -49,13 +50,13 @@ def to_json(request: Request, spider: Spider, meta: Mapping[str, Any] | None = N
     Return the request as JSON, after rebuilding it once to prove that another process can.
 
     Args:
-        request: what is sent.
+        request: the request to send.
         spider: has its callbacks.
         meta: added to the request's own.
 
     Raises:
         ValueError: a callback is not a method of the spider, or the request has a value that would
-            not arrive equal and of the same type.
+            not arrive equal and with the same type.
     """
     try:
         given = request.to_dict(spider=spider)
@@ -66,7 +67,7 @@ def to_json(request: Request, spider: Spider, meta: Mapping[str, Any] | None = N
         is_same = type(rebuilt) is type(request) and arrives == given and _encoded(arrives) == body
     except ValueError:
         raise
-    except Exception as error:  # of the project's classes, or of JSON: 64 bits, 254 levels
+    except Exception as error:  # from the project's classes, or JSON's limits: 64 bits, 254 levels
         raise ValueError(f"{type(error).__name__}: {error}") from error
     if not is_same:
         raise ValueError("it, or an item in it, would not arrive as it is")
@@ -75,7 +76,7 @@ def to_json(request: Request, spider: Spider, meta: Mapping[str, Any] | None = N
 
 def from_json(body: bytes, spider: Spider) -> Request:
     """
-    Return the request.
+    Rebuild a request from its JSON.
 
     Raises:
         InvalidMessage: written by another version, or for another spider.
@@ -85,7 +86,7 @@ def from_json(body: bytes, spider: Spider) -> Request:
         if wire["v"] != VERSION:
             raise ValueError(f"is of version {wire['v']}")
         return _rebuilt(wire["request"], spider)
-    except Exception as error:  # constructors of the project may raise anything
+    except Exception as error:  # the project's constructors may raise anything
         raise InvalidMessage("request", f"{type(error).__name__}: {error}") from error
 
 
@@ -103,7 +104,7 @@ def _rebuilt(given: dict[str, Any], spider: Spider) -> Request:
 
 
 class KnownClasses:
-    """The classes that requests of a spider may have, and their items."""
+    """The classes that a spider's requests and items may have."""
 
     def __init__(self, spider: Spider) -> None:
         settings = getattr(spider, "settings", None)
@@ -113,21 +114,21 @@ class KnownClasses:
         self._packages = frozenset(name.partition(".")[0] for name in named)
 
     def request(self, name: str) -> type[Request]:
-        """The class of a request; raises ValueError for another name."""
+        """The request class with this name; raises ValueError for any other name."""
         kind = _OF_SCRAPY.get(name) or self._loaded(name)
         if not issubclass(kind, Request):
             raise ValueError(f"{name} is no class of requests")  # noqa: TRY004 - as all refusals
         return kind
 
     def item(self, name: str) -> type:
-        """The class of an item; raises ValueError for another name."""
+        """The item class with this name; raises ValueError for any other name."""
         kind = self._loaded(name)
         if not ItemAdapter.is_item_class(kind):
             raise ValueError(f"{name} is no class of items")
         return kind
 
     def _loaded(self, name: str) -> type:
-        """A class that the spider's package has, or that the setting names."""
+        """A class from the spider's package or from the setting."""
         module, _, attribute = str(name).rpartition(".")
         if name in self._named:
             kind = load_object(name)
@@ -145,7 +146,7 @@ def _encoded(fields: Mapping[str, Any]) -> bytes:
 
 
 def _packed(value: Any) -> Any:
-    # Exact types: orjson and `isinstance` take a subclass for its base.
+    # Exact types, because orjson and `isinstance` treat a subclass like its base.
     kind = type(value)
     if kind in _PLAIN or (kind is float and math.isfinite(value)):
         return value
@@ -158,7 +159,7 @@ def _packed(value: Any) -> Any:
     if kind is tuple:
         return {"!tuple": [_packed(each) for each in value]}
     if kind in _SETS:
-        # In an order of its own: equal sets may be iterated in different ones.
+        # In a fixed order, since equal sets may be iterated in different orders.
         return {_SETS[kind]: sorted((_packed(each) for each in value), key=orjson.dumps)}
     if not isinstance(value, dict) and ItemAdapter.is_item(value):
         return _packed_item(value)

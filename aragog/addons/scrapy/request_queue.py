@@ -1,9 +1,9 @@
 """
-A crawl's requests as jobs of pinlater, in the queue `scrapy.<crawl>`.
+A crawl's requests as pinlater jobs, in the queue `scrapy.<crawl>`.
 
-A claim belongs to this process and is extended by a thread until the job ends. A killed process'
-claims expire (`broker.claim_timeout_s`), and other processes of the crawl return its jobs to the
-queue: at least once.
+A claim belongs to this process, and a thread extends it until the job ends. The claims of a killed
+process expire (`broker.claim_timeout_s`), and other processes of the crawl return its jobs to the
+queue. Delivery is at least once.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class RequestQueue:
     """
     One crawl's queue.
 
-    `wait`, `take` and `close` are for one thread; the others may be called from any.
+    `wait`, `take` and `close` are for one thread; the other methods may be called from any thread.
 
     Args:
-        settings: of the broker.
-        crawl: its name.
+        settings: have the broker's settings.
+        crawl: the crawl's name.
 
     Raises:
         ConfigError: the broker is not pinlater.
@@ -61,11 +61,11 @@ class RequestQueue:
             )
         self.name = f"scrapy.{crawl}"
         self.declined_ms = DECLINED_MS
-        """How long a request waits that a process could not run, so that others have a turn."""
+        """How long a request that a process could not run waits, so that others can try it."""
         self._clock = clock or SystemClock()
         cluster = Cluster(connect_shards((*shard_urls(broker.url), *broker.shards)))
         self._claims = ClaimRegistry(cluster, claim_timeout_ms=round(broker.claim_timeout_s * 1000))
-        # The thread that extends claims sends them, so that the event loop does not wait.
+        # Sent by the thread that extends claims, so the event loop does not wait.
         self._claims.acks.deferred = True
         self._taken: deque[ClaimedRequest] = deque()
         self._consumer = JobConsumer(self._claims, self._deliver)
@@ -75,37 +75,39 @@ class RequestQueue:
 
     def put(self, job: NewJob) -> bool:
         """
-        Enqueue a request; False: one with its unique key waits or runs already. One round trip.
+        Enqueue a request; False if one with its unique key is already queued or running. One round
+        trip.
 
         Raises:
-            BrokerUnavailable: no server accepted it, or the answer was lost.
+            BrokerUnavailable: no server accepted it, or the response was lost.
         """
         (receipt,) = self._claims.cluster.enqueue(self.name, [job])
         return not receipt.already_there
 
     def unfinished(self) -> int:
         """
-        How many requests wait or run, in all processes; one round trip for each server, two for 0.
+        Number of queued and running requests, in all processes; one round trip per server, two if
+        it is 0.
 
         Raises:
-            BrokerUnavailable: a server does not answer, so there may be others.
+            BrokerUnavailable: a server does not respond and may have more requests.
         """
-        # The server counts running jobs before waiting ones: one that is claimed in between is
-        # counted as neither.
+        # The server counts running jobs before queued ones, so a job claimed in between is not
+        # counted at all.
         return self._counted() or self._counted()
 
     def failed(self) -> int:
-        """How many requests are FAILED, of earlier runs too. Raises as `unfinished`."""
+        """Number of FAILED requests, including earlier runs. Raises as `unfinished`."""
         return self._sizes().failed
 
     def abandon(self) -> int:
         """
-        Delete the requests that wait or run, and return their number; 200 a round trip.
+        Delete queued and running requests, and return their number; 200 per round trip.
 
-        For a process that is alone in the crawl: claims that are left are those of killed ones.
+        For a process that is alone in the crawl: remaining claims belong to killed processes.
 
         Raises:
-            BrokerUnavailable: a server does not answer; some requests may be left.
+            BrokerUnavailable: a server does not respond; some requests may be left.
         """
         for shard in self._claims.cluster.shards:
             running = shard.jobs(self.name, JobState.RUNNING, limit=shard.sizes(self.name).running)
@@ -121,14 +123,14 @@ class RequestQueue:
         return sum((shard.sizes(self.name) for shard in self._claims.cluster.shards), Sizes())
 
     def take(self, room: int) -> list[ClaimedRequest]:
-        """Claim up to `room` due requests; empty while the broker does not answer."""
+        """Claim up to `room` due requests; empty while the broker does not respond."""
         with suppress(BrokerUnavailable):
             self._consumer.take(room)
         taken, self._taken = list(self._taken), deque()
         return taken
 
     def wait(self, seconds: float, *, room: int) -> None:
-        """Wait until there may be requests to take, `wake` was called, or the time is over."""
+        """Wait until there may be requests to take, `wake` is called, or the time is up."""
         with suppress(BrokerUnavailable):
             if room > 0:
                 self._consumer.wait()
@@ -148,36 +150,36 @@ class RequestQueue:
             os.eventfd_write(self._woken, 1)
 
     def done(self, tag: str) -> None:
-        """The request's output was processed: its job has SUCCEEDED."""
+        """Mark the request's job as SUCCEEDED, because its output was processed."""
         self._claims.ack(tag)
 
     def put_back(self, tag: str, delay_ms: int) -> None:
-        """Return a request that was not begun; the attempt does not count."""
+        """Return a request that was not started; the attempt does not count."""
         self._end(tag, Disposition("release", delay_ms))
 
     def again(self, tag: str, problem: str) -> None:
-        """Have the request run again by the queue's retry policy; the attempt counts."""
+        """Retry the request by the queue's retry policy; the attempt counts."""
         self._end(tag, Disposition("policy", 0, problem))
 
     def decline(self, tag: str, problem: str) -> None:
         """
         Offer a request that this process cannot run to the others, in `declined_ms`.
 
-        The attempt counts, so a request that no process can run is FAILED after the attempts that
-        the queue allows (10), and kept for a week.
+        The attempt counts. A request that no process can run is therefore FAILED after the queue's
+        maximum number of attempts (10), and kept for a week.
         """
         self._end(tag, Disposition("again", self.declined_ms, problem))
 
     def fail(self, tag: str, problem: str) -> None:
-        """No process can run it: its job is FAILED, and kept for a week."""
+        """Mark a job as FAILED because no process can run it; it is kept for a week."""
         self._claims.fail(tag, problem)
 
     def flush(self) -> None:
-        """Send the ends of jobs that wait to be sent."""
+        """Send the buffered ends of jobs."""
         self._claims.acks.flush()
 
     def close(self) -> None:
-        """Send what is left to send; remaining claims will expire."""
+        """Send buffered ends of jobs; remaining claims will expire."""
         self._closed = True
         self._claims.stop()
         for poller in self._consumer.pollers:

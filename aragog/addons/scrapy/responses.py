@@ -1,4 +1,4 @@
-"""The outcome of a fetch as Scrapy has it: a response, or an exception of the download. Pure."""
+"""Converts the outcome of a fetch to a Scrapy response or download exception. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from aragog.fetch_record.outcome import (
     WithoutPage,
 )
 
-# They describe the bytes on the wire; a response's body is decoded.
+# These describe the bytes on the wire, but a response's body is decoded.
 OF_THE_WIRE = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 _ERRORS: dict[UnreachableKind, type[Exception]] = {
     UnreachableKind.DNS: CannotResolveHostError,
@@ -39,7 +39,7 @@ def response_of(request: Request, outcome: Outcome) -> Response:
     """
     The response with the status, headers and body of an outcome.
 
-    The body of an error is cut after 1 MB (`ERROR_BODY_BYTES`); that of a redirect is empty.
+    The body of an error is truncated after 1 MB (`ERROR_BODY_BYTES`); that of a redirect is empty.
 
     Raises:
         IgnoreRequest: robots.txt, a takedown, an operator or the SSRF filter forbids the URL.

@@ -1,13 +1,13 @@
 """
 `SCHEDULER`: keeps a spider's requests in pinlater, for all processes that run the spider.
 
-A request is a job. A process claims it, hands it to its engine when its domain has a slot, and ends
-the job when the request's callback was run and all that came of it was processed: its requests are
-jobs by then, and its items have passed the pipelines. A process that is killed before leaves its
-claims to expire, and the others run those requests again: at least once.
+A request is a job. A process claims it and hands it to its engine when its domain has a slot. It
+ends the job when the request's callback has run and all output is processed: new requests are jobs
+by then, and items have passed the pipelines. If a process is killed before that, its claims expire
+and other processes run those requests again. Delivery is at least once.
 
-Safe to run twice: a page whose callback runs again yields requests that the dupefilter knows, and
-items a second time. An item pipeline must be able to take them twice, as `StoreItems` is.
+Safe to run twice: a page whose callback runs again yields requests that the dupefilter already
+knows, and items a second time. Item pipelines must accept an item twice, as `StoreItems` does.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from pinlater.models import NewJob
 
 log = logging.getLogger(__name__)
 START = "is_start_request"
-"""Scrapy marks the requests of `Spider.start` so, and what is copied from them."""
+"""Scrapy's mark on requests from `Spider.start`, also present on copies of them."""
 SCHEDULED = "aragog_scheduled"
-"""This scheduler marks what it has handed to an engine, and thus also what is copied from it."""
+"""This scheduler's mark on requests handed to an engine, also present on copies of them."""
 UNLIMITED = 64
-"""Requests at once where `CONCURRENT_REQUESTS` is 0."""
+"""Number of concurrent requests if `CONCURRENT_REQUESTS` is 0."""
 MOST_SHOWN = 200
 
 
@@ -53,10 +53,10 @@ class SpiderScheduler(BaseScheduler):
     A crawl's requests. Its methods are called in the thread of the event loop.
 
     Args:
-        crawler: Scrapy's.
-        crawl: what its components share.
-        dupefilter: refuses requests that were seen. One that is no `SharedDupeFilter` counts for
-            this process only.
+        crawler: Scrapy's crawler.
+        crawl: the state shared by its components.
+        dupefilter: refuses requests that were seen. Unless it is a `SharedDupeFilter`, it only
+            covers this process.
     """
 
     def __init__(self, crawler: Crawler, crawl: SpiderCrawl, dupefilter: BaseDupeFilter) -> None:
@@ -67,26 +67,26 @@ class SpiderScheduler(BaseScheduler):
         self._handed: dict[Request, str | None] = {}
         """Requests that the engine has, with the tags of their claims."""
         self._kept: dict[Request, str | None] = {}
-        """Those of them that must run again, and why; None: they were not sent."""
+        """Requests of these that must run again, with the reason, or None if they were not sent."""
         self._kept_here = 0
-        """Requests that cannot leave this process and wait."""
+        """Queued requests that have to stay in this process."""
         self._logs_unserializable = True
         self._is_open = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Build it with the dupefilter of `DUPEFILTER_CLASS`."""
+        """Create it with the dupefilter in `DUPEFILTER_CLASS`."""
         dupefilter = build_from_crawler(load_object(crawler.settings["DUPEFILTER_CLASS"]), crawler)
         return cls(crawler, crawl_of(crawler), dupefilter)
 
     def open(self, spider: Spider) -> None:
         """
-        Join the crawl and begin to claim its requests.
+        Join the crawl and start to claim its requests.
 
         Raises:
-            ConfigError: Redis does not answer, the broker is not pinlater, the crawl belongs to
+            ConfigError: Redis does not respond, the broker is not pinlater, the crawl belongs to
                 another spider, or Scrapy does not use asyncio.
-            BrokerUnavailable: a server of the broker does not answer.
+            BrokerUnavailable: a server of the broker does not respond.
         """
         crawl = self._crawl
         check_fetching(self._crawler.settings, crawl)
@@ -116,7 +116,7 @@ class SpiderScheduler(BaseScheduler):
         self._is_open = True
 
     def close(self, reason: str) -> None:
-        """Return the requests that were not begun, and leave the crawl, unless `open` failed."""
+        """Return the requests that were not started, and leave the crawl, unless `open` failed."""
         if not self._is_open:
             return
         self._settle()
@@ -134,7 +134,7 @@ class SpiderScheduler(BaseScheduler):
         self._crawl.fetches.close()
 
     def has_pending_requests(self) -> bool:
-        """Whether requests wait or run, in this process or in another one."""
+        """True if requests are queued or running, in any process."""
         self._settle()
         if self._handed or self._kept_here or len(self._feeder):
             return True
@@ -148,12 +148,12 @@ class SpiderScheduler(BaseScheduler):
         """
         Enqueue the request for all processes; False for a duplicate.
 
-        The requests of `Spider.start` are accepted once a crawl, even with `dont_filter`: every
-        process has them. A request that cannot be serialized stays in this process.
+        The requests of `Spider.start` are accepted once per crawl, even with `dont_filter`, because
+        every process yields them. A request that cannot be serialized stays in this process.
 
         Raises:
-            BrokerUnavailable: it may have been enqueued or not. What this process is processing now
-                runs again, so that whatever yielded it yields it once more.
+            BrokerUnavailable: it may or may not have been enqueued. Everything that this process is
+                processing now runs again, so the request will be yielded again.
         """
         try:
             accepted = self._enqueue(request)
@@ -167,7 +167,7 @@ class SpiderScheduler(BaseScheduler):
         return accepted
 
     def next_request(self) -> Request | None:
-        """The next request whose domain has a slot; None: none has."""
+        """The next request whose domain has a slot, or None."""
         self._settle()
         try:
             held, slot = self._feeder.ready.popleft()
@@ -182,22 +182,22 @@ class SpiderScheduler(BaseScheduler):
         return held.request
 
     def keep_in_progress(self, problem: str) -> None:
-        """Have every request run again that this process is processing now."""
+        """Run every request again that this process is processing now."""
         self._kept |= dict.fromkeys(self._handed, problem)
 
     def run_again(self, request: Request, problem: str | None) -> bool:
         """
-        Have one request run again, in any process.
+        Run one request again, in any process.
 
         Its errback is not called for this run, because another run follows.
 
         Args:
             request: from `next_request`.
-            problem: why this attempt failed; the queue's retry policy applies. None: the request
-                was not sent, and the attempt does not count.
+            problem: why this attempt failed; the queue's retry policy applies. None if the request
+                was not sent; the attempt then does not count.
 
         Returns:
-            False: the engine does not have it from the queue, so nothing changes.
+            False, without a change, if the engine does not have it from the queue.
         """
         if self._handed.get(request) is None:
             return False
@@ -210,7 +210,7 @@ class SpiderScheduler(BaseScheduler):
         engine.look_again(self._crawler)
 
     def _settle(self) -> None:
-        """End the jobs of requests that the engine is done with."""
+        """End the jobs of requests that the engine has finished."""
         under_way = engine.in_progress(self._crawler)
         for request in [request for request in self._handed if request not in under_way]:
             tag = self._handed.pop(request)
@@ -267,7 +267,7 @@ class SpiderScheduler(BaseScheduler):
             self._logs_unserializable = False
             log.warning("%s stays in this process, and others like it: %s", request, error)
         self._count("scheduler/unserializable")
-        # The same object: `scrapy shell` and others wait for it.
+        # The same object, because `scrapy shell` and others wait for it.
         request.meta[SCHEDULED] = True
         self._kept_here += 1
         self._feeder.inbox.append(HeldRequest(request))
@@ -278,11 +278,11 @@ class SpiderScheduler(BaseScheduler):
 
 
 def priority_of(request: Request) -> int:
-    """The priority of a job, 0 (first) to 9: Scrapy's 0 is in the middle, 5 and more are first."""
+    """A job's priority, 0 (first) to 9: Scrapy's 0 is in the middle, 5 and above are first."""
     return min(9, max(0, 5 - request.priority))
 
 
 def _call_in(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
-    """Call it in the thread of the event loop, unless that has ended."""
+    """Call it in the thread of the event loop, unless that is closed."""
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(call)

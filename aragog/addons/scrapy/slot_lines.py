@@ -1,10 +1,10 @@
 """
 Claimed requests that wait for a slot of their domain.
 
-A slot is reserved only within the next second, so this crawl and aragog's own compete for a
-domain's slots as equals, and a changed rate applies at once. A process holds few requests of a
-domain. The others go back to the queue until their turn is expected, so that a slow domain keeps
-neither a process busy nor its claims long.
+A slot is only reserved within the next second. This crawl and aragog's own therefore compete
+equally for a domain's slots, and a changed rate applies at once. A process holds only a few
+requests of each domain. The others go back to the queue until their turn is expected, so a slow
+domain does not keep a process busy or hold claims for a long time.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from urlspelling import normalize
 
 log = logging.getLogger(__name__)
 FEW_OF_A_DOMAIN, MOST_OF_A_DOMAIN = 16, 48
-"""Requests of one domain that a process holds: those of `HELD_S`, within these bounds."""
+"""Requests of one domain that a process holds: enough for `HELD_S`, within these bounds."""
 HELD_S = 2.0
 LONGEST_WAIT_S = 10.0
-"""Of a domain that gives no slot for longer (a pause, a stop), no request is held."""
+"""No request is held for a domain without a slot for longer than this (a pause, a stop)."""
 LONGEST_DELAY_S = 300.0
-"""After this a request comes back although its turn is later: the rate may have changed."""
+"""A request returns after this time even if its turn is later, as the rate may have changed."""
 LOGGED_WAIT_S = 5.0
-"""A wait this much longer than its domain's interval is logged: it is paused or stopped."""
+"""A wait this much longer than the domain's interval is logged, since it is paused or stopped."""
 RULES_WAIT_S = 0.5
-"""How long the others of a domain wait while one of them brings its robots.txt."""
+"""How long a domain's other requests wait while one of them fetches its robots.txt."""
 _UNKNOWN_INTERVAL_S = 0.1
 _MOST_EMPTY_LINES = 1_000
 
@@ -46,11 +46,11 @@ class HeldRequest:
 
     request: Request
     tag: str | None = None
-    """Of its claim; None: it is in this process's memory only."""
+    """The tag of its claim, or None if it only exists in this process's memory."""
 
 
 class Ready(NamedTuple):
-    """A request that may be sent now, or that needs no slot to be answered."""
+    """A request that may be sent now, or that needs no slot."""
 
     held: HeldRequest
     slot: Slot | None
@@ -64,14 +64,14 @@ class _Line:
     """When to ask the limiter again."""
     interval_s: float = _UNKNOWN_INTERVAL_S
     turn_s: float = 0.0
-    """When the turn of the last request is expected that went back to the queue."""
+    """The expected turn of the last request that was returned to the queue."""
     wait_logged: bool = False
-    """Its current wait is in the log."""
+    """True if the current wait has been logged."""
 
 
 class SlotLines:
     """
-    One process's lines, one a domain. For one thread.
+    One process's lines, one per domain. For one thread.
 
     Args:
         find_slots: `SingleFetch.slots`.
@@ -90,13 +90,13 @@ class SlotLines:
         self._clock = clock
         self._lines: dict[str, _Line] = {}
         self._lineless: list[HeldRequest] = []
-        """Those whose URLs have no domain: the download handler says what is wrong with them."""
+        """Requests whose URLs have no domain; the download handler reports the error."""
 
     def __len__(self) -> int:
         return len(self._lineless) + sum(len(line.waiting) for line in self._lines.values())
 
     def add(self, held: HeldRequest) -> None:
-        """Put a request at the end of its domain's line."""
+        """Append a request to its domain's line."""
         try:
             key = self._key_for(normalize(held.request.url))
         except InvalidUrl:
@@ -125,7 +125,7 @@ class SlotLines:
         for (line, held), search in zip(chosen, searches, strict=True):
             line.interval_s = search.interval_s or line.interval_s
             if search.rules_first and line.look_s > now_s:
-                continue  # another one of this domain brings its robots.txt
+                continue  # another request of this domain fetches its robots.txt
             if search.rules_first:
                 line.look_s = now_s + RULES_WAIT_S
             if search.slot is not None or search.wait_ms == 0:
@@ -139,10 +139,10 @@ class SlotLines:
 
     def take_surplus(self, processes: int) -> list[tuple[HeldRequest, int]]:
         """
-        Take the requests that are too many, each with the ms until its turn is expected.
+        Take the excess requests, each with the ms until its turn is expected.
 
         Args:
-            processes: how many share the slots.
+            processes: number of processes that share the slots.
         """
         now_s = self._clock.monotonic_s()
         surplus = [
@@ -162,7 +162,7 @@ class SlotLines:
 
     @property
     def next_look_s(self) -> float:
-        """By the stopwatch: when a line may have a slot; infinity while nothing waits."""
+        """When a line may have a slot, by the stopwatch; infinity if no request is waiting."""
         if self._lineless:
             return 0.0
         looks = (line.look_s for line in self._lines.values() if line.waiting)
@@ -176,7 +176,7 @@ class SlotLines:
 
 
 def _log_wait(line: _Line, held: HeldRequest, search: SlotSearch) -> None:
-    """Log once that a domain gives no slot for long, until it gives one again."""
+    """Log once if a domain has no slot for a long time, until it has one again."""
     wait_s = search.wait_ms / 1000
     if line.wait_logged or wait_s <= search.interval_s + LOGGED_WAIT_S:
         return
@@ -196,7 +196,7 @@ def _surplus(line: _Line, now_s: float, processes: int) -> Iterator[tuple[HeldRe
         most = 0
     if len(line.waiting) <= most:
         return
-    # The first ones come back while half of the line is still there: a slot must not wait for them.
+    # The first ones return while half of the line is left, so that no slot is wasted.
     line.turn_s = max(line.turn_s, now_s + max(0.0, wait_s) + most / 2 * interval_s)
     kept: deque[HeldRequest] = deque()
     for place, held in enumerate(line.waiting):

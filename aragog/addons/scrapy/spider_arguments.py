@@ -1,8 +1,9 @@
 """
 The arguments that a spider was created with, such as those of `scrapy crawl -a cat=lamps`.
 
-Scrapy passes them to the constructor and keeps them nowhere. Processes with different arguments
-must not share requests: a request's callback runs on the spider of whatever process claims it.
+Scrapy passes them to the constructor and does not keep them. Processes with different arguments
+must not share requests, because a request's callback runs on the spider of the process that claims
+it.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ _arguments: MutableMapping[Crawler, Mapping[str, Any]] = WeakKeyDictionary()
 
 def record_arguments() -> None:
     """
-    Have all crawlers of this process remember the arguments of their spiders.
+    Make all crawlers of this process remember the arguments of their spiders.
 
-    It replaces a method of Scrapy's `Crawler` that is not public, once. Without that method,
-    nothing is recorded.
+    Patches a private method of Scrapy's `Crawler`, once. If that method does not exist, nothing is
+    recorded.
     """
     create = getattr(Crawler, "_create_spider", None)
     if create is None or getattr(create, "records_arguments", False):
@@ -53,9 +54,9 @@ def arguments_of(crawler: Crawler) -> Mapping[str, Any]:
 
 def comparable_arguments(crawler: Crawler) -> Mapping[str, Any]:
     """
-    The arguments that processes of a crawl must have in common.
+    The arguments that a crawl's processes must have in common.
 
-    Names that begin with an underscore are those of tools: scrapyd passes a `_job` to each run.
+    Names that start with an underscore belong to tools: scrapyd passes a `_job` to each run.
     """
     given = arguments_of(crawler).items()
     return {name: value for name, value in given if not name.startswith("_")}
@@ -63,14 +64,14 @@ def comparable_arguments(crawler: Crawler) -> Mapping[str, Any]:
 
 def description_of(crawler: Crawler) -> str:
     """
-    The spider's class and arguments, as `<digest> <text>`: equal only for equal ones.
+    The spider's class and arguments, as `<digest> <text>`; differs if they differ.
 
-    Values that JSON does not have count by their type only. The text has at most 200 characters
-    of the arguments.
+    For values that JSON does not have, only the type counts. The text has at most 200 characters of
+    the arguments.
     """
     kind, arguments = crawler.spidercls, sorted(comparable_arguments(crawler).items())
     path = f"{kind.__module__}.{kind.__qualname__}"
-    # Not orjson: a large number or an undecodable byte of a command line is no error.
+    # Not orjson, which rejects large numbers and undecodable bytes from a command line.
     exact = json.dumps([path, arguments], default=lambda value: type(value).__qualname__)
     shown = ", ".join(f"{name}={value}" for name, value in json.loads(exact)[1])
     text = f"{path} ({shown[:MOST_SHOWN] or 'no arguments'})"
@@ -79,5 +80,5 @@ def description_of(crawler: Crawler) -> str:
 
 
 def text_of(description: str) -> str:
-    """The text of a description, for people."""
+    """The human-readable text of a description."""
     return description.partition(" ")[2]

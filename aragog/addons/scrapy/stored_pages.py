@@ -1,4 +1,4 @@
-"""`HTTPCACHE_STORAGE`: pages that aragog's own crawl has fetched, as responses of a spider."""
+"""`HTTPCACHE_STORAGE`: pages that aragog's own crawl has fetched, as responses for a spider."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from aragog.urlstore.records import Content
 from aragog.urlstore.store import UrlStore
 from urlspelling import normalize
 
-# Stored cookies have no values: Scrapy would replace those of a session with them.
+# Cookies are stored without values; Scrapy would replace a session's cookies with them.
 _LEFT_OUT = OF_THE_WIRE | {"set-cookie"}
 
 
 class StoredPages:
     """
-    The content of the UrlStore as a cache of responses, read only.
+    The content of the UrlStore as a read-only cache of responses.
 
-    A page is found by its URL in any spelling. Headers and cookies of the request do not count, as
-    with Scrapy's own storages. Reads are made in the thread of the event loop, as theirs are.
+    A page is found by its URL in any spelling. The request's headers and cookies are ignored, as in
+    Scrapy's own storages. Reads run in the thread of the event loop, as theirs do.
 
     Args:
-        settings: Scrapy's; pages that were fetched more than `HTTPCACHE_EXPIRATION_SECS` ago are
-            left out, none with 0.
+        settings: Scrapy's settings. Pages fetched more than `HTTPCACHE_EXPIRATION_SECS` ago are
+            left out; with 0, none are.
     """
 
     _store: UrlStore
@@ -42,7 +42,7 @@ class StoredPages:
         self._clock = clock or SystemClock()
 
     def open_spider(self, spider: Spider) -> None:
-        """Open the store that aragog's settings name."""
+        """Open the store in aragog's settings."""
         self._store = url_store(crawl_of(spider.crawler).settings)
 
     def close_spider(self, spider: Spider) -> None:  # noqa: ARG002 - Scrapy's interface
@@ -54,7 +54,8 @@ class StoredPages:
         Return the stored page; None if it is absent or too old, or the request is not a GET.
 
         Raises:
-            TransientError, CorruptContent: it could not be read; Scrapy logs it and requests it.
+            TransientError, CorruptContent: it could not be read; Scrapy logs this and requests the
+                page.
         """
         if request.method != "GET" or request.body:
             return None
@@ -90,7 +91,7 @@ def _response(request: Request, content: Content) -> Response:
 
 
 def _headers(content: Content) -> Headers:
-    """The response's headers; of content that no fetch brought, its type only."""
+    """The response's headers; for content that was not fetched, only its type."""
     headers, meta = Headers(), content.meta
     given: Any = orjson.loads(meta.get("headers") or "[]")
     if not given and (content_type := meta.get("content_type")):

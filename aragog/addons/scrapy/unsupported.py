@@ -12,7 +12,7 @@ from aragog.settings import EgressSettings
 
 METHODS = ("GET", "HEAD", "POST")
 FROM_ENVIRONMENT = "_scheme_proxy"
-"""`HttpProxyMiddleware` marks requests so whose proxy is that of the environment."""
+"""`HttpProxyMiddleware`'s mark on requests whose proxy comes from the environment."""
 
 _META = (
     "aragog sends by ways out that its settings name: write the name of one of egress.ways into "
@@ -26,10 +26,10 @@ _ENVIRONMENT = (
 
 def why_unsupported(request: Request, ways: NamedWays) -> str | None:
     """
-    Return what of a request is not supported, for messages; None: it can be sent.
+    Return what is not supported in a request, for messages, or None if it can be sent.
 
     Args:
-        request: Scrapy's.
+        request: Scrapy's request.
         ways: the ways out that a request may name.
     """
     if request.method not in METHODS or (request.body and request.method != "POST"):
@@ -37,7 +37,7 @@ def why_unsupported(request: Request, ways: NamedWays) -> str | None:
     proxy = request.meta.get("proxy")
     if not proxy:
         return None
-    # To send it from another address than the spider chose may expose this machine.
+    # Sending it from another address than the spider chose may expose this machine.
     if request.meta.get(FROM_ENVIRONMENT):
         return None if ways.has_usual_proxy else _ENVIRONMENT
     return None if ways.named(proxy) is not None else _META
@@ -48,8 +48,8 @@ class NamedWays:
     The ways out that `request.meta["proxy"]` may name. Pure.
 
     Args:
-        egress: its ways, by name, or by the address of a proxy that only one of them has.
-        own_proxy: `fetch.proxy`; "": none.
+        egress: the ways, by name, or by a proxy address that only one of them has.
+        own_proxy: `fetch.proxy`; empty if not set.
     """
 
     def __init__(self, egress: EgressSettings, own_proxy: str) -> None:
@@ -63,11 +63,11 @@ class NamedWays:
             self._by_address[proxy_address(own_proxy)] = PROXY
 
     def named(self, proxy: str) -> str | None:
-        """The way that a request names, by its name or its proxy's address; None: no such."""
+        """The way that a request names, by its name or its proxy's address, or None."""
         return proxy if proxy in self._names else self._by_address.get(proxy_address(proxy))
 
     def of(self, request: Request) -> str:
-        """The way of a request that is supported; "": the rules decide."""
+        """The way for a supported request; empty if the rules decide."""
         proxy = request.meta.get("proxy")
         if not proxy or request.meta.get(FROM_ENVIRONMENT):
             return ""

@@ -59,14 +59,14 @@ _HARMLESS = {
     "DOWNLOAD_FAIL_ON_DATALOSS": False,
     "DOWNLOAD_VERIFY_CERTIFICATES": True,
 }
-"""Values that aragog has by itself, where they are not the defaults of Scrapy."""
+"""Values that aragog provides, where they differ from Scrapy's defaults."""
 
 
 def log_unused(settings: BaseSettings) -> None:
     """
-    Log one warning for each setting of a project, spider or command line that has no effect.
+    Log a warning for each setting of a project, spider or command line that has no effect.
 
-    Those of a component that is not in use are left out, and values that change nothing.
+    Settings of components that are not in use, and values that change nothing, are skipped.
     """
     for name, remedy in _unused(settings):
         log.warning("%s=%s has no effect with aragog: %s", name, settings[name], remedy)
@@ -96,7 +96,7 @@ def _tables_in_use(settings: BaseSettings) -> Mapping[str, str]:
 
 
 def path_of(component: Any) -> str:
-    """The path of a component that a setting names, in its old place too, or has as a class."""
+    """The path of a component given by path or class; an old path is updated."""
     if isinstance(component, type):
         return f"{component.__module__}.{component.__qualname__}"
     return new_name(str(component)) or str(component)
@@ -115,7 +115,7 @@ def _is_harmless(settings: BaseSettings, name: str) -> bool:
 
 
 VALUES_ORDER = 890
-"""Its place among the downloader middlewares: after those that set the header and `meta`."""
+"""Its position among the downloader middlewares: after those that set the header and `meta`."""
 _META = {
     "bindaddress": "the system chooses the address",
     "dont_obey_robotstxt": "robots.txt is always obeyed; `aragog robots test` explains a refusal",
@@ -126,11 +126,11 @@ _META = {
 
 class UnusedValues:
     """
-    A downloader middleware that warns about each kind of value once a process.
+    A downloader middleware that warns about each kind of ignored value once per process.
 
     Args:
-        user_agent: the header that Scrapy's own middleware sets.
-        timeout_s: `meta["download_timeout"]` as Scrapy's own middleware sets it.
+        user_agent: the header set by Scrapy's own middleware.
+        timeout_s: `meta["download_timeout"]` as set by Scrapy's own middleware.
     """
 
     def __init__(self, user_agent: str, timeout_s: float) -> None:
@@ -140,12 +140,12 @@ class UnusedValues:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Connect; what Scrapy's own middlewares set is not warned about."""
+        """Create it with the values that Scrapy's own middlewares set, to not warn about them."""
         settings = crawler.settings
         return cls(settings.get("USER_AGENT") or "", settings.getfloat("DOWNLOAD_TIMEOUT"))
 
     def process_request(self, request: Request) -> None:
-        """Warn about what the request has and the download handler does not use."""
+        """Warn about values of the request that the download handler ignores."""
         for name, remedy in self._unused(request):
             if name not in self._reported:
                 self._reported.add(name)

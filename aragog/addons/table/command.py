@@ -22,7 +22,7 @@ from aragog.transfer.typed_fields import TypedFields
 RETRY_S = 2.0
 LOOK_S = 0.2
 CLEAN_S = 900.0
-"""How often old files are deleted while changes are followed."""
+"""How often old files are deleted while following changes."""
 
 
 @click.command()
@@ -94,7 +94,7 @@ def table(
 
 
 def _check(wanted: TableOptions, files: DeltaFiles) -> None:
-    """Raises BadInput, BadParameter: the options do not make a table."""
+    """Raises BadInput or BadParameter if the options are invalid for a table."""
     state = files.state()
     if wanted.items or (state and state.items):
         return
@@ -109,7 +109,7 @@ def _check(wanted: TableOptions, files: DeltaFiles) -> None:
 def _keep(
     keeper: TableKeeper, stopped: Stopped, every_s: float, *, follow: bool, rebuild: bool
 ) -> None:
-    """Rounds until the table is current, or with `follow` until stopped."""
+    """Run rounds until the table is current or, with `follow`, until stopped."""
     cleaned_s = time.monotonic()
     while not stopped:
         try:

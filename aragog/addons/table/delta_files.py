@@ -1,10 +1,10 @@
 """
-A Delta Lake table in a folder or in S3, by delta-rs: its commits, each with aragog's state in it.
+A Delta Lake table in a folder or in S3, with delta-rs. Each commit includes aragog's state.
 
-A commit names the files that are the table from then on, and is one file that is written whole or
-not at all, and never replaced. So readers see the table before a commit or after it, and a writer
-that is killed leaves files that no commit names; `clean` deletes them. The cursor of the change
-feed is in the commit, which makes a merge happen exactly once.
+A commit lists the files that make up the table. It is a single file that is written atomically and
+never replaced, so readers see the table before or after a commit. A writer that is killed leaves
+files that no commit lists; `clean` deletes them. The cursor of the change feed is part of the
+commit, so each merge happens exactly once.
 """
 
 from __future__ import annotations
@@ -27,37 +27,37 @@ if TYPE_CHECKING:
     from aragog.settings import ContentSettings
 
 _STATE = "aragog"
-"""The key of the state in a commit, and the application of its transactions."""
+"""The key of the state in a commit, and the application id of its transactions."""
 _MOST_COMMITS = 100
 _FORMAT = 1
 TARGET_BYTES = 128 << 20
-"""Size of compacted files."""
+"""Target size of compacted files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableState:
-    """Metadata of a commit; readers ignore members that they do not know."""
+    """The metadata of a commit; readers ignore unknown members."""
 
     cursor: str
-    """Every change of the feed up to it is in the table."""
+    """The table includes every change of the feed up to this cursor."""
     takedowns: int
-    """The count of takedowns that the table reflects."""
+    """The takedown counter that the table reflects."""
     buckets: int
     fields: tuple[str, ...]
-    """Of a table of items, empty: all of the kind."""
+    """For a table of items, empty means all fields of the kind."""
     purpose: str | None = None
     items: str | None = None
-    """The kind of items that are its rows; None: they are pages."""
+    """The kind of items in the rows; None for pages."""
     host: str | None = None
-    """Only items of pages of this host and those below it; None: of all."""
+    """Only items of pages on this host and those below it; None for all."""
     types: str = ""
-    """Identifies the types of its columns; empty: written by an earlier version."""
+    """Identifies the types of its columns; empty if written by an earlier version."""
     number: int = 0
-    """Commits of aragog so far; two writers cannot commit the same."""
+    """Number of aragog commits so far; prevents two writers from making the same commit."""
 
     @classmethod
     def parse(cls, text: str) -> TableState | None:
-        """The state in a commit; None: it is of a later format, which this version cannot keep."""
+        """The state in a commit, or None if this version does not support its later format."""
         wire = orjson.loads(text)
         if wire.get("format") != _FORMAT:
             return None
@@ -65,13 +65,13 @@ class TableState:
         return cls(**{**known, "fields": tuple(known["fields"])})
 
     def text(self) -> str:
-        """As a commit has it."""
+        """The state as stored in a commit."""
         return orjson.dumps({"format": _FORMAT, **asdict(self)}).decode()
 
 
 def storage_options(content: ContentSettings) -> dict[str, str]:
     """
-    Endpoint, region and credentials of S3 for delta-rs, those that boto3 finds.
+    S3 endpoint, region and credentials for delta-rs, as found by boto3.
 
     Raises:
         ConfigError: boto3 is missing.
@@ -95,11 +95,11 @@ def storage_options(content: ContentSettings) -> dict[str, str]:
 
 class DeltaFiles:
     """
-    The table at a place; one process writes it, any number read it.
+    The table at a location; one process writes it, any number read it.
 
     Args:
         place: a folder, or `s3://BUCKET/PREFIX`.
-        content: where S3 is.
+        content: the S3 settings.
 
     Raises:
         ConfigError: delta-rs is missing.
@@ -112,12 +112,12 @@ class DeltaFiles:
 
     def state(self) -> TableState | None:
         """
-        The state in the newest commit; None: there is no table yet.
+        The state in the newest commit, or None if there is no table yet.
 
         Raises:
-            BadInput: it is a table of another program.
+            BadInput: another program created the table.
             ConfigError: a later version of aragog wrote it.
-            ServiceUnavailable: S3 does not answer.
+            ServiceUnavailable: S3 does not respond.
         """
         table = self._open()
         if table is None:
@@ -131,7 +131,7 @@ class DeltaFiles:
         raise BadInput(f"{self.place}: is a Delta table of another program; name another place")
 
     def replace(self, batches: Iterable[Any], schema: Any, state: TableState, keep_h: int) -> None:
-        """Make these record batches the table, in one commit; atomic, and safe to repeat."""
+        """Replace the table with these record batches in one commit; atomic, and safe to repeat."""
         import pyarrow as pa  # noqa: PLC0415 - an extra, and 0.2 s
         from deltalake import write_deltalake  # noqa: PLC0415 - an extra, and 0.2 s
 
@@ -155,14 +155,14 @@ class DeltaFiles:
         Write and delete rows by their column `key`, in one commit with the state.
 
         Raises:
-            ServiceUnavailable: another process committed first, or S3 does not answer; nothing was
+            ServiceUnavailable: another process committed first, or S3 does not respond; nothing was
                 committed.
         """
         table = self._opened()
         names = [name for name in rows.schema.names if name != LEAVES]
         cells = {f'"{name}"': f's."{name}"' for name in names}
         buckets = ", ".join(map(str, sorted(set(rows["bucket"].to_pylist()))))
-        # The buckets are named, and the source is streamed, so that no key is in the log.
+        # Buckets are given and the source is streamed, so the log contains no keys.
         same = f"t.bucket = s.bucket AND t.{key} = s.{key} AND t.bucket IN ({buckets})"
         with self._errors():
             (
@@ -182,7 +182,7 @@ class DeltaFiles:
             )
 
     def advance(self, state: TableState) -> None:
-        """Commit a state without rows: the feed had none for this table."""
+        """Commit a state without rows, because the feed had no changes for this table."""
         table = self._opened()
         with self._errors():
             table.create_write_transaction(
@@ -192,11 +192,11 @@ class DeltaFiles:
 
     def read(self, columns: Sequence[str], where: Any = None) -> Iterator[tuple[Any, ...]]:
         """
-        These columns of each row.
+        Yield these columns of each row.
 
         Args:
             columns: their names.
-            where: an expression of pyarrow that is true for the rows that are wanted; None: all.
+            where: a pyarrow filter expression for the rows; None for all rows.
         """
         table = self._opened()
         with self._errors():
@@ -210,7 +210,7 @@ class DeltaFiles:
             return int(self._opened().count())
 
     def compact(self, state: TableState) -> TableState:
-        """Join small files where a bucket has several; rows and readers notice nothing."""
+        """Merge small files in buckets with several; neither rows nor readers are affected."""
         table = self._opened()
         if len(table.file_uris()) <= 2 * state.buckets:
             return state
@@ -224,9 +224,9 @@ class DeltaFiles:
 
     def clean(self, keep_h: int) -> int:
         """
-        Delete files, and entries of the log, that are of no use to the table for `keep_h` hours.
+        Delete files and log entries that the table has not needed for `keep_h` hours.
 
-        Files of writers that were killed are among them. Returns the number of files of rows.
+        This includes files of killed writers. Returns the number of deleted data files.
         """
         table = self._opened()
         with self._errors():
@@ -256,7 +256,7 @@ class DeltaFiles:
         return table
 
     def _options(self) -> dict[str, str] | None:
-        # Anew for each use: keys of a role live an hour.
+        # Read for each use, because a role's credentials are valid for an hour.
         return storage_options(self._content) if self.place.startswith("s3://") else None
 
     @contextmanager
@@ -285,9 +285,9 @@ def _file_properties() -> WriterProperties:
     """
     How Parquet files are written: without statistics.
 
-    Merges write texts as "string views". pyarrow (26), and so pandas and DuckDB over it, cannot
-    compare a filter with their smallest and largest value, and reads fail; without them it filters
-    the rows.
+    Merges write texts as "string views". pyarrow (26), and therefore pandas and DuckDB with it,
+    cannot compare a filter with their minimum and maximum, and reads fail. Without statistics it
+    filters the rows.
     """
     from deltalake import ColumnProperties, WriterProperties  # noqa: PLC0415 - an extra, and 0.2 s
 
@@ -298,7 +298,7 @@ def _file_properties() -> WriterProperties:
 
 
 def _configuration(keep_h: int) -> Mapping[str, str]:
-    """Properties of the table. No values of pages in the log, so it has no statistics of them."""
+    """Properties of the table. Statistics are off, so the log contains no values of pages."""
     kept = f"interval {max(keep_h, 1)} hours"
     return {
         "delta.dataSkippingStatsColumns": "bucket",

@@ -1,4 +1,4 @@
-"""A table of items: its columns, a row for each item, and what a changed page does to them."""
+"""A table of items: its columns, a row per item, and the effect of a changed page."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ OWN = (
     "item_id", "bucket", "site", "item_key", "item_position", "page_url", "also_from",
     "fetched_at_ms",
 )  # fmt: skip
-"""The columns of every table, besides those of fields."""
+"""The columns of every table, in addition to fields."""
 RESERVED = ("page_url", "fetched_at_ms")
-"""Names that no field has, and that `--fields` may have: they are columns anyway."""
+"""Names that are not fields but are allowed in `--fields`, because they are always columns."""
 _AT_ONCE = 1000
 _MULTI_GET = 500
 
 
 class _KnownRow(NamedTuple):
-    """An item's state as its row in the table has it."""
+    """An item's state according to its row in the table."""
 
     item_id: str
     site: str
@@ -42,7 +42,7 @@ class _KnownRow(NamedTuple):
 
     @property
     def urls(self) -> Iterator[str]:
-        """Where its values come from."""
+        """The URLs of the pages that its values come from."""
         yield self.page_url
         yield from self.also_from or ()
 
@@ -51,24 +51,23 @@ class ItemTableRows:
     """
     The rows of a table of items.
 
-    An item with a key is one row, with the values of the page that was fetched last among those
-    that the table may show; one without a key is a row of its page and its position there.
+    An item with a key is one row, with the values from the most recently fetched page that the
+    table may show. An item without a key is a row identified by its page and its position there.
 
     Args:
-        store: where pages are.
+        store: has the pages.
         files: the table.
-        kinds: of the settings.
+        kinds: the kinds in the settings.
         state: the kind, its fields, the host, the number of partitions and the use.
 
     Raises:
-        BadInput: there is no such kind, or it has no field of a name, or the name of a field is
-            that of another column.
+        BadInput: there is no such kind or field, or a field has the name of another column.
     """
 
     key = "item_id"
     noun = "items"
     most_pages = 1000
-    """With a hundred items of 1 KB each, 100 MB of memory."""
+    """With a hundred items of 1 KB per page, this takes 100 MB of memory."""
 
     def __init__(
         self, store: UrlStore, files: DeltaFiles, kinds: SiteKinds, state: TableState
@@ -105,9 +104,9 @@ class ItemTableRows:
 
     def merge(self, urls: Collection[str], *, taken_down: bool) -> Merge | None:
         """
-        What the items are now that these pages have, or had when they were merged last.
+        The current state of all items that these pages have, or had at the last merge.
 
-        So an item that left its page is that of another page, or leaves the table.
+        An item that left its page is therefore taken from another page, or deleted from the table.
         """
         changed = self._with_pages(urls)
         known = self._known(changed, refuser(self._store) if taken_down else None)
@@ -121,7 +120,7 @@ class ItemTableRows:
         return Merge(self._arrow.Table.from_pylist(rows, schema=schema), len(items), len(gone))
 
     def _with_pages(self, urls: Collection[str]) -> set[str]:
-        """The URLs, those of pages to which their items hand values down, and canonical ones."""
+        """The URLs, their canonical URLs, and the pages that inherit values from their items."""
         given = sorted(urls)
         found = set(given).union(
             *(self._store.items.linked(kind, given) for kind in sorted(self._givers))
@@ -134,7 +133,7 @@ class ItemTableRows:
     def _known(
         self, changed: Collection[str], is_refused: Callable[[str | None], bool] | None
     ) -> list[_KnownRow]:
-        """The rows of the table with values of these pages, or of any that is refused."""
+        """The table's rows with values from these pages, or from any page that is refused."""
         import pyarrow.compute as pc  # noqa: PLC0415 - an extra, and 0.2 s
 
         where = None
@@ -151,7 +150,7 @@ class ItemTableRows:
         ]
 
     def _now(self, changed: Collection[str], known: Collection[_KnownRow]) -> dict[str, StoredItem]:
-        """The items of changed pages, and of rows of the table, as they are now, by their id."""
+        """The current items of changed pages and of the given rows, by id."""
         keys = defaultdict[str, set[str]](set)
         for row in known:
             if row.item_key:
@@ -184,7 +183,8 @@ class ItemTableRows:
 
     def _row(self, item: StoredItem) -> dict[str, Any]:
         cells = {
-            name: _cell(item.values.get(name), its_type) for name, its_type in self._types.items()
+            name: _cell(item.values.get(name), field_type)
+            for name, field_type in self._types.items()
         }
         return {
             **self._key_of(_id(item)),
@@ -219,20 +219,20 @@ def _fields(kinds: SiteKinds, kind: str, wanted: Sequence[str]) -> list[str]:
 
 
 def _id(item: StoredItem) -> str:
-    """Identifies an item: 32 hex digits."""
+    """An item's id: 32 hex digits."""
     of_page = (item.page_url, str(item.position))
     parts = [item.site, item.kind, item.key, *(() if item.key else of_page)]
     return blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()
 
 
-def _cell(value: Any, its_type: FieldType | None) -> Any:
-    """A value as its column has it: null if it is of another type, JSON if there is no type."""
+def _cell(value: Any, field_type: FieldType | None) -> Any:
+    """A value for its column: null if the type does not match, JSON if the column has no type."""
     if value is None:
         return None
-    if its_type is None:
+    if field_type is None:
         return value if isinstance(value, str) else orjson.dumps(value).decode()
     try:
-        return cell_of(value, its_type)
+        return cell_of(value, field_type)
     except ValueError:
         return None
 

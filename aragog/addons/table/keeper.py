@@ -1,10 +1,10 @@
 """
-Keep a table equal to the store: what the change feed names is read from the store, and merged.
+Keeps a table in sync with the store by reading the pages in the change feed and merging them.
 
-A merge brings the rows of the URLs that changed to what the store has of them now, so a change that
-is read twice changes nothing, and one that is killed is done again. A page that an export would not
-have leaves the table. Takedowns are not in the feed: when their count differs from that of the
-table, all its URLs are looked up. A row is a page (`page_rows`) or an item (`item_rows`).
+A merge sets the rows of changed URLs to their current state in the store. A change that is read
+twice therefore changes nothing, and a killed merge is repeated. A page that an export would not
+include is deleted from the table. Takedowns are not in the feed: if their counter differs from the
+table's, all URLs in the table are checked. A row is a page (`page_rows`) or an item (`item_rows`).
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from aragog.urlstore.store import UrlStore
 
 _READ_CHANGES = 500
 _ADVANCE_MS = 3_600_000
-"""How old a cursor gets in a table without changes before it is committed anew."""
+"""How old a cursor may get in a table without changes before it is committed again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableOptions:
-    """The wanted state of a table; None keeps the present value."""
+    """The requested state of a table; None keeps the current value."""
 
     fields: tuple[str, ...] | None = None
     buckets: int | None = None
     purpose: str | None = None
     items: str | None = None
-    """The kind of items that are its rows, for a new table; None: pages."""
+    """For a new table, the kind of items in the rows; None for pages."""
     host: str | None = None
     """Only items on pages of this host and its subdomains."""
 
     def applied(self, before: TableState | None) -> TableState:
-        """The state of a table that is built anew, without what it is of."""
+        """The state for a rebuilt table, without the cursor and takedown counter."""
         is_same = before is not None and self.items in (None, before.items)
         same = before if is_same else None
         return TableState(
@@ -61,25 +61,25 @@ class Round:
     written: int = 0
     left: int = 0
     noun: str = "pages"
-    """What was written."""
+    """Description of the rows written."""
     rebuilt: str = ""
-    """Why the table was built from an export; empty: it was not."""
+    """Why the table was rebuilt from an export; empty if it was not."""
     is_last: bool = True
-    """False: the feed has more already."""
+    """False if the feed already has more changes."""
 
 
 class TableKeeper:
     """
-    Keeps one table; one thread uses it.
+    Keeps one table current; used by one thread.
 
     Args:
-        store: where pages are.
+        store: has the pages.
         files: the table.
-        types: of the fields of pages.
-        kinds: of items.
-        wanted: the table's state.
+        types: the types of page fields.
+        kinds: the kinds of items.
+        wanted: the table's requested state.
         kept_s: how long the feed keeps changes.
-        keep_h: how long files that the table no longer has stay for its readers.
+        keep_h: how long replaced files are kept for the table's readers.
         now_ms: the store's time.
     """
 
@@ -101,9 +101,9 @@ class TableKeeper:
 
     def round(self, *, rebuild: bool = False) -> Round:
         """
-        Bring the table to the store's state, by one commit at most.
+        Update the table to the store's state, with at most one commit.
 
-        Safe to kill and to repeat anywhere.
+        Safe to kill at any point, and safe to repeat.
 
         Raises:
             BadInput: the settings have no such items or fields.
@@ -116,7 +116,7 @@ class TableKeeper:
         return self._merge(state)
 
     def clean(self) -> int:
-        """Compact the table, and delete its old files; returns how many."""
+        """Compact the table and delete its old files; returns the number deleted."""
         if (state := self._files.state()) is not None:
             self._files.compact(state)
         return self._files.clean(self._keep_h)
@@ -151,8 +151,8 @@ class TableKeeper:
         return ""
 
     def _rebuild(self, before: TableState | None, reason: str) -> Round:
-        """Make the table anew from an export; changes during it are merged afterward."""
-        # Both before the export, so that what happens in the meantime is merged by the next round.
+        """Rebuild the table from an export; changes during the export are merged afterwards."""
+        # Both are read before the export, so the next round merges changes made in the meantime.
         cursor, takedowns = self._store.feed.end(), self._store.takedowns.count()
         state = replace(self._wanted.applied(before), cursor=cursor, takedowns=takedowns)
         rows = self._rows(state)
@@ -161,7 +161,7 @@ class TableKeeper:
         return Round(self._files.rows(), noun=rows.noun, rebuilt=reason, is_last=False)
 
     def _merge(self, state: TableState) -> Round:
-        # Both before the reads, so that what happens in the meantime is seen by the next round.
+        # Both are read before the pages, so the next round sees changes made in the meantime.
         end, takedowns = self._store.feed.end(), self._store.takedowns.count()
         rows = self._rows(state)
         urls, cursor, is_last = self._changed(state.cursor, rows.most_pages)
@@ -179,7 +179,7 @@ class TableKeeper:
         return Round(merge.written, merge.left, noun=rows.noun, is_last=is_last)
 
     def _changed(self, cursor: str, most: int) -> tuple[set[str], str, bool]:
-        """URLs of changes after a cursor, the cursor after them, and whether these were all."""
+        """URLs of changes after a cursor, the cursor after them, and True if these were all."""
         urls: set[str] = set()
         while len(urls) < most:
             page = self._store.feed.changes(cursor, _READ_CHANGES)

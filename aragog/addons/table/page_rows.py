@@ -1,4 +1,4 @@
-"""A table of pages: its columns, a row for each page, and what a change does to them."""
+"""A table of pages: its columns, a row per page, and the effect of a change."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from aragog.urlstore.store import UrlStore
 from urlspelling.domain import host
 
 OWN = ("url", "host", "bucket", "final_url", "status", "fetched_at_ms", "content_hash")
-"""The columns of every table, besides those of fields."""
+"""The columns of every table, in addition to fields."""
 _AT_ONCE = 2500
 
 
 def is_shown(record: UrlRecord) -> bool:
-    """Whether the table has a page: not one that its site withholds now (401, 402, 403, 451)."""
+    """True if the table includes a page; False while its site withholds it (401, 402, 403, 451)."""
     return record.canonical_url is None and absent_as(record.facts) not in WITHHELD
 
 
 @dataclass(slots=True)
 class _Records:
-    """A sink that keeps the table's records."""
+    """A sink that collects the records that the table includes."""
 
     kept: list[UrlRecord] = field(default_factory=list)
 
@@ -36,26 +36,26 @@ class _Records:
         self.kept += filter(is_shown, records)
 
     def close(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
 
 class PageTableRows:
     """
     The rows of a table of pages.
 
-    A value that is not of its field's type is null.
+    A value that does not have its field's type is null.
 
     Args:
-        store: where pages are.
+        store: has the pages.
         files: the table.
-        types: of the fields.
+        types: the types of fields.
         state: the columns, the number of partitions and the use.
     """
 
     key = "url"
     noun = "pages"
     most_pages = 10_000
-    """With 5 KB of fields each, 50 MB of memory."""
+    """With 5 KB of fields each, this takes 50 MB of memory."""
 
     def __init__(
         self, store: UrlStore, files: DeltaFiles, types: TypedFields, state: TableState
@@ -82,7 +82,7 @@ class PageTableRows:
                 return
 
     def merge(self, urls: Collection[str], *, taken_down: bool) -> Merge | None:
-        """The present rows of these pages and of taken-down pages; None: nothing to do."""
+        """The current rows of these pages and of taken-down pages, or None if there are none."""
         changed = {*urls, *(self._taken_down() if taken_down else ())}
         if not changed:
             return None
@@ -102,7 +102,7 @@ class PageTableRows:
         return sink.kept, report.cursor
 
     def _taken_down(self) -> set[str]:
-        """URLs of the table that were taken down, or whose page a taken down URL sent."""
+        """URLs in the table that were taken down, or whose page came from a URL that was."""
         is_refused = refuser(self._store)
         rows = self._files.read(["url", "final_url"])
         return {url for url, sender in rows if is_refused(url) or is_refused(sender)}

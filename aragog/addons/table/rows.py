@@ -1,4 +1,4 @@
-"""The port from which a table's keeper gets rows, and the parts that pages and items share."""
+"""The interface that provides a table's rows, and code shared by pages and items."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from aragog.urlstore.store import UrlStore
 
 LEAVES = "leaves"
-"""The column of a merge's rows that is true for those that the table no longer has."""
+"""The column that is true for rows to be deleted by a merge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,32 +25,32 @@ class Merge:
 
 
 class TableRows(Protocol):
-    """The rows of one kind of tables."""
+    """Provides the rows of one kind of table."""
 
     key: str
     """The column that identifies a row."""
     noun: str
     """The name of a row in messages."""
     most_pages: int
-    """Changed pages that one commit merges."""
+    """Number of changed pages merged in one commit."""
     schema: Any
-    """Of Arrow."""
+    """The Arrow schema."""
 
     def exported(self) -> Iterator[Any]:
         """Record batches of all rows that the table should have."""
 
     def merge(self, urls: Collection[str], *, taken_down: bool) -> Merge | None:
         """
-        What the rows of some pages are now; None: nothing to do.
+        The current rows of some pages, or None if there is nothing to do.
 
         Args:
-            urls: canonical URLs of pages that changed, and URLs that were canonical.
-            taken_down: look for rows of pages that were taken down as well.
+            urls: canonical URLs of changed pages, and URLs that used to be canonical.
+            taken_down: also look for rows of pages that were taken down.
         """
 
 
 def bucket_of(key: str, buckets: int) -> int:
-    """The partition of a row: CRC-32 of the UTF-8 of its key, modulo their number."""
+    """The partition of a row: CRC-32 of its key in UTF-8, modulo the number of partitions."""
     return zlib.crc32(key.encode()) % buckets
 
 
@@ -61,7 +61,7 @@ def types_of(schema: Any) -> str:
 
 
 def refuser(store: UrlStore) -> Callable[[str | None], bool]:
-    """Checks whether a URL was taken down, by itself or with its site; caches the former."""
+    """A function that checks if a URL or its site was taken down; it caches results for URLs."""
     takedowns = store.takedowns
     single = {name for kind, name in takedowns.listed() if kind == "url"}
     return lambda url: url is not None and (url in single or takedowns.site_refused(url))

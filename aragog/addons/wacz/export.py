@@ -1,9 +1,9 @@
 """
 Export pages as one WACZ file (Web Archive Collection Zipped, version 1.1.1).
 
-A WACZ is a ZIP with the WARC files, their common index, the list of pages with their titles, and
-the hashes of all of them. ReplayWeb.page shows its pages in a browser, and pywb serves it. What is
-compressed already is stored as it is, so a reader gets one page by a few ranges of bytes.
+A WACZ is a ZIP with the WARC files, their common index, the list of pages with titles, and the
+hashes of all of them. ReplayWeb.page shows its pages in a browser, and pywb serves it. Compressed
+files are stored unchanged, so a reader can get one page with a few range requests.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from zengraph.records import Row
 
 WACZ_VERSION = "1.1.1"
 _BLOCK_LINES = 1024
-"""Lines of the index that are compressed together, as in other writers of this format."""
+"""Number of index lines compressed together, as in other writers of this format."""
 _READ_BYTES = 1 << 20
 
 
@@ -50,9 +50,9 @@ def export_wacz(
     """
     Write the content of the selected pages to `path`; see `export_warc`.
 
-    The file has its name when it is complete. Until then a folder beside it, `.NAME.parts`, has the
-    WARC files: the disk needs room for twice the export. What a killed export left there is
-    replaced.
+    The file appears under its name when it is complete. Until then, a folder next to it,
+    `.NAME.parts`, has the WARC files: the disk needs space for twice the export. Files left there
+    by a killed export are replaced.
 
     Raises:
         ConfigError: a file cannot be written.
@@ -134,11 +134,14 @@ def _pack(path: Path, pages: Path, files: Iterable[Path]) -> None:
 
 
 _NO_DATE = (1980, 1, 1, 0, 0, 0)
-"""The date of the ZIP's entries, so that an export is the same bytes but for its package's date."""
+"""A fixed date for ZIP entries, so that repeated exports only differ in the package's date."""
 
 
 def _index(files: Iterable[Path], blocks: list[str]) -> Iterator[bytes]:
-    """The index of all files in compressed blocks; `blocks` gets the lines that find these."""
+    """
+    The index of all files in compressed blocks; lines locating the blocks are added to
+    `blocks`.
+    """
     blocks.append(f"!meta 0 {_line({'format': 'cdxj-gzip-1.0', 'filename': 'index.cdx.gz'})}")
     offset = 0
     with ExitStack() as opened:

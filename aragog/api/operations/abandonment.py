@@ -1,4 +1,4 @@
-"""Whether anybody still waits for what a thread does: long reads ask now and then, and stop."""
+"""Lets a long read stop when its caller no longer waits for the result."""
 
 from __future__ import annotations
 
@@ -8,34 +8,34 @@ from typing import Protocol
 
 
 class Abandonable(Protocol):
-    """A call that a thread makes for somebody."""
+    """A call that a thread executes for a caller."""
 
     @property
     def abandoned(self) -> bool:
-        """Nobody waits for the result anymore. In any thread."""
+        """True if nobody waits for the result any more. Can be read in any thread."""
 
 
 class _Running(threading.local):
-    """The call that this thread makes; None: several together, or none."""
+    """The call that this thread executes; None for no call, or several at once."""
 
     call: Abandonable | None = None
 
 
 RUNNING = _Running()
-"""Set by whoever makes calls in threads (`aragog.api.server.threads`)."""
+"""Set by the code that runs calls in threads (`aragog.api.server.threads`)."""
 
 
 def is_abandoned() -> bool:
     """
-    Whether nobody waits any more for what this thread does: its caller has gone, or is too late.
+    True if the caller of this thread's work has disconnected or its deadline has passed.
 
-    Long reads ask this now and then, and stop.
+    Long reads check this from time to time and stop.
     """
     call = RUNNING.call
     return call is not None and call.abandoned
 
 
 def abandonment() -> Callable[[], bool]:
-    """`is_abandoned` of what this thread does now, for a thread that does a part of it."""
+    """`is_abandoned` of this thread's call, for another thread that does part of the work."""
     call = RUNNING.call
     return lambda: call is not None and call.abandoned

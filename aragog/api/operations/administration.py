@@ -1,4 +1,4 @@
-"""Operations of operators, takedowns, and of every caller: what its token may do."""
+"""Operations for takedowns, and the permissions of the caller's token."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Domain = Annotated[str | None, Option("All URLs of a domain, and of the hosts be
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakedownRequest:
-    """The target of a takedown: exactly one of the three."""
+    """The target of a takedown; exactly one of the three is set."""
 
     url: Annotated[
         str | None,
@@ -37,10 +37,11 @@ class TakedownRequest:
 )
 def take_down(caller: Caller, request: TakedownRequest) -> int:
     """
-    Delete a URL, or all of a host or domain, and refuse them. Returns how many URLs lost data.
+    Delete a URL, or everything of a host or domain, and block it. Returns the number of URLs that
+    lost data.
 
-    What they sent is also deleted where a redirect stored it under another URL. A large host takes
-    longer than the deadline: the deletion continues, and the call may be repeated until it answers.
+    Pages that a redirect stored under another URL are deleted as well. A large host takes longer
+    than the deadline: the deletion continues, and the call can be repeated until it returns.
     """
     count = caller.store.takedowns.take_down(
         url=request.url, host=request.host, domain=request.domain
@@ -57,10 +58,10 @@ def take_down(caller: Caller, request: TakedownRequest) -> int:
 )
 def lift_takedown(caller: Caller, request: TakedownRequest) -> bool:
     """
-    Accept a URL, host or domain again; deleted data does not come back.
+    Unblock a URL, host or domain; deleted data is not restored.
 
-    URLs that were taken down with their site stay refused until each is lifted. False: it was not
-    taken down.
+    URLs that were taken down along with their site stay blocked until each is lifted. Returns False
+    if the target was not taken down.
     """
     lifted = caller.store.takedowns.lift(request.url, host=request.host, domain=request.domain)
     caller.parts.takedowns_changed(purge=False)
@@ -80,13 +81,13 @@ class TakedownEntry:
     """A host, domain or URL that was taken down."""
 
     kind: str
-    """The kind of target: a `host`, a `domain` or a `url`."""
+    """The kind of target: `host`, `domain` or `url`."""
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class TakedownPage:
-    """A part of the list of takedowns; `cursor` continues it, None: it is complete."""
+    """A part of the list of takedowns. `cursor` continues the list; None if it is complete."""
 
     takedowns: tuple[TakedownEntry, ...]
     cursor: str | None = None
@@ -99,7 +100,7 @@ class TakedownPage:
     scope=ADMIN,
 )
 def takedowns(caller: Caller, request: TakedownsRequest) -> TakedownPage:
-    """Everything that was taken down: domains, hosts, then URLs with their aliases, each sorted."""
+    """All takedowns: domains, hosts, then URLs with their aliases, each sorted."""
     listed = sorted(caller.store.takedowns.listed(), key=_place)
     after = _read_cursor(request.cursor) if request.cursor else None
     left = [entry for entry in listed if after is None or _place(entry) > after]
@@ -122,19 +123,19 @@ def _read_cursor(cursor: str) -> tuple[bool, str, str]:
 
 @dataclass(frozen=True, slots=True)
 class TokenViewRequest:
-    """Nothing but the token itself."""
+    """No options; the token identifies the caller."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenView:
-    """The permissions of the token of a call."""
+    """The permissions of the caller's token."""
 
     name: str | None
-    """The token's name; None when this server requires no tokens."""
+    """The token's name, or None if this server requires no tokens."""
     scopes: tuple[str, ...]
     """The scopes of the token; `admin` includes the others."""
     rate: float | None = None
-    """Requests per second, over all processes; None: unlimited."""
+    """Requests per second, over all processes, or None if unlimited."""
 
 
 def _in_order(scopes: frozenset[str]) -> tuple[str, ...]:

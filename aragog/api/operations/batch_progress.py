@@ -1,4 +1,4 @@
-"""The progress of batches of enqueued URLs, and when they will be finished."""
+"""The progress of batches of enqueued URLs, with an estimate of when they will finish."""
 
 from __future__ import annotations
 
@@ -13,48 +13,48 @@ from aragog.crawl.politeness.slots import DomainReport
 from aragog.runtime.clock import Clock, SystemClock
 
 MOST_DOMAINS = 1000
-"""The number of domains whose slots are looked up, those with the most URLs left."""
+"""Number of domains whose slots are looked up, starting with the most unfinished URLs."""
 SHOWN = 10
 _ON_THEIR_WAY = (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING)
 
 
 @dataclass(frozen=True, slots=True)
 class DomainProgress:
-    """The URLs of one domain that are not done yet."""
+    """The unfinished URLs of one domain."""
 
     domain: str
     in_flight: int
     qps: float
-    """Its current rate, in requests/s."""
+    """The domain's current rate, in requests/s."""
     finish_at_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchProgress:
-    """How far a batch is."""
+    """The progress of a batch."""
 
     batch: str
     total: int
     done: int
-    """Stored, or given up."""
+    """URLs that were stored or given up."""
     in_flight: int
     estimated_finish_at_ms: int | None
     """
-    The finish by the slots and rates of the domains; retries and a slow store make it later.
-    None when the batch is done.
+    The estimated finish time, from the slots and rates of the domains. Retries and a slow store
+    delay it. None if the batch is finished.
     """
     slowest: tuple[DomainProgress, ...]
-    """The domains that finish last."""
+    """The domains that are expected to finish last."""
 
 
 class Batches:
     """
-    Batches of one system; threads may share it.
+    The batches of one system; threads may share it.
 
     Args:
-        batches: where they are kept.
-        limiter: knows the slots; connected on first use.
-        clock: for estimates.
+        batches: stores the batches.
+        limiter: returns the limiter, which has the slots; called on first use.
+        clock: used for estimates.
     """
 
     def __init__(
@@ -68,16 +68,16 @@ class Batches:
         self, batch: str | None, results: Iterable[EnqueueResult], run_after_ms: int = 0
     ) -> str:
         """
-        Add the URLs that are on their way to a batch (None: a new one); returns its id.
+        Add newly enqueued URLs to a batch (a new one if None); returns its id.
 
         Args:
-            batch: its id.
-            results: of the call that enqueued them.
-            run_after_ms: they are not fetched before this instant.
+            batch: the batch's id.
+            results: the results of the call that enqueued the URLs.
+            run_after_ms: the URLs are not fetched before this time.
 
         Raises:
             BadInput: not a valid id, or the batch is full.
-            BrokerUnavailable: Redis does not answer.
+            BrokerUnavailable: Redis does not respond.
         """
         limiter = self._limiter()
         urls: dict[str, list[str]] = defaultdict(list)
@@ -88,10 +88,10 @@ class Batches:
 
     def progress(self, batch: str) -> BatchProgress | None:
         """
-        The progress of a batch; None if it is unknown, or older than three days.
+        The progress of a batch, or None if it is unknown or older than three days.
 
         Raises:
-            BrokerUnavailable, LimiterUnavailable: Redis does not answer.
+            BrokerUnavailable, LimiterUnavailable: Redis does not respond.
         """
         state = self._batches.state(batch)
         if state is None:
@@ -116,6 +116,6 @@ class Batches:
 
 
 def _domain(name: str, count: int, report: DomainReport, from_ms: int) -> DomainProgress:
-    """URLs that have no slot yet need one interval each; the others wait for the last slot."""
+    """URLs without a slot need one interval each; the others wait for the last slot."""
     needed_ms = max(report.backlog_ms, int(count * 1000 / report.qps))
     return DomainProgress(name, count, report.qps, from_ms + needed_ms)

@@ -1,4 +1,4 @@
-"""A batch's URLs: some may be invalid, and some taken down."""
+"""The URLs of a batched request, some of which may be invalid or taken down."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def normalized(urls: Sequence[str]) -> tuple[list[str], dict[int, InvalidUrl]]:
-    """The valid URLs, normalized, and the errors of the others by their places, ascending."""
+    """The valid URLs, normalized, and the errors of the others by position, in ascending order."""
     try:
         return [normalize(url) for url in urls], {}
     except InvalidUrl:
@@ -32,12 +32,12 @@ def with_takedowns(store: UrlStore, urls: Sequence[str], results: Sequence[Any])
     """
     The results, with `TakenDown` in place of None for each URL that was taken down.
 
-    One small read and one multi-get if any is None, and nothing otherwise.
+    Costs one small read and one multi-get if any result is None, otherwise nothing.
 
     Args:
-        store: the store that gave the results.
+        store: the store that returned the results.
         urls: normalized, one for each result.
-        results: None: nothing is stored of the URL.
+        results: None for each URL without stored data.
     """
     if None not in results:
         return results
@@ -53,10 +53,10 @@ def with_takedowns(store: UrlStore, urls: Sequence[str], results: Sequence[Any])
 
 def present(store: UrlStore, url: str, result: T | None) -> T | None:
     """
-    What is stored of a URL.
+    Return the result of a read of a URL.
 
     Raises:
-        TakenDown: nothing, because it was taken down.
+        TakenDown: the result is None because the URL was taken down.
     """
     if result is None:
         [missing] = with_takedowns(store, [normalize(url)], [None])

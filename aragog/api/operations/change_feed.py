@@ -22,9 +22,9 @@ from aragog.urlstore.uses import usable_changes
 
 LONGEST_FEED_WAIT_MS = 30_000
 LOOK_S = 0.5
-"""How often the feed is read for a reader who waits."""
+"""How often the feed is polled for a reader that waits."""
 NOW = "now"
-"""The cursor of the feed's current end."""
+"""A cursor that stands for the feed's current end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +76,9 @@ class ChangePage:
 )
 def changes(caller: Caller, request: ChangesRequest) -> Steps[ChangePage]:
     """
-    Changes of pages that were fetched again, after a cursor; each is returned at least once.
+    Changes found by refetching pages, after a cursor. Each change is returned at least once.
 
-    A page may be empty although there is more after its cursor.
+    A page may be empty although more changes follow its cursor.
     """
     left_s = request.wait_ms / 1000
     page = read_changes(caller.store, request, request.cursor)
@@ -90,7 +90,7 @@ def changes(caller: Caller, request: ChangesRequest) -> Steps[ChangePage]:
 
 
 def read_changes(store: UrlStore, request: ChangesRequest, cursor: str | None) -> ListPage[Change]:
-    """One read of the feed after a cursor."""
+    """Read the feed once, after a cursor."""
     if cursor == NOW:
         cursor = store.feed.end()
     if request.key and not request.items:

@@ -1,4 +1,4 @@
-"""The operation that starts a crawl, or changes it."""
+"""The operation that starts or changes a crawl."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_EVERY_S = 366 * 86_400
 
 @dataclass(frozen=True, slots=True)
 class StartCrawlRequest:
-    """A crawl to start, or to change and continue; what is left out stays as it was."""
+    """A crawl to start, or to change and continue; omitted options stay unchanged."""
 
     name: Name
     _: KW_ONLY
@@ -107,11 +107,11 @@ class StartCrawlRequest:
 )
 def start_crawl(caller: Caller, request: StartCrawlRequest) -> CrawlView:
     """
-    Start a crawl, or change and continue the one of this name.
+    Start a crawl, or change and continue the crawl with this name.
 
-    Enqueue its URLs with `crawl`; those of one with `every_s` are kept as its seeds. One that was
-    cancelled or has ended starts again; what waited for it then stays cancelled. A token may change
-    the crawls that it started, `admin` all.
+    Enqueue its URLs with `crawl`. If the crawl has `every_s`, they are kept as its seeds. A crawl
+    that was cancelled or has ended starts again, but its earlier pending URLs stay cancelled. A
+    token may change the crawls that it started; `admin` may change all.
     """
     control = own(caller, request.name)
     options: dict[str, Any] = {

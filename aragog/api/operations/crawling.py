@@ -1,7 +1,7 @@
 """
-Operations that fetch: enqueue URLs, follow their progress, fetch one now or if it is too old.
+Operations that fetch: enqueue URLs, follow their progress, fetch a URL now or if it is too old.
 
-And one that explains a URL: what it waits for, and what is known of it.
+Another operation explains a URL: its stored data, and what it is waiting for.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _ARGUMENTS = tuple(field.name for field in fields(EnqueueArguments))
     in_parts="urls",
 )
 def enqueue(caller: Caller, request: EnqueueRequest) -> EnqueuedUrls:
-    """Enqueue URLs, with a result for each, in their order."""
+    """Enqueue URLs; returns a result for each, in order."""
     send = need(caller.parts.enqueue, "this server does not enqueue")
     options = {
         name: tuple(value) if isinstance(value, list) else value
@@ -105,9 +105,9 @@ class BatchRequest:
 )
 def batch_progress(caller: Caller, request: BatchRequest) -> BatchProgress | None:
     """
-    How far a batch is, and when it will be done.
+    The progress of a batch, with an estimate of when it will finish.
 
-    None: it is unknown, or older than three days.
+    None if the batch is unknown or older than three days.
     """
     return need(caller.parts.batches, "this server has no batches").progress(request.batch)
 
@@ -152,9 +152,9 @@ class FetchNowRequest:
 )
 def fetch(caller: Caller, request: FetchNowRequest) -> Steps[FetchedPage]:
     """
-    Fetch a URL now, politely, and return what is stored when it is done or the time is over.
+    Fetch a URL now, politely, and return the stored data after the fetch or when the time is up.
 
-    Any number of callers cause one fetch; it continues when they have given up.
+    Concurrent callers share one fetch, which continues even if they stop waiting.
     """
     page = yield from _fetched(caller, request)
     if refused := _refused(page, request.purpose):
@@ -170,7 +170,7 @@ def fetch(caller: Caller, request: FetchNowRequest) -> Steps[FetchedPage]:
 
 @dataclass(frozen=True, slots=True)
 class GetFreshRequest:
-    """A record that is fetched first if it is unknown or too old."""
+    """A record to read, which is fetched first if it is unknown or too old."""
 
     url: Url
     fields: Fields = None
@@ -201,8 +201,8 @@ def get_fresh(caller: Caller, request: GetFreshRequest) -> Steps[FetchedPage]:
     """
     A URL's record, which is fetched first if it is unknown or too old.
 
-    Without a wait the answer is what is stored, and the page is fetched for the next reader. The
-    fetch report is part of the record, if `include` names it.
+    Without a wait, the stored data is returned and the page is fetched for later readers. The
+    record has the fetch report if `include` names it.
     """
     page = yield from _fetched(caller, request)
     if refused := _refused(page, request.purpose):
@@ -236,17 +236,20 @@ class ExplainRequest:
 )
 def explain(caller: Caller, request: ExplainRequest) -> Explanation:
     """
-    Everything that is known of a URL, by part of the system, and what it waits for.
+    Everything that is known about a URL, by part of the system, and what it is waiting for.
 
-    Spelling, SSRF filter, decisions of operators, robots.txt, slot, queue, stored data and links.
-    It only reads. A part that does not answer has a `problem` in its section, and the others are
+    Spelling, SSRF filter, operator decisions, robots.txt, slot, queue, stored data and links. This
+    only reads. If a part does not respond, its section has a `problem` and the other sections are
     complete.
     """
     return need(caller.parts.explain, "this server does not explain URLs")(request.url)
 
 
 def _refused(page: FetchedPage, purpose: str | None) -> FetchedPage | None:
-    """The answer about a page that is not for a purpose, as if none was stored; None: it is."""
+    """
+    The response for a page that refuses a purpose, as if nothing were stored; None if
+    it allows it.
+    """
     if purpose is None or page.record is None:
         return None
     said = refused_use(page.record.facts, purpose)
@@ -258,7 +261,7 @@ def _refused(page: FetchedPage, purpose: str | None) -> FetchedPage | None:
 
 
 def _fetched(caller: Caller, request: FetchNowRequest | GetFreshRequest) -> Steps[FetchedPage]:
-    """The stored page once it is as fresh as requested, or when the time is over."""
+    """The stored page once it is as fresh as requested, or when the time is up."""
     fetched = yield from need(caller.parts.fetching, "this server does not fetch").steps(
         FetchRequest(
             url=request.url,

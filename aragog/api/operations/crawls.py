@@ -1,4 +1,4 @@
-"""Operations on crawls: list, pause, cancel, report and delete them."""
+"""Operations on crawls: list, pause, cancel, report on and delete them."""
 
 from __future__ import annotations
 
@@ -39,33 +39,34 @@ _STATES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlView(CrawlTerms):
-    """A crawl, and what became of its URLs."""
+    """A crawl, with the outcomes of its URLs."""
 
     name: str
     state: str
-    """`running`, `done` (nothing waits and no link is held), `paused`, `cancelled` or `ended`."""
+    """`running`, `done` (no pending URLs and no held links), `paused`, `cancelled` or `ended`."""
     reason: str
     enqueued: int
     waiting: int
     repeated: int
-    """URLs that were enqueued again after their pages had been stored for it."""
+    """URLs that were enqueued again after their pages had been stored for the crawl."""
     bytes: int
     outcomes: Mapping[str, int]
-    """URLs by outcome, among them `stored` and `cancelled`."""
+    """Number of URLs by outcome, including `stored` and `cancelled`."""
     scope: tuple[str, ...] = ()
-    """Its rules (docs/crawls.md)."""
+    """The crawl's rules (docs/crawls.md)."""
     token: str = ""
-    """The name of the token that started it."""
+    """The name of the token that started the crawl."""
     created_at_ms: int = 0
     changed_at_ms: int = 0
     round: int = 0
-    """How often it has begun again by its schedule."""
+    """How often the schedule has restarted the crawl."""
     next_round_ms: int = 0
-    """When it begins again; 0: by no schedule."""
+    """When the schedule restarts the crawl; 0 without a schedule."""
     notes: Mapping[str, int] = field(default_factory=dict)
     """
-    Of what was stored: `unchanged`, and `duplicate` of another canonical URL. Of links that were
-    not enqueued: `trap` were left out as parts of traps, `held` may still be followed.
+    Stored pages that were `unchanged`, or a `duplicate` of another canonical URL. Links that were
+    not enqueued: `trap` links were dropped as parts of link traps, `held` links may still be
+    followed.
     """
 
 
@@ -73,7 +74,7 @@ _SAME = {f.name for f in fields(CrawlView)} - {"state", "scope", "outcomes", "no
 
 
 def view_of(status: CrawlStatus) -> CrawlView:
-    """A crawl as operations show it."""
+    """Convert a crawl for responses."""
     record, counts = status.record, status.counts
     values = {name: getattr(counts if hasattr(counts, name) else record, name) for name in _SAME}
     return CrawlView(
@@ -86,7 +87,7 @@ def view_of(status: CrawlStatus) -> CrawlView:
 
 
 def control_of(caller: Caller) -> CrawlControl:
-    """The crawl control of this server; raises `Unsupported` if it has none."""
+    """The crawl control of this server; raises `Unsupported` if there is none."""
     return need(caller.parts.crawls, "this server has no crawls")
 
 
@@ -98,7 +99,7 @@ def own(caller: Caller, name: str) -> CrawlControl:
 
 @dataclass(eq=False, repr=False)
 class NotYourCrawl(AccessDenied):
-    """The crawl was started by another token, and the caller's does not have the scope `admin`."""
+    """Another token started the crawl, and the caller's token does not have the scope `admin`."""
 
     MESSAGE: ClassVar[str] = "the crawl {name} was started by another token"
     name: str
@@ -106,7 +107,7 @@ class NotYourCrawl(AccessDenied):
 
 def check_own(caller: Caller, name: str) -> None:
     """
-    Return if the caller may change a crawl, or add URLs to it: its token started it.
+    Check that the caller may change a crawl or add URLs to it, because its token started it.
 
     Raises:
         NotYourCrawl: another token started it, and this one does not have the scope `admin`.
@@ -122,9 +123,9 @@ def check_own(caller: Caller, name: str) -> None:
 
 def crawl_of_token(token: str | None, control: CrawlControl | None) -> str:
     """
-    The crawl of what a caller enqueues without a name; "": that of all who have no token.
+    The crawl for URLs that are enqueued without naming one; empty for callers without a token.
 
-    It is started when it is first used, and again if somebody cancelled it.
+    It is started when it is first used, and again after it was cancelled.
     """
     if control is None or not isinstance(token, Token):
         return ""
@@ -147,7 +148,7 @@ class CrawlsRequest:
     pool=Pool.BROKER,
 )
 def list_crawls(caller: Caller, _request: CrawlsRequest) -> list[CrawlView]:
-    """All crawls: those that always exist (`enqueued`, `refresh`), then the others by name."""
+    """All crawls: the built-in ones (`enqueued`, `refresh`), then the others by name."""
     return [view_of(status) for status in control_of(caller).all()]
 
 
@@ -169,7 +170,7 @@ def _has(control: CrawlControl, name: str) -> bool:
     pool=Pool.BROKER,
 )
 def get_crawl(caller: Caller, request: CrawlRequest) -> CrawlView | None:
-    """A crawl, and what became of its URLs; None if no crawl has this name."""
+    """A crawl with the outcomes of its URLs, or None if no crawl has this name."""
     control = control_of(caller)
     return view_of(control.status(request.name)) if _has(control, request.name) else None
 
@@ -192,23 +193,23 @@ class CrawlHour:
 
 @dataclass(frozen=True, slots=True)
 class CrawlReportView:
-    """What a crawl came to."""
+    """The report on a crawl."""
 
     crawl: CrawlView
     domains: tuple[CrawlDomain, ...] = field(default=())
-    """Those with the most URLs, up to 1,000."""
+    """The domains with the most URLs, up to 1,000."""
     hours: tuple[CrawlHour, ...] = field(default=())
-    """Of the last 90 days, in order."""
+    """The last 90 days by hour, in order."""
     failures: tuple[FailedUrls, ...] = ()
-    """The failures by reason, the most frequent first, up to 1,000."""
+    """Failures by reason, the most frequent first, up to 1,000."""
     open: tuple[OpenDomain, ...] = ()
-    """Domains of which URLs wait for it, the slowest first, up to 1,000."""
+    """Domains with pending URLs of this crawl, the slowest first, up to 1,000."""
     open_domains: int = 0
-    """How many there are."""
+    """The total number of open domains."""
     seconds_left: float | None = None
-    """Until the last open domain is done, by its rate."""
+    """Estimated seconds until the last open domain is finished, at its current rate."""
     traps: tuple[ClosedTemplate, ...] = ()
-    """Templates of its hosts of which no link is followed, up to 1,000."""
+    """Templates of URLs whose links are not followed, up to 1,000."""
 
 
 @operation(
@@ -219,10 +220,10 @@ class CrawlReportView:
 )
 def crawl_report(caller: Caller, request: CrawlRequest) -> CrawlReportView | None:
     """
-    What a crawl came to; None if no crawl has this name.
+    A report on a crawl, or None if no crawl has this name.
 
-    Outcomes by domain and by hour, what fails, what holds its open domains back, and the time left
-    by their rates.
+    Outcomes by domain and by hour, failures, what delays the open domains, and the estimated time
+    left.
     """
     control = control_of(caller)
     if not _has(control, request.name):
@@ -265,9 +266,9 @@ class CrawlStateRequest:
 )
 def set_crawl_state(caller: Caller, request: CrawlStateRequest) -> CrawlView:
     """
-    Pause, resume or cancel a crawl. It holds in every process within about two seconds.
+    Pause, resume or cancel a crawl. Takes effect in every process within about two seconds.
 
-    Stored pages stay, and what other crawls want goes on.
+    Stored pages are kept, and URLs that other crawls want are still fetched.
     """
     control = own(caller, request.name)
     change = {"paused": control.pause, "running": control.resume, "cancelled": control.cancel}
@@ -276,7 +277,7 @@ def set_crawl_state(caller: Caller, request: CrawlStateRequest) -> CrawlView:
 
 @dataclass(frozen=True, slots=True)
 class TryScopeRequest:
-    """A URL that may belong to a crawl."""
+    """A URL to test against a crawl's scope."""
 
     name: Name
     url: Annotated[str, Option("The URL, in any spelling.", is_url=True)]
@@ -287,7 +288,7 @@ class TryScopeRequest:
 
 @dataclass(frozen=True, slots=True)
 class ScopeDecision:
-    """Whether a URL belongs to a crawl."""
+    """Says if a URL belongs to a crawl."""
 
     accepted: bool
     rule: str
@@ -301,7 +302,7 @@ class ScopeDecision:
     pool=Pool.BROKER,
 )
 def try_scope(caller: Caller, request: TryScopeRequest) -> ScopeDecision:
-    """Whether a URL belongs to a crawl, and the rule that decides."""
+    """Decide if a URL belongs to a crawl, and name the rule that decides."""
     decision = control_of(caller).decide(request.name, request.url, request.page_url)
     return ScopeDecision(decision.accepted, decision.rule)
 
@@ -311,9 +312,9 @@ class DeletedCrawl:
     """The result of deleting a crawl."""
 
     deleted: int
-    """Pages that were deleted."""
+    """Number of pages deleted."""
     kept: Mapping[str, int]
-    """Pages that stay, by reason."""
+    """Number of pages kept, by reason."""
 
 
 @operation(
@@ -325,10 +326,10 @@ class DeletedCrawl:
 )
 def delete_crawl(caller: Caller, request: CrawlRequest) -> DeletedCrawl:
     """
-    Cancel a crawl, delete its pages that nobody else has, and forget it.
+    Cancel a crawl, delete the pages that only this crawl has, and forget the crawl.
 
-    It reads all nodes of the store: a deletion that takes longer than the deadline continues, and
-    the call may be repeated until the crawl is unknown.
+    This reads all nodes of the store. If it takes longer than the deadline, the deletion continues,
+    and the call can be repeated until the crawl is unknown.
     """
     done = control_of(caller).delete(request.name)
     return DeletedCrawl(done.deleted, done.kept)

@@ -1,9 +1,9 @@
 """
-The options of enqueuing: what a caller may say of the URLs that it enqueues, in any protocol.
+The options for enqueuing URLs, in any protocol.
 
-A new option is a field of `EnqueueArguments` and a line of the Thrift contract
-(`aragog/api/urlstore.thrift`). One that the stages must know is a field of `EnqueueOptions` too;
-`aragog.crawl.stages.inherited_options` decides whether links inherit it.
+A new option is a field of `EnqueueArguments` and a line in the Thrift contract
+(`aragog/api/urlstore.thrift`). An option that the stages use is a field of `EnqueueOptions` too;
+`aragog.crawl.stages.inherited_options` decides if links inherit it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from aragog.errors import BadInput
 from aragog.observability.tracing.context import PATTERN
 
 LATEST_RUN_AFTER_MS = 253_370_764_800_000
-"""The beginning of the year 9999: Celery computes with dates, which end with that year."""
+"""The start of the year 9999, the last year that Celery's dates support."""
 MOST_DEPTH = 100
 REQUEST_ID = Option(
     "Names this call in the logs of all stages, up to 64 printable characters; empty: a new id.",
@@ -43,17 +43,17 @@ CRAWL = Option(
     rule="must be 1 to 64 letters, digits, '.', '-' and '_'",
     cli="The crawl that the URLs belong to.",
 )
-# A sitemap index lists sitemaps, and sitemaps list pages: sitemaps.org has no third level.
+# A sitemap index lists sitemaps, and sitemaps list pages; sitemaps.org has no third level.
 SITEMAP_LEVELS = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnqueueArguments:
     """
-    The options of enqueuing, for every way to do it: Python, HTTP, Thrift and the command line.
+    The options for enqueuing in Python, over HTTP and Thrift, and on the command line.
 
-    This is the one place that lists them; the Thrift contract has a line for each. An option that
-    fetching must know is a field of `EnqueueOptions` and of `UrlJob` as well.
+    This is the only list of these options; the Thrift contract has a line for each. An option that
+    fetching uses is a field of `EnqueueOptions` and of `UrlJob` as well.
     """
 
     priority: Annotated[int, Option("0 (most urgent) to 9.", least=0, most=9)] = PRIORITY_DEFAULT
@@ -74,7 +74,7 @@ class EnqueueArguments:
             "Link hops to follow from each URL, within its registered domain.",
             least=0,
             most=MOST_DEPTH,
-            cli="How many links deep to go from each URL.",
+            cli="How many links deep to go from each URL (1: only the pages that it links to).",
         ),
     ] = 0
     refresh: Annotated[
@@ -117,10 +117,10 @@ class EnqueueArguments:
 
     def options(self) -> EnqueueOptions:
         """
-        What the jobs of these URLs have in common.
+        The options that the jobs of all these URLs share.
 
         Raises:
-            BadInput: an option is invalid; the text names it.
+            BadInput: an option is invalid; the message names it.
         """
         accepted = checked(self)
         return EnqueueOptions(
@@ -139,10 +139,10 @@ class EnqueueArguments:
 
 def checked_request_id(request_id: str) -> str:
     """
-    Return `request_id` if it is a valid `request_id`; the empty text is.
+    Return `request_id` if it is valid; an empty string is valid.
 
     Raises:
-        BadInput: it would break a line of a log.
+        BadInput: it could break a log line.
     """
     if not re.fullmatch(str(REQUEST_ID.pattern), request_id, re.ASCII):
         raise BadInput(f"request_id: {REQUEST_ID.rule}")

@@ -1,10 +1,10 @@
 """
 Fetch a URL now for a caller who waits: read on miss, `POST /v1/fetch`, and the Fetcher service.
 
-An unknown or too old URL is enqueued at the highest priority, and answered within the caller's time
-with what the store has by then. Any number of callers cause one fetch: a caller who finds the URL
-in flight waits for the same one. The fetch itself is an ordinary one: robots.txt, rate limits and
-retries apply, and it continues when its callers have given up.
+A URL that is unknown or too old is enqueued at the highest priority. Within the caller's time
+limit, the response is what the store has by then. Concurrent callers share one fetch: if the URL is
+already in flight, the caller waits for that fetch. It is an ordinary fetch: robots.txt, rate limits
+and retries apply, and it continues after its callers have given up.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ class Enqueue(Protocol):
 
 
 class FetchState(StrEnum):
-    """Whether the stored data of a URL meets the ages that the caller accepts."""
+    """How the stored data of a URL compares to the ages that the caller accepts."""
 
     FRESH = "fresh"
     STALE = "stale"
     ABSENT = "absent"
-    """No page is stored; after a failed fetch the facts of the record give the reason."""
+    """No page is stored; after a failed fetch, the record's facts have the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,19 +65,22 @@ class FetchRequest:
     url: str
     """The URL, in any spelling."""
     max_wait_ms: int = 0
-    """0 to `LONGEST_WAIT_MS`. 0: answer at once, and fetch for the next caller."""
+    """
+    0 to `LONGEST_WAIT_MS`. With 0, the call returns at once and the fetch serves later
+    callers.
+    """
     max_age_s: float | None = None
-    """Accept what was confirmed at most this long ago; None: of any age. 0: always fetch."""
+    """Accept data confirmed at most this long ago. None accepts any age, 0 always fetches."""
     field_max_age_s: Mapping[str, float] = field(default_factory=dict)
-    """The same for single fields; they count whether or not `fields` has them."""
+    """Maximum ages of single fields; they apply even if `fields` does not include them."""
     fields: Sequence[str] | None = None
-    """Which to read; None means all."""
+    """The fields to read; None reads all."""
     request_id: str = ""
-    """Names the fetch in the logs of all stages, if this call begins it; "": a new id."""
+    """Identifies the fetch in the logs of all stages, if this call starts it; a new id if empty."""
     traceparent: str = ""
-    """The context of the caller's span, which the fetch continues if this call begins it."""
+    """The context of the caller's span, which the fetch continues if this call starts it."""
     crawl: Callable[[], str] = str
-    """Names the crawl that the URL belongs to, if this call begins the fetch; "": `enqueued`."""
+    """The crawl that the URL belongs to if this call starts the fetch; `enqueued` if empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,34 +92,34 @@ class FetchResponse:
     record: Record | None
     state: FetchState
     age_s: float | None = None
-    """How long ago a fetch or a 304 last confirmed the page; None when none did."""
+    """How long ago a fetch or a 304 last confirmed the page, or None if none did."""
     stale_fields: tuple[str, ...] = ()
     """Fields of `field_max_age_s` that are older than requested."""
     fetching: bool = False
-    """The URL is in flight still: a later call may bring more."""
+    """True if the URL is still in flight, so a later call may return more."""
     reason: str | None = None
     """
-    Why it is not fetched, or why its last fetch brought no page: robots.txt disallows it, its host
-    was taken down, the broker does not answer. None while it is in flight.
+    Why the URL is not fetched, or why its last fetch returned no page: robots.txt disallows it, its
+    host was taken down, the broker does not respond. None while it is in flight.
     """
     tried_at_ms: int = 0
-    """When the last fetch ended, whatever its outcome; 0 when there was none."""
+    """When the last fetch ended, whatever its outcome; 0 if there was none."""
     confirmed_at_ms: int = 0
-    """When the last fetch that confirmed the page ended; 0 when there was none."""
+    """When the last fetch that confirmed the page ended; 0 if there was none."""
 
 
 @dataclass(slots=True, eq=False)
 class Fetching:
     """
-    Fetches for callers who wait. Any number of threads may share it.
+    Fetches URLs for callers who wait. Any number of threads may share it.
 
     Args:
-        store: where pages are read.
+        store: the store that pages are read from.
         enqueue: `Aragog.enqueue`.
         completions: reports URLs that are done.
-        most_waiting: how many callers may wait at once; further ones are answered at once.
-        extractors: prefixes of fields that come from a fetch, besides those of the Rich Pin.
-        clock: for ages and deadlines.
+        most_waiting: how many callers may wait at once; more callers get a response at once.
+        extractors: prefixes of extracted fields, in addition to those of the Rich Pin.
+        clock: used for ages and deadlines.
     """
 
     store: UrlStore
@@ -130,44 +133,44 @@ class Fetching:
 
     def fetch_now(self, request: FetchRequest) -> FetchResponse:
         """
-        Return the stored data of a URL; first fetch it if it is unknown or too old.
+        Return the stored data of a URL; fetch it first if it is unknown or too old.
 
-        Blocks the thread for `max_wait_ms` at most, plus the time of the store and broker calls.
-        It costs one read of the store if the stored page is fresh.
+        Blocks the thread for at most `max_wait_ms`, plus the time of the store and broker calls.
+        Costs one read of the store if the stored page is fresh.
 
         Raises:
             InvalidUrl: not a URL.
             BadInput: the `request_id` is invalid.
-            StoreUnavailable: the store does not answer.
-            TransientError: nothing is stored, and the URL cannot be enqueued (`SlowDown` among
-                them). With a record the answer is that record and a `reason`.
+            StoreUnavailable: the store does not respond.
+            TransientError: nothing is stored, and the URL cannot be enqueued (for example
+                `SlowDown`). If there is a record, it is returned with a `reason` instead.
         """
         return finished(self.steps(request))
 
     async def fetch_now_async(self, request: FetchRequest, run: Run) -> FetchResponse:
         """
-        `fetch_now` on an event loop: no thread is occupied while it waits.
+        `fetch_now` on an event loop; occupies no thread while it waits.
 
         Args:
-            request: what is asked for.
+            request: the URL and its options.
             run: runs one short blocking call in a thread.
         """
         return await finished_async(self.steps(request), run)
 
     def drain(self) -> None:
-        """Answer all waiting callers with the stored data, and let no further caller wait."""
+        """Respond to all waiting callers with the stored data; later callers no longer wait."""
         self._draining = True
         self.completions.notify_all()
 
     def close(self) -> None:
-        """Wake everybody who waits, and end the thread that listens to Redis."""
+        """Wake all waiting callers, and stop the thread that listens to Redis."""
         self.completions.close()
 
     def steps(self, request: FetchRequest) -> Steps[FetchResponse]:
         """
-        `fetch_now` for callers with an event loop of their own: each step is one blocking call.
+        `fetch_now` for callers with their own event loop; each step is one blocking call.
 
-        A step that comes before what it waits for ends the fetch for this caller.
+        Taking a step before its wait has completed ends the fetch for this caller.
         """
         url = normalize(request.url)
         checked_request_id(request.request_id)
@@ -175,7 +178,7 @@ class Fetching:
         response = before = self._stored(url, request)
         if not self._must_fetch(response, request):
             return response
-        if self.store.takedowns.refused([url]):  # producers know only hosts and domains
+        if self.store.takedowns.refused([url]):  # producers only check hosts and domains
             return replace(response, reason=TAKEN_DOWN)
         full = self._draining or self.completions.count >= self.most_waiting
         if request.max_wait_ms <= 0 or full:
@@ -196,7 +199,7 @@ class Fetching:
                         return replace(self._stored(url, request), fetching=True, reason=None)
                     done = subscription.notified.result()
                     response = self._stored(url, request)
-                    # What ended may be a job that was in flight before, and fetched nothing.
+                    # The job that ended may be an earlier one that fetched nothing.
                     if (begun > 1 and done) or response.tried_at_ms != before.tried_at_ms:
                         return self._after(response, before)
         except TRANSIENT as error:
@@ -205,7 +208,7 @@ class Fetching:
     def _requested(
         self, response: FetchResponse, request: FetchRequest
     ) -> tuple[FetchResponse, bool]:
-        """Enqueue the URL; the second is true if this call began the fetch."""
+        """Enqueue the URL; the second value is True if this call started the fetch."""
         try:
             crawl = request.crawl()
             [result] = self.enqueue(
@@ -225,7 +228,7 @@ class Fetching:
         return replace(response, reason=result.reason), False
 
     def _stored(self, url: str, request: FetchRequest) -> FetchResponse:
-        """The stored data at this moment."""
+        """The currently stored data."""
         names = request.fields
         if names is not None and request.field_max_age_s:
             names = [*dict.fromkeys((*names, *request.field_max_age_s))]
@@ -266,8 +269,8 @@ class Fetching:
         return None if at_ms is None else max(0, now_ms - at_ms) / 1000
 
     def _after(self, response: FetchResponse, before: FetchResponse) -> FetchResponse:
-        """The answer after a fetch: a page that it confirmed is fresh, whatever its age."""
-        # Not by ages: they are of two instants.
+        """The response after a fetch; a page that it confirmed is fresh, whatever its age."""
+        # Compare times, not ages, since the ages were computed at different times.
         if response.confirmed_at_ms <= before.confirmed_at_ms:
             return response
         stale = tuple(
@@ -277,7 +280,7 @@ class Fetching:
         return replace(response, state=state, stale_fields=stale)
 
     def _times(self, record: Record) -> tuple[int, int]:
-        """When the page was last confirmed, and when it was last tried (ms; 0: never)."""
+        """When the page was last confirmed and when it was last tried, in ms; 0 for never."""
         facts = record.facts
         fetched_at_ms = int(facts.get("fetched_at_ms") or 0)
         tried_at_ms = max(fetched_at_ms, int(facts.get("attempted_at_ms") or 0))
@@ -287,10 +290,10 @@ class Fetching:
 
     def _must_fetch(self, response: FetchResponse, request: FetchRequest) -> bool:
         """
-        Whether a fetch may bring something that the caller accepts.
+        True if a fetch may return something that the caller accepts.
 
         A URL that was tried within the accepted age is not tried again, whatever the outcome, so
-        that a dead page is not asked again by each of its readers.
+        that readers of a dead page do not cause a request each.
         """
         if not response.tried_at_ms:
             return True
@@ -303,7 +306,7 @@ class Fetching:
 
 
 def _advanced(steps: Steps[FetchResponse]) -> Wait | FetchResponse:
-    """The next step, or the result: StopIteration cannot pass through a future."""
+    """The next step or the result, since StopIteration cannot pass through a future."""
     try:
         return next(steps)
     except StopIteration as end:
@@ -312,7 +315,10 @@ def _advanced(steps: Steps[FetchResponse]) -> Wait | FetchResponse:
 
 
 def _reason_of_failure(record: Record) -> str | None:
-    """Why the last fetch of a record's URL brought no page; None: it brought one, or was not."""
+    """
+    Why the last fetch of a record's URL returned no page; None if it did, or there was
+    no fetch.
+    """
     outcome = record.facts.get("outcome")
     if outcome is None or outcome in _CONFIRMING:
         return None

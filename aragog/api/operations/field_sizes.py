@@ -1,8 +1,8 @@
 """
 The names and sizes of a record's fields, without their values.
 
-A record that is too large to be read whole, written before records had limits, is read by naming
-fields: this is where their names come from.
+A record written before records had limits may be too large to read as a whole. Its fields must then
+be read by name, and this lists the names.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ class FieldSize:
 
     name: str
     size_bytes: int
-    """Of its value."""
+    """Size of the value."""
     at_ms: int
     """When the field got the value, in ms since the epoch."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldSizePage:
-    """A part of a record's fields, in the order of their names."""
+    """A part of a record's fields, sorted by name."""
 
     fields: tuple[FieldSize, ...]
     cursor: str | None
-    """Continues the list; None: it is complete."""
+    """Continues the list; None if it is complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class FieldSizesRequest:
 )
 def field_sizes(caller: Caller, request: FieldSizesRequest) -> FieldSizePage | None:
     """
-    The fields of a record with their sizes, also of one that is too large to be read whole.
+    A record's fields with their sizes, even if the record is too large to read as a whole.
 
     None if there is no record. Raises TakenDown if it was taken down.
     """

@@ -1,4 +1,4 @@
-"""The owners of fields: only they may write them (`serving.field_writers`)."""
+"""The owners of fields; only they may write them (`serving.field_writers`)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from aragog.urlstore.store import UrlStore
 
 class FieldWriters:
     """
-    The tokens that may write each field; an undeclared field is open to all writers.
+    The tokens that may write each field; all writers may write a field without an entry.
 
     Args:
-        declared: field or `prefix.*` to the names of tokens, joined by `+`.
+        declared: field or `prefix.*` to token names, joined by `+`.
     """
 
     def __init__(self, declared: Mapping[str, str]) -> None:
@@ -27,7 +27,7 @@ class FieldWriters:
         Check that a token may write and delete these fields.
 
         Raises:
-            AccessDenied: the token may not; or a field looks like one that has an owner.
+            AccessDenied: the token may not, or a field's name looks like that of an owned field.
         """
         if not self._declared:
             return
@@ -46,17 +46,17 @@ class FieldWriters:
 
     def check_all(self, token: str | None, store: UrlStore, url: str) -> None:
         """
-        Check that a token may delete every field of a record. Costs a read if any is declared.
+        Check that a token may delete every field of a record. Costs a read if any field has owners.
 
         Raises:
             AccessDenied: the token may not.
-            TransientError: the store does not answer.
+            TransientError: the store does not respond.
         """
         if self._declared:
             self.check(token, store.fields.sizes(url))
 
     def _looks_like(self, field: str) -> str | None:
-        """The declared name or prefix that a field looks like without being it."""
+        """The declared name or prefix that a field resembles without being equal to it."""
         for pattern in patterns(field):
             if pattern in self._declared:
                 return None

@@ -1,9 +1,9 @@
 """
-What operations on Zen share: how nodes are named, and in which graph they are.
+Shared code of the Zen operations: how nodes are named, and which graph they are in.
 
-Without a graph, operations are about the graph under the store, where a URL stands for the node of
-its page. Nodes of pages can be read there, and have edges of applications, but their properties are
-fields, which only `put` writes: fields have owners, limits and takedowns.
+Without a graph, operations act on the graph under the store, where a URL stands for the node of its
+page. Page nodes can be read there and can have edges of applications. Their properties are fields,
+which only `put` writes, because fields have owners, limits and takedowns.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ T = TypeVar("T")
 MOST_VALUE_BYTES = 1_000_000
 MOST_ORDER_BYTES = 500
 LEAST_TYPE, MOST_TYPE = 16, 65_535
-"""Edge types of applications; those below are the store's: 0 links, 1 aliases, 2 watches."""
+"""Edge types for applications; lower ones are the store's: 0 links, 1 aliases, 2 watches."""
 DIRECTIONS = {"out": OUT, "in": IN}
 ID_CHARS = 32
 
@@ -74,9 +74,9 @@ class GraphNode:
     """A node with its properties."""
 
     node: str
-    """Its id: 32 hexadecimal digits."""
+    """The node's id: 32 hexadecimal digits."""
     properties: Annotated[Mapping[str, bytes], Option("", by_format=True)]
-    """An alias has `canonical_url`: the URL of the page that it stands for."""
+    """The node's properties. An alias has `canonical_url`, the URL of its page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +88,19 @@ class GraphEdge:
     score: int
     properties: Annotated[Mapping[str, bytes], Option("", by_format=True)]
     order: Annotated[bytes | None, Option("", omitted=True)] = None
-    """Its place among edges of one score, for types in `store.graph_ordered`; None: it has none."""
+    """
+    The edge's order among edges with the same score, for types in `store.graph_ordered`; otherwise
+    None.
+    """
 
     @classmethod
     def of(cls, edge: Edge) -> GraphEdge:
-        """An edge as programs get it."""
+        """Convert an edge for responses."""
         return cls(edge.other.hex(), edge.score, edge.properties, edge.order or None)
 
 
 def page_node(caller: Caller, node: str, graph: str | None) -> bytes:
-    """`id_of` a node of a graph, or of the store, where the store says what the ids of URLs are."""
+    """`id_of` a node of a graph or the store; the store decides the ids of URLs."""
     if graph is None and "://" in node:
         return caller.store.zen.node_id(normalize(node))
     return id_of(node, graph)
@@ -105,10 +108,10 @@ def page_node(caller: Caller, node: str, graph: str | None) -> bytes:
 
 def id_of(node: str, graph: str | None = None) -> bytes:
     """
-    The id of a node; the first 16 bytes of the SHA-256 of its name, unless it is given.
+    The id of a node: given directly, or the first 16 bytes of the SHA-256 of its name.
 
     Raises:
-        BadInput: it is no id, no URL, and no name of a node in a graph.
+        BadInput: neither an id, nor a URL, nor the name of a node in a graph.
     """
     if "://" in node:
         return url_key(normalize(node))
@@ -127,7 +130,7 @@ def id_of(node: str, graph: str | None = None) -> bytes:
 
 def graph_of(caller: Caller, name: str) -> ApplicationGraph:
     """
-    A graph of an application.
+    Return an application's graph.
 
     Raises:
         BadInput: there is no such graph.
@@ -137,11 +140,11 @@ def graph_of(caller: Caller, name: str) -> ApplicationGraph:
 
 def read_graph(caller: Caller, name: str, read: Callable[[ApplicationGraph], T]) -> T:
     """
-    A read of a graph of an application, bounded as the reads of the store are.
+    Read an application's graph, with the same limits as reads of the store.
 
     Raises:
         BadInput: there is no such graph.
-        SizeExceeded: what is asked for is too much at once.
+        SizeExceeded: the requested data is too large for one read.
     """
     graph = graph_of(caller, name)
     try:
@@ -156,7 +159,7 @@ def read_graph(caller: Caller, name: str, read: Callable[[ApplicationGraph], T])
 
 def cursor_of(cursor: str | None) -> bytes | None:
     """
-    The position of a cursor.
+    The position that a cursor stands for.
 
     Raises:
         BadInput: not a node id.
@@ -170,9 +173,10 @@ def cursor_of(cursor: str | None) -> bytes | None:
 @contextmanager
 def naming_the_holder(caller: Caller, graph: str | None = None) -> Iterator[None]:
     """
-    Raise ValueTaken, with the URL of the other record, where a unique value belongs to it.
+    Raise ValueTaken with the other record's URL if a unique value belongs to it.
 
-    The record is read after the refusal; one that is gone by then is named by its node.
+    The other record is read after the write was refused. If it is gone by then, its node id is
+    named.
     """
     try:
         yield
@@ -185,7 +189,7 @@ def naming_the_holder(caller: Caller, graph: str | None = None) -> Iterator[None
 
 
 def own_node(caller: Caller, node: str) -> bytes:
-    """The id of a node under the store that is no page; raises BadInput for one that is."""
+    """The id of a node under the store that is not a page; raises BadInput if it is a page."""
     key = page_node(caller, node, None)
     if "://" in node or caller.store.zen.nodes.get(key, [nodes.URL, nodes.REMOVED]):
         raise BadInput(f"node: {node[:100]!r} is the node of a page; use `put` and `remove`")
@@ -193,7 +197,7 @@ def own_node(caller: Caller, node: str) -> bytes:
 
 
 def refuse_taken_down(caller: Caller, node: str) -> None:
-    """Raise TakenDown for a URL that was taken down."""
+    """Raise TakenDown if the URL was taken down."""
     if "://" in node:
         for url in caller.store.takedowns.refused([normalize(node)]):
             raise TakenDown(url)

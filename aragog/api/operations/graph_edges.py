@@ -1,4 +1,4 @@
-"""Operations on edges of Zen, and batches of changes of a graph."""
+"""Operations on edges of Zen, and batches of changes to a graph."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ EdgeProperties = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class EdgePage:
-    """A part of a list of edges; `cursor` continues it, None: it is complete."""
+    """A part of a list of edges. `cursor` continues the list; None if it is complete."""
 
     edges: tuple[GraphEdge, ...]
     cursor: str | None = None
@@ -102,8 +102,8 @@ def put_edge(caller: Caller, request: PutEdgeRequest) -> None:
     """
     Set an edge of an application. Safe to repeat.
 
-    In a graph a node has one edge of a type to another node, and another score moves it. Under the
-    store, edges that differ in their score are different edges.
+    In a graph, a node has at most one edge of each type to another node; setting another score
+    moves it. Under the store, edges with different scores are different edges.
     """
     properties = request.properties or {}
     caller.store.fields.check(properties)
@@ -142,7 +142,7 @@ class RemoveEdgeRequest:
     RemoveEdgeRequest, http=HttpRoute("DELETE", "/v1/edges"), thrift="Zen.removeEdge", scope=WRITE
 )
 def remove_edge(caller: Caller, request: RemoveEdgeRequest) -> None:
-    """Remove an edge of an application; does nothing if it does not exist. Safe to repeat."""
+    """Remove an edge of an application, if it exists. Safe to repeat."""
     source, target = (
         page_node(caller, request.node, request.graph),
         page_node(caller, request.other, request.graph),
@@ -155,7 +155,7 @@ def remove_edge(caller: Caller, request: RemoveEdgeRequest) -> None:
 
 @dataclass(frozen=True, slots=True)
 class GetEdgeRequest:
-    """An edge."""
+    """The edge to read."""
 
     node: Node
     type: RowEdgeType
@@ -172,9 +172,9 @@ class GetEdgeRequest:
 )
 def get_edge(caller: Caller, request: GetEdgeRequest) -> GraphEdge | None:
     """
-    One edge from the node to the other one, with its properties.
+    One edge between two nodes, with its properties.
 
-    None: there is no such edge.
+    None if there is no such edge.
     """
     source, target = (
         page_node(caller, request.node, request.graph),
@@ -213,9 +213,9 @@ class EdgesRequest:
 @operation(EdgesRequest, http=HttpRoute("GET", "/v1/edges"), thrift="Zen.edges")
 def edges(caller: Caller, request: EdgesRequest) -> EdgePage:
     """
-    A node's edges by score. Type 0: a page's links, with `url`, `text` and `rel`.
+    A node's edges by score. Edges of type 0 are a page's links, with `url`, `text` and `rel`.
 
-    A page ends before its limit once its properties have 4 MiB.
+    A page ends before its limit once its properties reach 4 MiB.
     """
     key, after = page_node(caller, request.node, request.graph), cursor_of(request.cursor)
 
@@ -242,7 +242,7 @@ def _page_of(
     after: bytes | None,
     read: Callable[[MultiGraph], Edges],
 ) -> Edges:
-    """Edges under the store: links of pages, or those with rows of their own."""
+    """Edges under the store: links of pages, or edges with their own rows."""
     if request.type != LINK:
         return read(store.zen)
     direction = DIRECTIONS[request.direction]
@@ -251,7 +251,7 @@ def _page_of(
 
 
 def _usable(page: Edges, zen: MultiGraph, key: bytes, request: EdgesRequest) -> Edges:
-    """Those of some links that are on pages which the caller may have."""
+    """The links from pages that the caller may read."""
     if request.purpose is None:
         return page
     is_out = request.direction == "out"
@@ -278,10 +278,10 @@ class CountEdgesRequest:
 )  # fmt: skip
 def count_edges(caller: Caller, request: CountEdgesRequest) -> int:
     """
-    How many edges of a type a node has.
+    Count a node's edges of one type.
 
-    Read from counts for links and for types in `store.graph_counted`; others are counted one by
-    one, in a graph up to 10,000.
+    Links and the types in `store.graph_counted` have stored counts; others are counted one by one,
+    in a graph up to 10,000.
     """
     key, direction = page_node(caller, request.node, request.graph), DIRECTIONS[request.direction]
 
@@ -298,7 +298,7 @@ def count_edges(caller: Caller, request: CountEdgesRequest) -> int:
 
 @dataclass(frozen=True, slots=True)
 class GraphMutation:
-    """One change of a graph."""
+    """One change to a graph."""
 
     kind: Annotated[str, Option("What it does.", choices=KINDS)]
     node: Node
@@ -315,7 +315,7 @@ class GraphMutation:
 
 @dataclass(frozen=True, slots=True)
 class MutateRequest:
-    """Changes of a graph."""
+    """A batch of changes to a graph."""
 
     graph: NamedGraph
     mutations: Annotated[
@@ -329,9 +329,9 @@ class MutateRequest:
 )
 def mutate(caller: Caller, request: MutateRequest) -> None:
     """
-    Make many changes of a graph in few round trips; safe to repeat as a whole.
+    Make many changes to a graph in few round trips; safe to repeat as a whole.
 
-    The batch is not atomic: changes of one kind that follow each other are made together, and those
+    The batch is not atomic: consecutive changes of the same kind are made together, and changes
     before an error stay. Invalid input is found before anything is written.
     """
     ordered = graph_of(caller, request.graph).schema.ordered
@@ -342,7 +342,7 @@ def mutate(caller: Caller, request: MutateRequest) -> None:
 
 
 def _check(caller: Caller, where: str, change: GraphMutation, ordered: Sequence[int]) -> None:
-    """Raise BadInput, which names the change, if it cannot be made."""
+    """Raise BadInput, naming the change, if the change is not possible."""
     is_edge = change.kind in (PUT_EDGE, REMOVE_EDGE)
     if is_edge and (change.type is None or change.other is None):
         raise BadInput(f"{where}: {change.kind} needs type and other")
@@ -390,7 +390,7 @@ def _pairs(name: str, changes: Sequence[GraphMutation]) -> Iterator[EdgeKey]:
 
 
 def _check_type(edge_type: int) -> None:
-    """Raise BadInput for a type that edges of a graph cannot have."""
+    """Raise BadInput for an edge type that is not allowed in a graph."""
     if edge_type < LEAST_TYPE:
         raise BadInput(
             f"type: must be from {LEAST_TYPE} to {MOST_TYPE} in a graph, got {edge_type}"

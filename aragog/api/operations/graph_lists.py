@@ -1,7 +1,7 @@
 """
-Operations on lists of a graph: taking edges, trimming them, and look-ups by beginnings.
+Operations on lists in a graph: taking edges, trimming lists, and look-ups by prefix.
 
-They are for graphs of applications alone: edges under the store have their score in their identity.
+They only work on graphs of applications; under the store, an edge's score is part of its identity.
 """
 
 from __future__ import annotations
@@ -63,10 +63,11 @@ class TakeEdgesRequest:
 )  # fmt: skip
 def take_edges(caller: Caller, request: TakeEdgesRequest) -> list[GraphEdge]:
     """
-    Remove the best edges out of a node, and return them, the best first.
+    Remove the best edges of a node and return them, the best first.
 
-    Two requests never get one edge, unless it was put again. What a caller did not receive has left
-    the list; with `request_id` the request can be repeated and returns it again.
+    No edge is returned to two requests unless it was added again in between. If the response is
+    lost, the edges are lost from the list too; with `request_id`, repeating the request returns
+    them again.
     """
     key = id_of(request.node, request.graph)
     taken = graph_of(caller, request.graph).take_edges(
@@ -94,10 +95,10 @@ class TrimEdgesRequest:
 )  # fmt: skip
 def trim_edges(caller: Caller, request: TrimEdgesRequest) -> int:
     """
-    Remove the edges of a node except the best ones of a type; returns how many. Safe to repeat.
+    Remove all edges of a type except a node's best ones; returns the number removed. Safe to
+    repeat.
 
-    One call removes up to 10,000; of a list that is longer it fails as unavailable, and is to be
-    repeated.
+    One call removes up to 10,000 edges. For a longer list it fails as unavailable; repeat the call.
     """
     return graph_of(caller, request.graph).trim_edges(
         id_of(request.node, request.graph), DIRECTIONS[request.direction], request.type,
@@ -107,7 +108,7 @@ def trim_edges(caller: Caller, request: TrimEdgesRequest) -> int:
 
 @dataclass(frozen=True, slots=True)
 class EdgesByPrefixRequest:
-    """The beginning of orders."""
+    """A prefix of the edges' order values."""
 
     graph: NamedGraph
     node: Node
@@ -128,9 +129,10 @@ class EdgesByPrefixRequest:
 )
 def edges_by_prefix(caller: Caller, request: EdgesByPrefixRequest) -> EdgePage:
     """
-    The edges of a node of one score whose order begins with a prefix, by their order.
+    A node's edges with the same score whose order values start with a prefix, in that order.
 
-    Of types in `store.graph_ordered`. A page ends before its limit once its properties have 4 MiB.
+    Only for types in `store.graph_ordered`. A page ends before its limit once its properties reach
+    4 MiB.
     """
     after = cursor_of(request.cursor)
     page = read_graph(
@@ -148,7 +150,7 @@ def edges_by_prefix(caller: Caller, request: EdgesByPrefixRequest) -> EdgePage:
 
 @dataclass(frozen=True, slots=True)
 class PropertyPage:
-    """Some properties of a node; `cursor` continues them, None: they are complete."""
+    """Some properties of a node. `cursor` continues them; None if they are complete."""
 
     properties: Annotated[Mapping[str, bytes], Option("", by_format=True)]
     cursor: str | None = None
@@ -156,7 +158,7 @@ class PropertyPage:
 
 @dataclass(frozen=True, slots=True)
 class NodePropertiesRequest:
-    """The beginning of names of properties."""
+    """A prefix of property names."""
 
     graph: NamedGraph
     node: Node
@@ -174,7 +176,7 @@ class NodePropertiesRequest:
     thrift="Zen.nodeProperties",
 )  # fmt: skip
 def node_properties(caller: Caller, request: NodePropertiesRequest) -> PropertyPage:
-    """The properties of a node of a graph whose names begin with a prefix, by their names."""
+    """The properties of a graph's node whose names start with a prefix, sorted by name."""
     key = id_of(request.node, request.graph)
     found, cursor = read_graph(
         caller,
@@ -186,7 +188,7 @@ def node_properties(caller: Caller, request: NodePropertiesRequest) -> PropertyP
 
 @dataclass(frozen=True, slots=True)
 class LookupPrefixRequest:
-    """The beginning of values of a property."""
+    """A prefix of a property's values."""
 
     graph: NamedGraph
     name: Annotated[str, Option("A property in `store.graph_sorted`.", most_bytes=MOST_NAME_BYTES)]
@@ -200,9 +202,9 @@ class LookupPrefixRequest:
 )
 def lookup_prefix(caller: Caller, request: LookupPrefixRequest) -> ScannedNodes:
     """
-    The nodes of a graph whose value of a property begins with a prefix, by their values.
+    The nodes of a graph whose value of a property starts with a prefix, sorted by value.
 
-    Each has that property alone.
+    Each node is returned with that property only.
     """
     after = cursor_of(request.cursor)
     if request.name not in graph_of(caller, request.graph).schema.sorted:

@@ -1,4 +1,4 @@
-"""Operations on nodes of Zen: their properties, and look-ups by them."""
+"""Operations on nodes of Zen: their properties, and look-ups by property."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LookupValue = Annotated[bytes, Option("Its value.", most_bytes=MOST_VALUE_BYTES)
 
 @dataclass(frozen=True, slots=True)
 class NodePage:
-    """A part of a list of nodes; `cursor` continues it, None: it is complete."""
+    """A part of a list of nodes. `cursor` continues the list; None if it is complete."""
 
     nodes: tuple[str, ...]
     cursor: str | None = None
@@ -46,7 +46,7 @@ class NodePage:
 
 @dataclass(frozen=True, slots=True)
 class ScannedNodes:
-    """A part of all nodes; `cursor` continues it, None: it is complete."""
+    """A part of all nodes. `cursor` continues the list; None if it is complete."""
 
     nodes: tuple[GraphNode, ...]
     cursor: str | None = None
@@ -54,7 +54,7 @@ class ScannedNodes:
 
 @dataclass(frozen=True, slots=True)
 class GetNodeRequest:
-    """A node."""
+    """The node to read."""
 
     node: Node
     properties: Fields = None
@@ -67,9 +67,9 @@ class GetNodeRequest:
            thrift="Zen.getNode")  # fmt: skip
 def get_node(caller: Caller, request: GetNodeRequest) -> GraphNode | None:
     """
-    A node's properties; those of a page's node are its fields.
+    A node's properties; for a page's node, its fields.
 
-    None: there is no node.
+    None if the node does not exist.
     """
     key = page_node(caller, request.node, request.graph)
     if request.graph is not None:
@@ -101,9 +101,9 @@ class GetNodesRequest:
            thrift="Zen.getNodes")  # fmt: skip
 def get_nodes(caller: Caller, request: GetNodesRequest) -> list[GraphNode]:
     """
-    Several nodes of a graph, in order; those that do not exist are left out.
+    Several nodes of a graph, in order, without those that do not exist.
 
-    Up to 32 MiB; for nodes that have more together, ask for fewer of them or of their properties.
+    Up to 32 MiB in total; if the nodes are larger, request fewer nodes or fewer properties.
     """
     keys = [page_node(caller, node, request.graph) for node in request.nodes]
     found = read_graph(caller, request.graph, lambda g: g.get_nodes(keys, request.properties))
@@ -123,9 +123,9 @@ class ScanNodesRequest:
 @operation(ScanNodesRequest, http=HttpRoute("POST", "/v1/nodes:scan"), thrift="Zen.scanNodes")
 def scan_nodes(caller: Caller, request: ScanNodesRequest) -> ScannedNodes:
     """
-    All nodes of a graph, page by page, in the order of their ids; not a snapshot.
+    All nodes of a graph, page by page, sorted by id; not a snapshot.
 
-    A page ends before its limit once its properties have 4 MiB.
+    A page ends before its limit once its properties reach 4 MiB.
     """
     after = cursor_of(request.cursor)
     found, cursor = read_graph(
@@ -148,7 +148,7 @@ class PutNodeRequest:
 @operation(PutNodeRequest, http=HttpRoute("PATCH", "/v1/nodes"), thrift="Zen.putNode", scope=WRITE)
 def put_node(caller: Caller, request: PutNodeRequest) -> None:
     """
-    Set properties of an application's node, which is created if it is missing; others stay.
+    Set properties of an application's node, creating the node if needed; other properties stay.
 
     Safe to repeat.
     """
@@ -178,10 +178,10 @@ class RemoveNodeRequest:
 )
 def remove_node(caller: Caller, request: RemoveNodeRequest) -> None:
     """
-    Remove an application's node with its edges in both directions.
+    Remove an application's node with its edges in both directions. Safe to repeat.
 
-    In a graph one call removes up to 10,000 edges; of a node that has more it fails as unavailable,
-    and is to be repeated. Safe to repeat.
+    In a graph, one call removes up to 10,000 edges. For a node with more it fails as unavailable;
+    repeat the call.
     """
     if request.graph is not None:
         graph_of(caller, request.graph).remove_node(page_node(caller, request.node, request.graph))
@@ -214,7 +214,7 @@ class LookupRequest:
 
 @operation(LookupRequest, http=HttpRoute("POST", "/v1/nodes:lookup"), thrift="Zen.lookup")
 def lookup(caller: Caller, request: LookupRequest) -> NodePage:
-    """The nodes that have a value of an indexed property, pages among them."""
+    """The nodes that have a value of an indexed property, including pages."""
     after = cursor_of(request.cursor)
     if request.graph is not None:
         graph = graph_of(caller, request.graph)
@@ -266,9 +266,9 @@ class LookupUniqueRequest:
 )
 def lookup_unique(caller: Caller, request: LookupUniqueRequest) -> GraphNode | None:
     """
-    The node that has a value of a unique property, with its properties.
+    The node with a value of a unique property, with all its properties.
 
-    None: no node has it.
+    None if no node has the value.
     """
     if request.graph is not None:
         graph = graph_of(caller, request.graph)

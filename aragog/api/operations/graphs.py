@@ -1,4 +1,4 @@
-"""The graphs of applications (`store.graphs`), each with tables of its own."""
+"""The graphs of applications (`store.graphs`), each with its own tables."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from zengraph.tables import Tables
 
 class ApplicationGraphs:
     """
-    The graphs of the settings; each is opened when it is first used.
+    The graphs in the settings; each is opened on first use.
 
     Args:
         schemas: name to schema.
-        open_tables: opens the tables of a graph.
-        clock: None: the system's.
+        open_tables: opens a graph's tables.
+        clock: the system clock if None.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class ApplicationGraphs:
 
     def __getitem__(self, name: str) -> Graph:
         """
-        A graph by its name.
+        Return a graph by name.
 
         Raises:
             BadInput: there is no such graph.
@@ -58,7 +58,7 @@ class ApplicationGraphs:
             return self._opened[name]
 
     def close(self) -> None:
-        """Close those that were opened."""
+        """Close the opened graphs."""
         with self._lock:
             for graph in self._opened.values():
                 graph.close()
@@ -66,7 +66,7 @@ class ApplicationGraphs:
 
 
 def no_graphs() -> ApplicationGraphs:
-    """The graphs of a system that has none."""
+    """The graphs of a system without any."""
 
     def open_tables(name: str) -> Tables:
         raise AssertionError(name)

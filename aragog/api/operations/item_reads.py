@@ -1,4 +1,4 @@
-"""Operations that read items: many of a page, each found by its key."""
+"""Operations that read items: a page can have many, each identified by its key."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ Values = Annotated[
 @dataclass(frozen=True, slots=True)
 class ItemRecord:
     """
-    One item, as the page shows it that was fetched last among those that have it.
+    One item, as shown on the most recently fetched page that has it.
 
-    `item["price"]` is a value.
+    `item["price"]` is the value of its field `price`.
     """
 
     kind: str
     key: str
-    """Its key, which no other item of its kind has; empty: it has no key."""
+    """The item's key, unique within its kind; empty if it has none."""
     values: Values
     page_url: str
     """The canonical URL of that page."""
@@ -56,7 +56,7 @@ class ItemRecord:
 
 @dataclass(frozen=True, slots=True)
 class ItemPage:
-    """A part of a list of items; `cursor` continues it, None: it is complete."""
+    """A part of a list of items. `cursor` continues the list; None if it is complete."""
 
     items: tuple[ItemRecord, ...]
     cursor: str | None = None
@@ -80,11 +80,11 @@ class ItemsRequest:
 )
 def items(caller: Caller, request: ItemsRequest) -> ItemPage:
     """
-    Items of a kind, in no particular order; an item that several pages show comes once.
+    Items of a kind, in no particular order; an item that several pages show is returned once.
 
-    Items without a key come together with all of their page, so a part may have more than its
-    limit. It may have fewer, or none, although there is more after its cursor. A kind that neither
-    `extract` nor the store of this host has is refused.
+    Items without a key are returned together with all others of their page, so a part may exceed
+    its limit. A part may also be shorter, or empty, although more items follow its cursor. Raises
+    BadInput for a kind that is neither in `extract` nor stored for this host.
     """
     site = site_name(request.host)
 
@@ -108,10 +108,11 @@ def items(caller: Caller, request: ItemsRequest) -> ItemPage:
 
 def _check_kind(caller: Caller, kind: str, site: str) -> None:
     """
-    Return if `extract` has a kind, or items of it are stored, whose rules were removed.
+    Check that a kind is in `extract`, or that items of it are still stored after its rules were
+    removed.
 
     Raises:
-        BadInput: neither; the text names the kinds that there are.
+        BadInput: neither; the message lists the known kinds.
     """
     kinds = caller.parts.kinds
     if kinds is None or kind in kinds:
@@ -128,7 +129,7 @@ def _record(item: StoredItem) -> ItemRecord:
 
 @dataclass(frozen=True, slots=True)
 class PastItem:
-    """The values of an item since an instant; None: no page had it."""
+    """The values of an item from some point in time on; None if no page had it."""
 
     at_ms: int
     values: Annotated[
@@ -139,7 +140,7 @@ class PastItem:
 
 @dataclass(frozen=True, slots=True)
 class ItemHistoryRequest:
-    """One item."""
+    """The item whose history is read."""
 
     kind: Kind
     host: SiteHost
@@ -155,9 +156,10 @@ class ItemHistoryRequest:
 )
 def item_history(caller: Caller, request: ItemHistoryRequest) -> list[PastItem]:
     """
-    What an item was before, newest first, on the pages that have it now.
+    Earlier versions of an item on the pages that have it now, newest first.
 
-    As far as `store.history` keeps the field `items.KIND`; without it, only what it is now.
+    As far back as `store.history` keeps the field `items.KIND`; without it, only the current
+    version.
     """
     site = site_name(request.host)
 

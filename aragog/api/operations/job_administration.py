@@ -1,4 +1,4 @@
-"""Operations on job queues for those who watch over them: states, retries, rates and pauses."""
+"""Operations for administrators of job queues: states, retries, rates and pauses."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ListQueuesRequest:
     tool=False,
 )
 def list_queues(caller: Caller, _request: ListQueuesRequest) -> list[str]:
-    """The names of the queues that are open to the caller, sorted."""
+    """The names of the queues that the caller may use, sorted."""
     return jobs_of(caller).doors.listed(caller.door)
 
 
@@ -62,13 +62,13 @@ class QueueStateRequest:
     tool=False,
 )
 def queue_state(caller: Caller, request: QueueStateRequest) -> QueueState | None:
-    """How many jobs a queue has in each state, its rate and retries; None if it does not exist."""
+    """A queue's job counts by state, its rate and retries; None if the queue does not exist."""
     return _states(caller).state(request.queue)
 
 
 @dataclass(frozen=True, slots=True)
 class ListJobsRequest:
-    """Jobs of one state."""
+    """The jobs of a queue in one state."""
 
     queue: Queue
     state: Annotated[str, Option("The state of the jobs.", choices=_STATES)] = JobState.FAILED.value
@@ -84,7 +84,7 @@ class ListJobsRequest:
     tool=False,
 )
 def list_jobs(caller: Caller, request: ListJobsRequest) -> list[KeptJob]:
-    """Jobs in a state: waiting ones soonest first, ended ones latest first."""
+    """Jobs in a state: waiting jobs by due time, ended ones with the latest first."""
     return _states(caller).jobs(request.queue, JobState(request.state), request.limit)
 
 
@@ -129,7 +129,7 @@ class DeleteJobsRequest:
     tool=False,
 )
 def delete_jobs(caller: Caller, request: DeleteJobsRequest) -> int:
-    """Delete jobs that wait or have ended. Returns how many."""
+    """Delete waiting or ended jobs. Returns the number deleted."""
     return _states(caller).delete(request.queue, JobState(request.state), request.job_ids)
 
 
@@ -138,7 +138,7 @@ _ATTEMPTS = Option("Deliveries before a job is FAILED.", least=1, most=1000)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigureQueueRequest:
-    """Settings to change; those that are not given stay."""
+    """The settings to change; omitted ones stay unchanged."""
 
     queue: Queue
     paused: Annotated[bool | None, Option("True: deliver no jobs; new ones are accepted.")] = None
@@ -189,7 +189,7 @@ _POLICY = (
     tool=False,
 )
 def configure_queue(caller: Caller, request: ConfigureQueueRequest) -> QueueState:
-    """Pause a queue, limit its rate, or change how its jobs are retried. Returns its new state."""
+    """Pause a queue, limit its rate, or change its retry policy. Returns its new state."""
     policy = {name: value for name in _POLICY if (value := getattr(request, name)) is not None}
     if request.job_type is not None and not (policy or request.retry_policy):
         raise BadInput("job_type: names a retry policy, but none is given")

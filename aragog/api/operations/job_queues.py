@@ -33,7 +33,7 @@ Claims = Annotated[
 
 
 def jobs_of(caller: Caller) -> Jobs:
-    """The queues; Unsupported where the broker has none."""
+    """The job queues; raises Unsupported if the broker has none."""
     return need(caller.parts.jobs, "the broker of this server is not pinlater (broker.url)")
 
 
@@ -59,7 +59,7 @@ def _never(_request: EnqueueJobsRequest | DequeueJobsRequest) -> bool:
     repeatable=_never,
 )
 def enqueue_jobs(caller: Caller, request: EnqueueJobsRequest) -> list[EnqueuedJob]:
-    """Add jobs. After an error some of them may have been added."""
+    """Add jobs. After an error, some of them may have been added."""
     return jobs_of(caller).enqueue(request.queue, request.jobs, door=caller.door)
 
 
@@ -95,7 +95,7 @@ def dequeue_jobs(caller: Caller, request: DequeueJobsRequest) -> Steps[list[Clai
     """
     Claim due jobs, the most urgent first. Returns as soon as there are any.
 
-    Empty if no job was due within `wait_ms`, or the server stops.
+    Returns an empty list if no job was due within `wait_ms`, or if the server is stopping.
     """
     return (
         yield from jobs_of(caller).dequeue(
@@ -122,7 +122,7 @@ class AckJobsRequest:
     tool=False,
 )
 def ack_jobs(caller: Caller, request: AckJobsRequest) -> list[bool]:
-    """Jobs that are done; False where the claim was no longer the caller's."""
+    """Report finished jobs; False for each job whose claim the caller had lost."""
     return jobs_of(caller).ack(request.queue, request.claims, door=caller.door)
 
 
@@ -151,7 +151,7 @@ class NackJobsRequest:
     tool=False,
 )
 def nack_jobs(caller: Caller, request: NackJobsRequest) -> list[bool]:
-    """Jobs to deliver again later, or FAILED; False where the claim was no longer the caller's."""
+    """Report failed jobs, to be retried later or marked FAILED; False for each lost claim."""
     return jobs_of(caller).nack(
         request.queue, request.claims, door=caller.door, reason=request.reason,
         delay_ms=request.delay_ms, fail=request.fail,
@@ -160,7 +160,7 @@ def nack_jobs(caller: Caller, request: NackJobsRequest) -> list[bool]:
 
 @dataclass(frozen=True, slots=True)
 class ExtendJobsRequest:
-    """Claims to keep."""
+    """The claims to extend."""
 
     queue: Queue
     claims: Claims
@@ -178,5 +178,5 @@ class ExtendJobsRequest:
     tool=False,
 )
 def extend_jobs(caller: Caller, request: ExtendJobsRequest) -> list[bool]:
-    """Keep claims for longer; False where one was lost."""
+    """Extend claims; False for each lost claim."""
     return jobs_of(caller).extend(request.queue, request.claims, request.claim_ms, door=caller.door)

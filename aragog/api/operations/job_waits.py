@@ -1,9 +1,9 @@
 """
-Wait until a queue may have a due job: the long poll of `dequeue`.
+Wait until a queue may have a due job: the long poll behind `dequeue`.
 
-However many callers wait, one thread listens for them, with one poller on each shard. It
-wakes one caller for each wake token, and one caller of each queue when a job becomes due, and after
-a second, because a token may be lost.
+A single thread listens for all waiting callers, with one poller per shard. It wakes one caller for
+each wake token. It also wakes one caller of each queue when a job becomes due, and every second,
+because a token may be lost.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from pinlater.shard import ServerShard, ShardPoller
 log = logging.getLogger(__name__)
 
 IDLE_S = 60.0
-"""After this time without a caller the thread ends."""
+"""The thread ends after this time without a caller."""
 LOOK_EVERY_S = 1.0
-"""Interval between two looks without a token, unless a poller asks for a shorter one."""
+"""How often queues are checked without a token, unless a poller requires a shorter interval."""
 
 
 class Turn:
@@ -41,12 +41,12 @@ class Turn:
     def __init__(self) -> None:
         self.woken: Future[bool] = Future()
         self.used = False
-        """The caller has taken note that it was woken."""
+        """True once the caller has noticed that it was woken."""
 
 
 class JobWaits:
     """
-    Callers that wait; any number of threads may share it.
+    The waiting callers; any number of threads may share it.
 
     Args:
         cluster: the shards.
@@ -59,10 +59,7 @@ class JobWaits:
         self._look_every_s = LOOK_EVERY_S
         self._lock = threading.Lock()
         self._turns: dict[str, deque[Turn]] = defaultdict(deque)
-        """
-        The turns that wait for each queue, in the order in which they came, without those
-        woken.
-        """
+        """The callers waiting for each queue, in order of arrival, without those already woken."""
         self._look_s: dict[str, float] = {}
         self._count = 0
         self._closed = False
@@ -74,11 +71,11 @@ class JobWaits:
     @contextmanager
     def waiting(self, queue: str, due_in_s: float | None) -> Iterator[Turn | None]:
         """
-        Wait for jobs of a queue; None if too many callers wait already.
+        Wait for jobs of a queue. Yields None if too many callers are waiting already.
 
         Args:
-            queue: of pinlater.
-            due_in_s: when the next job that is there will be due; None: it has none.
+            queue: the queue's name in pinlater.
+            due_in_s: seconds until the next known job is due, or None if there is none.
         """
         turn = self._begin(queue, due_in_s)
         try:
@@ -88,7 +85,7 @@ class JobWaits:
                 self._end(queue, turn)
 
     def is_woken(self, queue: str, turn: Turn) -> bool:
-        """True if the caller should look for jobs; False: its time is over, and it has left."""
+        """True if the caller should look for jobs; False if its time is up, which removes it."""
         with self._lock:
             if turn.woken.done():
                 turn.used = True
@@ -98,9 +95,9 @@ class JobWaits:
             return False
 
     def close(self) -> None:
-        """End the thread."""
+        """Stop the thread."""
         self._closed = True
-        self._look_now()
+        self._check_now()
 
     def _begin(self, queue: str, due_in_s: float | None) -> Turn | None:
         now_s = time.monotonic()
@@ -117,7 +114,7 @@ class JobWaits:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="job-waits", daemon=True)
                 self._thread.start()
-        self._look_now()
+        self._check_now()
         return turn
 
     def _end(self, queue: str, turn: Turn) -> None:
@@ -128,10 +125,10 @@ class JobWaits:
             if not turn.woken.done():
                 self._turns[queue].remove(turn)
                 return
-        self._wake(queue)  # the caller left before it looked
+        self._wake(queue)  # the caller left before it looked for jobs
 
     def _wake(self, queue: str) -> bool:
-        """Wake the caller that waits longest; False if none does."""
+        """Wake the caller that has waited longest; False if there is none."""
         with self._lock:
             waiting = self._turns.get(queue)
             if not waiting:
@@ -140,11 +137,11 @@ class JobWaits:
         woken.set_result(True)
         return True
 
-    def _look_now(self) -> None:
+    def _check_now(self) -> None:
         with suppress(BlockingIOError):  # the thread has not read earlier ones yet
             self._nudge.send(b"!")
 
-    # In the thread
+    # The methods below run in the thread.
 
     def _run(self) -> None:
         pollers = [s.poller() for s in self._cluster.shards if isinstance(s, ServerShard)]
@@ -152,7 +149,7 @@ class JobWaits:
         used_s = time.monotonic()
         try:
             while not self._closed:
-                queues, look_s = self._looked()
+                queues, look_s = self._wake_due()
                 now_s = time.monotonic()
                 if queues:
                     used_s = now_s
@@ -166,8 +163,11 @@ class JobWaits:
             for listener in listeners:
                 listener.poller.drop()
 
-    def _looked(self) -> tuple[frozenset[str], float]:
-        """Wake a caller of each queue that is due for a look; the queues, and the next look."""
+    def _wake_due(self) -> tuple[frozenset[str], float]:
+        """
+        Wake a caller of each queue whose check is due; returns the waiting queues and the next
+        check time.
+        """
         now_s = time.monotonic()
         with self._lock:
             due = [q for q, at_s in self._look_s.items() if at_s <= now_s]
@@ -216,11 +216,11 @@ class _Listener:
 
     @property
     def fileno(self) -> int | None:
-        """The descriptor of the socket of a poller that waits; None when it does not wait."""
+        """The file descriptor of the poller's socket, or None if the poller is not waiting."""
         return None if self.poller.sent_s is None else self.poller.fileno
 
     def listen(self, queues: frozenset[str], now_s: float, cluster: Cluster) -> None:
-        """Ensure that it waits for jobs of at least these queues."""
+        """Make the poller wait for jobs of at least these queues."""
         poller, shard = self.poller, self.poller.shard
         changed = poller.sent_s is not None and not queues <= self._queues
         if changed or poller.is_overdue(now_s):
@@ -236,7 +236,7 @@ class _Listener:
             self._lost(error)
 
     def tokens(self) -> tuple[str, ...]:
-        """The queues whose tokens were read; empty after a timeout, or an error."""
+        """The queues whose tokens were read; empty after a timeout or an error."""
         try:
             return self.poller.read()
         except OSError as error:
@@ -250,7 +250,7 @@ class _Listener:
 
 
 def _pass_on(shard: ServerShard, queue: str) -> None:
-    """Return a token that no caller of this process needs; another process may have one."""
+    """Return a token that no caller in this process needs; another process may need it."""
     try:
         shard.wake(queue)
     except BrokerUnavailable:

@@ -1,9 +1,9 @@
 """
 Job queues for workers in other programs: opaque bodies with a content type and a job type.
 
-`queue_doors.py` says which queues they may use. Shards count job ids and claim tokens for each
-queue, so the id of a job names its queue as well: `0-2a:mail`; of a job that an older version
-enqueued, `0-2a-mail`.
+`queue_doors.py` decides which queues they may use. Job ids and claim tokens are numbered per queue
+and shard, so a job's id includes its queue: `0-2a:mail`. The id of a job enqueued by an older
+version is `0-2a-mail`.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class EnqueuedJob:
 
     job_id: str
     already_there: bool
-    """Its unique key was in use: the id is that of the other job, and nothing was added."""
+    """True if the unique key was in use: nothing was added, and the id is the other job's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,19 +99,19 @@ class ClaimedJob:
     """1 for the first delivery."""
     body: bytes
     content_type: str = OCTETS
-    """Of the body, as its producer gave it."""
+    """The content type that the producer gave for the body."""
     name: str = ""
     """The job type."""
 
     @property
     def claim(self) -> JobClaim:
-        """The claim, with which the job is acknowledged or the claim is extended."""
+        """The claim, for acknowledging the job or extending the claim."""
         return JobClaim(self.job_id, self.claim_token, self.attempt)
 
 
 @dataclass(frozen=True, slots=True)
 class JobClaim:
-    """A claim, as `dequeue_jobs` returned it."""
+    """A claim that `dequeue_jobs` returned."""
 
     job_id: Annotated[str, Option("Of the job; it names the queue as well.")]
     claim_token: Annotated[int, Option("Of the delivery.", least=0, most=2**53)]
@@ -122,13 +122,13 @@ class JobClaim:
 
 class Jobs:
     """
-    The queues; each call blocks its thread on the broker.
+    The job queues; each call blocks its thread on the broker.
 
-    Methods with a `door` raise AccessDenied where the queue is not open to it.
+    Methods with a `door` argument raise AccessDenied if the queue is not open to that door.
 
     Args:
         cluster: the shards of the broker.
-        most_waiting: how many callers may wait for jobs; further ones are answered at once.
+        most_waiting: how many callers may wait for jobs; more callers get a response at once.
         reserved: queues that no door may use.
     """
 
@@ -162,7 +162,7 @@ class Jobs:
     def dequeue(
         self, queue: str, limit: int, *, door: str, claim_ms: int, worker: str, wait_ms: int
     ) -> Steps[list[ClaimedJob]]:
-        """Claim up to `limit` due jobs, and wait for the first one if none is due."""
+        """Claim up to `limit` due jobs; if none is due, wait for the first one."""
         until_s = time.monotonic() + wait_ms / 1000
         worker = (worker or "api")[:MOST_TEXT_BYTES]
         while True:
@@ -182,7 +182,7 @@ class Jobs:
     def _claim(
         self, sources: Sequence[DoorQueue], limit: int, claim_ms: int, worker: str
     ) -> tuple[list[ClaimedJob], float | None]:
-        """Due jobs of all shards, and how soon the next one will be due."""
+        """Due jobs of all shards, and the seconds until the next one is due."""
         jobs: list[ClaimedJob] = []
         due_in_ms: list[int] = []
         failed: BrokerUnavailable | None = None
@@ -209,7 +209,7 @@ class Jobs:
         return jobs, min(due_in_ms) / 1000 if due_in_ms else None
 
     def ack(self, queue: str, claims: Sequence[JobClaim], *, door: str) -> list[bool]:
-        """End claims of jobs that are done."""
+        """Complete jobs and end their claims."""
         return self._each(
             queue, claims, door,
             lambda shard, name, some: shard.ack(name, [(c.id, c.token) for c in some]),
@@ -219,7 +219,7 @@ class Jobs:
         self, queue: str, claims: Sequence[JobClaim], *, door: str, reason: str,
         delay_ms: int | None, fail: bool,
     ) -> list[bool]:  # fmt: skip
-        """End claims of jobs that failed."""
+        """Fail jobs and end their claims."""
 
         def end(shard: Shard, name: str, some: Sequence[_SentClaim]) -> list[bool]:
             policies = {} if delay_ms is not None or fail else self._policies(shard, name, some)
@@ -242,7 +242,7 @@ class Jobs:
     def _policies(
         self, shard: Shard, name: str, some: Sequence[_SentClaim]
     ) -> dict[str, RetryPolicy]:
-        """The retry policy of each job; its type is read only where types have their own."""
+        """Each job's retry policy; job types are only read if types have their own policies."""
         settings, types = self.cluster.settings(name), dict[str, str]()
         if any(OF_TYPE in setting for setting in settings):
             running = shard.named(name, JobState.RUNNING, [claim.id for claim in some])
@@ -252,7 +252,7 @@ class Jobs:
     def extend(
         self, queue: str, claims: Sequence[JobClaim], claim_ms: int, *, door: str
     ) -> list[bool]:
-        """Keep claims."""
+        """Extend claims."""
         return self._each(
             queue,
             claims,
@@ -263,7 +263,7 @@ class Jobs:
         )
 
     def close(self) -> None:
-        """End the threads that return expired claims and listen for jobs."""
+        """Stop the threads that return expired claims and listen for jobs."""
         self._claims.stop()
         self._waits.close()
 
@@ -274,7 +274,7 @@ class Jobs:
         door: str,
         end: Callable[[Shard, str, Sequence[_SentClaim]], list[bool]],
     ) -> list[bool]:
-        """Call `end` for each shard's claims; the results are in the order of the claims."""
+        """Call `end` with each shard's claims; the results are in the order of the claims."""
         done = [False] * len(claims)
         groups: dict[tuple[str, str], list[_SentClaim]] = defaultdict(list)
         for place, claim in enumerate(claims):
@@ -293,20 +293,20 @@ class Jobs:
 
 
 class JobPlace(NamedTuple):
-    """Where a job is, as its id says."""
+    """A job's location, parsed from its id."""
 
     shard: str
     id: str
     broker_name: str
-    """The queue in pinlater."""
+    """The queue's name in pinlater."""
 
 
 def place_of(job_id: str, queue: str) -> JobPlace:
     """
-    Read the id of a job of a queue.
+    Parse the id of a job in a queue.
 
     Raises:
-        BadInput: it is not an id of a job of this queue.
+        BadInput: not the id of a job in this queue.
     """
     match = _JOB_ID.fullmatch(job_id)
     if match is None:
@@ -318,7 +318,7 @@ def place_of(job_id: str, queue: str) -> JobPlace:
 
 
 def id_of(job_id: str, source: DoorQueue) -> str:
-    """The id of a job (shard and number) with its queue; the inverse of `place_of`."""
+    """A job's public id, from its shard, number and queue; the inverse of `place_of`."""
     if source.is_legacy:
         return f"{job_id}-{source.broker_name.removeprefix(LEGACY)}"
     return f"{job_id}:{source.broker_name}"
@@ -337,7 +337,7 @@ class _SentClaim:
 
 
 def _readable(shard: Shard, source: DoorQueue, claims: Sequence[Claimed]) -> list[ClaimedJob]:
-    """The claimed jobs; one that cannot be read is FAILED."""
+    """The claimed jobs; a job that cannot be read becomes FAILED."""
     jobs = []
     for job in claims:
         try:
@@ -356,7 +356,7 @@ def _readable(shard: Shard, source: DoorQueue, claims: Sequence[Claimed]) -> lis
 
 def body_of(stored: bytes, source: DoorQueue) -> JobBody:
     """
-    A job's body as other programs get it.
+    A job's body in the form that other programs receive.
 
     Raises:
         InvalidMessage: it cannot be read.

@@ -1,12 +1,12 @@
 """
-Large reads of an embedded store, of which only a few run at once.
+Limits for large reads of an embedded store: only a few run at once.
 
-A record in the making takes several times its stored bytes: the row, its values, their JSON and the
-response. Responses are counted (`memory.py`) when they exist, so sixteen threads that each make one
-of 30 MB would hold gigabytes before any is counted. A read above 1 MiB therefore waits until it is
-one of `AT_ONCE`, and one of many records ends at `MOST_BYTES`; then its caller asks for fewer. The
-results are counted with the rows as they are made: many readers of one record are answered from one
-row, but each has a response of its own.
+While a record is being read, it takes several times its stored size: the row, its values, their
+JSON and the response. Responses are counted (`memory.py`) only once they exist, so sixteen threads
+that each build one of 30 MB would use gigabytes before any is counted. A read above 1 MiB therefore
+waits for one of `AT_ONCE` places. A read of many records fails at `MOST_BYTES`, and its caller must
+request fewer. Results are counted together with the rows: many readers of one record share a row,
+but each has its own response.
 """
 
 from __future__ import annotations
@@ -22,38 +22,38 @@ AT_ONCE = 2
 FREE_BYTES = 1_048_576
 MOST_BYTES = 33_554_432
 WAIT_S = 0.5
-"""More time than a large read takes, and less than the deadline of a request."""
+"""Longer than a large read takes, but shorter than the deadline of a request."""
 
 
 class TooManyReads(TransientError):
-    """Other large reads run; the same call may work later."""
+    """Other large reads are running; the same call may work later."""
 
 
 class NobodyWaits(TransientError):
-    """The caller of the read has disconnected, or its deadline has passed; nobody receives this."""
+    """The read's caller has disconnected or its deadline has passed; nobody receives this error."""
 
 
 class ReadTooLarge(TransientError):
-    """The records of one read have more than `MOST_BYTES`; read fewer of them at once."""
+    """The records of one read exceed `MOST_BYTES` in total; read fewer at once."""
 
 
 _places = threading.BoundedSemaphore(AT_ONCE)
-"""The places of this process: HTTP and Thrift share its memory."""
+"""The places of this process, shared by HTTP and Thrift like its memory."""
 
 
 class BoundedRead(CountedRows):
     """
-    A block that bounds what this thread reads in it, until it has made its results from that.
+    A context manager that limits this thread's reads until their results have been built.
 
     Args:
-        is_over: whether nobody waits for it anymore; by default the caller of this thread's call.
-        places: those of large reads; by default the ones of this process.
+        is_over: returns True once nobody waits for the read; by default for this thread's call.
+        places: the places for large reads; by default those of this process.
 
     Raises:
-        TooManyReads: other large reads run.
-        NobodyWaits: its caller has gone.
-        ReadTooLarge: the records are too many for their size.
-        SizeExceeded: one of them alone is too large to be read whole.
+        TooManyReads: other large reads are running.
+        NobodyWaits: the caller has gone.
+        ReadTooLarge: the records are too large in total.
+        SizeExceeded: a single record is too large to read as a whole.
     """
 
     __slots__ = ("_bytes", "_has_place", "_is_over", "_places", "_results")
@@ -88,7 +88,10 @@ class BoundedRead(CountedRows):
         self._count(size)
 
     def made(self, size: int) -> None:
-        """See `CountedRows`. The first result is allowed: it may be of a record that is large."""
+        """
+        See `CountedRows`. The first result is always allowed, since a single record may
+        be large.
+        """
         if self._is_over():
             raise NobodyWaits("read", "its caller has gone")
         if self._results and self._bytes + size > MOST_BYTES:
@@ -106,10 +109,10 @@ class BoundedRead(CountedRows):
 
 class SmallRead(CountedRows):
     """
-    A block that ends a read as soon as it is a large one: nobody waits for what it reads.
+    A context manager that aborts a read once it becomes large, for reads that no caller waits for.
 
     Raises:
-        TooManyReads: it is large.
+        TooManyReads: the read is large.
     """
 
     __slots__ = ("_bytes",)

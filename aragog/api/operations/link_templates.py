@@ -1,4 +1,4 @@
-"""Operations on the templates of a host's URLs: which are followed, and what operators decide."""
+"""Operations on the URL templates of a host: which ones are followed, and operators' decisions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _store(caller: Caller) -> TrapStore:
 
 @dataclass(frozen=True, slots=True)
 class TemplatesRequest:
-    """A host."""
+    """The host whose templates are listed."""
 
     host: HostName
 
@@ -48,7 +48,7 @@ class TemplatesRequest:
     pool=Pool.BROKER,
 )
 def list_templates(caller: Caller, request: TemplatesRequest) -> HostTemplates:
-    """The templates of a host's URLs, those first whose links are not followed."""
+    """The templates of a host's URLs, those whose links are not followed first."""
     return host_templates(_store(caller), request.host.lower())
 
 
@@ -73,9 +73,9 @@ class DecideTemplateRequest:
 )
 def decide_template(caller: Caller, request: DecideTemplateRequest) -> HostTemplates:
     """
-    Follow all links of a template, or none, whatever its pages bring. Returns those of the host.
+    Follow all links of a template or none, regardless of its pages. Returns the host's templates.
 
-    URLs that wait already are fetched. It holds everywhere within a second.
+    URLs that are already queued are still fetched. Takes effect everywhere within a second.
     """
     store, name = _store(caller), request.host.lower()
     decide(store, name, request.template, request.state)

@@ -1,8 +1,8 @@
 """
-What an operation is: a call that other programs can make, whatever protocol carries it.
+The definition of an operation: a call that other programs can make, over any protocol.
 
-An operation is a function of a `Caller` and a typed request, with its properties beside it: the
-scope that a token needs, whether it may be repeated, what it blocks on, and its names over HTTP and
+An operation is a function of a `Caller` and a typed request. Its properties are declared with it:
+the scope that a token needs, if it may be repeated, what it blocks on, and its names in HTTP and
 Thrift. Servers, clients and documents are derived from these (docs/extending.md).
 """
 
@@ -29,7 +29,7 @@ from aragog.observability.tracing.tracer import Tracer
 from aragog.urlstore.store import UrlStore
 
 if TYPE_CHECKING:
-    # The types of parts: commands that only read do without the clients of a broker.
+    # Only for types: commands that just read the store do not need the broker's clients.
     from aragog.api.operations.batch_progress import Batches
     from aragog.api.operations.fetching import Fetching
     from aragog.api.operations.jobs import Jobs
@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 class Pool(StrEnum):
-    """The part an operation blocks on; each kind has its own threads, so none delays another."""
+    """The part that an operation blocks on; each has its own threads, so none delays another."""
 
     STORE = auto()
     CONTENT = auto()
@@ -69,16 +69,17 @@ class TakedownsChanged(Protocol):
 
 
 def unshared(*, purge: bool) -> None:
-    """There is no other part to tell."""
+    """Do nothing: there are no other parts to notify."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherParts:
     """
-    What operations use beside the store. Those of a part that is None raise `Unsupported`.
+    What operations use in addition to the store. If a part is None, its operations raise
+    `Unsupported`.
 
     Args:
-        read: makes reads of the store, or of its standby; None: there is no standby.
+        read: reads from the store or its standby; None if there is no standby.
         enqueue: enqueues URLs.
         fetching: fetches for callers who wait.
         batches: the progress of enqueued URLs.
@@ -86,11 +87,11 @@ class OtherParts:
         crawls: controls crawls.
         texts: finds the main texts of pages.
         graphs: the graphs of applications.
-        kinds: the names of the kinds of items in `extract`; None: they are not known here.
+        kinds: the names of the kinds of items in `extract`; None if they are unknown here.
         explain: explains URLs.
-        tracer: makes the spans of calls; None: tracing is off.
-        takedowns_changed: called after each change of the takedowns, to tell producers, and with
-            `purge` to remove what Redis and the broker hold of what was taken down.
+        tracer: creates spans for calls; None if tracing is off.
+        takedowns_changed: called after each change of the takedowns to notify producers; with
+            `purge` it also removes data of taken-down URLs from Redis and the broker.
     """
 
     read: ReadStore | None = None
@@ -107,19 +108,19 @@ class OtherParts:
     takedowns_changed: TakedownsChanged = unshared
 
     def arguments(self) -> dict[str, Any]:
-        """These parts as arguments, for what has them among others."""
+        """These parts as keyword arguments, for constructors that take them."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(OtherParts)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts(OtherParts):
     """
-    What operations use.
+    The store and all other parts that operations use.
 
     Args:
         store: the store to read and write.
-        writers: who may write which fields.
-        stopping: true while the server stops: calls that wait end.
+        writers: decides who may write which fields.
+        stopping: returns True while the server is stopping, which ends waiting calls.
     """
 
     store: UrlStore
@@ -129,34 +130,37 @@ class Parts(OtherParts):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who makes a call, and the parts of the system that serve it."""
+    """The caller of an operation, with the parts of the system that serve the call."""
 
     parts: Parts
     token: str | None = None
-    """The token's name, a `Token` behind a server; None: none is required."""
+    """The token's name (a `Token` on a server), or None if no token is required."""
     admit: Callable[[int], None] | None = None
-    """Called with the size of a content before it is read; raises if there is no room for it."""
+    """
+    Called with the size of content before it is read; raises if there is not enough
+    memory for it.
+    """
     door: str = ""
-    """`http` or `thrift`; empty: Python, without a server."""
+    """`http` or `thrift`; empty for Python without a server."""
 
     @property
     def store(self) -> UrlStore:
-        """The store to write."""
+        """The store to write to."""
         return self.parts.store
 
     def read(self, call: Callable[[UrlStore], T]) -> T:
-        """A read of the store, or of its standby if the store is late."""
+        """Read from the store, or from its standby if the store is slow."""
         result: T = self.read_marked(call)[0]
         return result
 
     def read_marked(self, call: Callable[[UrlStore], T]) -> tuple[T, bool]:
-        """The same, and whether the standby answered."""
+        """Like `read`, with True if the standby responded."""
         return (self.parts.read or unhedged(self.parts.store))(call)
 
 
 def need(part: T | None, what: str) -> T:
     """
-    A part that the operation needs.
+    Return a part that the operation needs.
 
     Raises:
         Unsupported: this server does not have it.
@@ -167,43 +171,43 @@ def need(part: T | None, what: str) -> T:
 
 
 class Form(StrEnum):
-    """How an answer is represented over HTTP."""
+    """How a response is represented over HTTP."""
 
     JSON = auto()
     RECORD = auto()
-    """JSON with an ETag; 304 if the client has it."""
+    """JSON with an ETag; 304 if the client has the current version."""
     FRESH = auto()
-    """The same of a record that may be fetched first, and how old it is."""
+    """The same for a record that may be fetched first, with its age."""
     RECORDS = auto()
-    """JSON with a status for each item, made from the store without objects in between."""
+    """JSON with a status for each item, built from stored data without intermediate objects."""
     CONTENT = auto()
-    """The bytes as they are, or a range of them."""
+    """Raw bytes, or a range of them."""
     FEED = auto()
-    """JSON, or events that the server sends."""
+    """JSON, or server-sent events."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRoute:
     """
-    Where an operation is over HTTP.
+    An operation's HTTP method and path.
 
     Args:
-        method, path: of its requests; options are in the query for GET, PUT and DELETE, in a JSON
-            object otherwise, unless the path names them.
-        status: of a success with an answer; one without an answer is 204.
-        member: the member of the JSON object that holds an answer which is not an object.
-        missing: the problem where nothing is there.
-        form: how the answer is represented.
-        selects: parameters of the query that choose this operation among those of its route, each
-            with its value; the first operation of a route is the default.
-        given: parameters of which any one that is present chooses this operation.
-        fixed: options that the route says.
-        in_query: options in the query of a request that has a body.
-        next_link: an answer with a cursor has a Link header to what follows it (RFC 8288).
-        pending: the member of an answer that is true while the work goes on; the status is then
+        method, path: of its requests. Options are in the query for GET, PUT and DELETE, otherwise
+            in a JSON object, unless the path contains them.
+        status: for a success with a response body; a response without one is 204.
+        member: the member of the JSON object that contains a response which is not an object.
+        missing: the problem returned if nothing is stored.
+        form: how the response is represented.
+        selects: query parameters, with their values, that select this operation among those of the
+            same route; the first operation of a route is the default.
+        given: parameters any of which selects this operation.
+        fixed: options whose values the route implies.
+        in_query: options in the query although the request has a body.
+        next_link: a response with a cursor has a Link header to the next page (RFC 8288).
+        pending: the member of a response that is true while the work continues; the status is then
             202.
         also: other routes of the operation.
-        text: what this route does, where that is not the first line of the operation.
+        text: what this route does, if it differs from the operation's first line.
     """
 
     method: str
@@ -223,7 +227,7 @@ class HttpRoute:
 
     @property
     def has_body(self) -> bool:
-        """Whether requests have a JSON object as body."""
+        """True if requests have a JSON object as their body."""
         return self.method in ("POST", "PATCH") or bool(self.in_query)
 
 
@@ -232,50 +236,51 @@ class Operation(Generic[P, R]):
     """
     One operation.
 
-    `P` are the options as a caller in Python gives them, `R` is the answer; None: nothing is there.
+    `P` are the options as a Python caller passes them. `R` is the response, or None if nothing is
+    stored.
     """
 
     name: str
     request: type[Any]
     run: Callable[[Caller, Any], Any]
-    """Returns the answer, or `Steps` that do, for a call that waits."""
+    """Returns the response, or `Steps` that do for a call that waits."""
     answer: Any
-    """The type of the answer."""
+    """The type of the response."""
     scope: str
     pool: Pool
     repeatable: Callable[[Any], bool]
-    """Whether a client may send this request again when it does not know what became of it."""
+    """Returns True if a client may repeat this request when it does not know the outcome."""
     waits: bool
-    """It waits for something without a thread; `wait_s` is how long at most."""
+    """True if the operation waits without a thread; `wait_s` returns the maximum time."""
     in_steps: bool
-    """`run` returns `Steps`: it needs a thread only now and then."""
+    """True if `run` returns `Steps`, which need a thread only at times."""
     in_parts: str | None
-    """The list that a client divides into several requests if it is longer than one takes."""
+    """The list that a client splits over several requests if it is too long for one."""
     http: HttpRoute | None
     thrift: tuple[str, str] | None
-    """The service and the method in the Thrift contract; None when it has none."""
+    """The service and method in the Thrift contract, or None if it is not in the contract."""
     tool: bool
-    """Whether a language model may get it as a tool."""
+    """True if a language model may call it as a tool."""
     text: str
 
     @property
     def routes(self) -> tuple[HttpRoute, ...]:
-        """All its routes over HTTP; the first is the one that clients use."""
+        """All its HTTP routes; clients use the first."""
         return () if self.http is None else (self.http, *self.http.also)
 
     @property
     def gate(self) -> str:
         """
-        What a token needs before the request is read.
+        The scope that is checked before the request is read.
 
-        A graph of an application may be chosen in the request: then `scope@graph` is checked after
+        The request may choose an application's graph; in that case `scope@graph` is checked after
         it was read (`require_graph`).
         """
         return f"{self.scope}@" if self.in_graphs else self.scope
 
     @property
     def in_graphs(self) -> bool:
-        """Whether it can be made on a graph of an application."""
+        """True if it can be used on an application's graph."""
         return any(field.name == "graph" for field in self.fields)
 
     @property
@@ -289,7 +294,7 @@ def _always(_request: Any) -> bool:
 
 
 class Defined(Protocol[P, Q_co]):
-    """The decorator that `operation` returns, which makes an operation of a function."""
+    """The decorator that `operation` returns, which turns a function into an operation."""
 
     @overload
     def __call__(self, run: Callable[[Caller, Q_co], Steps[R]], /) -> Operation[P, R]: ...
@@ -298,7 +303,7 @@ class Defined(Protocol[P, Q_co]):
 
 
 def _answer(run: Callable[..., Any]) -> Any:
-    """The type of what a function returns, or of what its steps do."""
+    """The return type of a function, or of its steps."""
     answer = typing.get_type_hints(run)["return"]
     if typing.get_origin(answer) is Generator:
         return typing.get_args(answer)[-1]
@@ -310,7 +315,7 @@ def _takes_graph(request: Any) -> bool:
 
 
 def _in_graph(run: Callable[[Caller, Any], Any], scope: str) -> Callable[[Caller, Any], Any]:
-    """The function, which first checks that the token may use the graph of the request."""
+    """Wrap the function to check first that the token may use the request's graph."""
 
     @wraps(run)
     def allowed_run(caller: Caller, request: Any) -> Any:
@@ -333,18 +338,18 @@ def operation(
     tool: bool = True,
 ) -> Defined[P, Q]:
     """
-    Make a function of a caller and a request an operation of the table.
+    Turn a function of a caller and a request into an operation of the table.
 
     Args:
         request: the class of its requests, a frozen dataclass whose fields have an `Option`.
-        http: its route; None: it has none.
-        thrift: its name there, `Service.method`; None: it has none.
-        scope: what a token needs.
-        pool: what it blocks on.
-        repeatable: whether a client may repeat a request.
-        waits: it waits as long as its caller says; the function is a generator of waits.
-        in_parts: the list that may be longer than one request takes.
-        tool: whether a language model may get it as a tool; not the calls of workers.
+        http: its route, or None if it has none.
+        thrift: its Thrift name, `Service.method`, or None if it has none.
+        scope: the scope that a token needs.
+        pool: the part that it blocks on.
+        repeatable: says if a client may repeat a request.
+        waits: it waits as long as its caller requests; the function is a generator of waits.
+        in_parts: the list that may be too long for one request.
+        tool: True if a language model may call it as a tool; False for workers' calls.
     """
 
     def define(run: Callable[[Caller, Q], Any]) -> Operation[P, Any]:

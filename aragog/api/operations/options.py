@@ -1,11 +1,11 @@
 """
-Options of calls, described once: their text, their bounds, and their names on the wire. Pure.
+Options of calls, described once: their text, bounds, and names on the wire. Pure.
 
 An option is a field of a frozen dataclass. `Option` in its annotation adds what a type cannot say:
 
     depth: Annotated[int, Option("Link hops to follow.", least=0, most=100)] = 0
 
-HTTP, Thrift, the OpenAPI document, the Python client and the command line read these.
+HTTP, Thrift, the OpenAPI document, the Python client and the command line use these descriptions.
 """
 
 from __future__ import annotations
@@ -39,24 +39,25 @@ class Option:
     Args:
         text: what it does, in a sentence or two; for documents and docstrings.
         least, most: the bounds of a number.
-        capped: a number above `most` counts as `most`.
-        most_items: the bound of a list or mapping.
-        most_bytes: the bound of a text, or of each text of a list, in UTF-8.
-        pattern: a regular expression that the whole text matches.
-        rule: the bounds or the pattern in words, for the error.
-        choices: the values that a text, or each text of a list, can have.
-        http, thrift: its name there; None: that of the field. "" over HTTP: it is no member of a
-            request, because a header, the path or the method says it.
-        http_default: its default over HTTP, where that differs.
-        shares: the parameter of a query whose items `name:value` are this option; its other items
-            are the option of that name.
-        omitted: in JSON the member is left out where the value is None.
+        capped: a number above `most` is replaced by `most`.
+        most_items: the maximum length of a list or mapping.
+        most_bytes: the maximum size of a text, or of each text in a list, in UTF-8.
+        pattern: a regular expression that must match the whole text.
+        rule: the bounds or the pattern in words, for the error message.
+        choices: the allowed values of a text, or of each text in a list.
+        http, thrift: its name in that protocol, or None for the field's name. An empty `http` means
+            that it is not a member of requests, because a header, the path or the method sets it.
+        http_default: its default over HTTP, if that differs.
+        shares: the query parameter that this option shares with the option of that name; items
+            `name:value` belong to this option, the other items to that one.
+        omitted: JSON leaves the member out if the value is None.
         nulls: the option whose names JSON sends as members of this one with the value null.
-        cli: its text on the command line; None: `text`.
-        is_url: a client normalizes it, or each of the list, before it sends it.
-        as_given: a client only checks the URL, and sends it as it was given.
-        is_json: a mapping to any JSON; in Thrift each of its values is a text of JSON.
-        by_format: values of fields: in JSON they follow the declared formats of their names.
+        cli: its text on the command line, or None for `text`.
+        is_url: a client normalizes the URL, or each URL of the list, before sending it.
+        as_given: a client only validates the URL and sends it unchanged.
+        is_json: a mapping to any JSON; in Thrift each of its values is JSON text.
+        by_format: the option has field values, which follow the declared formats of their names in
+            JSON.
     """
 
     text: str
@@ -83,41 +84,41 @@ class Option:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class OptionField:
-    """An option with its field."""
+    """An option together with its dataclass field."""
 
     name: str
     kind: Any
     """The type of its values, without None."""
     optional: bool
-    """Whether None is one of its values."""
+    """True if None is allowed."""
     option: Option
     default: Any
-    """`dataclasses.MISSING`: it is required."""
+    """The default, or `dataclasses.MISSING` if the option is required."""
 
     @property
     def required(self) -> bool:
-        """Whether a call must give it."""
+        """True if a call must pass it."""
         return self.default is dataclasses.MISSING
 
     @property
     def origin(self) -> Any:
-        """Its type without arguments: `tuple` of `tuple[str, ...]`."""
+        """Its type without arguments, such as `tuple` for `tuple[str, ...]`."""
         return typing.get_origin(self.kind) or self.kind
 
     @property
     def http(self) -> str:
-        """Its name over HTTP."""
+        """Its HTTP name."""
         return self.name if self.option.http is None else self.option.http
 
     @property
     def thrift(self) -> str:
-        """Its name in the contract of Thrift."""
+        """Its name in the Thrift contract."""
         return self.option.thrift or self.name
 
 
 @cache
 def option_fields(request: Any) -> tuple[OptionField, ...]:
-    """The options of a dataclass, those that can be given by position first."""
+    """The options of a dataclass, positional ones first."""
     hints = typing.get_type_hints(request, include_extras=True)
     fields = dataclasses.fields(request)
     return tuple(
@@ -146,10 +147,10 @@ def _field(field: dataclasses.Field[Any], hint: Any) -> OptionField:
 
 def checked(request: A) -> A:
     """
-    The request with its options checked; a number that is `capped` is replaced.
+    Validate a request's options; a number that is `capped` is replaced.
 
     Raises:
-        BadInput: an option is invalid; the text names it, its bounds and its value.
+        BadInput: an option is invalid; the message has its name, bounds and value.
     """
     replaced: dict[str, Any] = {}
     for field in _fields_of(request):
@@ -207,7 +208,7 @@ def _checked_item(field: OptionField, number: int, item: Any) -> Any:
 
 
 def _values(field: OptionField, value: Mapping[str, Any]) -> None:
-    """Check the numbers of a mapping."""
+    """Check the numbers in a mapping."""
     if (kind := typing.get_args(field.kind)[1]) in (int, float):
         for name, number in value.items():
             named = f"{field.name} of {str(name)[:_SHOWN_CHARS]}"
@@ -270,7 +271,7 @@ def _shown(value: Any) -> str:
 
 
 def arguments_text(request: type) -> str:
-    """The options as the section `Args:` of a docstring."""
+    """The options as the `Args:` section of a docstring."""
     return "Args:\n" + "\n".join(
         f"    {field.name}: {field.option.text}" for field in option_fields(request)
     )
@@ -282,8 +283,8 @@ def takes(
     """
     Give a method the options of a dataclass as keyword arguments.
 
-    The method gets them as one object, after its first argument. Type checkers see the options
-    themselves, so that they are written once.
+    The method receives them as one object, after its first argument. Type checkers see the
+    individual options, so they are declared only once.
     """
 
     def decorate(method: Callable[[S, T, A], R]) -> Callable[Concatenate[S, T, P], R]:
@@ -301,7 +302,7 @@ def takes(
 
 
 def given(request: Any) -> dict[str, Any]:
-    """The options of a request that are required or differ from their defaults, by field name."""
+    """The options of a request that are required or not at their defaults, by field name."""
     values = ((field, getattr(request, field.name)) for field in _fields_of(request))
     return {
         field.name: value for field, value in values if field.required or value != field.default

@@ -1,7 +1,7 @@
 """
-The main texts of stored pages, for readers: stored ones, and others found when they are read.
+The main texts of stored pages: stored ones, and others that are extracted when they are read.
 
-`text_processes` finds them, beside the threads that read and write the store.
+`text_processes` extracts them outside of the threads that read and write the store.
 """
 
 from __future__ import annotations
@@ -30,18 +30,19 @@ from richpins.main_text import MARKDOWN
 ORIGINAL = "original"
 FORMS = (ORIGINAL, *TEXT_FORMS)
 _LONGER_S = 5.0
-"""A run ends at its deadline; a caller waits for this end."""
+"""How much longer than the deadline a caller waits; the extraction ends at the deadline."""
 
 
 class PageTexts:
     """
-    Finds main texts. Threads may share it; close it, or let it end with the process.
+    Finds main texts. Threads may share it. Close it, or let it end with the process.
 
     Args:
-        settings: who finds texts, and the limits of a page.
-        deadline_s: how long a text may take from the request on; then the work on it ends.
-        most_waiting: pages that may wait for a process.
-        slow_site_s: a site whose texts took more within a minute leaves one process to others.
+        settings: the text finder and the limits of a page.
+        deadline_s: maximum time for a text from the request on; after that the work is stopped.
+        most_waiting: number of pages that may wait for a process.
+        slow_site_s: a site whose texts took longer than this within a minute leaves one process to
+            others.
     """
 
     def __init__(
@@ -57,19 +58,19 @@ class PageTexts:
         self._processes = TextProcesses(self._settings, deadline_s, most_waiting, slow_site_s)
 
     def content(self, store: UrlStore, url: str, form: str) -> Content | None:
-        """As `steps`, on this thread."""
+        """Like `steps`, but runs on this thread."""
         return finished(self.steps(store, url, form))
 
     def steps(self, store: UrlStore, url: str, form: str) -> Steps[Content | None]:
         """
-        The main text of a page as content; None if it has none that is HTML, PDF or plain text.
+        The main text of a page as content, or None if the page has no HTML, PDF or plain text.
 
-        A call that waits: it needs a thread to read the store, and none while the text is found.
+        A waiting call: it needs a thread to read the store, but not while the text is extracted.
 
         Raises:
             Unsupported: the extra `text` is not installed.
             PageTextUnavailable: the page exceeds its limits.
-            TextsBusy: too many other texts are being found.
+            TextsBusy: too many other texts are being extracted.
             CorruptContent, ContentUnavailable: as `UrlStore.content`.
         """
         finder = load(self._settings.text_finder)
@@ -85,7 +86,7 @@ class PageTexts:
         return _content(page.url, text, form, finder, page.facts)
 
     def fields(self, store: UrlStore, url: str, names: tuple[str, ...]) -> dict[str, bytes]:
-        """Make those of `page.text` and `page.markdown` that are in `names`, as stored fields."""
+        """Extract the requested ones of `page.text` and `page.markdown`, as stored fields."""
         found = {}
         for form, name in FIELDS.items():
             content = self.content(store, url, form) if name in names else None
@@ -94,7 +95,7 @@ class PageTexts:
         return found
 
     def find(self, page: Content, form: str) -> str:
-        """The main text of a page's content, found now, on this thread."""
+        """The main text of a page's content, extracted now on this thread."""
         return finished(self._found(page, form))
 
     def _found(self, page: Content, form: str) -> Steps[str]:
@@ -118,11 +119,11 @@ class PageTexts:
         return str(run.answer["text"])
 
     def close(self) -> None:
-        """End the processes."""
+        """Stop the processes."""
         self._processes.close()
 
     def _stored(self, store: UrlStore, url: str, form: str, finder: TextFinder) -> Content | None:
-        """The text that the page is stored with, if this finder found it."""
+        """The text stored with the page, if this finder extracted it."""
         name = FIELDS[form]
         record = store.get(url, [name, VERSION_FIELD])
         if record is None or name not in record.fields or record.content_key is None:

@@ -1,7 +1,7 @@
 """
-The card of a page: its picture, title, price and description, with source and age. Pure.
+A page's card: its picture, title, price and description, with source and age. Pure.
 
-All of it is untrusted text of the page: escape it before you show it.
+All texts come from the page and are untrusted: escape them before showing them.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Kind = Literal["title", "price", "text"]
 
 @dataclass(frozen=True, slots=True)
 class CardLine:
-    """One value."""
+    """One line of a card."""
 
     kind: Kind
     text: str
     note: str
-    """Its source and age, such as `from json-ld, confirmed 2 h ago`."""
+    """The value's source and age, such as `from json-ld, confirmed 2 h ago`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +54,13 @@ def pin_card(
     now_ms: int,
 ) -> PinCard:
     """
-    The card of a page's decoded fields.
+    Build the card from a page's decoded fields.
 
     Args:
-        fields: decoded values of its record.
-        info: when each was written, and from where.
-        confirmed_at_ms: when a fetch or a 304 last confirmed the page; None: none did.
-        now_ms: ages are measured from it.
+        fields: decoded values of the record.
+        info: the time and source of each field.
+        confirmed_at_ms: when a fetch or a 304 last confirmed the page, or None if none did.
+        now_ms: the time from which ages are measured.
     """
     image = fields.get("page.image")
     source = image.get("url") if isinstance(image, dict) else None
@@ -87,9 +87,9 @@ def shorten(value: Any) -> str:
 
 def _is_public(url: Any) -> bool:
     """
-    Whether the spelling of a picture's URL leads to no machine of the viewer's own network.
+    True if a picture's URL does not point into the viewer's own network, judging by its spelling.
 
-    What a public name resolves to there cannot be seen here.
+    The addresses that a public host name resolves to there cannot be checked here.
     """
     try:
         url = normalize(url) if isinstance(url, str) else ""

@@ -1,12 +1,13 @@
 """
 Which queues other programs may use, and their names.
 
-A door is HTTP, Thrift, or Python without a server. The queue NAME of a door is the queue NAME of
-pinlater, and one that a door used first is open to all doors. A queue of a Celery app is open to
-the doors in its section of job types (`pinlater.job_types`). The crawler's queues are open to none.
+A door is a way to access queues: HTTP, Thrift, or Python without a server. Doors use the same queue
+names as pinlater, and a queue that was created through a door is open to all doors. The queue of a
+Celery app is open to the doors listed in its job types (`pinlater.job_types`). The crawler's queues
+are closed to all doors.
 
-Up to version 0.1 a door's queue NAME was `jobs.NAME` of pinlater, and its bodies had no content
-type. Jobs that wait there are claimed with those of NAME until they are gone.
+Up to version 0.1, a door's queue NAME was called `jobs.NAME` in pinlater, and its bodies had no
+content type. Jobs still waiting there are claimed together with those of NAME.
 """
 
 from __future__ import annotations
@@ -21,23 +22,23 @@ from pinlater.cluster import Cluster
 from pinlater.shard import Shard
 
 LEGACY = "jobs."
-"""The prefix of the queues of doors up to version 0.1."""
+"""The prefix of door queues up to version 0.1."""
 FRESH_S = 2.0
 LEGACY_FRESH_S = 10.0
 T = TypeVar("T")
 
 
 class DoorQueue(NamedTuple):
-    """A queue of pinlater that a door reads."""
+    """A pinlater queue that a door reads."""
 
     broker_name: str
     is_legacy: bool
-    """Its bodies are bytes without a content type."""
+    """True if its bodies are bytes without a content type."""
 
 
 class QueueDoors:
     """
-    Checks each use of a queue; any number of threads may share it.
+    Checks access to queues; any number of threads may share it.
 
     Args:
         cluster: the shards of the broker.
@@ -51,22 +52,22 @@ class QueueDoors:
         self._legacy: tuple[float, frozenset[str]] = (float("-inf"), frozenset())
 
     def may_use(self, queue: str, door: str) -> bool:
-        """Whether a queue is there and open to a door; `""` is Python without a server."""
+        """True if a queue exists and is open to a door; `""` is Python without a server."""
         return not self._is_reserved(queue) and self._opens(self._setting(queue), door)
 
     def to_write(self, queue: str, door: str) -> str:
         """
-        The name in pinlater of a queue that a door adds jobs to; opens a queue that is new.
+        The pinlater name of a queue that a door adds jobs to; opens a new queue.
 
         Raises:
             AccessDenied: the queue is the crawler's, or its app has not opened it to this door.
-            BrokerUnavailable: no shard answers.
+            BrokerUnavailable: no shard responds.
         """
         if self._is_reserved(queue):
             raise AccessDenied(f"queue {queue}: is one of the crawler's; choose another name")
         setting = self._setting(queue)
         if setting is None and queue not in self._names():
-            # On the shards that are there: one that is away is no reason to refuse jobs.
+            # Use the reachable shards; an unreachable one is no reason to refuse jobs.
             self._each(lambda shard: shard.configure(queue, {doors.SETTING: doors.ALL}))
             self._settings[queue] = (time.monotonic(), setting := float(doors.ALL))
         if not self._opens(setting, door):
@@ -77,7 +78,7 @@ class QueueDoors:
 
     def to_read(self, queue: str, door: str) -> list[DoorQueue]:
         """
-        The queues in pinlater whose jobs a door gets; an old one comes first.
+        The pinlater queues that a door's jobs come from; one from an old version comes first.
 
         Raises:
             AccessDenied, BrokerUnavailable: see `to_write`.
@@ -103,9 +104,10 @@ class QueueDoors:
 
     def _setting(self, queue: str) -> float | None:
         """
-        The setting `doors` of a queue, at most two seconds old; None: it has none.
+        The setting `doors` of a queue, at most two seconds old, or None if it has none.
 
-        A shard that was away when the queue was opened lacks it, so the others are asked as well.
+        All shards are asked, because one that was unreachable when the queue was opened lacks the
+        setting.
         """
         at_s, setting = self._settings.get(queue, (float("-inf"), None))
         if time.monotonic() - at_s < FRESH_S:
@@ -127,7 +129,7 @@ class QueueDoors:
         return names
 
     def _each(self, ask: Callable[[Shard], T]) -> list[T]:
-        """The answers of the shards that respond; raises BrokerUnavailable if none does."""
+        """The responses of the reachable shards; raises BrokerUnavailable if there are none."""
         answers, problem = [], None
         for shard in self._cluster.healthy():
             try:

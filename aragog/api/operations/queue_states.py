@@ -1,4 +1,4 @@
-"""Job queues as those see them who watch over them: `job_administration.py` has the operations."""
+"""The state of job queues for administrators; `job_administration.py` has the operations."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from pinlater.retry_policy import RetryPolicy
 
 @dataclass(frozen=True, slots=True)
 class QueueState:
-    """How many jobs a queue has in each state, its rate, and how it retries."""
+    """A queue's job counts by state, its rate, and its retry policy."""
 
     queue: str
     paused: bool
     rate: float | None
-    """Jobs a second over all workers; None: no limit."""
+    """Maximum jobs per second over all workers; None if unlimited."""
     due: int
-    """PENDING jobs that are due."""
+    """Number of PENDING jobs that are due."""
     later: int
-    """PENDING jobs that are not yet due."""
+    """Number of PENDING jobs that are not due yet."""
     running: int
     succeeded: int
-    """Those that are still remembered."""
+    """Number of SUCCEEDED jobs that are still remembered."""
     failed: int
-    """Those that are still kept."""
+    """Number of FAILED jobs that are still kept."""
     oldest_due_ms: int
-    """Since the oldest due job became due; 0: none is due."""
+    """Time since the oldest due job became due; 0 if none is due."""
     max_attempts: int
     linear_attempts: int
     retry_step_ms: int
@@ -41,7 +41,7 @@ class QueueState:
     retry_cap_ms: int
     max_age_ms: int
     missing_shards: tuple[str, ...] = ()
-    """Servers that did not answer; the numbers are without their jobs."""
+    """Servers that did not respond; their jobs are missing from the numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class KeptJob:
     job_id: str
     state: str
     at_ms: int
-    """PENDING: when it is due; RUNNING: when its claim expires; otherwise: when it ended."""
+    """When it is due (PENDING), when its claim expires (RUNNING), or when it ended."""
     name: str
     """The job type."""
     priority: int
@@ -62,20 +62,20 @@ class KeptJob:
     problem: str
     """Why its last attempt failed."""
     body: bytes
-    """Empty if it has SUCCEEDED."""
+    """Empty if the job has SUCCEEDED."""
     content_type: str
 
 
 class QueueStates:
     """
-    The queues that a door may use, with the jobs that older versions left in them.
+    The queues that a door may use, including jobs that older versions left in them.
 
-    Methods raise AccessDenied where a queue is not open to the door, and BrokerUnavailable when no
-    server answers, or a change did not reach all.
+    Methods raise AccessDenied if a queue is not open to the door, and BrokerUnavailable if no
+    server responds or a change did not reach all servers.
 
     Args:
         jobs: the queues.
-        door: which door.
+        door: `http`, `thrift`, or empty for Python.
     """
 
     def __init__(self, jobs: Jobs, door: str) -> None:
@@ -87,7 +87,7 @@ class QueueStates:
         return self._jobs.doors.to_read(queue, self._door)
 
     def state(self, queue: str) -> QueueState | None:
-        """A queue's state; None if no queue has this name."""
+        """A queue's state, or None if no queue has this name."""
         if queue not in self._jobs.doors.listed(self._door):
             if queue in self._admin.queues():
                 raise AccessDenied(f"queue {queue}: is not open to other programs")
@@ -158,7 +158,7 @@ class QueueStates:
         job_type: str,
         policy: Mapping[str, float],
     ) -> QueueState:
-        """Change settings; those of an old queue with the same name as well."""
+        """Change settings, also on an old queue with the same name."""
         changes: dict[str, float | None] = {}
         if paused is not None:
             changes["paused"] = 1 if paused else None

@@ -54,14 +54,14 @@ Include = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class UrlRequest:
-    """A URL."""
+    """The URL to read."""
 
     url: Url
 
 
 @dataclass(frozen=True, slots=True)
 class GetRequest:
-    """A record."""
+    """The record to read."""
 
     url: Url
     fields: Fields = None
@@ -84,7 +84,7 @@ def get(caller: Caller, request: GetRequest) -> PageRecord | None:
     """
     A URL's record.
 
-    None if it is not stored. Raises TakenDown if it was taken down.
+    None if nothing is stored. Raises TakenDown if it was taken down.
     """
 
     def read(store: UrlStore) -> tuple[Record | None, dict[str, Any]]:
@@ -133,7 +133,7 @@ def get_many(caller: Caller, request: GetManyRequest) -> list[PageRecord | Taken
     """
     The records of URLs, in order.
 
-    None for each URL that has none, and the error `TakenDown` for each that was taken down.
+    None for each URL without a record, and the error `TakenDown` for each that was taken down.
     """
 
     def read(store: UrlStore) -> Sequence[Record | TakenDown | None]:
@@ -177,7 +177,7 @@ class LinksRequest:
 
 @dataclass(frozen=True, slots=True)
 class InlinksRequest(LinksRequest):
-    """A part of a list of links, and perhaps the length of the whole list."""
+    """A part of a list of links, optionally with the total number of links."""
 
     _: KW_ONLY
     count: Annotated[
@@ -191,7 +191,7 @@ class InlinksRequest(LinksRequest):
     thrift="UrlStore.outlinks",
 )
 def outlinks(caller: Caller, request: LinksRequest) -> LinkPage:
-    """Links of the page, in document order."""
+    """The page's links, in document order."""
 
     def read(store: UrlStore) -> ListPage[LinkRecord]:
         if not is_usable(store, request.url, request.purpose):
@@ -208,10 +208,10 @@ def outlinks(caller: Caller, request: LinksRequest) -> LinkPage:
 )
 def inlinks(caller: Caller, request: InlinksRequest) -> LinkPage:
     """
-    Links to the page and to its aliases; new ones appear after the next compaction.
+    Links to the page and to its aliases; new links appear after the next compaction.
 
-    A link is data of the page that has it. With a purpose, a part may have fewer links than its
-    limit, or none, although there is more after its cursor.
+    A link belongs to the page that contains it. With a purpose, a part may therefore have fewer
+    links than its limit, or none, although more links follow its cursor.
     """
 
     def read(store: UrlStore) -> ListPage[LinkRecord]:
@@ -239,7 +239,7 @@ def _links(page: ListPage[LinkRecord]) -> LinkPage:
     thrift="UrlStore.countInlinks",
 )
 def count_inlinks(caller: Caller, request: UrlRequest) -> int:
-    """How many links `inlinks` lists; read from counts, at the same cost for any number."""
+    """The number of links that `inlinks` lists; reads stored counts, so the cost is constant."""
     return caller.read(lambda store: store.links.count_inlinks(request.url))
 
 
@@ -247,13 +247,13 @@ def count_inlinks(caller: Caller, request: UrlRequest) -> int:
     UrlRequest, http=HttpRoute("GET", "/v1/aliases", member="aliases"), thrift="UrlStore.aliases"
 )
 def aliases(caller: Caller, request: UrlRequest) -> list[str]:
-    """The URLs that stand for the same page, without the canonical one."""
+    """The other URLs of the same page, without the canonical one."""
     return caller.read(lambda store: store.aliases.of(request.url))
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryRequest:
-    """A field of a page."""
+    """The field whose history is read."""
 
     url: Url
     field: Annotated[str, Option("The name of the field.", most_bytes=MOST_NAME_BYTES)]
@@ -319,11 +319,11 @@ class ContentRequest:
 )
 def content_part(caller: Caller, request: ContentRequest) -> Steps[ContentPart | None]:
     """
-    The page's content, or a part of it.
+    A page's content, or a part of it.
 
-    As it was fetched, or its main text, which only HTML has. None if it is not stored. Raises
-    Unsupported without the extra `text`, and for a page whose text takes more than
-    `pipeline.page_max_cpu_s` to find. A text is found beside the threads that read content.
+    Either as fetched, or as its main text, which only HTML has. None if it is not stored. Raises
+    Unsupported without the extra `text`, or if extracting the text takes more than
+    `pipeline.page_max_cpu_s`. Extracting a text does not occupy the threads that read content.
     """
     if request.at_ms is not None and request.form != ORIGINAL:
         raise BadInput("at_ms: an earlier version is given out only in its original form")

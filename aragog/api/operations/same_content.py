@@ -16,7 +16,7 @@ from aragog.urlstore.uses import is_usable, usable_urls
 
 @dataclass(frozen=True, slots=True)
 class SamePages:
-    """A part of a list of pages; `cursor` continues it, None: it is complete."""
+    """A part of a list of pages. `cursor` continues the list; None if it is complete."""
 
     pages: tuple[SamePage, ...]
     cursor: str | None = None
@@ -24,7 +24,7 @@ class SamePages:
 
 @dataclass(frozen=True, slots=True)
 class SameContentRequest:
-    """A part of the pages that are like one."""
+    """A part of the pages that resemble a page."""
 
     url: Url
     limit: Limit = 100
@@ -49,10 +49,11 @@ class SameContentRequest:
 )
 def same_content(caller: Caller, request: SameContentRequest) -> SamePages:
     """
-    Other pages of the same host with the same body, and perhaps those with nearly the same text.
+    Other pages of the same host with the same body and, if requested, those with nearly the same
+    text.
 
-    In no particular order. A part may have fewer pages than its limit, or none, although there is
-    more after its cursor.
+    They are in no particular order. A part may have fewer pages than its limit, or none, although
+    more pages follow its cursor.
     """
 
     def read(store: UrlStore) -> ListPage[SamePage]:

@@ -1,4 +1,4 @@
-"""The scopes of tokens for the store and for graphs, and the refusal of a call without one."""
+"""The scopes of tokens for the store and for graphs, and the error for a missing scope."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aragog.errors import AccessDenied, BadInput
 
 READ, WRITE, ADMIN = "read", "write", "admin"
 SCOPES = (READ, WRITE, ADMIN)
-"""The scopes of tokens; `read@pins` and `write@pins` are those of one graph (docs/extending.md)."""
+"""The scopes of tokens; `read@pins` and `write@pins` apply to one graph (docs/extending.md)."""
 GRAPH_SCOPE = re.compile(r"(?:read|write)@[a-z][a-z0-9_]{0,19}", re.ASCII)
 ANY = ""
 """The scope of calls that every token may make."""
@@ -27,12 +27,12 @@ class LacksScope(AccessDenied):
 
 class Token(str):
     """
-    A token's name, with what it may do.
+    A token's name, scopes and rate.
 
     Args:
         name: for the access log and `serving.field_writers`.
-        scopes: what it may do.
-        rate: requests per second, over all processes; None: unlimited.
+        scopes: the token's scopes.
+        rate: requests per second, over all processes; None if unlimited.
     """
 
     __slots__ = ("rate", "scopes")
@@ -47,9 +47,9 @@ class Token(str):
 
     def allows(self, scope: str) -> bool:
         """
-        Whether it has a scope, which `admin` includes.
+        Return True if it has a scope; `admin` includes all.
 
-        `read@` stands for the scope `read` and those of any graph, as `read@pins`.
+        `read@` matches the scope `read` and that of any graph, such as `read@pins`.
         """
         if scope == ANY or scope in self.scopes or ADMIN in self.scopes:
             return True
@@ -60,16 +60,16 @@ class Token(str):
 
 def require_graph(token: str | None, scope: str, graph: str | None) -> None:
     """
-    Check that a token may do this in a graph; None is that of the store.
+    Check that a token has a scope in a graph; None is the graph of the store.
 
-    The scopes of the store and of each graph do not include each other.
+    A scope for the store does not include graphs, and a scope for one graph includes no other.
 
     Raises:
-        LacksScope: it may not.
-        BadInput: no graph can have this name.
+        LacksScope: the token does not have it.
+        BadInput: not a valid graph name.
     """
     if graph is not None and not GRAPH_SCOPE.fullmatch(f"{READ}@{graph}"):
-        # It would be part of a header of the refusal.
+        # An invalid name would end up in a header of the error response.
         raise BadInput(f"graph: there is no graph {graph[:100]!r}; add it to store.graphs")
     needed = scope if graph is None else f"{scope}@{graph}"
     if isinstance(token, Token) and not token.allows(needed):

@@ -1,4 +1,4 @@
-"""Calls that wait: generators that need a thread only while they take a step."""
+"""Waiting calls: generators that need a thread only while they take a step."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Wait(NamedTuple):
 
     until: Future[bool]
     most_s: float
-    """The next step comes after this time in any case, and at once if the server stops."""
+    """The next step runs after this time in any case, and at once if the server stops."""
 
 
 Steps = Generator[Wait, None, T]
-"""A call that waits. Its value is what the generator returns; closing it cancels the call."""
+"""A waiting call. Its result is the generator's return value; closing it cancels the call."""
 
 
 class Run(Protocol):
@@ -30,7 +30,7 @@ class Run(Protocol):
 
 
 def finished(steps: Steps[T]) -> T:
-    """The value of a call that waits, on this thread."""
+    """Run a waiting call on this thread; returns its result."""
     try:
         while True:
             future, most_s = next(steps)
@@ -44,7 +44,7 @@ def finished(steps: Steps[T]) -> T:
 
 async def finished_async(steps: Steps[T], run: Run) -> T:
     """
-    The value of a call that waits, on an event loop: no thread is occupied while it waits.
+    Run a waiting call on an event loop; no thread is occupied while it waits. Returns its result.
 
     Args:
         steps: the call.
@@ -64,7 +64,7 @@ async def finished_async(steps: Steps[T], run: Run) -> T:
 
 
 class _Ended(NamedTuple):
-    """The value of a call that has ended: StopIteration cannot pass through a future."""
+    """The result of a finished call, since StopIteration cannot pass through a future."""
 
     value: Any
 

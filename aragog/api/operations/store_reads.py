@@ -17,13 +17,13 @@ class HedgedResult(NamedTuple):
 
 
 class ReadStore(Protocol):
-    """Makes a read of the store, or of its standby."""
+    """Reads from the store or its standby."""
 
     def __call__(self, call: Callable[[UrlStore], Any], /) -> HedgedResult: ...
 
 
 def unhedged(store: UrlStore) -> ReadStore:
-    """Reads of a store that has no standby; only a few large ones run at once."""
+    """Reads from a store without a standby; only a few large reads run at once."""
 
     def read(call: Callable[[UrlStore], Any]) -> HedgedResult:
         with BoundedRead():

@@ -1,8 +1,9 @@
 """
-The table of operations: everything that another program can ask, each defined once.
+The table of operations: every call that another program can make, each defined once.
 
 Servers (HTTP, Thrift), documents (OpenAPI) and clients (Python: direct, HTTP, Thrift, asyncio) are
-codecs over it. To add an option, add a field to the operation's request and to the Thrift contract.
+derived from it. To add an option, add a field to the operation's request and to the Thrift
+contract.
 """
 
 from __future__ import annotations
@@ -56,14 +57,14 @@ OPERATIONS: dict[str, Operation[Any, Any]] = {
     for value in vars(room).values()
     if isinstance(value, Operation)
 }
-"""Every operation by its name, in the order in which documents show them."""
+"""Every operation by name, in the order of the documents."""
 
 Choice = tuple[Operation[Any, Any], HttpRoute]
-"""One of the operations that a method of a path has over HTTP."""
+"""One of the operations that share an HTTP path and method."""
 
 
 def choices() -> dict[tuple[str, str], list[Choice]]:
-    """The operations of each path and method of HTTP."""
+    """The operations of each HTTP path and method."""
     found: dict[tuple[str, str], list[Choice]] = {}
     for operation in OPERATIONS.values():
         for route in operation.routes:

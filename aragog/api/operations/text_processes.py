@@ -1,21 +1,21 @@
 """
-Find main texts in processes of their own, a bounded number at a time, each until its deadline.
+Extract main texts in separate processes, limited in number, each until its deadline.
 
-The library that finds a text is Python code, and the page may be hostile. It runs within the
-limits of a page (`pipeline.page_max_cpu_s`, `pipeline.page_max_memory_bytes`). A page that exceeds
-them ends that process and not the server. The deadline of a text ends the work on it too, and so
-does the last caller who stops waiting.
+The library that extracts texts is Python code, and pages may be hostile. It runs within the limits
+of a page (`pipeline.page_max_cpu_s`, `pipeline.page_max_memory_bytes`). A page that exceeds them
+ends its process, but not the server. The work on a text also stops at its deadline, or when the
+last caller stops waiting.
 
-Callers hold no thread while they wait. Several that want the text of the same bytes share one run,
-and a page that exceeded its limits is refused for a while without another run. So the number of
-requests for a hostile page does not change what it costs.
+Callers occupy no thread while they wait. Callers that want the text of the same bytes share one
+run, and a page that exceeded its limits is refused for a while without another run. The cost of a
+hostile page therefore does not depend on the number of requests for it.
 
-Texts of different sites take turns: the next one is of the site that took the least time within the
-last minute, and sites that took more than `FREE_S` leave one process to the others. Any number of
-hostile pages of a site delays the texts of others by one text at most.
+Sites share the processes fairly: the next text is from the site that used the least time in the
+last minute, and sites that used more than `FREE_S` leave one process to the others. Any number of
+hostile pages of a site delays other sites' texts by one text at most.
 
-A process is started for the first text (0.5 s) and stays; at most `AT_ONCE` run. It ends when its
-input does, and so with the process that started it.
+A process is started for the first text (0.5 s) and kept; at most `AT_ONCE` run. A process ends when
+its input is closed, so it never outlives the process that started it.
 """
 
 from __future__ import annotations
@@ -42,37 +42,40 @@ from aragog.settings import PipelineSettings
 
 AT_ONCE = 2
 DEADLINE_S = 10.0
-"""From the request for a text to its end: waiting for a process and finding it."""
+"""Time for a text, including the wait for a process."""
 MOST_WAITING = 256
 MOST_WAITING_BYTES = 64 << 20
-"""The most bodies that wait for a process; beyond either, callers get an error to retry."""
+"""
+Maximum size of all bodies waiting for a process; beyond this or the number, callers
+must retry.
+"""
 REFUSED_FOR_S = 600.0
 """How long a page that exceeded its limits is refused without another run."""
 _MOST_REFUSED = 1_000
 FREE_S = 2.0
-"""A text takes some 25 ms; a site whose texts took more than this together is a slow one."""
+"""A text takes about 25 ms; a site whose texts took more than this in total counts as slow."""
 FORGOTTEN_S = 60.0
-"""How long after its last text the time that a site took is forgotten."""
+"""A site's used time is forgotten this long after its last text."""
 _MOST_SITES = 1_000
 ENDED = "the page ended the process that read it"
 _LOOK_S = 0.1
-"""How often a run looks whether anybody still waits for it."""
+"""How often a run checks if anybody still waits for it."""
 _IDLE_S = 60.0
-"""A thread without work ends after this time."""
+"""An idle thread ends after this time."""
 _HEAD_BYTES = 8
 
 
 class PageTextUnavailable(Unsupported):
-    """A page exceeds its limits, so that its text cannot be found."""
+    """The text cannot be extracted because the page exceeds its limits."""
 
 
 class TextsBusy(TransientError):
-    """Other texts are being found; the same call may work later."""
+    """Other texts are being extracted; the same call may work later."""
 
 
 @dataclass(slots=True, eq=False)
 class TextRun:
-    """The search for one page's text, for all callers who want it."""
+    """The extraction of one page's text, shared by all callers that want it."""
 
     key: bytes
     header: Mapping[str, Any]
@@ -80,28 +83,29 @@ class TextRun:
     deadline_s: float
     done: Future[bool] = field(default_factory=Future)
     answer: dict[str, Any] = field(default_factory=dict)
-    """`text`, or the reason why it was not found: `error`, or `busy` if it may work later."""
+    """Has `text`, or the reason for the failure: `error`, or `busy` if a retry may work."""
     callers: int = 0
     site: str = ""
     """The registered domain of the page."""
     is_slow: bool = False
-    """It runs in a place for slow sites."""
+    """True if it runs in a slot for slow sites."""
 
     @property
     def abandoned(self) -> bool:
-        """Nobody waits for it."""
+        """True if no caller waits for it."""
         return self.callers <= 0
 
 
 class TextProcesses:
     """
-    Finds main texts. Threads may share it; close it, or let it end with the process.
+    Extracts main texts. Threads may share it. Close it, or let it end with the process.
 
     Args:
-        settings: who finds texts, and the limits of a page.
-        deadline_s: how long a text may take from the request on.
-        most_waiting: pages that may wait for a process.
-        slow_site_s: a site whose texts took more within a minute leaves one process to others.
+        settings: the text finder and the limits of a page.
+        deadline_s: maximum time for a text, from the request on.
+        most_waiting: number of pages that may wait for a process.
+        slow_site_s: a site whose texts took longer than this within a minute leaves one process to
+            others.
     """
 
     def __init__(
@@ -117,25 +121,25 @@ class TextProcesses:
 
     def begin(self, header: Mapping[str, Any], body: bytes) -> TextRun:
         """
-        Begin to find a text, or join those who wait for it; call `end` in any case.
+        Start extracting a text, or join the callers that wait for it. Always call `end` afterwards.
 
         Raises:
             PageTextUnavailable: the page exceeded its limits a short time ago.
-            TextsBusy: too many texts are waited for.
+            TextsBusy: too many texts are waiting.
         """
         return self._shared.begin(header, body, time.monotonic() + self._deadline_s)
 
     def end(self, run: TextRun) -> None:
-        """A caller waits no longer; a run that nobody waits for is ended."""
+        """Stop waiting for a run; it is stopped if no other caller waits for it."""
         self._shared.end(run)
 
     def close(self) -> None:
-        """End the processes."""
+        """Stop the processes."""
         self._finalizer()
 
 
 class _Shared:
-    """State that callers share with the threads that run processes; it has no reference to them."""
+    """State shared by callers and the threads that run processes; it holds no reference to them."""
 
     def __init__(self, settings: PipelineSettings, most_waiting: int, slow_site_s: float) -> None:
         self._settings = settings
@@ -146,9 +150,9 @@ class _Shared:
         self._runs: dict[bytes, TextRun] = {}
         self._refused: OrderedDict[bytes, tuple[float, str]] = OrderedDict()
         self._took_s: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        """Of each site: the time that its texts took, and when the last one ended."""
+        """For each site, the time that its texts took and when the last one ended."""
         self._slow = 0
-        """How many processes have a text of a slow site."""
+        """Number of processes that are working on a slow site's text."""
         self._threads = 0
         self._closed = False
 
@@ -199,7 +203,7 @@ class _Shared:
             self._changed.wait_for(lambda: not self._threads, timeout=5)
 
     def _work(self) -> None:
-        """Find one text after the other in one process."""
+        """Extract texts in one process, one after the other."""
         process: TextProcess | None = None
         try:
             while (run := self._next()) is not None:
@@ -232,7 +236,7 @@ class _Shared:
             return None
 
     def _drop_late(self) -> None:
-        """Take runs that nobody waits for, or that are too late, from those that wait."""
+        """Remove waiting runs that nobody waits for or whose deadline has passed."""
         now_s = time.monotonic()
         for run in [run for run in self._waiting if run.abandoned or run.deadline_s <= now_s]:
             self._waiting.remove(run)
@@ -240,10 +244,14 @@ class _Shared:
                 self._settle(run, {"busy": "others took too long; repeat it later"})
 
     def _choice(self) -> TextRun | None:
-        """The run that is next; None: none waits, or those of slow sites wait for one another."""
+        """
+        The next run, or None if no run is waiting, or only runs of slow sites whose slots are
+        taken.
+        """
         kept = self._slow >= max(1, AT_ONCE - 1)
         fitting = [run for run in self._waiting if not (kept and self._is_slow(run.site))]
-        return min(fitting, key=lambda run: self._used_s(run.site), default=None)  # else the first
+        # the first one among equals
+        return min(fitting, key=lambda run: self._used_s(run.site), default=None)
 
     def _used_s(self, site: str) -> float:
         took_s, ended_s = self._took_s.get(site, (0.0, 0.0))
@@ -291,23 +299,23 @@ def _key(header: Mapping[str, Any], body: bytes) -> bytes:
 
 
 class TextProcess:
-    """A process that finds one text after the other."""
+    """A process that extracts texts, one after the other."""
 
     def __init__(self, settings: PipelineSettings) -> None:
         limits = (settings.page_max_cpu_s, settings.page_max_memory_bytes)
         command = [sys.executable, "-m", __name__, settings.text_finder, *map(str, limits)]
-        # Its errors are read from its answers; a library's warnings are not the server's log.
+        # Errors are part of its results; a library's warnings do not belong in the server's log.
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # a server that drains after Ctrl-C still answers
+            start_new_session=True,  # a server that drains after Ctrl-C still uses it
         )
         self.usable = True
 
     def ask(self, run: TextRun) -> dict[str, Any]:
-        """A page's text, or the reason why it was not found."""
+        """A page's text, or the reason why there is none."""
         assert self._process.stdin is not None  # noqa: S101 - a pipe, see above
         began_s = time.monotonic()
         try:
@@ -315,7 +323,7 @@ class TextProcess:
             return self._answer(run)
         except (BrokenPipeError, EOFError):
             self.usable = False
-            return {"error": ENDED}  # by the page, or by somebody else
+            return {"error": ENDED}  # killed by the page's limits, or from outside
         except TimeoutError:
             self.usable = False
             return {"error": f"took more than {time.monotonic() - began_s:.1f} s"}
@@ -328,7 +336,7 @@ class TextProcess:
         return answer
 
     def close(self) -> None:
-        """End it, whatever it does."""
+        """Stop it, even in the middle of a text."""
         self._process.kill()
         self._process.communicate()
 
@@ -343,9 +351,10 @@ def _received(source: int, size: int, run: TextRun) -> bytes:
     """
     Read `size` bytes from a pipe.
 
-    Raises EOFError at its end, and TimeoutError at the run's deadline or when nobody waits for it.
+    Raises EOFError at the end of the pipe, and TimeoutError at the run's deadline or once nobody
+    waits for it.
     """
-    data, readable = bytearray(), select.poll()  # descriptors of a server may be above 1,024
+    data, readable = bytearray(), select.poll()  # a server's file descriptors may exceed 1,024
     readable.register(source, select.POLLIN)
     while len(data) < size:
         left_s = run.deadline_s - time.monotonic()
@@ -361,11 +370,11 @@ def _received(source: int, size: int, run: TextRun) -> bytes:
 
 
 def _serve(finder: str, max_cpu_s: float, max_memory_bytes: int) -> None:
-    """Find texts until the input ends."""
+    """Extract texts until the input ends."""
     from aragog.crawl.stages.page_limits import make_expendable  # noqa: PLC0415 - only in the process
 
     make_expendable()
-    # Whatever a library prints is no answer.
+    # Keep anything that a library prints out of the results.
     source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     while head := source.read(_HEAD_BYTES):

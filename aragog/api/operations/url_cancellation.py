@@ -1,4 +1,4 @@
-"""The operation that cancels URLs which wait, whoever enqueued them."""
+"""The operation that cancels queued URLs, whoever enqueued them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from aragog.api.operations.values import MOST_ITEMS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelRequest:
-    """URLs that wait and shall not be fetched."""
+    """The queued URLs that should not be fetched."""
 
     urls: Annotated[Sequence[str], Option("These URLs.", most_items=MOST_ITEMS, is_url=True)] = ()
     hosts: Annotated[Sequence[str], Option("All URLs of these hosts.", most_items=100)] = ()
@@ -32,10 +32,10 @@ class CancelRequest:
 
 @dataclass(frozen=True, slots=True)
 class CancelAnswer:
-    """The target of a cancellation."""
+    """The result of a cancellation."""
 
     waiting: int | None = None
-    """How many URLs wait, in a dry run."""
+    """In a dry run, the number of matching queued URLs."""
 
 
 @operation(
@@ -47,9 +47,9 @@ class CancelAnswer:
 )
 def cancel_urls(caller: Caller, request: CancelRequest) -> CancelAnswer:
     """
-    Cancel URLs that wait, whoever enqueued them; stored pages stay.
+    Cancel queued URLs, whoever enqueued them; stored pages are kept.
 
-    What is enqueued later is fetched. A dry run reads what waits, and may take minutes.
+    URLs enqueued afterwards are fetched. A dry run counts the queued URLs, which may take minutes.
     """
     control = control_of(caller)
     kinds = {
@@ -60,7 +60,7 @@ def cancel_urls(caller: Caller, request: CancelRequest) -> CancelAnswer:
     }
     given = {kind: values for kind, values in kinds.items() if values}
     if not given:
-        control.cancel_urls("url", ())  # refuses it
+        control.cancel_urls("url", ())  # raises the error for this
     if request.dry_run:
         return CancelAnswer(control.waiting(given))
     for kind, values in given.items():

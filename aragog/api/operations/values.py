@@ -1,4 +1,4 @@
-"""The values that operations take and return, beside those of the store. Frozen, no I/O."""
+"""The values that operations take and return, in addition to the store's. Frozen, no I/O."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from aragog.urlstore.field_formats import FieldFormats
 from aragog.urlstore.records import Content, Record
 
 MOST_ITEMS = 1000
-"""URLs, names, links or jobs in one request."""
+"""Maximum number of URLs, names, links or jobs in one request."""
 MOST_NAME_BYTES = 200
 BUILT_IN = FieldFormats()
 EXTRAS = ("aliases", "inlinks", "fetch")
-"""The names of extras of a record."""
+"""The names of a record's extras."""
 
 Url = Annotated[str, Option("The URL, in any spelling; aliases are followed.", is_url=True)]
 Fields = Annotated[
@@ -52,22 +52,22 @@ Cursor = Annotated[str | None, Option("Continues a list: the cursor of the answe
 @dataclass(frozen=True, slots=True)
 class PageRecord(Record):
     """
-    The stored data of one URL, as programs get it.
+    The stored data of one URL, as programs receive it.
 
-    `record["product.price"]` is the value that the field's format gives it: text a `str`, a price a
-    `Decimal`, JSON what it holds. `record.fields["product.price"]` is its bytes.
+    `record["product.price"]` is the value decoded by the field's format: a `str` for text, a
+    `Decimal` for a price, the parsed value for JSON. `record.fields["product.price"]` is its bytes.
     """
 
     formats: FieldFormats = field(default=BUILT_IN, repr=False, compare=False)
     """How values are decoded."""
     aliases: tuple[str, ...] | None = None
-    """Other URLs of the page, up to 1,000; None: not asked for, as the next two."""
+    """Other URLs of the page, up to 1,000. Like the next two, None unless requested."""
     inlinks: int | None = None
-    """How many links lead to the page."""
+    """Number of links to the page."""
     fetch: FetchRecord | None = None
-    """The last fetch; None even if there was none."""
+    """The report on the last fetch; also None if there was no fetch."""
     extras: tuple[str, ...] = field(default=(), repr=False, compare=False)
-    """Which of these three were asked for."""
+    """Which of these three were requested."""
 
     def __getitem__(self, name: str) -> Any:
         return self.formats.decode(name, self.fields[name])
@@ -76,7 +76,7 @@ class PageRecord(Record):
         return name in self.fields
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The decoded value of a field; `default` if the record does not have it."""
+        """The decoded value of a field, or `default` if the record does not have it."""
         return self[name] if name in self.fields else default
 
 
@@ -91,12 +91,12 @@ class PageLink:
 
 @dataclass(frozen=True, slots=True)
 class LinkPage:
-    """A part of a list of links; `cursor` continues it, None: it is complete."""
+    """A part of a list of links. `cursor` continues the list; None if it is complete."""
 
     links: tuple[PageLink, ...]
     cursor: str | None = None
     count: Annotated[int | None, Option("", omitted=True)] = None
-    """How many there are in all, if it was asked for."""
+    """The total number of links, if requested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class PastValue:
     at_ms: int
     """When the field got the value, in ms since the epoch."""
     field: Annotated[str, Option("", http="")] = dataclasses.field(default="", compare=False)
-    """The name of the field, by whose format JSON shows the value."""
+    """The name of the field, whose format determines the value's JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class ContentPart:
     """A page's content, or a part of it."""
 
     url: str
-    """The canonical URL that it is stored under."""
+    """The canonical URL under which it is stored."""
     body: bytes
     total_bytes: int
     """The size of the whole content."""
@@ -136,25 +136,25 @@ class FetchedPage:
     url: str
     """The normalized URL."""
     state: str
-    """`fresh`, `stale`, or `absent`: no page is stored."""
+    """`fresh`, `stale`, or `absent` if no page is stored."""
     record: PageRecord | None = None
     age_s: float | None = None
-    """How long ago the page was last confirmed; None when it never was."""
+    """How long ago the page was last confirmed, or None if never."""
     stale_fields: tuple[str, ...] = ()
     """Fields of `field_max_age_s` that are older than requested."""
     fetching: bool = False
-    """The fetch continues: a later call may return more."""
+    """True if the fetch continues, so a later call may return more."""
     reason: str | None = None
-    """Why the URL is not fetched, or why its last fetch brought no page."""
+    """Why the URL is not fetched, or why its last fetch returned no page."""
     report: Annotated[FetchRecord | None, Option("", http="fetch")] = None
     """The last fetch: outcome, headers, redirects, latencies."""
     content: Annotated[ContentPart | None, Option("", omitted=True)] = None
-    """If it was asked for; up to 15,000,000 bytes of it."""
+    """The content, if requested; at most 15,000,000 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExplanationLine:
-    """One known fact. It may contain untrusted text, cleaned and on one line."""
+    """One known fact. It may contain untrusted text, sanitized and on one line."""
 
     name: str
     text: str
@@ -174,7 +174,7 @@ class ExplanationSection:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Everything that is known of one URL."""
+    """Everything that is known about one URL."""
 
     input: str
     """The URL as it was given."""
@@ -185,11 +185,11 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class EnqueuedUrls(Sequence[EnqueueResult]):
-    """The result of each URL that was enqueued, in order; it is a sequence of them."""
+    """A sequence with the result of each enqueued URL, in order."""
 
     results: tuple[EnqueueResult, ...]
     batch: str | None = None
-    """The id of the batch that they were added to; None: the server has no batches."""
+    """The id of the batch that they were added to, or None if the server has no batches."""
 
     @overload
     def __getitem__(self, place: int) -> EnqueueResult: ...

@@ -16,7 +16,7 @@ from aragog.urlstore.records import OutLink
 from aragog.urlstore.store import UrlStore
 
 ANY_VERSION = "*"
-"""A condition: there is a record, of whatever version."""
+"""A condition: the record exists, in any version."""
 Owner = Annotated[str, Option("The owner of the watch: 1 to 200 bytes.")]
 IfVersion = Annotated[
     str | None,
@@ -86,9 +86,9 @@ def _unconditional(request: PutRequest | DeleteFieldsRequest | RemoveRequest) ->
 )  # fmt: skip
 def put(caller: Caller, request: PutRequest) -> str:
     """
-    Set fields; others stay. Returns the new version.
+    Set fields and keep the others. Returns the new version.
 
-    A write with `if_version` is sent once: repeated, it could find its own version.
+    Clients do not retry a write with `if_version`, because a retry could see its own version.
     """
     store, writers = caller.store, caller.parts.writers
     store.fields.check_names(request.deleted)
@@ -103,8 +103,8 @@ def _written(store: UrlStore, request: PutRequest) -> str:
     """
     Write before deleting, so that a refused write deletes nothing.
 
-    A replacement deletes the values that were there before it, and none that another writer, who
-    knows the new version already, has put meanwhile.
+    A replacement deletes the values that existed before it, but none that another writer, who
+    already saw the new version, has written since.
     """
     before = store.fields.sizes(request.url) if request.replace else {}
     replaced = [name for name in before if name not in request.fields]
@@ -126,7 +126,7 @@ def _written(store: UrlStore, request: PutRequest) -> str:
 
 
 def _expected(store: UrlStore, url: str, if_version: str | None) -> str | None:
-    """The version to write on; for any, None once it is known that there is a record."""
+    """The version that the write is based on; for any version, None once the record exists."""
     if if_version != ANY_VERSION:
         return if_version
     if store.get(url, ()) is None:
@@ -160,7 +160,7 @@ class DeleteFieldsRequest:
     repeatable=_unconditional,
 )
 def delete_fields(caller: Caller, request: DeleteFieldsRequest) -> str:
-    """Delete fields; names that the record does not have are ignored. Returns the new version."""
+    """Delete fields, ignoring names that the record does not have. Returns the new version."""
     caller.parts.writers.check(caller.token, request.names)
     _take_version(caller.store, request.url, request.if_version)
     return caller.store.delete_fields(request.url, request.names)
@@ -184,14 +184,14 @@ class RemoveRequest:
     repeatable=_unconditional,
 )
 def remove(caller: Caller, request: RemoveRequest) -> None:
-    """Remove the page, its links and its content until a later fetch brings it back."""
+    """Remove the page, its links and its content; a later fetch restores them."""
     caller.parts.writers.check_all(caller.token, caller.store, request.url)
     _take_version(caller.store, request.url, request.if_version)
     caller.store.remove(request.url)
 
 
 def _take_version(store: UrlStore, url: str, if_version: str | None) -> None:
-    """Take the version, so that one of several conditional writers succeeds."""
+    """Claim the version, so that only one of several conditional writers succeeds."""
     version = _expected(store, url, if_version)
     if version is not None:
         store.put(url, {}, if_version=version)
@@ -212,7 +212,7 @@ class AddLinksRequest:
     scope=WRITE,
 )
 def add_links(caller: Caller, request: AddLinksRequest) -> None:
-    """Add outlinks to the page; those to the same targets are replaced."""
+    """Add outlinks to the page, replacing links to the same targets."""
     links = [OutLink(link.url, link.text, link.rel) for link in request.links]
     caller.store.links.add(request.url, links)
 
@@ -242,7 +242,7 @@ def remove_links(caller: Caller, request: RemoveLinksRequest) -> None:
 
 @dataclass(frozen=True, slots=True)
 class WatchRequest:
-    """A watch."""
+    """The URL and the owner of a watch."""
 
     url: Url
     owner: Owner
@@ -250,7 +250,7 @@ class WatchRequest:
 
 @operation(WatchRequest, http=HttpRoute("PUT", "/v1/watches"), thrift="UrlStore.watch", scope=WRITE)
 def watch(caller: Caller, request: WatchRequest) -> None:
-    """Keep the URL's page fresh for an owner. Fetches nothing itself."""
+    """Keep the URL's page fresh for an owner. The call itself fetches nothing."""
     caller.store.schedule.watch(request.url, request.owner)
 
 
@@ -258,5 +258,5 @@ def watch(caller: Caller, request: WatchRequest) -> None:
     WatchRequest, http=HttpRoute("DELETE", "/v1/watches"), thrift="UrlStore.unwatch", scope=WRITE
 )
 def unwatch(caller: Caller, request: WatchRequest) -> None:
-    """End an owner's watch. After the last one the page is no longer refreshed; it stays."""
+    """End an owner's watch. After the last watch the page is kept but no longer refreshed."""
     caller.store.schedule.unwatch(request.url, request.owner)

@@ -1,13 +1,13 @@
 """
-How the operations are served.
+The servers for the operations.
 
 Public:
 
     http        the HTTP API
     thrift      the Thrift services
-    listener    how a server listens, accepts connections with TLS or without, and stops
+    listener    listens, accepts connections with or without TLS, and stops
     tokens      bearer tokens and their rates
-    memory      what clients can make a server hold
-    hedging     reads of a standby store where the first is late, and their metrics
+    memory      limits on memory that clients make a server use
+    hedging     hedged reads from a standby store, and their metrics
     access_log  a sample of all requests and calls
 """

@@ -1,7 +1,7 @@
 """
-The access log: a sample of all requests and calls, one JSON object a line.
+The access log: a sample of all requests and calls, one JSON object per line.
 
-Failures of the server are always in it.
+Failures of the server are always logged.
 """
 
 from __future__ import annotations
@@ -13,25 +13,28 @@ import time
 import orjson
 
 access_log = logging.getLogger("aragog.access")
-"""INFO, one JSON object a line."""
+"""INFO, one JSON object per line."""
 MOST_TARGET = 500
 
 
 class AccessLog:
     """
-    Writes some requests to the log.
+    Writes a sample of the requests to the log.
 
     Args:
-        share: how many of those that did not fail, 0 to 1 (`serving.access_log_share`).
+        share: fraction of successful requests to log, 0 to 1 (`serving.access_log_share`).
     """
 
     def __init__(self, share: float) -> None:
         self._share = share
         self._random = random.Random()
-        """Its own: a program that seeds Python's gets the same numbers whatever is logged."""
+        """Separate from Python's generator, so logging does not affect programs that seed it."""
 
     def takes(self, *, failed: bool) -> bool:
-        """Whether to write a request; `failed`: the server could not answer it."""
+        """
+        True if a request should be logged; `failed` means that the server could not
+        answer it.
+        """
         return failed or (self._share > 0 and self._random.random() < self._share)
 
     def write(
@@ -41,10 +44,10 @@ class AccessLog:
         Write one line.
 
         Args:
-            what: what was called.
-            target: what the caller asked for, in its own bytes.
+            what: the route or method that was called.
+            target: what the caller requested, in its own bytes.
             result: the response's status, or the outcome of the call.
-            ms: from the arrival of the request to its response.
+            ms: time from the arrival of the request to its response.
             token: the name of the bearer token.
         """
         line = {

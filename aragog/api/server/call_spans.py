@@ -1,8 +1,8 @@
 """
-The span of a call that continues its caller's trace.
+Spans for calls that continue their callers' traces.
 
-A call without a sampled `traceparent` has no span: reads are too frequent to begin traces here, and
-whether an enqueued URL is traced is decided for each URL (aragog.crawl.pipeline.url_traces).
+A call without a sampled `traceparent` has no span: reads are too frequent to start traces here, and
+tracing of enqueued URLs is decided per URL (aragog.crawl.pipeline.url_traces).
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ def call_span(
     tracer: Tracer | None, caller: str, name: str, attributes: Attributes
 ) -> Iterator[str]:
     """
-    A span for the block below that of the caller; yields the context that the block continues.
+    Open a span for the block as a child of the caller's; yields the context for the block to
+    continue.
 
     Args:
-        tracer: None: tracing is off.
-        caller: a `traceparent`; "" or one that is not sampled: the call has no span.
-        name: of the span.
-        attributes: of the span.
+        tracer: None if tracing is off.
+        caller: a `traceparent`. If it is empty or not sampled, the call has no span.
+        name: the span's name.
+        attributes: the span's attributes.
     """
     span = None
     if tracer is not None and is_sampled(caller):

@@ -1,9 +1,10 @@
 """
-The connected clients of a server: how many in all, how many from one address, and how slow.
+The connected clients of a server: limits on their number, in total and per address, and on
+slowness.
 
-A connection that has nothing to do costs its client nothing. So a full server closes the one that
-has been idle for the longest time, first among those of the address with most connections, and
-refuses a new client only if all are busy.
+An idle connection costs its client nothing. A full server therefore closes the connection that has
+been idle the longest, starting with the address that has the most connections. It refuses a new
+client only if all connections are busy.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from aragog.settings import ServingSettings
 
 _CHECK_S = 1.0
 _NETWORK_BITS = 64
-"""A host of IPv6 usually has all addresses of such a network."""
+"""An IPv6 host usually owns all addresses of such a network."""
 
 
 class ConnectedClient(Protocol):
-    """A connection, as it is counted here."""
+    """A connection that is counted here."""
 
     @property
     def idle_since_s(self) -> float | None:
@@ -34,7 +35,7 @@ class ConnectedClient(Protocol):
         """Close it at once."""
 
     def end_if_late(self, now_s: float) -> None:
-        """Close it if the client is too slow, or has been silent for too long."""
+        """Close it if the client is too slow or has been silent for too long."""
 
 
 class Clients:
@@ -42,7 +43,7 @@ class Clients:
     A server's connections; used on its event loop.
 
     Args:
-        settings: how many connections, and for how long a client may be slow.
+        settings: the maximum number of connections, and how long a client may be slow.
     """
 
     def __init__(self, settings: ServingSettings) -> None:
@@ -63,7 +64,7 @@ class Clients:
         """
         Count a new connection, after closing an idle one if there are too many.
 
-        Returns False, and does not count it, if there are too many and none is idle.
+        Returns False, without counting it, if there are too many and none is idle.
         """
         network = _network(address)
         neighbors = self._by_network.get(network, {})
@@ -86,11 +87,11 @@ class Clients:
             del self._by_network[network]
 
     def start(self) -> None:
-        """Disconnect clients that are too slow or silent, from now on."""
+        """Start disconnecting clients that are too slow or silent."""
         self._checks = asyncio.get_running_loop().create_task(self._check())
 
     def stop(self) -> None:
-        """End that."""
+        """Stop disconnecting clients."""
         if self._checks is not None:
             self._checks.cancel()
 
@@ -106,7 +107,7 @@ class Clients:
         return self._close_idle(largest) or self._close_idle(self._networks)
 
     def _close_idle(self, clients: Iterable[ConnectedClient]) -> bool:
-        """Close the connection that has been idle for the longest time; False: none is idle."""
+        """Close the connection that has been idle the longest; False if none is idle."""
         idle = [
             (since_s, client) for client in clients if (since_s := client.idle_since_s) is not None
         ]

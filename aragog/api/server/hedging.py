@@ -1,19 +1,19 @@
 """
-Hedged reads: a read that takes too long is sent to a standby store as well; the first answer wins.
+Hedged reads: a slow read is also sent to a standby store, and the first result is used.
 
-A store behind a network stalls occasionally: a garbage collection, a region that moves. Asking a
-second replica after a delay hides that for little additional load (J. Dean and L. Barroso, "The
-Tail at Scale", 2013; Pinterest's SmartFeed read its two HBase clusters this way). Writes are never
-hedged.
+A store behind a network stalls occasionally, because of garbage collection or a moving region.
+Asking a second replica after a delay hides that at little additional load (J. Dean and L. Barroso,
+"The Tail at Scale", 2013; Pinterest's SmartFeed read its two HBase clusters this way). Writes are
+never hedged.
 
-The delay follows the measured latencies. It is the 99.9th percentile while the tail is thin. If
-more than one read in a thousand stalls, that percentile is the stall itself; then the delay is
-four medians, but no less than the percentile that spends the budget.
+The delay follows the measured latencies. As long as stalls are rare, it is the 99.9th percentile.
+If more than one read in a thousand stalls, that percentile is the stall itself; then the delay is
+four medians, but at least the percentile that uses up the budget.
 
-Reads of both stores are bounded (`large_reads.py`). Each store has places for large reads of its
-own: a primary that stands still keeps its places, and the standby must answer in the meantime. A
-read that nobody waits for anymore, because its caller has gone or the other store has answered,
-ends before its next row.
+Reads of both stores are limited (`large_reads.py`). Each store has its own places for large reads,
+because reads of a stalled primary keep their places while the standby must respond. A read that
+nobody waits for any more, because its caller has gone or the other store has responded, stops
+before its next row.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ from aragog.urlstore.store import UrlStore
 T = TypeVar("T")
 
 EXTRA_SHARE = 0.02
-"""The largest share of reads, hedged and mirrored, that the standby gets as well."""
+"""The maximum fraction of reads, hedged and mirrored, that are also sent to the standby."""
 WARM_SHARE = 0.01
-"""The smallest such share, which keeps the caches and connections of the standby warm."""
+"""The minimum fraction, which keeps the standby's caches and connections warm."""
 LEAST_DELAY_S, MOST_DELAY_S, FIRST_DELAY_S = 0.001, 0.1, 0.02
 DOWN_AFTER_P99S = 10
 LEAST_DOWN_S, MOST_DOWN_S = 0.05, 0.25
 """
-Without an answer of the primary for ten times its 99th percentile, within these bounds, every read
-that is late is hedged, whatever the budget is.
+If the primary does not respond for ten times its 99th percentile, within these bounds, every late
+read is hedged regardless of the budget.
 """
 DEADLINE_SHARE = 0.5
-"""A read that has waited for this share of its deadline is hedged, whatever the budget is."""
+"""A read that has waited for this fraction of its deadline is hedged regardless of the budget."""
 _BURST = 20.0
 _SAMPLES = 10_000
 _LEAST_SAMPLES = 100
@@ -64,7 +64,7 @@ _BUCKETS = 140
 
 
 class Latencies:
-    """A histogram of recent latencies, in buckets that grow by 10 %: 50 µs to 30 s."""
+    """A histogram of recent latencies, in buckets that grow by 10 %, from 50 µs to 30 s."""
 
     def __init__(self) -> None:
         self._counts = [0.0] * _BUCKETS
@@ -82,7 +82,7 @@ class Latencies:
             self._total = sum(self._counts)
 
     def quantiles(self, *shares: float) -> list[float]:
-        """The upper bounds, in seconds, of these shares of the latencies; shares ascend."""
+        """Upper bounds, in seconds, of these quantiles, which must be in ascending order."""
         result: list[float] = []
         total, bound_s = 0.0, _FINEST_S
         for count in self._counts:
@@ -94,22 +94,22 @@ class Latencies:
 
     @property
     def enough(self) -> bool:
-        """True if there are enough latencies to judge by."""
+        """True if there are enough latencies for a decision."""
         return self._total >= _LEAST_SAMPLES
 
 
 class HedgePolicy:
     """
-    When to send a read to the standby. Pure, apart from its own counts; not safe for threads.
+    Decides when to send a read to the standby. Pure except for its counters; not thread-safe.
 
     Attributes:
         delay_s: how long to wait for the primary.
-        down_after_s: after how long without any answer the primary counts as down.
-        reads: how many there were.
-        hedged: how many of them were late and sent to the standby.
-        repeated: how many failed at the primary and were sent to the standby.
-        mirrored: how many were sent to the standby to keep it warm.
-        won: how many the standby answered.
+        down_after_s: without any response for this long, the primary counts as down.
+        reads: number of reads.
+        hedged: reads that were late and were sent to the standby.
+        repeated: reads that failed at the primary and were sent to the standby.
+        mirrored: reads that were sent to the standby to keep it warm.
+        won: reads that the standby answered.
     """
 
     def __init__(self) -> None:
@@ -134,11 +134,11 @@ class HedgePolicy:
             self.down_after_s = min(MOST_DOWN_S, max(LEAST_DOWN_S, DOWN_AFTER_P99S * p99_s))
 
     def answered(self, latency_s: float) -> None:
-        """Count an answer of the primary."""
+        """Count a response of the primary."""
         self._latencies.add(latency_s)
 
     def hedge(self, *, down: bool = False) -> bool:
-        """Whether to send a late read to the standby; `down`: whatever the budget is."""
+        """Decide if a late read goes to the standby; with `down`, regardless of the budget."""
         if self._room < 1 and not down:
             return False
         self.hedged += 1
@@ -146,7 +146,7 @@ class HedgePolicy:
         return True
 
     def mirror(self) -> bool:
-        """Whether to repeat a read that was answered at the standby, to keep it warm."""
+        """Decide if an answered read is repeated at the standby to keep it warm."""
         if self._owed < 1 or self._room < 1:
             return False
         self.mirrored += 1
@@ -160,11 +160,11 @@ class HedgePolicy:
 
 class _OneRead:
     """
-    A read, which both stores may make.
+    A read that both stores may perform.
 
     Attributes:
-        call: makes it.
-        is_decided: its caller has a result.
+        call: performs the read.
+        is_decided: True once its caller has a result.
     """
 
     __slots__ = ("_is_abandoned", "call", "is_decided")
@@ -175,16 +175,16 @@ class _OneRead:
         self._is_abandoned = abandonment()
 
     def is_over(self) -> bool:
-        """Nobody waits for a result anymore. In any thread."""
+        """True if nobody waits for a result any more. Can be read in any thread."""
         return self.is_decided or self._is_abandoned()
 
     def require_waiting(self) -> None:
-        """Raise NobodyWaits if it need not begin anymore."""
+        """Raise NobodyWaits if there is no need to start it."""
         if self.is_over():
             raise NobodyWaits("read", "its caller has gone")
 
     def of(self, store: UrlStore, places: threading.BoundedSemaphore) -> Any:
-        """The result of one store; in a thread."""
+        """The result from one store; runs in a thread."""
         with BoundedRead(self.is_over, places):
             return self.call(store)
 
@@ -198,7 +198,7 @@ class HedgedReads:
         standby: a replica, whose data may be older.
         threads: how many reads of each store run at once.
         deadline_s: how long callers wait for a read.
-        policy: when to use the standby.
+        policy: decides when to use the standby.
     """
 
     def __init__(
@@ -219,16 +219,16 @@ class HedgedReads:
         self._deadline_s = deadline_s
         self._answered_s = time.monotonic()
         self._waiting_since_s: dict[Future[Any], float] = {}
-        """The reads that the primary has not answered, the oldest first, and when they began."""
+        """Reads that the primary has not answered, with their start times, the oldest first."""
 
     def read(self, call: Callable[[UrlStore], T]) -> HedgedResult:
         """
-        `call(store)` on the primary, and on the standby if the primary is late or fails.
+        `call(store)` on the primary, and on the standby if the primary is slow or fails.
 
-        A standby that has nothing does not answer: it may lack what was written just now.
+        An empty result from the standby is ignored, since it may lack the latest writes.
 
         Raises:
-            what `call` raises on the primary, if the standby has no answer either.
+            the error that `call` raised on the primary, if the standby has no result either.
         """
         one = _OneRead(call)
         try:
@@ -255,7 +255,7 @@ class HedgedReads:
             self._waiting_since_s.pop(first, None)
 
     def _until_hedged_s(self, started_s: float) -> float:
-        """How long a late read goes on waiting before it is checked again; 0: it is hedged."""
+        """How much longer a late read waits before the next check; 0 if it is to be hedged now."""
         now_s = time.monotonic()
         latest_s = started_s + DEADLINE_SHARE * self._deadline_s
         with self._lock:
@@ -265,16 +265,16 @@ class HedgedReads:
             return 0.0 if self.policy.hedge(down=left_s <= 0) else left_s
 
     def _hedged(self, first: Future[Any], one: _OneRead) -> HedgedResult:
-        """The first answer of both stores."""
+        """The first result from either store."""
         second = self._at_standby(one)
         wait([first, second], return_when=FIRST_COMPLETED)
         if not first.done() and _is_answer(second):
-            first.cancel()  # it may still wait for a thread, behind reads that stand still
+            first.cancel()  # it may still be queued for a thread, after stalled reads
             return self._won(second)
         return self._best(first, second)
 
     def close(self) -> None:
-        """Release the threads without waiting for reads that still run."""
+        """Release the threads without waiting for running reads."""
         for pool in (self._primary, self._standby):
             pool.shutdown(wait=False, cancel_futures=True)
 
@@ -283,7 +283,7 @@ class HedgedReads:
         started_at_s = time.monotonic()
         try:
             value = one.of(self._stores[0], self._places[0])
-        except NobodyWaits:  # it took longer than this: slow reads must not count as none
+        except NobodyWaits:  # it took longer than this, and slow reads must be counted
             self._count_answer(started_at_s)
             raise
         self._count_answer(started_at_s)
@@ -306,7 +306,10 @@ class HedgedReads:
             one.call(self._stores[1])
 
     def _after_answer(self, first: Future[Any], one: _OneRead) -> HedgedResult:
-        """The primary was in time: its value, or the standby's instead of its outage."""
+        """
+        The primary responded in time: its value, or the standby's if the primary had an
+        outage.
+        """
         if _is_outage(first.exception()):
             with self._lock:
                 self.policy.repeated += 1
@@ -323,7 +326,7 @@ class HedgedReads:
         return HedgedResult(second.result(), from_standby=True)
 
     def _best(self, first: Future[T], second: Future[T]) -> HedgedResult:
-        """The primary's value; the standby's if the primary fails for a passing reason."""
+        """The primary's value, or the standby's if the primary fails temporarily."""
         error = first.exception()
         if _is_outage(error) or isinstance(error, TooManyReads):
             wait([second])
@@ -333,13 +336,13 @@ class HedgedReads:
 
 
 def _is_outage(error: BaseException | None) -> bool:
-    """The store failed for a passing reason, and not a bound of this process."""
+    """True for a temporary failure of the store, as opposed to a limit of this process."""
     bounds = (NobodyWaits, ReadTooLarge, TooManyReads)
     return isinstance(error, TRANSIENT) and not isinstance(error, bounds)
 
 
 def _is_answer(done: Future[Any]) -> bool:
-    """True if the standby found something for everything that was asked."""
+    """True if the standby found data for everything requested."""
     if done.exception() is not None:
         return False
     value = done.result()
@@ -347,13 +350,13 @@ def _is_answer(done: Future[Any]) -> bool:
 
 
 class HedgingMetrics(Collector):
-    """Reads the counts of one process when it is asked."""
+    """Exports the counters of one process when it is scraped."""
 
     def __init__(self, hedged: HedgedReads) -> None:
         self._policy = hedged.policy
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics now."""
+        """The current metrics."""
         policy = self._policy
         reads = CounterMetricFamily(
             "aragog_hedged_reads", "Reads at the primary and at the standby.", labels=["sent_to"]

@@ -1,8 +1,8 @@
 """
-How a server listens, accepts connections with or without TLS, and stops without losing a request.
+Listens, accepts connections with or without TLS, and stops without losing a request.
 
-A connection counts as a client from its first packet. asyncio's own server makes a protocol only
-after the TLS handshake, so a client that never completes one would be counted by nobody.
+A connection counts as a client from its first packet. asyncio's own server creates a protocol only
+after the TLS handshake, so a client that never completes one would not be counted.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from aragog.errors import ConfigError
 from aragog.settings import ServingSettings
 
 QUIET_S = 0.2
-"""When a server stops, it closes idle connections after this time: a request may be on its way."""
+"""A stopping server closes idle connections after this time, since a request may be in transit."""
 BACKLOG = 1024
-"""Connections that the kernel keeps until they are accepted."""
+"""Number of connections that the kernel keeps until they are accepted."""
 ACCEPT_AGAIN_S = 0.2
-"""After an error of the system, usually that no file can be opened."""
+"""Pause after a system error, usually too many open files."""
 
 
 def tls_context(settings: ServingSettings) -> ssl.SSLContext | None:
     """
-    The TLS context of the settings; None without a certificate.
+    The TLS context for the settings, or None without a certificate.
 
     Raises:
         ConfigError: the certificate or its key cannot be used.
@@ -48,7 +48,7 @@ def tls_context(settings: ServingSettings) -> ssl.SSLContext | None:
 
 
 class Handshake(asyncio.Protocol):
-    """A client whose TLS handshake is not complete; then the server's protocol takes its place."""
+    """A client whose TLS handshake is incomplete; the server's protocol then replaces it."""
 
     def __init__(
         self, sock: socket.socket, clients: Clients, protocol: Callable[[], asyncio.Protocol]
@@ -57,11 +57,11 @@ class Handshake(asyncio.Protocol):
         self._clients = clients
         self._protocol = protocol
         self.idle_since_s: float | None = time.monotonic()
-        """When the client connected: it has no request before the handshake is complete."""
+        """When the client connected; it is idle until the handshake is complete."""
         self._complete = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # What follows does not wait, so the client is never counted twice, nor not at all.
+        # There is no await below, so the client is always counted exactly once.
         self._complete = True
         self._clients.discard(self)
         protocol = self._protocol()
@@ -69,10 +69,10 @@ class Handshake(asyncio.Protocol):
         protocol.connection_made(transport)
 
     def abort(self) -> None:
-        """Close at once, unless the server's protocol has it."""
+        """Close at once, unless the server's protocol has taken over."""
         if self._complete:
             return
-        # The event loop owns the file, so the socket is shut down instead of closed.
+        # The event loop owns the file, so the socket is shut down, not closed.
         with suppress(OSError):  # the client has closed it
             self._sock.shutdown(socket.SHUT_RDWR)
 
@@ -85,10 +85,10 @@ class Listener:
     Accepts a server's connections; used on its event loop.
 
     Args:
-        protocol: makes the protocol of a connection.
-        clients: counts connections; with TLS, also those without a complete handshake.
-        tls: None: plain TCP.
-        handshake_s: how long a TLS handshake may last.
+        protocol: creates the protocol of a connection.
+        clients: counts connections; with TLS, also those with an incomplete handshake.
+        tls: the TLS context, or None for plain TCP.
+        handshake_s: how long a TLS handshake may take.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Listener:
         self._handshakes: dict[asyncio.Task[None], Handshake] = {}
 
     async def start(self, sockets: Iterable[socket.socket]) -> None:
-        """Accept connections of these listening sockets."""
+        """Accept connections on these listening sockets."""
         loop = asyncio.get_running_loop()
         self._sockets = tuple(sockets)
         for sock in self._sockets:
@@ -122,9 +122,9 @@ class Listener:
 
     async def stop(self) -> None:
         """
-        Accept no more, except for the connections that wait already, and end late handshakes.
+        Accept only the connections that are already queued, then end late handshakes.
 
-        To close a listening socket resets those that wait, and their first requests with them.
+        Closing a listening socket resets its queued connections and loses their first requests.
         """
         for accepting in self._accepting:
             accepting.cancel()
@@ -149,10 +149,13 @@ class Listener:
                 await asyncio.sleep(ACCEPT_AGAIN_S)
                 continue
             self._begin(sock)
-            await asyncio.sleep(0)  # others have their turn while connections are waiting
+            await asyncio.sleep(0)  # let other tasks run between waiting connections
 
     def _begin(self, sock: socket.socket) -> asyncio.Task[None]:
-        """Make the protocol of an accepted connection; with TLS, count it and shake hands first."""
+        """
+        Create the protocol of an accepted connection; with TLS, count it and do the handshake
+        first.
+        """
         loop = asyncio.get_running_loop()
         if self._tls is None:
             return loop.create_task(self._open(self._protocol(), sock))
@@ -167,7 +170,7 @@ class Listener:
     async def _open(self, protocol: asyncio.Protocol, sock: socket.socket) -> None:
         loop, limit_s = asyncio.get_running_loop(), self._handshake_s if self._tls else None
         try:
-            with suppress(OSError):  # the client's fault: no TLS, too late, or it has left
+            with suppress(OSError):  # the client's fault: not TLS, too late, or disconnected
                 await loop.connect_accepted_socket(
                     lambda: protocol, sock, ssl=self._tls, ssl_handshake_timeout=limit_s
                 )
@@ -179,7 +182,7 @@ class Listener:
 def _address(sock: socket.socket) -> str:
     try:
         return str(sock.getpeername()[0])
-    except OSError:  # the client has left
+    except OSError:  # the client has disconnected
         return ""
 
 
@@ -193,11 +196,11 @@ def _accepted(listening: socket.socket) -> list[socket.socket]:
 
 def thrift_sockets(settings: ServingSettings, processes: int = 1) -> list[socket.socket]:
     """
-    A listening socket for each process of the Thrift server, all on one port.
+    Listening sockets for the processes of the Thrift server, all on one port.
 
-    The kernel distributes connections over them (SO_REUSEPORT), because connections of Thrift
-    clients last long. A socket without SO_REUSEPORT is bound first: it finds out whether another
-    server has the port, which would otherwise share it unnoticed.
+    The kernel distributes connections among them (SO_REUSEPORT), because connections of Thrift
+    clients last long. First, a socket is bound without SO_REUSEPORT, to detect another server that
+    would otherwise share the port unnoticed.
 
     Raises:
         ConfigError: the port is in use or not permitted.

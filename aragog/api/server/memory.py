@@ -1,4 +1,4 @@
-"""The memory that clients can make a server hold, counted over all of its connections."""
+"""The memory that clients can make a server use, counted over all its connections."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from aragog.api.problems import Problem, unavailable
 
 SMALL_BYTES = 65_536
 """
-Frames and responses up to this size are not counted: `serving.max_connections` bounds them.
+Frames and responses up to this size are not counted; `serving.max_connections` limits them.
 
-It is also the size of the pieces in which a larger response is passed to its connection.
+A larger response is passed to its connection in pieces of this size.
 """
 
 UNCOUNTED_BYTES = 16_384
 """
-What may lie in the buffer of a connection uncounted: 16 MiB for 1,024 connections.
+Uncounted bytes that the buffer of a connection may hold: 16 MiB for 1,024 connections.
 
-Event loops report that a client does not read once its buffer exceeds a mark, by default 64 KiB. A
-smaller one than this would be no better: what the kernel takes of a new connection (46 KB) and this
-are together a response of `SMALL_BYTES`, so nobody who reads is disconnected for such a response
-while the memory is full.
+Event loops report that a client does not read once its buffer exceeds a limit, by default 64 KiB. A
+limit below this one has no advantage: together with what the kernel takes from a new connection (46
+KB), it makes up a response of `SMALL_BYTES`. A client that reads is therefore never disconnected
+for such a response while the memory is full.
 """
 
 
 class MemoryLimit:
     """
-    Bytes that are held for one purpose, and their limit; safe in threads.
+    Counts bytes held for one purpose, up to a limit; thread-safe.
 
     Args:
         most_bytes: the limit.
-        purpose: for the error, such as "requests".
+        purpose: for the error message, such as "requests".
 
     Attributes:
-        held_bytes: how many are held now.
+        held_bytes: number of bytes currently held.
     """
 
     def __init__(self, most_bytes: int, purpose: str) -> None:
@@ -46,7 +46,7 @@ class MemoryLimit:
         self._lock = Lock()
 
     def take(self, size: int) -> bool:
-        """Count more bytes; False: that would exceed the limit, and nothing was counted."""
+        """Count more bytes; False, without counting them, if that would exceed the limit."""
         with self._lock:
             if self.held_bytes + size > self._most_bytes:
                 return False
@@ -59,14 +59,14 @@ class MemoryLimit:
             self.held_bytes -= size
 
     def problem(self) -> Problem:
-        """503: the limit is reached."""
+        """The 503 problem for a reached limit."""
         return unavailable(
             f"too much memory is in use for {self._purpose}; repeat the request later"
         )
 
     def require(self, size: int) -> None:
         """
-        `take`, with an error.
+        Like `take`, but raises an error.
 
         Raises:
             Problem: 503, the limit would be exceeded.
@@ -94,11 +94,11 @@ class GrowingBytes:
     """
     The counted bytes of a response while a thread still reads its parts.
 
-    A context manager: at its end all are given back, and a thread abandoned at its deadline
-    gets no more.
+    A context manager that releases all bytes at its end. A thread abandoned at its deadline cannot
+    take more.
 
     Args:
-        memory: counts them.
+        memory: counts the bytes.
     """
 
     def __init__(self, memory: MemoryLimit) -> None:
@@ -116,7 +116,7 @@ class GrowingBytes:
             self._memory.give_back(self._bytes)
 
     def take(self, size: int) -> bool:
-        """Count more bytes; False: there is no room, or nobody waits for them anymore."""
+        """Count more bytes; False if there is no memory, or nobody waits for them any more."""
         with self._lock:
             if self._is_closed or not self._memory.take(size):
                 return False
@@ -125,33 +125,33 @@ class GrowingBytes:
 
     def require(self, size: int) -> None:
         """
-        `take`, with an error; a small response is not counted.
+        Like `take`, but raises an error; a small response is not counted.
 
         Raises:
-            Problem: 503, there is no room.
+            Problem: 503, there is no memory.
         """
         if size > SMALL_BYTES and not self.take(size):
             raise self.problem()
 
     def require_copy(self) -> None:
-        """`require` all parts once more, for a response that is made of copies of them."""
+        """`require` all parts once more, for a response built from copies of them."""
         self.require(self._bytes)
 
     def problem(self) -> Problem:
-        """503: the limit is reached."""
+        """The 503 problem for a reached limit."""
         return self._memory.problem()
 
 
 class UnreadBytes:
     """
-    The bytes of one connection that its client has not read, counted among those of all.
+    Counts the bytes of one connection that its client has not read, in a shared limit.
 
-    A large response is counted before it is written (`writing`, `written`), and what else lies in
-    the buffer of a client that does not read is counted when it stops to read (`blocked`): its
-    connection learns that once the buffer exceeds `UNCOUNTED_BYTES`.
+    A large response is counted before it is written (`writing`, `written`). The rest of the buffer
+    is counted when the client stops reading (`blocked`), which its connection notices once the
+    buffer exceeds `UNCOUNTED_BYTES`.
 
     Args:
-        memory: counts them; one for all connections and doors of a process.
+        memory: the limit, shared by all connections and protocols of a process.
     """
 
     __slots__ = ("_buffered", "_bytes", "_memory", "_pending")
@@ -163,11 +163,11 @@ class UnreadBytes:
         self._pending = 0
 
     def writing(self, size: int) -> None:
-        """A response whose bytes are counted is written now."""
+        """Record that a response whose bytes are counted is being written."""
         self._pending = size
 
     def written(self, size: int, *, blocked: bool) -> None:
-        """Keep counted bytes until `were_read`; give them back if the client reads at once."""
+        """Keep counted bytes until `were_read`; release them if the client reads at once."""
         self._pending = 0
         if blocked:
             self._bytes += size
@@ -176,9 +176,10 @@ class UnreadBytes:
 
     def blocked(self, buffered: int) -> bool:
         """
-        Count what the buffer holds beside counted bytes.
+        Count the buffered bytes that are not counted yet.
 
-        False: there is no room; the connection must be closed, because its client does not read.
+        False if there is no memory: the connection must be closed, because its client does not
+        read.
         """
         more = buffered - self._bytes - self._buffered - self._pending
         if more <= 0:
@@ -189,6 +190,6 @@ class UnreadBytes:
         return True
 
     def were_read(self) -> None:
-        """Give them back: the client has read nearly all, or has gone."""
+        """Release the bytes, since the client has read nearly all or has disconnected."""
         self._memory.give_back(self._bytes + self._buffered)
         self._bytes = self._buffered = 0

@@ -1,15 +1,15 @@
 """
-Run blocking calls in threads, limited in number and time, each kind of call in its own threads.
+Run blocking calls in threads, limited in number and time; each kind of call has its own threads.
 
-An event loop submits calls, and gets each back once its thread has run it, or at its deadline. A
-call that misses its deadline is abandoned: it occupies its thread until it returns. A store that
-hangs therefore occupies only its own threads, and the event loop goes on.
+An event loop submits calls and gets each back once its thread has run it, or at its deadline. A
+call that misses its deadline is abandoned but occupies its thread until it returns. A store that
+hangs therefore occupies only its own threads, and the event loop continues.
 
-Waking a thread costs more than most calls: on an embedded store one thread therefore takes call
-after call while there are any, and another is woken only when it makes no progress. Calls that wait
-in the meantime are made together where they can be, and the event loop is woken for several results
-at once. On a store behind a network every call wakes a thread, because threads spend their time
-waiting there; the first that runs makes a few of the calls that wait, and others find fewer.
+Waking a thread costs more than most calls. On an embedded store, a single thread therefore runs
+calls as long as there are any, and another is woken only if the first makes no progress. Calls
+waiting in the meantime are executed together if possible, and the event loop is woken for several
+results at once. On a store behind a network every call wakes a thread, because threads spend their
+time waiting; the first one to run takes a few of the waiting calls.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from aragog.api.problems import Overloaded
 T = TypeVar("T")
 
 MOST_TOGETHER = 32
-"""Calls that a thread makes together."""
+"""Maximum number of calls that a thread executes together."""
 _TOGETHER_EAGER = 8
-"""The same behind a network, where the rest is read at the same time by other threads."""
+"""The same behind a network, where other threads read the rest concurrently."""
 _RESULTS_AT_ONCE = 16
 _TICK_S = 0.002
-"""While calls are in flight: how often deadlines and the progress of threads are checked."""
+"""How often deadlines and the threads' progress are checked while calls are in flight."""
 
 
 class Cancellable(Protocol):
@@ -45,7 +45,7 @@ class Cancellable(Protocol):
 
 
 CALLER: ContextVar[Cancellable | None] = ContextVar("caller", default=None)
-"""Who waits for the calls that a task makes; None: a caller that stays until its deadline."""
+"""The caller that waits for a task's calls, or None for a caller that waits until its deadline."""
 
 
 class ThreadCall(ABC):
@@ -63,14 +63,14 @@ class ThreadCall(ABC):
 
     @abstractmethod
     def run(self) -> None:
-        """Make the call, in a thread; must not raise."""
+        """Execute the call in a thread; must not raise."""
 
     def alike(self) -> Callable[[Any], bool] | None:
-        """A test for calls that can be made with this one; None: no others. Runs in a thread."""
+        """A test for calls that can be executed with this one, or None. Runs in a thread."""
         return None
 
     def run_with(self, others: Sequence[Any]) -> None:
-        """Make this call and others that are alike, in a thread; must not raise."""
+        """Execute this call and similar ones in a thread; must not raise."""
         for call in (self, *others):
             call.run()
 
@@ -80,15 +80,15 @@ class ThreadCall(ABC):
 
     @abstractmethod
     def expire(self) -> None:
-        """Do without the result, on the event loop: the deadline has passed."""
+        """Handle a missed deadline, on the event loop, without the result."""
 
     @property
     def abandoned(self) -> bool:
-        """Nobody waits for the result anymore. In any thread."""
+        """True if nobody waits for the result any more. Can be read in any thread."""
         return False
 
     def wait(self, now_s: float) -> None:  # noqa: B027 - most calls need not know
-        """Called on the event loop now and then until the result is there."""
+        """Called on the event loop from time to time until the result is available."""
 
 
 class CallThreads:
@@ -98,7 +98,7 @@ class CallThreads:
     Args:
         name: prefix of the threads' names.
         threads: how many calls run at once.
-        most: how many calls run or wait at once; for `run`, and for callers that look at `busy`.
+        most: how many calls run or wait at once; for `run`, and for callers that check `busy`.
         eager: wake a thread for each call; for calls that wait for a network.
 
     Attributes:
@@ -118,11 +118,11 @@ class CallThreads:
 
     @property
     def full(self) -> bool:
-        """No further call should be submitted now."""
+        """True if no further call should be submitted now."""
         return self.busy >= self._most
 
     def submit(self, call: ThreadCall) -> None:
-        """Make a call soon; then `call.finish` is called, and perhaps `call.expire` before."""
+        """Run a call soon and then call `call.finish`, possibly after `call.expire`."""
         self.busy += 1
         self._begin(call)
 
@@ -131,7 +131,7 @@ class CallThreads:
         loop = self._loop = self._loop or asyncio.get_running_loop()
         self._in_flight.add(call)
         self._threads.submit(call)
-        if self._done and not self._signalled:  # they need not wait: the event loop is awake
+        if self._done and not self._signalled:  # they need not wait, since the event loop is awake
             self._signalled = True
             loop.call_soon(self._flush)
         if not self._ticking:
@@ -148,7 +148,7 @@ class CallThreads:
 
         Raises:
             Overloaded: too many calls run or wait.
-            TimeoutError: it took longer; if it has not begun, it never runs.
+            TimeoutError: it took longer; if it has not started, it never runs.
         """
         if self.full:
             raise Overloaded
@@ -157,14 +157,14 @@ class CallThreads:
         return await awaited.future
 
     def close(self) -> None:
-        """Release the threads without waiting for running calls; those that wait never run."""
+        """Release the threads without waiting for running calls; waiting calls never run."""
         for call in self._threads.close():
             self.busy -= 1
             self._in_flight.discard(call)
-            with suppress(RuntimeError):  # the event loop is closed: no caller waits
+            with suppress(RuntimeError):  # the event loop is closed, so no caller waits
                 call.expire()
 
-    # In threads
+    # The methods below run in threads.
 
     def _run(self, call: ThreadCall) -> None:
         others = self._others(call)
@@ -178,7 +178,7 @@ class CallThreads:
             RUNNING.call = None  # an idle thread would keep its last result in memory
             self._done.append(call)
         if self._threads.waiting and len(self._done) < _RESULTS_AT_ONCE:
-            return  # waking the event loop costs as much as a call; its timer bounds the delay
+            return  # waking the event loop costs as much as a call; its timer limits the delay
         self._wake_loop()
 
     def _others(self, call: ThreadCall) -> Sequence[ThreadCall]:
@@ -192,7 +192,7 @@ class CallThreads:
             with suppress(RuntimeError):  # the loop was closed in the meantime
                 self._loop.call_soon_threadsafe(self._flush)
 
-    # On the event loop
+    # The methods below run on the event loop.
 
     def _flush(self) -> None:
         self._signalled = False
@@ -244,8 +244,8 @@ class _AwaitedCall(ThreadCall, Generic[T]):
             self._error = error
 
     def finish(self) -> None:
-        # Nothing is kept: the traceback of an error leads to this call and to all that it has read,
-        # a cycle that only the garbage collector would find, some time later.
+        # Keep no references: an error's traceback leads to this call and everything it read, a
+        # cycle that only the garbage collector would free, some time later.
         result, self._result, error, self._error = self._result, None, self._error, None
         if self.future.done():
             return
@@ -265,13 +265,13 @@ class _Threads(Generic[T]):
     """
     Threads with one queue.
 
-    The thread that was idle for the shortest time is woken: its connections and caches are warm.
+    The most recently idle thread is woken first, because its connections and caches are warm.
 
     Args:
         name: prefix of the threads' names.
         run: called with each item; must not raise.
         threads: how many items run at once.
-        eager: wake a thread for each item; otherwise one, and more through `help_if_stuck`.
+        eager: wake a thread for each item; otherwise wake one, and more through `help_if_stuck`.
     """
 
     def __init__(self, name: str, run: Callable[[T], None], threads: int, *, eager: bool) -> None:
@@ -287,21 +287,22 @@ class _Threads(Generic[T]):
         self._stopping = False
 
     def submit(self, item: T) -> None:
-        """Run an item soon. Called by one thread only."""
+        """Run an item soon. Must be called by one thread only."""
         self._waiting.append(item)
         if self._eager or len(self._idle) == self._started:
             self._wake()
 
     @property
     def waiting(self) -> int:
-        """How many items no thread has taken yet."""
+        """Number of items that no thread has taken yet."""
         return len(self._waiting)
 
     def also(self, fits: Callable[[T], bool], most: int) -> list[T]:
         """
-        Further items for the caller to run with the one that it has.
+        Take further items for the caller to run with its current one.
 
-        Those that wait longest, as long as they fit, up to `most`.
+        Takes the items that have waited longest, up to `most`, and stops at the first that does not
+        fit.
         """
         result: list[T] = []
         with suppress(IndexError):
@@ -320,7 +321,10 @@ class _Threads(Generic[T]):
         self._finished_before = self._finished
 
     def close(self) -> list[T]:
-        """End the threads that wait; those in a call end after it. Returns what none has taken."""
+        """
+        Stop idle threads now and busy ones after their call. Returns the items left in
+        the queue.
+        """
         self._stopping = True
         left = list(self._waiting)
         self._waiting.clear()
@@ -347,7 +351,7 @@ class _Threads(Generic[T]):
             except IndexError:
                 idle.append(ready)
                 if waiting or self._stopping:
-                    # An item came after the look and before this thread was idle.
+                    # An item arrived after the check and before this thread was idle.
                     self._wake()
                 ready.acquire()
                 continue

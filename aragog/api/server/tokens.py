@@ -1,8 +1,8 @@
 """
 Bearer tokens (RFC 6750), stored as hashes, each with scopes and an optional rate limit.
 
-A token has 256 random bits, so its plain SHA-256 cannot be reversed; a slow hash is not needed. The
-rate limit is one bucket a token, in each process's memory.
+A token has 256 random bits, so its plain SHA-256 cannot be reversed and a slow hash is not needed.
+Each token has one token bucket per process, in memory.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def make(name: str, scopes: Iterable[str], rate: float | None = None) -> tuple[s
 
     Args:
         name: for the access log.
-        scopes: what it may do.
-        rate: requests per second; None: unlimited.
+        scopes: the token's scopes.
+        rate: requests per second; None if unlimited.
     """
     token = f"aragog_{secrets.token_urlsafe(32)}"
     limit = "" if rate is None else f":{rate:.3f}"
@@ -40,7 +40,7 @@ class TokenRateExceeded(Problem):
     A token exceeds its rate of requests.
 
     Args:
-        wait_s: when its next request is allowed.
+        wait_s: seconds until its next request is allowed.
     """
 
     def __init__(self, wait_s: float) -> None:
@@ -50,7 +50,7 @@ class TokenRateExceeded(Problem):
 
 
 class _Known(NamedTuple):
-    """A token of the settings, with what is left of its rate in this process."""
+    """A token in the settings, with the rest of its rate in this process."""
 
     token: Token
     bucket: Bucket | None
@@ -58,7 +58,7 @@ class _Known(NamedTuple):
 
 class Tokens:
     """
-    The tokens in the settings. One object for all protocols of a process: they share the rates.
+    The tokens in the settings. All protocols of a process share one object and so the rates.
 
     Args:
         entries: each is `name:scopes:sha256` or `name:scopes:sha256:rate`; without entries, every
@@ -90,8 +90,8 @@ class Tokens:
         """
         Check that a request with this Authorization header has `scope`; returns its token.
 
-        Scope `admin` includes all others; see `Token.allows`. Without `counts`, the request was
-        counted already.
+        Scope `admin` includes all others; see `Token.allows`. With `counts=False`, the request is
+        not counted again.
 
         Raises:
             Problem: 401 for a missing or unknown token; 403 for a token without the scope.
@@ -149,7 +149,10 @@ class Bucket:
         self._updated_s: float | None = None
 
     def take(self, now_s: float) -> float:
-        """0.0 if a request is allowed at this monotonic time; else the seconds until one is."""
+        """
+        0.0 if a request is allowed at this monotonic time, otherwise the seconds until
+        one is.
+        """
         if self._updated_s is not None:
             gained = max(0.0, now_s - self._updated_s) * self._rate
             self._left = min(self._most, self._left + gained)

@@ -12,6 +12,7 @@ Public:
     headers        dates, Retry-After, freshness
     cookies        the cookies of a fetch, and of the session of an origin
     content_types  whether a body is a page
+    body_limits    how much of a body is read
     http2_hosts    hosts to which HTTP/2 is offered
     recorded       responses from a recording
     faults         why a fetch ended early

@@ -5,6 +5,7 @@ Public:
 
     limiter         slots, permits and pauses (Retry-After) of all domains, on their Redis servers
     limiter_ring    which server decides for which domain, and how that changes
+    rates           the interval of a domain: its rate, Crawl-delay and the cap of that
     slots           inputs and results of the limiter
     permits         send permits
     lines           requests that wait for a slot of their domain

@@ -5,6 +5,7 @@ A task calls one stage. What travels between the stages, and its counts, are in
 `aragog.crawl.pipeline`, which knows no stage.
 
     enqueue, enqueue_options    new URLs: normalized, checked, sent to `fetch`; their options
+                                inside the pipeline (in the API: `api.operations.enqueue_options`)
     inherited_options           which options the links and sitemap entries of a URL inherit
     fetch, requester            a batch of requests, each at its slot
     access_rules, access        which URLs may be requested at all, and which of a batch right now

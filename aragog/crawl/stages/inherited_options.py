@@ -7,16 +7,19 @@ from typing import Any
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
 
+INHERITED = {
+    "refresh": "refresh",
+    "priority": "priority",
+    "url_filter": "url_filter",
+    "request_id": "request_id",
+    "purposes": "purposes",
+    "found_on": "traceparent",
+    "crawl_number": "crawl",
+}
+"""Each option that links inherit, and the field of the job that has its value."""
+
 
 def inherited(job: UrlJob, **own: Any) -> EnqueueOptions:
     """The options of a job, with those in `own` replaced. Depth and pages are not inherited."""
-    of_job = {
-        "refresh": job.refresh,
-        "priority": job.priority,
-        "url_filter": job.url_filter,
-        "request_id": job.request_id,
-        "purposes": job.purposes,
-        "found_on": job.traceparent,
-        "crawl_number": job.crawl,
-    }
+    of_job = {option: getattr(job, field) for option, field in INHERITED.items()}
     return EnqueueOptions(**{**of_job, **own})

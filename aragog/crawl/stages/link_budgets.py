@@ -23,6 +23,7 @@ import orjson
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.ports import CounterSink
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
+from aragog.crawl.stages.inherited_options import INHERITED
 from aragog.crawl.traps.held_links import HeldLink, HeldLinks, Move, Moved, MovedLink
 from aragog.crawl.traps.host_budget import HostBudget, LinkVerdict
 from aragog.crawl.traps.page_weighing import judge, judge_stored
@@ -33,10 +34,8 @@ from urlspelling.domain import host
 log = logging.getLogger(__name__)
 
 TRIES = 3
-_OPTIONS = (
-    "depth", "refresh", "priority", "url_filter", "request_id", "purposes", "found_on",
-    "crawl_number",
-)  # fmt: skip
+_OPTIONS = ("depth", *INHERITED)
+_DEFAULTS = EnqueueOptions()
 
 LinksByOptions = Mapping[EnqueueOptions, Iterable[str]]
 
@@ -265,7 +264,10 @@ def _simplest_first(link: HeldLink) -> tuple[int, int]:
 def wire_of(options: EnqueueOptions) -> bytes:
     """The enqueue options of a link, as JSON."""
     values = {name: getattr(options, name) for name in _OPTIONS}
-    return orjson.dumps({name: value for name, value in values.items() if value})
+    # Not only true values: priority 0 is the most urgent, and "" is a crawl without a purpose.
+    return orjson.dumps(
+        {name: value for name, value in values.items() if value != getattr(_DEFAULTS, name)}
+    )
 
 
 def options_of(wire: bytes) -> EnqueueOptions:

@@ -1,11 +1,11 @@
 """
-Files of plain rows, by their ending: JSON Lines, JSON, CSV, Parquet and SQLite.
+Files of plain rows, by file ending: JSON Lines, JSON, CSV, Parquet and SQLite.
 
-A row is a mapping of names to JSON values and decimals. The tables (CSV, Parquet, SQLite) have one
-flattening, that of `tables`; a list is JSON in one cell (in Parquet a list of texts stays a list).
-The rows are read twice for a table: first for its columns, then for its cells.
+A row maps names to JSON values and decimals. The table formats (CSV, Parquet, SQLite) flatten rows
+with `tables`. A list becomes JSON in one cell, except that a list of texts stays a list in Parquet.
+For a table, the rows are read twice: first for its columns, then for its cells.
 
-Public are the functions and constants of this module.
+The functions and constants of this module are the public interface.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ KINDS = {
     ".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite",
 }  # fmt: skip
 NO_END = ("json", "parquet")
-"""Formats to whose files nothing can be added."""
+"""Formats whose files cannot be appended to."""
 ENDINGS = ".jsonl, .json, .csv (each with .gz or .zst if you like), .parquet or .sqlite"
 
 
@@ -46,7 +46,7 @@ def kind_of(file: Path) -> str:
     The format of a file, by its name.
 
     Raises:
-        BadInput: it has none of the endings, or a compressed table that is not a text.
+        BadInput: an unknown ending, or a compression ending on a format that is not text.
     """
     name = file.with_suffix("") if file.suffix in COMPRESSED else file
     kind = KINDS.get(name.suffix.lower())
@@ -59,10 +59,10 @@ def kind_of(file: Path) -> str:
 
 def write_rows(rows: Rows, file: Path, names: Sequence[str] = ()) -> int:
     """
-    Write a new file, replacing one that exists; returns the number of rows.
+    Write a file, replacing an existing one; returns the number of rows.
 
-    The rows are read once or twice; `names` are the columns that come first, even if no row has
-    a value.
+    The rows are read once or twice. `names` are the columns that come first, even if no row has a
+    value for them.
 
     Raises:
         BadInput: see `kind_of`.
@@ -74,13 +74,13 @@ def write_rows(rows: Rows, file: Path, names: Sequence[str] = ()) -> int:
 
 def append_rows(rows: Rows, file: Path, names: Sequence[str] = ()) -> int:
     """
-    Add rows to the end of a file, which may not exist; returns the number of those.
+    Append rows to a file, which is created if it does not exist; returns the number of rows added.
 
-    A file of text is restored when adding to it fails; SQLite adds all rows or none. Killed in the
-    middle, a file of text may end with a part of a line, to which nothing is added the next time.
+    If appending fails, a text file is restored, and SQLite rolls back. If the process is killed, a
+    text file may end with an incomplete line; the next call then refuses to append.
 
     Raises:
-        BadInput: the format has no end to add to, or a CSV file has no column for a value.
+        BadInput: the format cannot be appended to, or a CSV file has no column for a value.
         OSError: the file cannot be written.
     """
     kind = kind_of(file)
@@ -101,11 +101,12 @@ def append_rows(rows: Rows, file: Path, names: Sequence[str] = ()) -> int:
 
 def urls_of(file: Path, column: str = "url") -> Iterator[str | None]:
     """
-    The URL of each row, None for a row without one; raises whatever the file's reader does.
+    Yield the URL of each row, or None for a row without one. Raises what the format's reader
+    raises.
 
     Args:
-        file: of rows.
-        column: which has the URL.
+        file: a file of rows.
+        column: the column that contains the URL.
     """
     return _READERS[kind_of(file)](file, column)
 

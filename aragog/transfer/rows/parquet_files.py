@@ -16,7 +16,7 @@ READ_AT_ONCE = 500
 
 
 def write_parquet(rows: Rows, file: Path, names: Sequence[str]) -> int:
-    """Write a file, zstd; a column has the narrowest type for its values, else JSON as text."""
+    """Write a file, zstd; each column gets the narrowest type for its values, or JSON as text."""
     require("parquet", "a Parquet file")
     import pyarrow as pa  # noqa: PLC0415 - an extra, and 0.2 s
     import pyarrow.parquet  # noqa: PLC0415
@@ -45,7 +45,7 @@ def _arrow_type(arrow: Any, kinds: Kinds) -> Any:
 
 
 def _cell(value: Any, kind: Any) -> Any:
-    """A value as its Parquet column has it."""
+    """Convert a value for its Parquet column."""
     if value is None:
         return None
     if str(kind) == "string" and not isinstance(value, str):

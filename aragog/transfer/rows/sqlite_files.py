@@ -1,4 +1,4 @@
-"""Rows in the table `pages` of SQLite files, whose columns are added as rows bring them."""
+"""Rows in the table `pages` of SQLite files; columns are added as rows need them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def write_sqlite(rows: Rows, file: Path, names: Sequence[str]) -> int:
 
 
 def _sqlite_columns(database: sqlite3.Connection, columns: Mapping[str, Kinds]) -> dict[str, str]:
-    """The table's column of each name; adds the table and the columns that are missing."""
+    """Map each name to its column, after creating the table and the missing columns."""
     known = {row[1] for row in database.execute(f"PRAGMA table_info({TABLE})")}
     found: dict[str, str] = {}
     database.execute("BEGIN IMMEDIATE")
@@ -43,7 +43,7 @@ def _sqlite_columns(database: sqlite3.Connection, columns: Mapping[str, Kinds]) 
         if column in known:
             continue
         its_type = f"{_quoted(column)} {_sqlite_type(kinds)}"
-        # The first column makes the table.
+        # The table is created with its first column.
         is_new = not known and len(found) == 1
         create, add = f"CREATE TABLE {TABLE} ({its_type})", f"ALTER TABLE {TABLE} ADD {its_type}"
         database.execute(create if is_new else add)
@@ -51,7 +51,7 @@ def _sqlite_columns(database: sqlite3.Connection, columns: Mapping[str, Kinds]) 
 
 
 def _distinct(name: str, taken: Iterable[str]) -> str:
-    """The name, with a number if it differs from another one only in case: SQLite's are alike."""
+    """The name, with a number if a taken name differs only in case; SQLite ignores case."""
     lower, number, other = {each.lower() for each in taken}, 1, name
     while other.lower() in lower:
         number += 1
@@ -76,7 +76,7 @@ def _sqlite_cell(value: Any) -> Any:
         case int() if -INT64 <= value < INT64:
             return value
         case Decimal() if value.is_finite():
-            return f"{value:f}"  # a column of numbers makes a number of it
+            return f"{value:f}"  # SQLite converts the text to a number in a numeric column
     return cell_text(value)
 
 

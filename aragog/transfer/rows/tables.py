@@ -1,8 +1,8 @@
 """
 The columns of rows in a table, and how records become columns.
 
-A record in a row becomes a column for each of its members, `NAME.MEMBER`, and so do records in it.
-Rows whose members would take more than `MOST_COLUMNS` columns keep their records as JSON.
+A record in a row becomes one column per member, `NAME.MEMBER`; nested records likewise. If that
+would take more than `MOST_COLUMNS` columns, the records stay as JSON.
 """
 
 from __future__ import annotations
@@ -15,20 +15,21 @@ import orjson
 
 Row = dict[str, Any]
 Rows = Callable[[], Iterator[Row]]
-"""Begins to read the rows."""
+"""Starts a new iteration over the rows."""
 Kinds = set[str]
-"""What kinds of values a column has: `bool`, `int`, `float`, `str`, `texts`, `json`."""
+"""The kinds of values in a column: `bool`, `int`, `float`, `str`, `texts`, `json`."""
 
 MOST_COLUMNS = 500
 INT64 = 2**63
-"""Integers of a table are below this, and at least its negative."""
+"""Integers in a table are below this and at least its negative."""
 
 
 def table_of(rows: Rows, names: Sequence[str]) -> tuple[dict[str, Kinds], Rows]:
     """
-    The columns of a table, in order, and its rows, which are read once for the columns.
+    The columns of a table, in order, and its rows. The rows are read once to find the columns.
 
-    `names` come first, even if no row has a value; a record's members stand at its place.
+    The columns in `names` come first, even if no row has a value for them. A record's members take
+    the position of the record.
     """
 
     def flattened() -> Iterator[Row]:
@@ -41,7 +42,7 @@ def table_of(rows: Rows, names: Sequence[str]) -> tuple[dict[str, Kinds], Rows]:
 
 
 def flat(row: Mapping[str, Any], prefix: str = "") -> Row:
-    """The row with a column for each member of its records."""
+    """The row with one column for each member of its records."""
     found: Row = {}
     for name, value in row.items():
         if isinstance(value, dict) and value:
@@ -52,7 +53,7 @@ def flat(row: Mapping[str, Any], prefix: str = "") -> Row:
 
 
 def _columns(rows: Iterable[Row], names: Sequence[str]) -> dict[str, Kinds]:
-    """Each column's kinds of values; a member's column stands where its record is named."""
+    """The kinds of values in each column; a member takes the position of its record in `names`."""
     found: dict[str, Kinds] = {name: set() for name in names}
     for row in rows:
         for name, value in row.items():
@@ -67,7 +68,10 @@ def _columns(rows: Iterable[Row], names: Sequence[str]) -> dict[str, Kinds]:
 
 
 def _record_of(column: str, named: Mapping[str, int]) -> str:
-    """The requested name of a column, which may be that of a member; else the column."""
+    """
+    The requested name that covers this column, either itself or its record; otherwise
+    the column.
+    """
     name = column
     while name not in named and "." in name:
         name = name.rpartition(".")[0]
@@ -90,14 +94,14 @@ def _kind(value: Any) -> str:
 
 
 def exact_json(value: Any) -> Any:
-    """A decimal as a JSON number with its digits; bytes that fit no format as text."""
+    """Convert decimals to JSON numbers with exact digits, and bytes of no known format to text."""
     if isinstance(value, Decimal) and value.is_finite():
         return orjson.Fragment(f"{value:f}".encode())
     return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
 
 
 def cell_text(value: Any) -> str:
-    """A value in a cell of text."""
+    """A value as the text of a cell."""
     match value:
         case None:
             return ""

@@ -1,4 +1,4 @@
-"""Rows in files of text: JSON Lines, a JSON array, CSV; each compressed by its ending."""
+"""Rows in text files: JSON Lines, a JSON array or CSV, compressed if the file's ending says so."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from aragog.transfer.rows.tables import Row, Rows, cell_text, exact_json, table_
 
 COMPRESSED = (".gz", ".zst")
 MAX_LINE_BYTES = 1 << 26
-csv.field_size_limit(MAX_LINE_BYTES)  # a page's text is longer than the default of 128 KB
+csv.field_size_limit(MAX_LINE_BYTES)  # a page's text can exceed the default of 128 KB
 
 
 def write_lines(rows: Rows, file: Path, _names: Sequence[str]) -> int:
-    """Write a row a line."""
+    """Write one row per line."""
     count = 0
     with closing(open_to_write(file)) as sink:
         for count, row in enumerate(rows(), 1):  # noqa: B007 - how many there were
@@ -32,7 +32,7 @@ def write_lines(rows: Rows, file: Path, _names: Sequence[str]) -> int:
 
 
 def write_json(rows: Rows, file: Path, _names: Sequence[str]) -> int:
-    """One array, with a row on each line."""
+    """Write one array, with one row per line."""
     count = 0
     with closing(open_to_write(file)) as sink:
         for count, row in enumerate(rows(), 1):
@@ -43,7 +43,7 @@ def write_json(rows: Rows, file: Path, _names: Sequence[str]) -> int:
 
 
 def write_csv(rows: Rows, file: Path, names: Sequence[str]) -> int:
-    """Write a header and a row a line (more where a cell has line breaks), UTF-8."""
+    """Write a header and one row per line (more if a cell has line breaks), UTF-8."""
     columns, rows = table_of(rows, names)
     with closing(open_to_write(file)) as sink:
         sink.write(_csv_line(columns))
@@ -93,14 +93,14 @@ class CsvFile:
 
 
 def line_urls(file: Path, column: str) -> Iterator[str | None]:
-    """Each line's URL."""
+    """The URL of each line."""
     with closing(open_to_read(file)) as stream:
         while line := stream.readline(MAX_LINE_BYTES):
             yield _url_of(orjson.loads(line), column)
 
 
 def array_urls(file: Path, column: str) -> Iterator[str | None]:
-    """The URL of each row of a JSON array, which is read whole."""
+    """The URL of each row of a JSON array, which is loaded into memory."""
     with closing(open_to_read(file)) as stream:
         rows = orjson.loads(stream.read())
     if not isinstance(rows, list):
@@ -121,7 +121,7 @@ def csv_urls(file: Path, column: str) -> Iterator[str | None]:
 
 
 def append_bytes(part: Path, file: Path) -> None:
-    """Add the bytes of one file to another, which is as before if that fails."""
+    """Append one file's bytes to another; if that fails, the target is restored."""
     size = file.stat().st_size
     try:
         with part.open("rb") as more, file.open("ab") as sink:
@@ -129,7 +129,7 @@ def append_bytes(part: Path, file: Path) -> None:
                 sink.write(b"\n")
             shutil.copyfileobj(more, sink)
     except OSError:
-        os.truncate(file, size)  # once it is closed: what is buffered is written then
+        os.truncate(file, size)  # only after closing, which writes buffered bytes
         raise
 
 

@@ -1,15 +1,16 @@
 """
 The content stores: page content in a folder or in S3, as objects or in packs.
 
-Of objects there is one per canonical URL; packs (`aragog.urlstore.packs`) are files with many.
+There is one object per canonical URL; packs (`aragog.urlstore.packs`) are files with many records.
 
-A key is the SHA-256 of the canonical URL in 64 hex digits, so load spreads over folders and S3
+A key is the SHA-256 of the canonical URL in 64 hex digits, so load is spread over folders and S3
 prefixes. A body is compressed bytes; its `meta` is a small table of strings. Body and meta are
-replaced together: a reader gets both from one put, never a mixture of two. Every read is checked
-against the SHA-256 that was stored with the object.
+replaced together: a reader always gets both from the same put. Every read is verified against the
+SHA-256 stored with the object (`object_format`). A record of a pack is verified against its pointer
+(`aragog.urlstore.packs.pointers`).
 
-A content store only holds bytes; the node records which URL an object belongs to, and whether it is
-the newest.
+A content store only stores bytes; the node records which URL an object belongs to, and if it is the
+newest.
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ __all__ = [
 
 def open_content(settings: ContentSettings, data_dir: Path) -> ContentStore:
     """
-    The content store that `settings` name; a folder's is `data_dir`/content.
+    The configured content store; in a folder, it is `data_dir`/content.
 
     Does not connect before the first call.
 
     Raises:
-        ConfigError: the folder cannot be made, or S3 has no region or credentials' syntax is wrong.
+        ConfigError: the folder cannot be created, or S3 has no region or invalid credentials.
     """
     if settings.engine == "folder":
         return FolderContent(data_dir / "content", fsync=settings.fsync)
@@ -58,9 +59,9 @@ def open_content(settings: ContentSettings, data_dir: Path) -> ContentStore:
 
 def open_packs(settings: ContentSettings, data_dir: Path) -> PackFiles:
     """
-    The files of packs beside the objects of `open_content`; raises as that.
+    The pack files next to the objects of `open_content`; raises the same errors.
 
-    A folder's are in `data_dir`/content/packs, those of a bucket under `packs/`.
+    In a folder they are in `data_dir`/content/packs, in a bucket under `packs/`.
     """
     if settings.engine == "folder":
         return FolderPacks(data_dir / "content", fsync=settings.fsync)

@@ -1,13 +1,13 @@
 """
 Stores files in a folder so that each appears completely or not at all.
 
-A file is written completely under `<folder>/tmp` and then renamed, so a reader gets the old file
-or the new one, and of two writers the later rename wins. A process killed in the middle leaves at
-most a file in `tmp`, which the next start deletes once it is an hour old.
+A file is written completely under `<folder>/tmp` and then renamed. A reader gets the old or the new
+file, and if there are two writers, the later rename wins. A killed process leaves at most a file in
+`tmp`, which the next start deletes once it is an hour old.
 
-Power loss: by default no write waits for the disk, so files of the last seconds may be lost or
-torn, like the last transactions of SQLite; hashes reveal this, and the page is fetched again. With
-`fsync` every put waits for the disk (about 1 ms and more).
+Power failure: by default no write waits for the disk, so files from the last seconds may be lost or
+incomplete, like the last transactions of SQLite. Hashes detect this, and the page is fetched again.
+With `fsync` every put waits for the disk (about 1 ms or more).
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ REMEDIES = {
 
 class FileFolder:
     """
-    A folder whose files are replaced atomically. Threads and processes may share it, forks too.
+    A folder whose files are replaced atomically. Safe to share among threads, processes and forks.
 
     Args:
-        folder: made if missing. Renames must be atomic there: a local file system, or NFS.
+        folder: created if missing. Renames must be atomic there: a local file system, or NFS.
         fsync: wait for the disk at each put; see the module's docstring.
 
     Raises:
-        ConfigError: the folder cannot be made.
+        ConfigError: the folder cannot be created.
     """
 
     def __init__(self, folder: Path, *, fsync: bool = False) -> None:
@@ -61,7 +61,7 @@ class FileFolder:
         self._sweep()
 
     def replace_file(self, path: Path, data: bytes) -> None:
-        """Put a file; after an error it is the old one or, past the rename, the new."""
+        """Put a file; after an error it is the old one or, past the rename, the new one."""
         number = next(self._numbers)
         tmp = self._tmp / f"{os.getpid()}-{threading.get_ident()}-{number}-{time.monotonic_ns()}"
         with self._our_errors():
@@ -93,7 +93,7 @@ class FileFolder:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             tmp.replace(path)
         if self.fsync:
-            # The rename itself is in the folder's data (fsync(2)).
+            # The rename itself is part of the folder's data (fsync(2)).
             folder = os.open(path.parent, os.O_RDONLY)
             try:
                 os.fsync(folder)
@@ -101,7 +101,7 @@ class FileFolder:
                 os.close(folder)
 
     def _sweep(self) -> None:
-        """Remove files of killed writers; those of running writers are younger than an hour."""
+        """Delete files of killed writers; those of running writers are younger than an hour."""
         oldest = time.time() - TMP_AGE_S
         with suppress(OSError):
             for path in self._tmp.iterdir():
@@ -111,7 +111,7 @@ class FileFolder:
 
     @contextmanager
     def _our_errors(self) -> Iterator[None]:
-        """OSError becomes ContentUnavailable with a remedy."""
+        """Convert OSError to ContentUnavailable with a remedy."""
         try:
             yield
         except OSError as error:
@@ -120,7 +120,7 @@ class FileFolder:
 
 
 def _keep_private(folder: Path) -> None:
-    """Remove permissions of other users that an earlier release, or a copy, left on the folder."""
+    """Remove other users' permissions that an earlier release, or a copy, left on the folder."""
     mode = folder.stat().st_mode & 0o777
     if mode & 0o077:
         with suppress(PermissionError):  # it belongs to another user, who decides

@@ -1,7 +1,7 @@
 """
-Page content in a folder: `<folder>/<first two digits>/<key>`, one file an object.
+Page content in a folder: `<folder>/<first two digits>/<key>`, one file per object.
 
-`aragog.urlstore.content.file_folder` says what of it survives a kill and a power loss.
+`aragog.urlstore.content.file_folder` describes what survives a kill or a power failure.
 """
 
 from __future__ import annotations
@@ -23,10 +23,13 @@ from aragog.urlstore.content_port import ContentPut
 
 
 class FolderContent(FileFolder):
-    """The `ContentStore` port over a folder. Threads and processes may share it, forks too."""
+    """The `ContentStore` port on a folder. Safe to share among threads, processes and forks."""
 
     def put(self, key: str, body: bytes, meta: Mapping[str, str]) -> None:
-        """Safe to repeat; after an error the object is the old one or, past the rename, the new."""
+        """
+        Safe to repeat; after an error the object is the old one or, past the rename,
+        the new one.
+        """
         self.replace_file(self._path(key), header(body, meta) + body)
 
     def put_many(self, puts: Sequence[ContentPut]) -> None:
@@ -47,7 +50,7 @@ class FolderContent(FileFolder):
             self._path(key).unlink(missing_ok=True)
 
     def keys(self, prefix: str = "") -> Iterator[str]:
-        """The keys in order. Takes memory for the names of one two-digit folder at a time."""
+        """The keys in order. Keeps the names of one two-digit folder in memory at a time."""
         check_prefix(prefix)
         for number in range(256):
             shard = f"{number:02x}"

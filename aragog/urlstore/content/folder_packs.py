@@ -1,4 +1,4 @@
-"""Packs in a folder: `<folder>/packs/<day>/<time>-<number>.warc.zst`, and its index beside it."""
+"""Packs in a folder: `<folder>/packs/<day>/<time>-<number>.warc.zst`, each next to its index."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FOLDER = "packs"
 
 
 class FolderPacks(FileFolder):
-    """The `PackFiles` port over a folder. Threads and processes may share it, forks too."""
+    """The `PackFiles` port on a folder. Safe to share among threads, processes and forks."""
 
     def put(self, name: str, data: bytes, index: bytes) -> None:
         check_name(name)
@@ -45,7 +45,7 @@ class FolderPacks(FileFolder):
         with self._our_errors():
             self._path(index_name(name)).unlink(missing_ok=True)
             path.unlink(missing_ok=True)
-        with suppress(OSError):  # other packs of that day are there
+        with suppress(OSError):  # the folder has other packs from that day
             path.parent.rmdir()
 
     def packs(self) -> Iterator[PackFile]:

@@ -3,8 +3,7 @@ Objects with their checksum, and their file format: a line of JSON with meta, th
 
     {"v":1,"sha256":"9f86…","bytes":5120,"meta":{"url":"https://example.com/"}}\n<5120 bytes>
 
-JSON escapes line breaks, so the first newline ends the header whatever the meta holds, and
-`head -1` shows it to a person.
+JSON escapes line breaks, so the first newline always ends the header, and `head -1` shows it.
 """
 
 from __future__ import annotations
@@ -24,40 +23,43 @@ PREFIX = re.compile(r"[0-9a-f]{0,64}")
 
 
 class StoredContent(NamedTuple):
-    """A body as it was put, and the meta put with it."""
+    """A body as it was put, with its metadata."""
 
     body: bytes
     meta: dict[str, str]
 
 
 def check_key(key: str) -> str:
-    """`key`, if it is 64 lower-case hex digits; BadInput else, so no key leaves its folder."""
+    """
+    Return `key` if it is 64 lower-case hex digits; otherwise raises BadInput, so no key leaves its
+    folder.
+    """
     if not KEY.fullmatch(key):
         raise BadInput(f"content key {key[:80]!r}: must be a SHA-256 in 64 lower-case hex digits")
     return key
 
 
 def check_prefix(prefix: str) -> str:
-    """`prefix`, if some key may begin with it; BadInput else."""
+    """Return `prefix` if a key may start with it; otherwise raises BadInput."""
     if not PREFIX.fullmatch(prefix):
         raise BadInput(f"content prefix {prefix[:80]!r}: must be lower-case hex digits, 64 at most")
     return prefix
 
 
 def digest(body: bytes) -> str:
-    """The SHA-256 of a body as hex; about 1 µs a kilobyte."""
+    """The SHA-256 of a body in hex; about 1 µs per kilobyte."""
     return hashlib.sha256(body).hexdigest()
 
 
 def header(body: bytes, meta: Mapping[str, str]) -> bytes:
-    """The line before `body`, its newline included."""
+    """The header line before `body`, including its newline."""
     fields = {"v": VERSION, "sha256": digest(body), "bytes": len(body), "meta": dict(meta)}
     return _to_json(fields).encode() + b"\n"
 
 
 def unframe(key: str, data: bytes) -> StoredContent:
     """
-    Body and meta of a framed file; any damage in either's length or the body's hash is noticed.
+    Body and meta of a framed file; verifies both lengths and the body's hash.
 
     Raises:
         CorruptContent: truncated, not in this format, or different from its hash.
@@ -77,7 +79,7 @@ def unframe(key: str, data: bytes) -> StoredContent:
 
 def check_body(key: str, body: bytes, sha256: str) -> None:
     """
-    Return if the SHA-256 of `body` is `sha256`.
+    Check that the SHA-256 of `body` is `sha256`.
 
     Raises:
         CorruptContent: it is not.

@@ -1,10 +1,10 @@
 """
 Page content in S3: `<prefix><first two digits>/<key>` in one bucket, one object each.
 
-Meta travels as JSON in one metadata header, and so does the body's SHA-256. S3 allows 2 KB of
-metadata; where meta is larger (some sites send 8 KB of headers) the object is framed as in the
-folder store, a JSON line before the body, and states this in its metadata. Either way one PUT
-replaces all of it at once.
+Meta is stored as JSON in one metadata header, and the body's SHA-256 in another. S3 allows 2 KB of
+metadata. If meta is larger (some sites send 8 KB of headers), the object is framed as in the folder
+store, a JSON line before the body, and its metadata says so. Either way one PUT replaces everything
+at once.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ SHA256 = "aragog-sha256"
 META = "aragog-meta"
 FRAMED = "aragog-framed"
 
-# S3 counts names and values of all user metadata, 2 KB together; the hash takes 80 bytes of it.
+# S3 limits names and values of all user metadata to 2 KB in total; the hash takes 80 bytes.
 MAX_META_BYTES = 1800
 
 
 class S3Content(S3Bucket):
-    """The `ContentStore` port over a bucket."""
+    """The `ContentStore` port on a bucket."""
 
     def put(self, key: str, body: bytes, meta: Mapping[str, str]) -> None:
-        """Safe to repeat; after an error the object is the old one or the new one, whole."""
+        """Safe to repeat; after an error the object is completely old or completely new."""
         name = self._name(key)
         described = _described(meta)
         if described is None:
@@ -60,7 +60,7 @@ class S3Content(S3Bucket):
 
     def put_many(self, puts: Sequence[ContentPut]) -> None:
         """
-        Several at a time: a PUT is 2 ms of CPU and 10 to 100 ms of waiting.
+        Put several at once: a PUT takes 2 ms of CPU and 10 to 100 ms of waiting.
 
         All have ended when this returns or raises; the first error is raised.
         """
@@ -68,7 +68,7 @@ class S3Content(S3Bucket):
             for put in puts:
                 self.put(*put)
             return
-        self._client()  # made anew after a fork, and the threads with it
+        self._client()  # recreated after a fork, together with the threads
         futures = [self._threads.submit(self.put, *put) for put in puts]
         wait(futures)
         for future in futures:
@@ -92,18 +92,18 @@ class S3Content(S3Bucket):
         return StoredContent(body, meta)
 
     def delete(self, key: str) -> None:
-        """Safe to repeat: some servers answer 404 for what is gone, which is the aim."""
+        """Safe to repeat; some servers return 404 for a missing object, which is not an error."""
         name = self._name(key)
         with self._our_errors():
             self.delete_whole(name)
 
     def keys(self, prefix: str = "") -> Iterator[str]:
         """
-        The keys in order; a request returns 1,000.
+        Yield the keys in order; a request returns 1,000.
 
         Raises:
-            ContentUnavailable: also when the server names no next page, or one that it named
-                before; the keys until then are not all.
+            ContentUnavailable: also if the server gives no next page, or repeats an earlier one;
+                the keys so far are then incomplete.
         """
         check_prefix(prefix)
         start = self._settings.s3_prefix + (f"{prefix[:2]}/{prefix}" if len(prefix) > 1 else prefix)
@@ -117,8 +117,8 @@ class S3Content(S3Bucket):
 
 
 def _described(meta: Mapping[str, str]) -> str | None:
-    """Meta as one header value, plain ASCII; None when it is too large for one."""
+    """Meta as one header value, plain ASCII, or None if it is too large."""
     text = json.dumps(dict(meta), separators=(",", ":"))
-    # Headers do not preserve all that JSON leaves unescaped, such as runs of spaces and DEL.
+    # Headers do not preserve everything that JSON leaves unescaped, such as runs of spaces and DEL.
     text = text.replace("  ", "\\u0020\\u0020").replace("\x7f", "\\u007f")
     return text if len(text) <= MAX_META_BYTES else None

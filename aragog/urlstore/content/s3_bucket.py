@@ -1,9 +1,9 @@
 """
-A bucket of S3, as content stores and packs use it.
+An S3 bucket, for content stores and packs.
 
-boto3 costs about 2 ms of CPU per call: nothing on the way of a metadata read comes here. Plain S3
-only: no conditional writes, no lists but in key order. In a bucket with versions a delete removes
-all versions of an object, because what was taken down must not be left in one.
+boto3 takes about 2 ms of CPU per call, so metadata reads never use it. Only basic S3 features are
+used: no conditional writes, and lists in key order only. In a bucket with versions, a delete
+removes all versions of an object, because content that was taken down must not remain in one.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from aragog.urlstore.s3_connection import (
 
 log = logging.getLogger(__name__)
 
-# Bodies are read after botocore's own retries are over, so a broken one is requested once more.
+# Bodies are read after botocore's own retries, so a broken one is requested once more.
 BODY_READS = 2
 VERSIONING_FRESH_S = 60.0
-"""How long the answer of the server whether the bucket has versions is used."""
+"""How long to cache the server's response on bucket versioning."""
 _NO_VERSIONS = ("NotImplemented", "MethodNotAllowed", "NoSuchVersioningConfiguration")
 
 
 class S3Bucket:
     """
-    A bucket. Threads may share it, and forks: each process has its own connections. Nothing is
-    connected to before the first call; credentials are boto3's to find.
+    A bucket. Threads may share it, and so may forks: each process has its own connections. Connects
+    on the first call; boto3 finds the credentials.
 
     Raises:
         ConfigError: endpoint, region or profile cannot be used.
@@ -67,11 +67,11 @@ class S3Bucket:
         self, name: str, part: tuple[int, int] | None = None
     ) -> tuple[bytes, dict[str, str]] | None:
         """
-        The body and the metadata of an object; None if it is not there.
+        The body and the metadata of an object, or None if it does not exist.
 
         Args:
-            name: of the object.
-            part: the first byte and the number of bytes; None: all.
+            name: the object's name.
+            part: the first byte and the number of bytes; None for all.
         """
         wanted = {} if part is None else {"Range": f"bytes={part[0]}-{part[0] + part[1] - 1}"}
         reads_left = BODY_READS
@@ -92,7 +92,7 @@ class S3Bucket:
                     raise
 
     def delete_whole(self, name: str) -> None:
-        """Delete an object with all its versions; no error if it is gone."""
+        """Delete an object with all its versions; no error if it does not exist."""
         delete_object(self._client(), self._bucket, name)
         if self._has_versions():
             for version in list(self._versions_of(name)):
@@ -100,11 +100,11 @@ class S3Bucket:
 
     def list_objects(self, prefix: str) -> Iterator[dict[str, Any]]:
         """
-        The objects whose names begin with `prefix`, in order; a request returns 1,000.
+        Yield the objects whose names start with `prefix`, in order; a request returns 1,000.
 
         Raises:
-            ContentUnavailable: also when the server names no next page, or one that it named
-                before; the objects until then are not all.
+            ContentUnavailable: also if the server gives no next page, or repeats an earlier one;
+                the objects so far are then incomplete.
         """
         tokens = _Tokens(self._where)
         token: dict[str, str] = {}
@@ -123,7 +123,7 @@ class S3Bucket:
         return self._versions[1]
 
     def _ask_for_versions(self) -> bool:
-        """Whether the bucket has, or had, versions."""
+        """True if the bucket has, or had, versions."""
         try:
             answer = self._client().get_bucket_versioning(Bucket=self._bucket)
         except ClientError as error:
@@ -175,10 +175,11 @@ class S3Bucket:
 
 class _Tokens:
     """
-    The continuation tokens of one list, checked: a server that repeats them would list without end.
+    Checks the continuation tokens of one list; a server that repeats them would never finish.
 
-    Besides the last one, one is remembered and replaced after 1, 2, 4, ... pages (Brent's
-    algorithm). That finds a cycle of any length without keeping all tokens of a large bucket.
+    In addition to the last token, one older token is remembered and replaced after 1, 2, 4, ...
+    pages (Brent's algorithm). This detects cycles of any length without keeping all tokens of a
+    large bucket.
     """
 
     def __init__(self, where: str) -> None:
@@ -187,7 +188,7 @@ class _Tokens:
         self._pages, self._replaced_after = 0, 1
 
     def following(self, token: str | None) -> str:
-        """The token of the next page; raises ContentUnavailable if it leads nowhere."""
+        """The token of the next page; raises ContentUnavailable if it is missing or repeated."""
         if not token:
             raise ContentUnavailable(self._where, "a list is cut off and names no next page")
         if token in (self._last, self._remembered):
@@ -201,5 +202,5 @@ class _Tokens:
 
 
 def _by_name(metadata: Mapping[str, str]) -> dict[str, str]:
-    """Metadata by lower-case name: servers spell header names as they like (RFC 9110, 5.1)."""
+    """Metadata by lower-case name; servers differ in the case of header names (RFC 9110, 5.1)."""
     return {name.lower(): value for name, value in metadata.items()}

@@ -1,4 +1,4 @@
-"""Packs in S3: `<prefix>packs/<day>/<time>-<number>.warc.zst`, and its index beside it."""
+"""Packs in S3: `<prefix>packs/<day>/<time>-<number>.warc.zst`, each next to its index."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FOLDER = "packs/"
 
 
 class S3Packs(S3Bucket):
-    """The `PackFiles` port over a bucket: two puts a pack, one range request a read."""
+    """The `PackFiles` port on a bucket: two puts per pack, one range request per read."""
 
     def put(self, name: str, data: bytes, index: bytes) -> None:
         with self._our_errors():

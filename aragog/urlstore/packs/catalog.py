@@ -1,5 +1,5 @@
 """
-What is known of packs beside their files: which are young, and what of them is dead.
+Information about packs that is not in their files: which are new, and which parts are dead.
 
 | record | of | values |
 |---|---|---|
@@ -11,9 +11,9 @@ What is known of packs beside their files: which are young, and what of them is 
 | `pack-fresh` | packs whose hosts were not checked yet | `i:at`; `i:h:<host>`: bytes of a host |
 | `pack-upkeep` | upkeep: one record | `i:dead`: bytes; `i:<bucket>`: the last `pack-dead` it read |
 
-Each is a record of the registry, in the bucket that its pack's name falls into; the last is in the
-first bucket. Every write is safe
-to repeat. What is lost with a damaged file of the store, repair finds by reading the packs.
+Each is a record of the registry, in the bucket of its pack's name; the last is in the first bucket.
+Every write is safe to repeat. If a damaged file of the store loses some, repair restores them by
+reading the packs.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _UPKEEP = b"pack-upkeep"
 _DEAD = b"i:dead"
 _SIZE, _AT, _ALSO, _BUSY, _HOST = b"i:size", b"i:at", b"i:also:", b"i:busy", b"i:h:"
 MOST_HOSTS = 32
-"""Of a pack: the hosts with the most bytes, whose records may share a dictionary."""
+"""Number of recorded hosts per pack: those with the most bytes, which may share a dictionary."""
 BUSY_MS = 600_000
-"""How long a process has for one rewrite before another process may begin it."""
+"""Time limit for one rewrite, after which another process may start it."""
 
 
 class PackCatalog:
@@ -46,9 +46,9 @@ class PackCatalog:
 
     def opened(self, pack: str, size: int, hosts: Mapping[bytes, int] | None = None) -> None:
         """
-        Note a pack before it is put: whoever finds it later knows that it may be unfinished.
+        Record a pack before it is put, so that others know that it may be unfinished.
 
-        `hosts`: the bytes of each, if upkeep is to look whether they are worth a dictionary.
+        `hosts` has the bytes of each host, if upkeep should check if dictionaries are worthwhile.
         """
         now_ms = self._now_ms()
         at = {_AT: b"%d" % now_ms}
@@ -63,34 +63,34 @@ class PackCatalog:
         self._registry.put_many(rows)
 
     def looked_at(self, pack: str) -> None:
-        """The pack's hosts were checked."""
+        """Record that the pack's hosts were checked."""
         self._drop(FRESH, pack)
 
     def settled(self, pack: str) -> None:
-        """All pages of the pack are written."""
+        """Record that all pages of the pack are written."""
         self._drop(OPEN, pack)
 
     def dead(self, pointers: Iterable[PackPointer]) -> None:
-        """Records that no page has anymore."""
+        """Record that no page uses these records any more."""
         now_ms = self._now_ms()
         self._put(DEAD, ((one, one.length) for one in pointers), now_ms)
 
     def erase(self, pointers: Iterable[PackPointer], *, at_once: bool = False) -> None:
-        """Records whose bytes must go within `content.takedown_hours`, or with the next upkeep."""
+        """Request erasing records within `content.takedown_hours`, or with the next upkeep."""
         now_ms = self._now_ms()
         asked_ms = 0 if at_once else now_ms
         self._put(ERASE, ((one, asked_ms) for one in pointers), now_ms)
 
     def share(self, pointer: PackPointer, url: str) -> None:
         """
-        Note that the page of a URL has a record that was written for another page.
+        Record that the page of a URL shares a record that was written for another page.
 
-        The URL and not its id: a copy of the store may give it another id.
+        Records the URL instead of its id, because a copy of the store may give it another id.
         """
         self.share_all([(pointer, url)])
 
     def share_all(self, pairs: Iterable[tuple[PackPointer, str]]) -> None:
-        """`share` of several."""
+        """`share` for several records."""
         cells: dict[str, dict[bytes, bytes]] = {}
         for pointer, url in pairs:
             column = b"%s%d:%s" % (_ALSO, pointer.offset, url_key(url).hex().encode())
@@ -102,7 +102,7 @@ class PackCatalog:
             )
 
     def sharing(self, pack: str) -> dict[int, set[str]]:
-        """The URLs whose pages share records of a pack, by the offset of the record."""
+        """The URLs whose pages share records of a pack, by the record's offset."""
         found: dict[int, set[str]] = {}
         for column, cell in self._registry.get(self._row(PACK, pack)).items():
             if column.startswith(_ALSO):
@@ -111,35 +111,35 @@ class PackCatalog:
         return found
 
     def stays(self, pack: str) -> bool:
-        """False for a pack that is gone, or whose records have moved: it will be deleted."""
+        """False for a pack that is gone, or whose records have moved and that will be deleted."""
         return self.size(pack) is not None and not self.row(MOVED, pack)
 
     def size(self, pack: str) -> int | None:
-        """The size of a pack; None where it is not known."""
+        """The size of a pack, or None if unknown."""
         cell = self._registry.get(self._row(PACK, pack), [_SIZE]).get(_SIZE)
         return None if cell is None else int(cell.value)
 
     def erased(self, pack: str) -> set[int]:
-        """The offsets of the records whose bytes must go."""
+        """The offsets of the records that must be erased."""
         row = self._registry.get(self._row(ERASE, pack))
         return {int(column[2:]) for column in row if column[2:].isdigit()}
 
     def row(self, kind: bytes, pack: str) -> Row:
-        """What is noted of a pack under a kind; empty: nothing."""
+        """A pack's entry of one kind; empty if there is none."""
         return self._registry.get(self._row(kind, pack))
 
     def moved(self, pack: str) -> None:
-        """No page has a record of the pack anymore; it is deleted after a grace."""
+        """Record that no page uses the pack any more; it is deleted after a grace period."""
         now_ms = self._now_ms()
         self._registry.put(self._row(MOVED, pack), {_AT: b"%d" % now_ms}, at_ms=now_ms)
 
     def forget(self, pack: str) -> None:
-        """The pack is gone."""
+        """Delete all entries of a deleted pack."""
         for kind in (OPEN, DEAD, ERASE, PACK, MOVED, FRESH):
             self._drop(kind, pack)
 
     def claim(self, pack: str) -> bool:
-        """Take a pack to rewrite it; False: another process does."""
+        """Claim a pack for a rewrite; False if another process has it."""
         now_ms, row = self._now_ms(), self._row(PACK, pack)
         cell = self._registry.get(row, [_BUSY]).get(_BUSY)
         if cell is not None and int(cell.value) > now_ms:
@@ -148,14 +148,14 @@ class PackCatalog:
         return self._registry.check_and_put(row, _BUSY, before, b"%d" % (now_ms + BUSY_MS))
 
     def release(self, pack: str) -> None:
-        """Give a claimed pack back."""
+        """Release a claimed pack."""
         row = self._row(PACK, pack)
         cell = self._registry.get(row, [_BUSY]).get(_BUSY)
         if cell is not None:
             self._registry.check_and_put(row, _BUSY, cell.value, b"0")
 
     def walk(self, kind: bytes, limit: int | None = None) -> Iterator[tuple[str, Row]]:
-        """The packs that have a record of a kind, with it; at most `limit` of each bucket."""
+        """Yield the packs with an entry of one kind; at most `limit` per bucket."""
         for bucket in self._registry.buckets():
             prefix = bytes([bucket]) + kind + b"\0"
             for name, row in self._registry.walk(prefix, limit):
@@ -163,10 +163,10 @@ class PackCatalog:
 
     def next_dead(self, limit: int) -> list[tuple[str, Row]]:
         """
-        The next packs with dead records, with their `pack-dead`, at most `limit` of each bucket.
+        The next packs with dead records, with their `pack-dead`, at most `limit` per bucket.
 
-        A later call continues behind them, and begins again after the last one, so that many packs
-        with little dead space do not hide those behind them. Two callers may get the same packs.
+        A later call continues after them, and starts again after the last one, so that many packs
+        with little dead space do not hide later ones. Two callers may get the same packs.
         """
         name = self._upkeep_row()
         places = self._registry.get(name)
@@ -186,7 +186,10 @@ class PackCatalog:
         return found
 
     def dead_bytes(self) -> int | None:
-        """Bytes of dead records in what the last `next_dead` returned; None: it never ran."""
+        """
+        Bytes of dead records in the packs of the last full `next_dead`, or None if it
+        never ran.
+        """
         cell = self._registry.get(self._upkeep_row(), [_DEAD]).get(_DEAD)
         return None if cell is None else int(cell.value)
 
@@ -212,12 +215,12 @@ class PackCatalog:
 
 
 def host_hash(host: bytes) -> bytes:
-    """By what a host is noted."""
+    """The hash under which a host is recorded."""
     return sha256(host).hexdigest()[:16].encode()
 
 
 def hosts_of(row: Row) -> Mapping[bytes, int]:
-    """The bytes of a fresh pack by the hashes of its hosts."""
+    """The bytes of a fresh pack by host hash."""
     return {
         column[len(_HOST) :]: int(cell.value)
         for column, cell in row.items()
@@ -232,10 +235,10 @@ def at_of(row: Row) -> int:
 
 
 def dead_of(row: Row) -> Mapping[int, int]:
-    """The lengths of dead records by their offsets."""
+    """The lengths of dead records by offset."""
     return {int(c[2:]): int(cell.value) for c, cell in row.items() if c[2:].isdigit()}
 
 
 def asked_of(row: Row) -> int:
-    """When the first of the bytes that must go was named, ms."""
+    """When erasing was first requested, ms."""
     return min((int(cell.value) for c, cell in row.items() if c[2:].isdigit()), default=0)

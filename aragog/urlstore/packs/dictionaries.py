@@ -1,12 +1,12 @@
 """
-Dictionaries of packs: what one host's records have in common, once, at the beginning.
+Dictionaries of packs: the common parts of one host's records, stored once at the start of a pack.
 
 As in "Zstandard Compression for WARC Files 1.0": a skippable frame with the magic number 0x184D2A5D
-has the dictionary, compressed, in the format of RFC 8878, section 5; every frame of the file names
-the dictionary's id. A dictionary is trained from records of its own pack and of no other, so what
-must go from a pack goes with its dictionary: the pack is rewritten, and the new one has another.
+has the compressed dictionary, in the format of RFC 8878, section 5, and every frame of the file has
+the dictionary's id. A dictionary is trained only from records of its own pack. Data that must be
+erased from a pack therefore disappears with its dictionary: the pack is rewritten with a new one.
 
-Reading a record takes the dictionary of its pack as well; readers keep some.
+Reading a record needs the dictionary of its pack as well; readers cache some.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ HEAD_BYTES = 8
 LEVEL = 3
 MOST_BYTES = 112_640
 SAMPLES = 64
-"""Records that a dictionary is trained from: 20 to 60 ms of CPU for each pack."""
+"""Number of records used to train a dictionary, which takes 20 to 60 ms of CPU per pack."""
 FIRST_READ_BYTES = 65_536
-"""What a reader asks for: nearly every dictionary, in one request."""
+"""Bytes that a reader requests first, enough for nearly every dictionary."""
 _MOST_STORED_BYTES = 8_388_608
-"""Of a dictionary, before and after compression, as the specification has it."""
+"""Maximum size of a dictionary, before and after compression, from the specification."""
 _FORMATTED = b"\x37\xa4\x30\xec"
 _FIRST_ID, _IDS = 32_768, 2**31 - 32_768
-"""The ids that are free for anybody (RFC 8878)."""
+"""The range of ids for private use (RFC 8878)."""
 
 
 class Dictionary:
@@ -49,7 +49,7 @@ class Dictionary:
 
     @classmethod
     def trained(cls, records: Sequence[bytes]) -> Dictionary | None:
-        """A dictionary from records (`sampled`); None if they have too little in common."""
+        """Train a dictionary from records (`sampled`); None if they have too little in common."""
         samples: list[bytes | bytearray | memoryview] = [*records]
         size = min(MOST_BYTES, sum(map(len, samples)) // 4)
         try:
@@ -64,7 +64,7 @@ class Dictionary:
     @classmethod
     def read(cls, stored: bytes) -> Dictionary:
         """
-        The dictionary in a dictionary frame, without its head.
+        Read the dictionary from a dictionary frame without its head.
 
         Raises:
             CorruptContent: it is damaged, larger than 8 MB, or not in the specified format.
@@ -84,23 +84,23 @@ class Dictionary:
             raise CorruptContent("", f"has a damaged dictionary: {error}") from error
 
     def frame(self) -> bytes:
-        """The dictionary frame: the beginning of a pack."""
+        """The dictionary frame, which is the start of a pack."""
         stored = zstd.compress(self._made.as_bytes(), LEVEL, checksum=True)
         return MAGIC + len(stored).to_bytes(4, "little") + stored
 
     def compress(self, record: bytes) -> bytes:
-        """One record as a frame."""
+        """Compress one record to a frame."""
         if (codec := getattr(self._threads, "compressor", None)) is None:
             self._made.precompute_compress(level=LEVEL)
             codec = self._threads.compressor = zstandard.ZstdCompressor(
                 dict_data=self._made, level=LEVEL, write_checksum=True, write_content_size=True
             )
-        # A copy, because zstandard's result keeps a buffer of the size of the input.
+        # A copy, because zstandard's result keeps a buffer of the input's size.
         return bytes(memoryview(codec.compress(record)))
 
     def decompress(self, frame: bytes) -> bytes:
         """
-        The record in a frame.
+        Decompress the record in a frame.
 
         Raises:
             zstd.ZstdError: it is damaged, or needs another dictionary.
@@ -108,7 +108,7 @@ class Dictionary:
         return self._decompressor().decompress(frame)
 
     def _decompressor(self) -> zstandard.ZstdDecompressor:
-        """That of this thread; raises ZstdError if the dictionary is damaged."""
+        """The decompressor of this thread; raises ZstdError if the dictionary is damaged."""
         codec: zstandard.ZstdDecompressor | None = getattr(self._threads, "decompressor", None)
         if codec is None:
             codec = self._threads.decompressor = zstandard.ZstdDecompressor(dict_data=self._made)
@@ -116,27 +116,27 @@ class Dictionary:
 
 
 def sampled(records: Sequence[T]) -> Sequence[T]:
-    """Up to `SAMPLES` of some records, chosen evenly."""
+    """Up to `SAMPLES` records, chosen evenly."""
     count = min(SAMPLES, len(records))
     return [records[at * len(records) // count] for at in range(count)]
 
 
 def begins_with_dictionary(pack: bytes) -> bool:
-    """Whether a pack has a dictionary, by its beginning."""
+    """True if a pack starts with a dictionary."""
     return pack.startswith(MAGIC)
 
 
 def frame_bytes(head: bytes) -> int:
-    """The size of the dictionary frame, by the first eight bytes of its pack."""
+    """The size of the dictionary frame, from the first eight bytes of its pack."""
     return HEAD_BYTES + int.from_bytes(head[4:HEAD_BYTES], "little")
 
 
 def dictionary_of(pack: bytes) -> Dictionary | None:
     """
-    The dictionary at the beginning of a pack; None if it has none.
+    The dictionary at the start of a pack, or None.
 
     Raises:
-        CorruptContent: it is damaged or cut off.
+        CorruptContent: it is damaged or truncated.
     """
     if not begins_with_dictionary(pack):
         return None
@@ -148,10 +148,10 @@ def dictionary_of(pack: bytes) -> Dictionary | None:
 
 def needs_dictionary(frame: bytes) -> bool:
     """
-    Whether a frame was compressed with a dictionary.
+    Return True if a frame was compressed with a dictionary.
 
     Raises:
-        CorruptContent: it is no frame.
+        CorruptContent: not a frame.
     """
     if not frame.startswith(zstd.MAGIC):
         return False
@@ -162,10 +162,10 @@ def needs_dictionary(frame: bytes) -> bool:
 
 
 class PackDictionaries:
-    """The dictionaries of the packs that were read last; threads share it."""
+    """A cache of the dictionaries of recently read packs; threads share it."""
 
     KEPT = 32
-    """About 0.3 MB each."""
+    """Number of cached dictionaries, about 0.3 MB each."""
 
     def __init__(self, read: Callable[[str, int, int], bytes | None]) -> None:
         self._read = read
@@ -174,10 +174,10 @@ class PackDictionaries:
 
     def of(self, pack: str) -> Dictionary:
         """
-        The dictionary of a pack: with one request, or two for a large one, unless it is kept.
+        The dictionary of a pack: one request, or two for a large one, unless it is cached.
 
         Raises:
-            CorruptContent: the pack is not there, or has none.
+            CorruptContent: the pack does not exist or has no dictionary.
         """
         with self._lock:
             if (kept := self._kept.get(pack)) is not None:

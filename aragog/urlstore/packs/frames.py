@@ -1,11 +1,11 @@
 """
 Compressed records: each is a gzip member, or one or several zstd frames. Pure.
 
-A reader tells the two apart by their first bytes, so both may lie in one store. The record of a
-page has its body in a frame of its own, the one in which the body was fetched: a frame before it
-has what comes before the body, and one after it the end of the record. "Zstandard Compression for
-WARC Files 1.0" allows several frames a record. Revisits, and records that upkeep compressed with a
-dictionary, are one frame.
+A reader distinguishes the two by their first bytes, so a store may have both. In a page's record
+the body is a separate frame, copied from the fetch; a frame before it has the data before the body,
+and one after it has the end of the record. "Zstandard Compression for WARC Files 1.0" allows
+several frames per record. Revisits, and records that upkeep compressed with a dictionary, are one
+frame.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Frame(NamedTuple):
 
 def compress(record: bytes, compression: Compression) -> bytes:
     """
-    One record, compressed; the same bytes for the same record.
+    Compress one record; deterministic.
 
-    A zstd frame has its content's size and checksum, as the specification demands.
+    A zstd frame has its content's size and checksum, as the specification requires.
     """
     if compression == "gzip":
         return gzip.compress(record, GZIP_LEVEL, mtime=0)
@@ -50,13 +50,13 @@ def compress(record: bytes, compression: Compression) -> bytes:
 
 def compress_around(head: RecordHead, body: bytes, compression: Compression) -> bytes:
     """
-    A record whose body is compressed already (`compression.compress`), which is copied.
+    Build a record around an already compressed body (`compression.compress`), which is copied.
 
-    A body without a checksum, as versions before packs compressed it, and gzip are compressed
-    again.
+    A body without a checksum, from versions before packs, is compressed again, and so are all
+    bodies for gzip.
 
     Raises:
-        CorruptContent: the body is damaged; not noticed if it is copied.
+        CorruptContent: the body is damaged; not detected if it is copied.
     """
     if compression != "zstd" or not zstd.is_checked(body):
         return compress(head.with_body(_decompress_all(body, None)), compression)
@@ -70,7 +70,7 @@ def _end_frame() -> bytes:
 
 def decompress(frame: bytes, dictionary: Dictionary | None = None) -> bytes:
     """
-    The record of a pack with that dictionary; None: without one.
+    Decompress a pack's record with this dictionary, or without one if None.
 
     Raises:
         CorruptContent: the bytes are damaged or not compressed, or need another dictionary.
@@ -85,10 +85,10 @@ def decompress(frame: bytes, dictionary: Dictionary | None = None) -> bytes:
 
 def records(pack: bytes) -> Iterator[tuple[Frame, bytes]]:
     """
-    The compressed records of a whole pack, in order, each with itself decompressed.
+    Yield the compressed records of a complete pack, in order, each with its decompressed bytes.
 
     Raises:
-        CorruptContent: it is cut off or damaged; what was yielded before is whole.
+        CorruptContent: it is truncated or damaged; everything yielded before is intact.
     """
     dictionary = dictionary_of(pack)
     at = 0
@@ -111,16 +111,17 @@ def records(pack: bytes) -> Iterator[tuple[Frame, bytes]]:
 
 def split(pack: bytes) -> Iterator[Frame]:
     """
-    The compressed records of a whole pack, in order, without skippable frames (dictionaries).
+    Yield the compressed records of a complete pack, in order, without skippable frames
+    (dictionaries).
 
     Raises:
-        CorruptContent: it is cut off or damaged; what was yielded before is whole.
+        CorruptContent: it is truncated or damaged; everything yielded before is intact.
     """
     return (frame for frame, _ in records(pack))
 
 
 def _decompress_all(data: bytes, dictionary: Dictionary | None) -> bytes:
-    """What is in one or several zstd frames."""
+    """The contents of one or several zstd frames."""
     of_one = zstd.decompress if dictionary is None else dictionary.decompress
     try:
         end = zstd.end_of_frame(data, 0)
@@ -149,7 +150,7 @@ def _end_of_frame(pack: bytes, at: int) -> int:
 
 
 def _end_of_zstd(pack: bytes, at: int) -> int:
-    """Where a zstd frame ends."""
+    """The end of a zstd frame."""
     try:
         return zstd.end_of_frame(pack, at)
     except IndexError:
@@ -157,7 +158,7 @@ def _end_of_zstd(pack: bytes, at: int) -> int:
 
 
 def _end_of_member(pack: bytes, at: int) -> int:
-    """Where a gzip member ends."""
+    """The end of a gzip member."""
     member = zlib.decompressobj(wbits=31)
     view = memoryview(pack)
     fed = at

@@ -1,14 +1,14 @@
 """
 Group commit: the records of many batches become one pack, which is put once.
 
-A pack is open while records are added to it. It closes when it is full, a while after its first
-record, at once for a caller who waits or when nothing more will come, and when the process ends.
-Whoever added records waits for their pointers, and gets them after the pack was put. A process that
-is killed before loses only what nobody was told of: its batches run again elsewhere, and write
-another pack.
+Records are added to an open pack. It closes when it is full, some time after its first record, at
+once if a caller waits or no more records will come, and when the process ends. Callers that added
+records wait for their pointers, which they get after the pack was put. A process that is killed
+before that loses only unacknowledged records: its batches run again elsewhere and write another
+pack.
 
-A pack is noted in the catalog before it is put, and settled when all of its batches have written
-their pages. One that never settles is read by upkeep, which finds the records without a page.
+A pack is recorded in the catalog before it is put, and settled when all of its batches have written
+their pages. Upkeep reads packs that never settle and finds the records without a page.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from aragog.urlstore.warc_records import RecordHead, capture_of, read_record, wa
 
 LATE_S = 300.0
 """
-How long after its pack was put a batch may write its pages. Upkeep, which deletes what has no page,
-leaves younger packs alone for twice as long.
+How long after its pack was put a batch may write its pages. Upkeep, which deletes records without a
+page, ignores younger packs for twice as long.
 """
 
 
 class PackRecord:
-    """A record that waits for a pack: compressed, with its line of the index."""
+    """A record to add to a pack: compressed, with its index line."""
 
     __slots__ = ("capture", "frame")
 
@@ -60,7 +60,7 @@ class PackRecord:
 
     @classmethod
     def around(cls, head: RecordHead, body: bytes, compression: Compression) -> PackRecord:
-        """A record whose body is compressed already, as it was fetched (`compress_around`)."""
+        """A record with an already compressed body from the fetch (`compress_around`)."""
         made = cls.__new__(cls)
         made.frame = frames.compress_around(head, body, compression)
         made.capture = capture_of(head.block, 0, len(made.frame), "")
@@ -68,7 +68,7 @@ class PackRecord:
 
     @classmethod
     def copied(cls, frame: bytes) -> PackRecord:
-        """A record of another pack without a dictionary, as it is."""
+        """A record copied from a pack without a dictionary."""
         made = cls.__new__(cls)
         made.frame = frame
         made.capture = capture_of(read_record(frames.decompress(frame)), 0, len(frame), "")
@@ -84,7 +84,7 @@ class _Pack:
     size: int = 0
     tickets: int = 0
     urls: int = 0
-    """How many URLs wait for it."""
+    """Number of URLs that wait for it."""
     name: str = ""
     pointers: list[PackPointer] = field(default_factory=list)
     error: BaseException | None = None
@@ -93,7 +93,7 @@ class _Pack:
     unsettled: bool = False
     dictionary: Dictionary | None = None
     is_grouped: bool = False
-    """Whether upkeep made it, which has put the records of a host together."""
+    """True if upkeep created it, with records grouped by host."""
 
 
 class PackTicket:
@@ -106,7 +106,7 @@ class PackTicket:
 
     def wait(self) -> list[PackPointer]:
         """
-        The pointers of the records in order, once the pack was put.
+        Wait until the pack is put; returns the pointers of the records, in order.
 
         Raises:
             ContentUnavailable: it could not be put; add the records again.
@@ -121,7 +121,7 @@ class PackTicket:
 
     def check_age(self) -> None:
         """
-        Return if it is early enough to write the pages.
+        Check that there is still time to write the pages.
 
         Raises:
             ContentUnavailable: upkeep may soon take the records for those of a killed batch.
@@ -130,26 +130,26 @@ class PackTicket:
             raise ContentUnavailable("packs", "a batch wrote its pages too late; it runs again")
 
     def settle(self) -> None:
-        """The pages of these records are written, or none is to be."""
+        """Record that the pages of these records are written, or will not be."""
         self._writer.settle(self._pack)
 
     def leave(self) -> None:
-        """The pages of these records may not all be written; upkeep will look."""
+        """Record that some pages may not be written; upkeep will check."""
         self._pack.unsettled = True
 
 
 class PackWriter:
     """
-    Writes packs; threads share it, and a fork gets an open pack of its own.
+    Writes packs; threads share it, and a fork gets its own open pack.
 
     Args:
-        files: where the packs go.
-        catalog: what is noted of them.
-        clock: for names and dates; waiting is measured by the machine's.
-        max_bytes: a pack closes from this size on.
-        wait_s: the time from its first record on after which it closes anyway.
-        compression: of each record.
-        notes_hosts: note how many bytes each host has, for upkeep that makes dictionaries.
+        files: stores the packs.
+        catalog: records information about them.
+        clock: used for names and dates; waiting is measured with the machine's clock.
+        max_bytes: a pack closes at this size.
+        wait_s: it also closes this long after its first record.
+        compression: compression of each record.
+        notes_hosts: record each host's bytes, for upkeep that creates dictionaries.
     """
 
     def __init__(
@@ -178,10 +178,11 @@ class PackWriter:
 
     def add(self, records: Sequence[PackRecord], *, now: bool = False, urls: int = 0) -> PackTicket:
         """
-        Add a batch's records to the open pack; `now`: somebody waits, so it closes at once.
+        Add a batch's records to the open pack; with `now`, a caller is waiting and it closes at
+        once.
 
-        `urls` is how many URLs of the batch wait for it. Raises nothing: the ticket tells whether
-        the pack could be put.
+        `urls` is the number of the batch's URLs that wait for it. Never raises: the ticket reports
+        a pack that could not be put.
         """
         if os.getpid() != self._pid:
             self._start()
@@ -211,11 +212,11 @@ class PackWriter:
         self, records: Sequence[PackRecord], dictionary: Dictionary | None = None
     ) -> PackTicket:
         """
-        Put records as a pack of their own, which begins with the dictionary that they need.
+        Put records as a separate pack, which starts with the dictionary that they need.
 
-        For upkeep: such a pack is not checked again for what its hosts have in common.
+        For upkeep: the hosts of such a pack are not checked again.
 
-        Raises nothing: the ticket tells whether the pack could be put.
+        Never raises: the ticket reports a pack that could not be put.
         """
         pack = _Pack(time.monotonic(), list(records), tickets=1, dictionary=dictionary)
         pack.is_grouped = True
@@ -223,14 +224,17 @@ class PackWriter:
         return PackTicket(self, pack, 0, len(records))
 
     def waiting_urls(self) -> int:
-        """How many URLs wait for the open pack; 0: none is open, or those who added gave none."""
+        """
+        Number of URLs that wait for the open pack; 0 if there is none, or no number was
+        given.
+        """
         if os.getpid() != self._pid:
             return 0
         with self._changed:
             return self._open.urls if self._open is not None else 0
 
     def put_open(self) -> None:
-        """Put the open pack, because nothing more will come; nothing if none is open."""
+        """Put the open pack, if any, because no more records will come."""
         with self._changed:
             pack, self._open = self._open, None
             self._changed.notify_all()
@@ -238,7 +242,7 @@ class PackWriter:
             self._put(pack)
 
     def settle(self, pack: _Pack) -> None:
-        """One of the batches of a pack is done."""
+        """Record that one of a pack's batches is done."""
         with self._changed:
             pack.tickets -= 1
             is_last = pack.tickets == 0 and not pack.unsettled and pack.error is None
@@ -253,9 +257,9 @@ class PackWriter:
 
     def close(self) -> None:
         """
-        Put the open pack, and end the thread that would; at the end of the process if not before.
+        Put the open pack, and stop the thread; called at the end of the process at the latest.
 
-        The writer can be used again, and is closed again then.
+        The writer can be used again, and must then be closed again.
         """
         if os.getpid() != self._pid:
             return
@@ -263,7 +267,7 @@ class PackWriter:
             pack, self._open = self._open, None
             self._closer = None
             self._changed.notify_all()
-            # What is registered would keep the writer and its tables until the process ends.
+            # A registered handler would keep the writer and its tables until the process ends.
             atexit.unregister(self.close)
             self._is_put_at_exit = False
         if pack is not None:
@@ -275,7 +279,7 @@ class PackWriter:
         self._open = self._closer = None
 
     def _close_in_time(self) -> None:
-        """Put each pack whose time is over."""
+        """Put each pack whose time is up."""
         me = threading.current_thread()
         while True:
             with self._changed:
@@ -290,11 +294,11 @@ class PackWriter:
             self._put(pack)
 
     def _is_over(self, pack: _Pack, closer: threading.Thread) -> bool:
-        """Whether nobody waits for this thread to put the pack."""
+        """True if nobody waits for this thread to put the pack."""
         return self._open is not pack or self._closer is not closer
 
     def _put(self, pack: _Pack) -> None:
-        """Put a pack; what goes wrong is raised by the tickets."""
+        """Put a pack; the tickets raise its errors."""
         try:
             name = self._new_name()
             data, pointers, index = self._contents(name, pack)
@@ -332,7 +336,7 @@ class PackWriter:
 
 
 def _bytes_of_hosts(records: Sequence[PackRecord]) -> dict[bytes, int]:
-    """How many bytes each host's records have."""
+    """The size of each host's records in bytes."""
     found: dict[bytes, int] = {}
     for record in records:
         host = host_of(record.capture.url.encode())

@@ -1,4 +1,4 @@
-"""Where a page's record is in a pack. Pure."""
+"""The location of a page's record in a pack. Pure."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from aragog.errors import CorruptContent
 
 VERSION = "1"
 DIGEST_CHARS = 32
-"""128 bits of SHA-256 in hex: enough against damage, and against collisions that someone makes."""
+"""128 bits of SHA-256 in hex: enough against damage and deliberate collisions."""
 
 NAME = re.compile(r"\d{8}/\d{6}-[0-9a-f]{16}\.warc\.(?:zst|gz)")
-"""Names of packs: the day, the time of day and a random number. No other name is ever opened."""
+"""Pack names: the day, the time of day and a random number. Other names are never opened."""
 
 
 class PackPointer(NamedTuple):
-    """A record in a pack; it only matches the bytes it was made for."""
+    """A record in a pack; only matches the bytes that it was made for."""
 
     pack: str
     """The pack's name."""
     offset: int
     length: int
-    """Of the compressed record, in bytes."""
+    """Length of the compressed record, in bytes."""
     digest: str
     """The first digits of the SHA-256 of the compressed record."""
 
@@ -35,10 +35,10 @@ class PackPointer(NamedTuple):
     @classmethod
     def read(cls, cell: bytes) -> PackPointer:
         """
-        The pointer in a cell.
+        Read the pointer in a cell.
 
         Raises:
-            CorruptContent: it is not one that this version knows.
+            CorruptContent: its format is unknown to this version.
         """
         version, *parts = cell.decode("utf-8", "replace").split(" ")
         if version != VERSION or len(parts) < 4 or not NAME.fullmatch(parts[0]):
@@ -46,17 +46,17 @@ class PackPointer(NamedTuple):
         return cls(parts[0], int(parts[1]), int(parts[2]), parts[3])
 
     def cell(self) -> bytes:
-        """As it is stored in the node."""
+        """The pointer as stored in the node."""
         return f"{VERSION} {self.pack} {self.offset} {self.length} {self.digest}".encode()
 
     @property
     def place(self) -> str:
-        """The record in words, for messages: `20261129/101502-….warc.zst+4096`."""
+        """The location as text, for messages: `20261129/101502-….warc.zst+4096`."""
         return f"{self.pack}+{self.offset}"
 
     def check(self, frame: bytes) -> None:
         """
-        Return if the bytes are those that the pointer was made for.
+        Check that the bytes are those that the pointer was made for.
 
         Raises:
             CorruptContent: they are not.
@@ -66,7 +66,7 @@ class PackPointer(NamedTuple):
 
 
 def frame_digest(frame: bytes) -> str:
-    """The digest of a compressed record; about 1 µs a kilobyte."""
+    """The digest of a compressed record; about 1 µs per kilobyte."""
     return hashlib.sha256(frame).hexdigest()[:DIGEST_CHARS]
 
 

@@ -1,1 +1,1 @@
-"""Plan and write a batch of fetched pages."""
+"""Plans and writes a batch of fetched pages."""

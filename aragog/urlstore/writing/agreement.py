@@ -1,10 +1,11 @@
 """
-Decide whose record a fetched page goes to. Pure: from the page and the nodes that were read.
+Decides whose record a fetched page goes to. Pure: uses the page and the nodes that were read.
 
-A URL that was fetched itself keeps its own record. A canonical URL that a page declares stands for
-the page only if what is stored there agrees with it: the bodies are the same, or the main texts
-near the same. If nobody fetched such a URL, the first page that declares it provides its record,
-later ones join if they agree with that record, and the first that does not ends it (`trust`).
+A URL that was fetched itself keeps its own record. A canonical URL that a page declares represents
+the page only if the data stored there matches it: the bodies are identical, or the main texts
+nearly the same. If such a URL was never fetched, the first page that declares it provides its
+record, later pages join if they match that record, and the first one that does not match ends it
+(`trust`).
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ class Standing(Enum):
     """The relation of a page to the record that it leads to."""
 
     OWN = "own"
-    """The record is that of a URL of the fetch."""
+    """The record belongs to a URL of the fetch."""
     FIRST = "first"
     """It is the first page that declares this canonical URL, which was never fetched."""
     UPDATES = "updates"
     """It provided the record of this canonical URL, which was never fetched, and renews it."""
     JOINS = "joins"
-    """It agrees with the record, and only becomes an alias."""
+    """It matches the record, and only becomes an alias."""
     APART = "apart"
-    """It does not agree, or its canonical URL is not trusted: it keeps its own record."""
+    """It does not match, or its canonical URL is not trusted: it keeps its own record."""
     DISPUTES = "disputes"
-    """It is the first that disagrees with the record of a URL that was never fetched."""
+    """It is the first page that does not match the record of a URL that was never fetched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +48,13 @@ class Judgment:
     declared: str | None = None
     """The canonical URL that the page declares, after following known aliases."""
     why: str = ""
-    """Why the declared URL does not stand for the page."""
+    """Why the declared URL is not used as the page's canonical URL."""
     is_doubted: bool = False
-    """The declared URL is not trusted until it is fetched."""
+    """True if the declared URL is not trusted until it is fetched."""
 
 
 def is_failed_fetch(page: PageWrite) -> bool:
-    """True for a fetch without a page: it has no evidence about identity, fields and links."""
+    """True for a fetch without a page, which is no evidence about identity, fields and links."""
     return not page.fields and page.links is None and page.content is None
 
 
@@ -64,7 +65,7 @@ def fetched_urls(page: PageWrite) -> set[str]:
 
 
 def canonical_of(page: PageWrite, rows: Mapping[str, Row]) -> str:
-    """The URL that the page names as canonical, and where its aliases lead."""
+    """The URL that the page declares as canonical, after following its aliases."""
     if is_failed_fetch(page):
         return end_of(page.url, rows)
     canonical = page.canonical_url
@@ -76,7 +77,7 @@ def canonical_of(page: PageWrite, rows: Mapping[str, Row]) -> str:
 
 
 def agrees(page: PageWrite, row: Row) -> bool | None:
-    """Report whether a page agrees with that of a node; None: nothing to compare is stored."""
+    """True if a page matches the page in a node; None if nothing comparable is stored."""
     stored = nodes.likeness_of(row)
     if page.likeness and stored:
         return page.likeness.agrees(stored)
@@ -88,14 +89,14 @@ def agrees(page: PageWrite, row: Row) -> bool | None:
 
 
 def judge(page: PageWrite, rows: Mapping[str, Row], now_ms: int) -> Judgment:
-    """Decide whose record `page` goes to; `rows` holds the nodes of all URLs concerned."""
+    """Decide whose record `page` goes to; `rows` has the nodes of all URLs involved."""
     canonical = canonical_of(page, rows)
     fetched = fetched_urls(page)
     if is_failed_fetch(page) or canonical in fetched:
         return Judgment(canonical)
     row = rows.get(canonical, {})
     if page.canonical_url in fetched:
-        # Later evidence made it an alias: this older fetch replaces nothing there.
+        # Later evidence made it an alias, so this older fetch replaces nothing there.
         is_kept = nodes.was_fetched(row)
         return Judgment(canonical, Standing.JOINS if is_kept else Standing.OWN)
     if facts_of(row, nodes.OWN).get("gone"):
@@ -108,7 +109,7 @@ def judge(page: PageWrite, rows: Mapping[str, Row], now_ms: int) -> Judgment:
 
 
 def _after_later_evidence(page: PageWrite, judgment: Judgment, rows: Mapping[str, Row]) -> Judgment:
-    """The judgment, unless a later fetch or an application has decided where the URL leads."""
+    """The judgment, unless a later fetch or an application decided where the URL leads."""
     pointer = rows.get(page.final_url, {}).get(nodes.CANONICAL)
     if (
         pointer is None
@@ -140,7 +141,7 @@ def _with_unfetched(
     trusting = is_provisional(canonical, rows)
     if doubted:
         why = f"{canonical} is not believed until it is fetched itself: pages that name it differ"
-        # A dispute that was killed half-way is completed.
+        # Complete a dispute that was killed half-way.
         standing = Standing.DISPUTES if trusting else Standing.APART
         return Judgment(page.final_url, standing, canonical, why, is_doubted=True)
     if page.final_url in senders or page.url in senders:
@@ -159,7 +160,7 @@ def _with_unfetched(
 
 
 def claimant(page: PageWrite) -> bytes:
-    """The cell by which a page claims a canonical URL that was never fetched."""
+    """The cell with which a page claims a canonical URL that was never fetched."""
     return url_key(page.final_url)
 
 
@@ -194,7 +195,7 @@ def is_disproved(page: PageWrite, judgment: Judgment, rows: Mapping[str, Row]) -
 
 
 def _is_alias(page: PageWrite, canonical: str, rows: Mapping[str, Row]) -> bool:
-    """True if the page is an alias already; what an older version stored cannot be compared."""
+    """True if the page already is an alias; data from older versions cannot be compared."""
     return end_of(page.final_url, rows) == canonical
 
 

@@ -1,10 +1,10 @@
 """
-Record which URLs are aliases of another URL, and move the data that is stored under them.
+Records which URLs are aliases of another URL, and moves the data stored under them.
 
-The pointer in the alias's node is authoritative; of several pointers the one with the latest
-evidence counts. The edges at the canonical URL, which list its aliases, are checked against it.
-The alias's own data moves to the canonical URL cell by cell with unchanged timestamps, so the move
-may be repeated and done in any order.
+The pointer in the alias's node is authoritative; if there are several pointers, the one with the
+latest evidence counts. The edges at the canonical URL, which list its aliases, are verified against
+it. The alias's own data moves to the canonical URL cell by cell with unchanged timestamps, so the
+move can be repeated and done in any order.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from zengraph.links import LinksWrite, OutlinkWriter, PackedLinks
 from zengraph.records import Cell, Mutation, Row, newest_ms, put_properties
 
 ALIAS = 1
-"""The edge type; an alias's score is always 0, so that merging twice makes one edge."""
+"""The edge type; an alias's score is always 0, so merging twice creates only one edge."""
 
 SOON_MS = 600_000
-"""An undone alias is fetched after this delay; conflicting pages may undo it each time."""
+"""An undone alias is fetched after this delay, as conflicting pages may undo it each time."""
 
 _URL = "u"
 _POINTER = (nodes.CANONICAL, nodes.ALIASED)
@@ -110,9 +110,9 @@ class AliasMerger:
         """
         Move an alias's own data to its canonical URL: content, links, due row, fields.
 
-        If the canonical URL has a page of its own, that of the alias is deleted instead, unless
-        `trusted`: a page names its canonical URL itself, and must not replace the pages of others.
-        The page of a URL that redirects within its host moves: its site says that it is the same.
+        If the canonical URL has its own page, the alias's page is deleted instead, unless
+        `trusted`: a page declares its own canonical URL and must not replace other pages. The page
+        of a URL that redirects within its host is moved, because its site says that it is the same.
         """
         canonical, row = self._nodes.follow([alias], None)[alias]
         own = self._properties.get(self._zen.node_id(alias))
@@ -169,20 +169,20 @@ class AliasMerger:
         is_needed: bool = False,
     ) -> None:
         """
-        Make a URL stand for itself again; data from its own fetch moves back to it.
+        Make a URL independent again; data from its own fetch moves back to it.
 
-        The URL is then due soon, unless nobody wants it anymore: where a later page replaced its
-        data, only a fetch can show the current page. Evidence older than `at_ms` (None: now) does
+        The URL is then due soon, unless nobody wants it any more: if a later page replaced its
+        data, only a fetch can show the current page. Evidence older than `at_ms` (now if None) does
         not make it an alias again. After a crash, a repeated call continues: the node names the
-        canonical URL that it is detached from until all is done.
+        canonical URL that it is being detached from until everything is done.
 
         Args:
             alias: a normalized URL.
             now_ms: the store's time.
             at_ms: the time of the evidence.
-            reasons: why, for `explain`; None keeps those that are stored.
-            inherits: the page moves to it although another URL sent it: the two agreed.
-            is_needed: it is due at once, whoever wants it: what it was read as is deleted.
+            reasons: why, for `explain`; None keeps the stored reasons.
+            inherits: the page moves to it although another URL sent it, because the two matched.
+            is_needed: it is due at once, whoever wants it, because its page's data is deleted.
         """
         own = self._properties.get(self._zen.node_id(alias))
         detaching = text(own, nodes.LEAVING)
@@ -208,7 +208,10 @@ class AliasMerger:
         self._properties.put(self._zen.node_id(alias), {nodes.LEAVING: b""}, at_ms=now_ms)
 
     def _stand_alone(self, alias: str, canonical: str, due_at_ms: int, at_ms: int) -> None:
-        """Ensure that a URL has a record, and a next fetch if it or its old canonical is wanted."""
+        """
+        Ensure that a URL has a record, and a next fetch if it or its old canonical URL
+        is wanted.
+        """
         row = self._properties.get(self._zen.node_id(alias))
         cells = {nodes.URL: alias.encode(), nodes.SENTINEL: b"1"}
         if nodes.FACTS not in row:
@@ -246,7 +249,7 @@ class AliasMerger:
             self._move_links(canonical, alias, own, now_ms)
             self._move(canonical, part, alias, own, now_ms)
         if nodes.FACTS in row and row[nodes.FACTS].at_ms not in times:
-            # Otherwise an older fetch of this URL would be dropped, as if that page were still
+            # Otherwise an older fetch of this URL would be dropped as if that page were still
             # stored.
             attempt = orjson.dumps(attempt_alone(facts, canonical))
             at_ms = row[nodes.FACTS].at_ms + 1
@@ -254,10 +257,10 @@ class AliasMerger:
 
     def release(self, canonical: str, now_ms: int, stays: Callable[[str], bool]) -> None:
         """
-        Schedule fetches of the pages that agreed with that of `canonical`, which is being deleted.
+        Schedule fetches of the pages that matched the page of `canonical`, which is being deleted.
 
-        They stored nothing of their own, so they are due at once. Those that redirect to it or were
-        merged by an application stay aliases, and so do those for which `stays` returns True.
+        They have no stored data of their own, so they are due at once. Pages that redirect to it or
+        were merged by an application stay aliases, and so do those for which `stays` returns True.
         """
         if nodes.ALIASED not in self._properties.get(self._zen.node_id(canonical), [nodes.ALIASED]):
             return
@@ -283,7 +286,7 @@ class AliasMerger:
         yield from self._of(canonical, _OF_ALIAS, {canonical}, nodes.MAX_HOPS)
 
     def pointing_to(self, canonical: str) -> Iterator[str]:
-        """`of`, including URLs that a takedown was about to remove from the list."""
+        """Like `of`, but includes URLs that a takedown was about to remove from the list."""
         yield from self._of(canonical, _POINTER, {canonical}, nodes.MAX_HOPS)
 
     def _of(
@@ -305,7 +308,7 @@ class AliasMerger:
                 yield edge.properties[_URL].decode()
 
     def _move(self, source: str, own: Row, canonical: str, target_row: Row, now_ms: int) -> None:
-        """Move cells of one node to another: first put there, then deleted here."""
+        """Move cells from one node to another: first put there, then deleted here."""
         moved = {c: cell for c, cell in own.items() if c.startswith(_MOVES) or c in _PAGE}
         values: list[tuple[dict[bytes, bytes], int]] = [
             ({c: value}, at) for c, (value, at) in moved.items()
@@ -345,7 +348,7 @@ class AliasMerger:
         self._properties.put(
             self._zen.node_id(source), {nodes.MOVED: b"%d" % last_ms}, at_ms=now_ms
         )
-        # These two are deleted last: while they exist, a second run finds what is left.
+        # These two are deleted last: while they exist, a second run finds the rest.
         last = {c: moved.pop(c) for c in (nodes.SENTINEL, nodes.FACTS) if c in moved}
         self._properties.delete_many(
             [(self._zen.node_id(source), [c], cell.at_ms) for c, cell in moved.items()]
@@ -359,10 +362,10 @@ class AliasMerger:
         self, own: Row, canonical: str, target_row: Row
     ) -> list[tuple[dict[bytes, bytes], int]]:
         """
-        The body of the canonical URL and its pointer; empty if newer is stored.
+        The cells for the body at the canonical URL; empty if newer data is stored.
 
-        An object is copied under that URL's key. A record of a pack stays where it is, and both
-        nodes know it: a takedown of either URL finds its bytes.
+        An object is copied under that URL's key. A record in a pack is not moved, and both nodes
+        refer to it, so that a takedown of either URL finds its bytes.
         """
         stands, there = nodes.content_cell(own), nodes.content_cell(target_row)
         if stands is None or (there is not None and there[1].at_ms > stands[1].at_ms):
@@ -392,15 +395,15 @@ class AliasMerger:
             links = PackedLinks.of_lines(moved.lines)
             # Moved links leave a timestamp behind, which may equal that of these links.
             at_ms = moved.at_ms if there.compressed else max(moved.at_ms, there.at_ms + 1)
-            # Links that a fetch found unchanged keep the time of an earlier one.
+            # Links that a fetch found unchanged keep the time of an earlier fetch.
             if int(facts_of(target_row).get("fetched_at_ms") or 0) <= moved.at_ms:
                 self._outlinks.write([LinksWrite(canonical, at_ms, links)], now_ms)
-            # Not as of now: a page that was fetched before now may still have links.
+            # Not with the current time, because a page fetched earlier may still write links.
             self._outlinks.write([LinksWrite(source, moved.at_ms + 1, lambda _: b"")], now_ms)
 
 
 def _entries(canonical: str, own: Row, target_row: Row) -> list[Mutation]:
-    """The entry of the body that moves to a canonical URL."""
+    """The index entry of the body that moves to a canonical URL."""
     cell = own.get(nodes.LIKENESS)
     if cell is None:
         return []
@@ -408,7 +411,10 @@ def _entries(canonical: str, own: Row, target_row: Row) -> list[Mutation]:
 
 
 def _has_another_page(canonical: str, row: Row, alias: str, own: Row) -> bool:
-    """True if the page of `canonical`, whose node is `row`, is not what `alias` provided."""
+    """
+    True if the page of `canonical`, whose node is `row`, is not the one that `alias`
+    provided.
+    """
     redirects = facts_of(own, nodes.OWN).get("redirects_to")
     if nodes.was_fetched(row):
         return not redirects or not nodes.on_one_host(alias, canonical)
@@ -422,7 +428,10 @@ def _known_facts(alias: str, row: Row) -> dict[str, Fact]:
 
 
 def _first_facts(facts: Mapping[str, Fact], own: Row, brought_ms: int) -> Cell:
-    """The facts of the fetch with the page, where later failures have overwritten them."""
+    """
+    The facts of the fetch that returned the page, even if later failures have
+    overwritten them.
+    """
     values = {name: facts[name] for name in ("url", "final_url", "fetched_at_ms")}
     values["status"] = facts_of(own, nodes.OWN).get("status")
     return Cell(orjson.dumps(values), brought_ms)

@@ -1,4 +1,4 @@
-"""A page's entries in the index of contents, added and removed. Pure."""
+"""Adds and removes a page's entries in the index of contents. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from zengraph.records import Mutation
 
 
 def put(plan: PageWritePlan) -> list[Mutation]:
-    """A page's entries for the index of contents, without those that are there already."""
+    """A page's new entries in the index of contents."""
     likeness = plan.page.likeness
     if nodes.LIKENESS not in plan.cells or plan.stale:
         return []
@@ -23,7 +23,7 @@ def put(plan: PageWritePlan) -> list[Mutation]:
 
 
 def outdated(plan: PageWritePlan) -> list[tuple[bytes, int]]:
-    """The entries of the body that a page had before this one."""
+    """The entries for the page's previous body."""
     if nodes.LIKENESS not in plan.cells or plan.stale:
         return []
     if entry_of(plan.canonical, plan.page.likeness) == entry_of(

@@ -1,4 +1,4 @@
-"""The time of a fetch in everything that it writes. Pure."""
+"""Changes the time of a fetch in everything that it writes. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aragog.urlstore.records import PageWrite
 
 
 def fetched_at(write: PageWrite, at_ms: int) -> PageWrite:
-    """The write of the same fetch at another instant."""
+    """The write of the same fetch with another time."""
     return replace(
         write,
         fetched_at_ms=at_ms,

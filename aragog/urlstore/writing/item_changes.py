@@ -1,9 +1,9 @@
 """
-What a fetch changes of items: their records in the index, and what the change feed says of each.
+Changes of items found by a fetch: their index records, and their entries in the change feed.
 
-An item that several pages show is one: what is new is compared with the page that was fetched last
-among them, so a price that three pages show changes once. Pages that are written at the same time
-may both report it: the feed says everything at least once.
+An item that several pages show is a single item: changes are found by comparison with the most
+recently fetched of these pages, so a price on three pages changes once. Pages that are written at
+the same time may both report it, because the feed reports everything at least once.
 """
 
 from __future__ import annotations
@@ -24,11 +24,14 @@ from zengraph import MultiGraph
 from zengraph.records import Mutation, Row, put_record
 
 MOST_LOOKED_UP = 100
-"""Changed items of a page whose other pages are read; of the rest each page reports its own."""
+"""
+Maximum number of changed items per page for which other pages are read; beyond it, each page
+reports its own.
+"""
 MOST_PAGES_OF_AN_ITEM = 50
-"""Pages of an item that are read."""
+"""Maximum number of an item's pages that are read."""
 MOST_NEWS = 500
-"""Values of items that one entry of the feed has."""
+"""Maximum number of item values in one entry of the feed."""
 _PAGE = b"i:p"
 _FIELD_OF_ITEMS = field_of("")
 
@@ -41,7 +44,7 @@ class _OnAnotherPage(NamedTuple):
 
 
 def puts(plan: PageWritePlan) -> list[Mutation]:
-    """The records of items that a page has and did not have before."""
+    """The index records of items that are new on a page."""
     url = plan.canonical
     names = {
         name
@@ -52,7 +55,7 @@ def puts(plan: PageWritePlan) -> list[Mutation]:
 
 
 def outdated(plan: PageWritePlan) -> list[tuple[bytes, int]]:
-    """The records of items that a page had, with the time up to which they are deleted."""
+    """The index records of items that left a page, with the time up to which they are deleted."""
     written = dict(_items_in(plan))
     fields = {*written, *(name for name in plan.gone if kind_in(name))}
     return [
@@ -80,7 +83,7 @@ def _before(plan: PageWritePlan, field: str) -> set[bytes]:
 
 
 class ItemNews:
-    """Finds what is new of the items of pages."""
+    """Finds changes of pages' items."""
 
     def __init__(self, zen: MultiGraph) -> None:
         self._index = ItemIndex(zen)
@@ -91,9 +94,9 @@ class ItemNews:
         """
         Each changed value of a page's items, by a name such as `items.cards["L-1"].price`.
 
-        An item that came or went has one name, `items.cards["L-1"]`, and all values in it; items
-        without a key are told together, as the field of the page. One short scan for each changed
-        item with a key, and one multi-get, if there are any.
+        An item that was added or removed has a single name, `items.cards["L-1"]`, with all its
+        values. Items without a key are reported together, as the field of the page. Costs one short
+        scan per changed item with a key, and one multi-get, if there are any.
         """
         news: dict[str, Values] = {}
         for field in sorted(name for name in plan.changed if kind_in(name)):
@@ -123,7 +126,7 @@ class ItemNews:
     def _others(
         self, plan: PageWritePlan, field: str, site: str, keys: Sequence[str]
     ) -> dict[str, _OnAnotherPage]:
-        """These items as the page shows them that was fetched last among the others."""
+        """These items as shown on the most recently fetched of the other pages."""
         kind = kind_in(field) or ""
         pages: dict[str, list[str]] = {}
         for key in keys:
@@ -170,7 +173,7 @@ def _news(
     other: _OnAnotherPage | None,
     seen_ms: int,
 ) -> dict[str, Values]:
-    """What is new of one item, given what another page shows of it."""
+    """The changes of one item, given its state on another page."""
     if now is None:
         return {} if other else {name: (_text(was), None)}
     if other and (was is None or other.fetched_at_ms > seen_ms):

@@ -1,4 +1,4 @@
-"""Compute the next fetch of a page that is being written, from its node and the fetch. Pure."""
+"""Computes the next fetch of a page that is being written, from its node and the fetch. Pure."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ class Next(NamedTuple):
     cell: bytes
     """The refresh state, for the node."""
     due_at_ms: int | None
-    """When to fetch again; None: never, or it has no watcher."""
+    """When to fetch again; None if never, or if it has no watcher."""
     first: bool
-    """There was no earlier fetch to compare this one with."""
+    """True if there was no earlier fetch to compare this one with."""
     given_up: bool
-    """Given up by this fetch."""
+    """True if this fetch gave up the page."""
     evidence: Evidence | None = None
-    """What the fetch shows about the signals of its host; None: nothing."""
+    """Evidence about the signals of its host, or None."""
     mark: bytes | None = None
-    """The cell of a page whose change no file had named; None: it stays."""
+    """The cell for a page with a change that no file had named; None to keep it."""
 
 
 def state_of(row: Row) -> RefreshState | None:
-    """The stored refresh state; None if it is absent, or another version wrote it."""
+    """The stored refresh state, or None if it is absent or its version is unknown."""
     cell = row.get(nodes.REFRESH)
     if cell is None or not cell.value:
         return None
@@ -49,7 +49,7 @@ def state_of(row: Row) -> RefreshState | None:
 
 
 def mark_of(row: Row) -> PageMark | None:
-    """What a sitemap or feed said of the page; None: nothing."""
+    """The mark that sitemaps or feeds gave the page, or None."""
     cell = row.get(nodes.SIGNAL)
     return marks.from_cell(cell.value if cell else None)
 
@@ -76,13 +76,13 @@ def planned(
     trust: HostTrust | None = None,
 ) -> Next:
     """
-    The next fetch of the page at `canonical`, whose node holds `row`.
+    The next fetch of the page at `canonical`, whose node is `row`.
 
-    `trust` says how far the signals of its host are trusted; None: it has none.
+    `trust` is the trust in the signals of its host, or None.
     """
     before = state_of(row)
     if seen.source and before and nodes.content_cell(row):
-        # It is a page as well, such as a feed that somebody wants, and stays one.
+        # It is also a page, such as a feed that a user wants, and stays one.
         due = nodes.text(row, nodes.DUE)
         return Next(state_cell(before), int(due) if due else None, first=False, given_up=False)
     mark = mark_of(row) if settings.signals and not seen.source else None
@@ -122,7 +122,7 @@ class _SignalEvidence(TypedDict, total=False):
 def _shown(
     before: RefreshState | None, after: RefreshState, mark: PageMark | None, *, is_named: bool
 ) -> _SignalEvidence:
-    """What a fetch shows about the signals of its host: nothing if it was compared with nothing."""
+    """Evidence about the signals of the host; none if there was no page to compare with."""
     if mark is None or before is None or not before.compared_at_ms:
         return {}
     passed_s = (after.compared_at_ms - before.compared_at_ms) / 1000
@@ -139,7 +139,7 @@ def _shown(
 def _stretch(
     before: RefreshState | None, mark: PageMark | None, trust: HostTrust | None, at_ms: int
 ) -> float:
-    """The factor of the page's interval: more than 1 where silence of its files means something."""
+    """The factor for the page's interval; above 1 if the silence of its files is meaningful."""
     if mark is None or not mark.covered or trust is None or before is None:
         return 1.0
     is_read = at_ms - trust.read_at_ms <= before.interval_s * 1000
@@ -149,7 +149,7 @@ def _stretch(
 def _is_named_again(
     mark: PageMark, state: RefreshState, seen: Seen, settings: RefreshSettings
 ) -> bool:
-    """Whether a file that was read after this fetch names a change that is worth another one."""
+    """True if a file read after this fetch names a change that is worth another fetch."""
     is_later = mark.read_at_ms > seen.fetched_at_ms
     worth = marks.is_worth_a_fetch(state.rate_per_s, state.usual_s, mark.belief, settings)
     return is_later and worth
@@ -161,7 +161,7 @@ def renewed(
     """
     Update a page's fields as of `at_ms`: cells to write, names to remove, names that changed.
 
-    `before` names the fields that the pipeline found earlier.
+    `before` has the fields that the pipeline found earlier.
     """
     vanished = vanished_fields(row, fields, before, at_ms)
     cells: dict[bytes, bytes] = {}
@@ -189,6 +189,6 @@ def vanished_fields(
 
 
 def _spread(key: bytes, at_ms: int) -> float:
-    """0 to 1, uniform over pages and over the fetches of a page; the same when repeated."""
+    """0 to 1, uniform over pages and over the fetches of a page; deterministic."""
     mixed = (int.from_bytes(key[8:12]) ^ at_ms * 2_654_435_761) & 0xFFFF_FFFF
     return mixed / 2**32

@@ -1,8 +1,8 @@
 """
-What one fetch adds to the change feed, and whether aliases must be fetched after it. Pure.
+The change feed entries of one fetch, and if aliases must be fetched after it. Pure.
 
-A change is found against what the store had before: fields, the body, the outcome of the fetch
-before, and where the URL led. Repeating a write finds none, unless it was cut off in the middle.
+Changes are found by comparison with the stored data: fields, the body, the outcome of the last
+fetch, and where the URL led. Repeating a write finds none, unless it was interrupted.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ def changes_of(
     plan: PageWritePlan, following: Next, owners: Sequence[str], *, all_pages: bool = False
 ) -> list[Change]:
     """
-    The entries of the plan's page, and of the URL that was fetched if it is redirected now.
+    The entries for the plan's page, and for the fetched URL if it redirects now.
 
-    With `all_pages`, also those of the first fetch of a page that nobody watches, without values,
-    and of one whose record became that of another URL without a redirect.
+    With `all_pages`, also entries without values for the first fetch of a page that nobody watches,
+    and for a page whose record was merged into another URL without a redirect.
     """
     found = redirected(plan, all_pages=all_pages)
     kind = _kind(plan, following, all_pages=all_pages)
     if kind is None:
         return found
-    is_unwatched_new = kind == "new" and not _is_told_of_first(plan)
+    is_unwatched_new = kind == "new" and not _reports_first_fetch(plan)
     values = {} if is_unwatched_new else {name: _values(plan, name) for name in _changed(plan)}
     fields = {**values, **plan.item_news}
     hashes = _hashes(plan)
@@ -49,9 +49,9 @@ def changes_of(
 
 def changed_cell(plan: PageWritePlan) -> dict[bytes, bytes]:
     """
-    The cell that says what the plan changes of its page; empty: nothing that it did not say before.
+    The cell that records the plan's change of its page; empty if it has already been recorded.
 
-    It is one put with the page, so a write that is repeated finds either both or the change again.
+    It is written together with the page, so a repeated write finds either both or the change again.
     """
     mine = next((one.kind for one in plan.changes if one.url == plan.canonical), None)
     was_gone = absent_as(facts_of(plan.row)) == OutcomeKind.GONE
@@ -62,9 +62,10 @@ def changed_cell(plan: PageWritePlan) -> dict[bytes, bytes]:
 
 def moved_cell(plan: PageWritePlan) -> dict[bytes, bytes]:
     """
-    The cell of a URL that had a page of its own and leads to another one since this fetch.
+    The cell for a URL that had its own page and leads to another one since this fetch.
 
-    It has the time of the fetch of that page: one that came and left within a round is no loss.
+    It has the time of the fetch of that page, so a page that appeared and left within a round is no
+    loss.
     """
     page, row = plan.page, plan.requested_row
     fetched_ms = facts_of(row).get("fetched_at_ms")
@@ -81,7 +82,7 @@ def _kind(plan: PageWritePlan, following: Next, *, all_pages: bool) -> ChangeKin
         return _kind_of_failure(plan)
     is_changed = bool(_changed(plan) or plan.item_news)
     if following.first:
-        is_told = all_pages or _is_told_of_first(plan)
+        is_told = all_pages or _reports_first_fetch(plan)
         return "new" if is_told and (is_changed or plan.page.content) else None
     if is_changed:
         return "changed"
@@ -91,19 +92,19 @@ def _kind(plan: PageWritePlan, following: Next, *, all_pages: bool) -> ChangeKin
     return "back" if is_later and absent_as(facts_of(plan.row)) else None
 
 
-def _is_told_of_first(plan: PageWritePlan) -> bool:
-    """Whether the first fetch is a change in every feed, with the values of its fields."""
-    # A reader who deleted a page that was withdrawn must learn that it is back.
+def _reports_first_fetch(plan: PageWritePlan) -> bool:
+    """True if the first fetch is a change in every feed, with the values of its fields."""
+    # A reader who deleted a withdrawn page must learn that it is back.
     return is_watched(plan) or nodes.text(plan.row, nodes.WITHDRAWN) == "1"
 
 
 def _changed(plan: PageWritePlan) -> list[str]:
-    """The changed fields in the feed; items have their own entries."""
+    """The changed fields for the feed; items have their own entries."""
     return [n for n in plan.changed if n not in IGNORED_FIELDS and kind_in(n) is None]
 
 
 def _kind_of_failure(plan: PageWritePlan) -> ChangeKind | None:
-    """What the first failure of its kind is, of a page that was stored or is watched."""
+    """The kind of change for the first failure of a page that was stored or is watched."""
     before, now = absent_as(facts_of(plan.row)), plan.page.facts.get("outcome")
     if nodes.CONTENT_HASH not in plan.row and not _had_page(plan.row) and not is_watched(plan):
         return None
@@ -119,7 +120,7 @@ def _had_page(row: Row) -> bool:
 
 
 def redirected(plan: PageWritePlan, *, all_pages: bool = False) -> list[Change]:
-    """The entry of a stored URL that leads elsewhere since this fetch; see `changes_of`."""
+    """The entry for a stored URL that leads elsewhere since this fetch; see `changes_of`."""
     page, row = plan.page, plan.requested_row
     if is_failed_fetch(page) or page.final_url == page.url or not _led_elsewhere(plan):
         return [_joined(plan)] if all_pages and _is_new_alias(plan) else []
@@ -138,21 +139,21 @@ def redirected(plan: PageWritePlan, *, all_pages: bool = False) -> list[Change]:
 
 
 def _joined(plan: PageWritePlan) -> Change:
-    """The entry of a URL whose record became that of another URL."""
+    """The entry for a URL whose record was merged into another URL's."""
     at_ms, owners = plan.page.fetched_at_ms, plan.requested_owners
     url, target = plan.page.url, plan.canonical
     return Change(url, at_ms, "redirected", owners=owners, redirected_to=target)
 
 
 def _is_new_alias(plan: PageWritePlan) -> bool:
-    """Whether a URL had a record of its own, and is an alias since this fetch."""
+    """True if a URL had its own record and is an alias since this fetch."""
     page, row = plan.page, plan.requested_row
     is_alias = not is_failed_fetch(page) and plan.canonical != page.url
     return is_alias and nodes.SENTINEL in row and alias_of(row, page.url) is None
 
 
 def _led_elsewhere(plan: PageWritePlan) -> bool:
-    """Whether the URL that was fetched led to another page before: its own, or as an alias."""
+    """True if the fetched URL led to another page before, its own or as an alias."""
     url, row = plan.page.url, plan.requested_row
     before = alias_of(row, url)
     if before is not None:
@@ -162,7 +163,7 @@ def _led_elsewhere(plan: PageWritePlan) -> bool:
 
 
 def _is_other_body(plan: PageWritePlan) -> bool:
-    """Whether the body is different, whatever it is compressed with."""
+    """True if the body is different, however it is compressed."""
     before, seen = state_of(plan.row), plan.page.seen
     if before is None or seen is None or not before.body_hash or not seen.body_hash:
         return _hashes(plan) is not None
@@ -170,7 +171,7 @@ def _is_other_body(plan: PageWritePlan) -> bool:
 
 
 def _hashes(plan: PageWritePlan) -> Values | None:
-    """The content's hash before and after; None if they are the same."""
+    """The content's hash before and after, or None if it did not change."""
     before = nodes.text(plan.row, nodes.CONTENT_HASH)
     cell = plan.cells.get(nodes.CONTENT_HASH)
     now = before if cell is None else cell.decode()
@@ -193,7 +194,7 @@ def has_another_page(plan: PageWritePlan) -> bool:
 
 
 def is_failed_alias(plan: PageWritePlan) -> bool:
-    """True for a fetch of an alias without a page, if it was the alias that was due."""
+    """True for a fetch of an alias without a page, if the alias itself was due."""
     is_alias = plan.canonical != plan.page.url
     return (
         is_alias and is_failed_fetch(plan.page) and bool(nodes.text(plan.requested_row, nodes.DUE))
@@ -201,7 +202,7 @@ def is_failed_alias(plan: PageWritePlan) -> bool:
 
 
 def is_newly_reserved(plan: PageWritePlan) -> bool:
-    """Whether the page was stored, and is not allowed for a use that was not refused before."""
+    """True if the page was stored and now refuses a use that was not refused before."""
     before, cell = facts_of(plan.row), plan.cells.get(nodes.FACTS)
     if cell is None or not before.get("fetched_at_ms"):
         return False
@@ -213,5 +214,5 @@ def is_newly_reserved(plan: PageWritePlan) -> bool:
 
 
 def reserved_change(plan: PageWritePlan, owners: Sequence[str]) -> Change:
-    """The entry."""
+    """The entry for a page that refuses another use."""
     return Change(plan.canonical, plan.page.fetched_at_ms, "reserved", owners=tuple(owners))

@@ -1,4 +1,7 @@
-"""The facts of a node after a fetch: of its page, the attempt, and whom it is kept for. Pure."""
+"""
+A node's facts after a fetch: of its page, of the attempt, and the crawls it is kept
+for. Pure.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,11 @@ _OF_AN_ATTEMPT = (
     "outcome", "status", "reason", "latency_ms", "address", "attempts", "crawler_price", "cause",
     "attempted_url",
 )  # fmt: skip
-"""Facts that a failed fetch replaces even if it has none: they would be of the attempt before."""
+"""Facts that a failed fetch always replaces, because they belong to the previous attempt."""
 
 
 def _absent(page: PageWrite, before: Mapping[str, object]) -> dict[str, object]:
-    """The fact after a failed fetch: passing failures leave it as it is."""
+    """The fact after a failed fetch; temporary failures leave it unchanged."""
     now = page.facts.get("outcome")
     if page.gone or now in WITHHELD:
         return {ABSENT: now}
@@ -30,12 +33,13 @@ def _absent(page: PageWrite, before: Mapping[str, object]) -> dict[str, object]:
 
 def facts_after(page: PageWrite, row: Row, *, complete: bool) -> dict[str, object]:
     """
-    The facts after a fetch. A failed one keeps those of the page, and replaces those of an attempt.
+    The facts after a fetch. A failed fetch keeps the page's facts and replaces those of the last
+    attempt.
 
     Args:
         page: the fetch.
         row: the node before it.
-        complete: the fetch reports all fields of the page.
+        complete: True if the fetch reports all fields of the page.
     """
     before = facts_of(row)
     facts: dict[str, object] = {"url": page.url, "final_url": page.final_url}
@@ -54,7 +58,7 @@ def facts_after(page: PageWrite, row: Row, *, complete: bool) -> dict[str, objec
 
 
 def with_attempt(facts: Mapping[str, object], stored: Mapping[str, object]) -> dict[str, object]:
-    """The facts of a page with those of a later attempt, as if they had come in their order."""
+    """A page's facts with those of a later attempt, as if they had arrived in order."""
     attempt = {n: v for n, v in stored.items() if n in (*_OF_AN_ATTEMPT, "attempted_at_ms", ABSENT)}
     return {n: v for n, v in facts.items() if n not in _OF_AN_ATTEMPT} | attempt
 
@@ -67,9 +71,9 @@ def attempt_alone(facts: Mapping[str, object], url: str) -> dict[str, object]:
 
 def _withdrawn_statements(before: Mapping[str, Fact], page: PageWrite) -> dict[str, Fact]:
     """
-    What a fetch without a page adds to the statements about the page that is stored.
+    What a fetch without a page adds to the statements about the stored page.
 
-    It permits nothing that they refuse, but for robots.txt at a 304, which is about this page.
+    It allows nothing that they refuse, except robots.txt at a 304, which applies to this page.
     """
     names = ("page_preferences",) if _confirms(page) else ("page_preferences", "robots_preferences")
     result: dict[str, Fact] = {}

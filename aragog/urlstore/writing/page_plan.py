@@ -1,9 +1,9 @@
 """
-Page write plans: what one fetched page changes in the store.
+Page write plans: the changes that one fetched page makes to the store.
 
-Nothing is read or written here: the input is the nodes that were read, the result the cells to
-write. A plan is made (`PageWritePlan`) and then filled in place, part by part: facts, fields, next
-fetch, histories, content.
+This module neither reads nor writes: its input is the nodes that were read, its output the cells to
+write. A plan is created (`PageWritePlan`) and then filled in place, part by part: facts, fields,
+next fetch, histories, content.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from zengraph.records import Cell, Row
 
 @dataclass(slots=True)
 class PageWritePlan:
-    """The update of one page: its target node and what is stored there already."""
+    """The update of one page: its target node and the data already stored there."""
 
     page: PageWrite
     canonical: str
@@ -37,9 +37,9 @@ class PageWritePlan:
     row: Row
     """The node of `canonical`."""
     older_by_ms: int
-    """How much later what is stored was fetched; 0: it was not."""
+    """How much later the stored data was fetched; 0 if it was not later."""
     refused: bool
-    """Whether the node was removed or withdrawn after this fetch, or taken down."""
+    """True if the node was removed or withdrawn after this fetch, or taken down."""
     judgment: Judgment
     """Why the page goes there."""
     cells: dict[bytes, bytes] = field(default_factory=dict)
@@ -49,52 +49,55 @@ class PageWritePlan:
     changed: list[str] = field(default_factory=list)
     """Fields whose values differ from the stored ones."""
     item_news: Mapping[str, Values] = field(default_factory=dict)
-    """What changed of the page's items, as the change feed names it."""
+    """The changes of the page's items, by their names in the change feed."""
     missing: frozenset[str] = frozenset()
     """Names of fields that the pipeline found in earlier fetches but not in this one."""
     gone: frozenset[str] = frozenset()
-    """Which of the missing fields are stored with a value of the pipeline; they are deleted."""
+    """The missing fields that are stored with a value from the pipeline and will be deleted."""
     late_facts: bytes | None = None
-    """The facts, where those of a failed attempt that began after this fetch are stored."""
+    """The facts, if those of a later failed attempt are stored."""
     body: ContentPut | None = None
-    """The object, which is put before anything points to it."""
+    """The object to put before anything points to it."""
     unpacked: ContentWrite | None = None
-    """The body that is put into a pack before anything points to it."""
+    """The body to put into a pack before anything points to it."""
     due_at_ms: int | None = None
     evidence: Evidence | None = None
-    """What the fetch shows about the signals of its host."""
+    """Evidence about the signals of its host."""
     changes: list[Change] = field(default_factory=list)
     """The entries for the change feed."""
     requested_row: Row = field(default_factory=dict)
-    """The node of the URL that was fetched; that of `canonical`, unless it led elsewhere."""
+    """The node of the fetched URL; that of `canonical`, unless it led elsewhere."""
     requested_owners: tuple[str, ...] = ()
-    """Who watches that URL, if it led elsewhere."""
+    """The owners that watch that URL, if it led elsewhere."""
 
     @property
     def at_ms(self) -> int:
-        """The timestamp of the cells: that of the fetch, but after what moved away from here."""
+        """
+        The timestamp of the cells: that of the fetch, but after data that moved away
+        from here.
+        """
         return nodes.after_moves(self.row, self.page.fetched_at_ms)
 
     @property
     def facts_at_ms(self) -> int:
-        """The timestamp of the stored facts; -1: there are none."""
+        """The timestamp of the stored facts; -1 if there are none."""
         cell = self.row.get(nodes.FACTS)
         return -1 if cell is None else cell.at_ms
 
     @property
     def copy(self) -> bool:
-        """True for a page that agrees with the stored one: it only becomes an alias."""
+        """True for a page that matches the stored one and only becomes an alias."""
         return self.judgment.standing is Standing.JOINS
 
     @property
     def provisional(self) -> bool:
-        """True while nobody fetched the URL that stands for the page."""
+        """True until the page's canonical URL has been fetched."""
         is_own = self.canonical in (self.page.url, self.page.final_url)
         return self.page.provisional and not is_own and not nodes.was_fetched(self.row)
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why this URL stands for the page."""
+        """Why this URL is the page's canonical URL."""
         why = self.judgment.why
         return (*self.page.canonical_reasons, why) if why else self.page.canonical_reasons
 
@@ -105,7 +108,7 @@ class PageWritePlan:
 
     @property
     def stale(self) -> bool:
-        """True if something newer is stored."""
+        """True if newer data is stored."""
         return self.older_by_ms > 0
 
     @property
@@ -120,7 +123,7 @@ def urls_without_page(plan: PageWritePlan) -> list[str]:
     if is_failed_fetch(page) and not page.gone:
         return []
     urls = dict.fromkeys((page.url, page.final_url))
-    # A page that stands for itself behind a temporary redirect says nothing about the URL it was
+    # A canonical page behind a temporary redirect is no evidence about the URL that it was
     # redirected to.
     return [url for url in urls if page.gone or plan.canonical not in (url, page.url)]
 
@@ -137,9 +140,9 @@ def canonicals_of(page: PageWrite, rows: dict[str, Row]) -> list[str]:
 
 def detached_urls(page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> list[str]:
     """
-    URLs of the fetch whose canonical URL it no longer names or agrees with.
+    URLs of the fetch whose canonical URL it no longer declares or matches.
 
-    Those of a canonical URL that was fetched leave only if they do not agree with it.
+    URLs of a canonical URL that was fetched leave only if they do not match it.
     """
     result, canonical = [], judgment.canonical
     is_apart = judgment.standing is Standing.APART
@@ -163,7 +166,7 @@ def has_own(row: Row) -> bool:
 
 
 def named_by(rows: Mapping[str, Row]) -> list[str]:
-    """URLs that these nodes name and that are not among them: canonical URLs and senders."""
+    """URLs that these nodes refer to and that are not among them: canonical URLs and senders."""
     named = {alias_of(row, url) for url, row in rows.items()} - {None}
     for row in rows.values():
         if nodes.OWN not in row and nodes.SENTINEL in row:
@@ -225,10 +228,10 @@ def pointer_cells(plan: PageWritePlan, alias: str) -> dict[bytes, bytes]:
 
 def sent_to(plan: PageWritePlan) -> list[str]:
     """
-    URLs under which this fetch stores what its final URL sent, if a takedown of that misses them.
+    URLs under which this fetch stores data of its final URL that a takedown of that URL would miss.
 
-    A takedown takes the final URL's own page down, and the page that it is an alias of if that has
-    the same host, each with its aliases.
+    A takedown covers the final URL's own page and, on the same host, the page that it is an alias
+    of, each with its aliases.
     """
     sender, canonical = plan.page.final_url, plan.canonical
     if sender == canonical == plan.page.url:
@@ -281,7 +284,7 @@ def _same_as(plan: PageWritePlan) -> str | None:
 
 
 def _existed(plan: PageWritePlan) -> bool:
-    """Whether content was stored before this fetch; a second run of it finds its own."""
+    """True if content was stored before this fetch; a second run finds its own content."""
     cells = (plan.row.get(column) for column in nodes.POINTERS)
     return any(cell and cell.value and cell.at_ms < plan.page.fetched_at_ms for cell in cells)
 
@@ -291,9 +294,9 @@ def _existed(plan: PageWritePlan) -> bool:
 
 def fill_page(plan: PageWritePlan) -> None:
     """
-    Fill in the facts and fields of a page, and of a failed fetch the facts.
+    Fill in the facts and fields of a page, or only the facts of a failed fetch.
 
-    A failure that was requested through an alias leaves its canonical URL as it is.
+    A failure that was requested through an alias leaves its canonical URL unchanged.
     """
     page, cells, failed = plan.page, plan.cells, is_failed_fetch(plan.page)
     if failed and plan.canonical != page.url:
@@ -306,7 +309,8 @@ def fill_page(plan: PageWritePlan) -> None:
         plan.late_facts = orjson.dumps(with_attempt(facts, facts_of(plan.row)))
     if plan.canonical in (page.url, page.final_url):
         if not failed:
-            # The URL itself was fetched, so it stands for itself, whatever was assumed before.
+            # The URL itself was fetched, so it is its own canonical URL, whatever was assumed
+            # before.
             cells[nodes.CANONICAL] = plan.canonical.encode()
         if page.gone or not failed:
             cells[nodes.OWN] = own_cell(page, plan.canonical, plan.canonical)
@@ -321,7 +325,7 @@ def fill_page(plan: PageWritePlan) -> None:
 
 
 def _fill_identity(plan: PageWritePlan) -> None:
-    """Fill in what the page is compared by, and why its URL stands for itself."""
+    """Fill in the data for comparisons, and why its URL is its own canonical URL."""
     likeness = nodes.likeness_cell(plan.page.likeness)
     if not plan.stale and (likeness or nodes.LIKENESS in plan.row):
         plan.cells[nodes.LIKENESS] = likeness
@@ -334,9 +338,9 @@ def _fill_fields(plan: PageWritePlan) -> None:
     """
     Fill in the fields that differ from the stored ones.
 
-    An older fetch adds only missing fields, and none to a newer fetch that reported all. If a page
-    was fetched through another URL, all fields are written: should that URL turn out not to be an
-    alias, the timestamp identifies what its fetch contributed.
+    An older fetch adds only missing fields, and none if a newer fetch reported all. If a page was
+    fetched through another URL, all fields are written: if that URL turns out not to be an alias,
+    the timestamp identifies the fields from its fetch.
     """
     page, row, newest, alone = plan.page, plan.row, not plan.stale, plan.alone
     adds_missing = newest or not facts_of(row).get("complete")
@@ -355,9 +359,9 @@ def fill_next_fetch(
     plan: PageWritePlan, settings: RefreshSettings, trust: HostTrust | None = None
 ) -> Next | None:
     """
-    Fill in when to fetch again; None: the caller of the store decided it (`due_at_ms`).
+    Fill in when to fetch again; None if the store's caller decided it (`due_at_ms`).
 
-    `trust` says how far the signals of the page's host are trusted.
+    `trust` is the trust in the signals of the page's host.
     """
     seen = plan.page.seen
     if seen is None:
@@ -375,7 +379,7 @@ def fill_next_fetch(
 
 
 def fill_histories(plan: PageWritePlan, names: Sequence[str], length: int) -> None:
-    """Fill in the histories of the fields that have one; `length` is the most values of each."""
+    """Fill in the histories of the fields that have one, with at most `length` values each."""
     for name in names:
         value = plan.page.fields.get(name)
         if value is None and name not in plan.gone:

@@ -1,10 +1,10 @@
 """
-A batch's bodies: what each page writes of its body, and what becomes of the one before.
+A batch's bodies: what each page writes, and what happens to its previous body.
 
-Bodies are put before anything points to them. Of a batch that was packed before its pages are
-planned (`packing`), some records turn out to be of no use, because something newer is stored or the
-page joins another page: they are dead, and their URLs keep them in mind for a takedown. Those of
-URLs that are refused must go.
+Bodies are put before anything points to them. If a batch was packed before its pages were planned
+(`packing`), some records turn out to be unused, because newer data is stored or the page joins
+another page. These are marked as dead, and their URLs keep referring to them for takedowns. Records
+of refused URLs must be erased.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def fill_content(plan: PageWritePlan, content: ContentWrite, *, in_packs: bool) 
 
 
 def _keep(plan: PageWritePlan, content: ContentWrite) -> bool:
-    """Confirm the stored body, if it is this one; False if it is different."""
+    """Confirm the stored body if it is the same; False if it is different."""
     where = nodes.content_cell(plan.row)
     if where is None:
         return False
@@ -94,7 +94,7 @@ def _fill_object(plan: PageWritePlan, content: ContentWrite) -> None:
 
 def put_bodies(bodies: Bodies, plans: Sequence[PageWritePlan]) -> PackTicket | None:
     """
-    Put the bodies that are not stored yet, those of packs in one pack at once.
+    Put the bodies that are not stored yet; those for packs go into one pack at once.
 
     Returns the ticket of that pack, which is settled when its pages are written.
     """
@@ -112,8 +112,8 @@ def put_bodies(bodies: Bodies, plans: Sequence[PageWritePlan]) -> PackTicket | N
 
 def share_elsewhere(bodies: Bodies, plans: Sequence[PageWritePlan]) -> None:
     """
-    Note the records of pages that are stored under other URLs than those of their fetch, and of
-    pages that have another page's record.
+    Record the pack records of pages that are stored under other URLs than those of their fetch, or
+    that share another page's record.
     """
     for plan in plans:
         cell = plan.cells.get(nodes.CONTENT_PACK)
@@ -123,7 +123,7 @@ def share_elsewhere(bodies: Bodies, plans: Sequence[PageWritePlan]) -> None:
 
 
 def shared_body(plan: PageWritePlan) -> SharedBody | None:
-    """The record of another page that a page takes as its own body; None: it takes none."""
+    """Another page's record that a page uses as its own body, or None."""
     packed = plan.page.content.packed if plan.page.content else None
     if packed is None or packed.shared is None:
         return None
@@ -133,10 +133,10 @@ def shared_body(plan: PageWritePlan) -> SharedBody | None:
 
 def own_what_goes(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWritePlan]) -> None:
     """
-    Give pages a record of their own, if upkeep moved the one that they share before it saw them.
+    Give pages their own record if upkeep moved the shared one without seeing them.
 
     Called after the nodes were written. Upkeep marks a pack before it reads the nodes for the last
-    time, so one of the two sees the other. A batch that was killed before this asks for the nodes
+    time, so one of the two sees the other. A batch that was killed before this step reads the nodes
     that it had written.
     """
     packs = bodies.packs
@@ -162,7 +162,7 @@ def own_what_goes(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWritePlan
 
 
 def _has_shared(zen: MultiGraph, plan: PageWritePlan) -> bool:
-    """Whether a page has another page's record, by its plan or as a killed batch wrote it."""
+    """True if a page shares another page's record, by its plan or as written by a killed batch."""
     if shared_body(plan) is not None:
         return True
     cell = plan.cells.get(nodes.CONTENT_PACK)
@@ -179,7 +179,7 @@ def _pack_of(plan: PageWritePlan) -> str:
 
 def check_ages(plans: Sequence[PageWritePlan], ticket: PackTicket | None) -> None:
     """
-    Return if all of the packs are young enough to point to.
+    Check that all of the packs are young enough to point to.
 
     Raises:
         ContentUnavailable: write the batch again.
@@ -193,7 +193,7 @@ def check_ages(plans: Sequence[PageWritePlan], ticket: PackTicket | None) -> Non
 
 
 def archived(page: PageWrite, content: ContentWrite) -> WarcPage:
-    """What a page's record is made of."""
+    """The contents of a page's record."""
     return WarcPage(
         page.final_url,
         page.fetched_at_ms,
@@ -206,7 +206,7 @@ def archived(page: PageWrite, content: ContentWrite) -> WarcPage:
 
 
 def unused_records(zen: MultiGraph, plans: Sequence[PageWritePlan]) -> list[Mutation]:
-    """The cells by which URLs know records that their pages did not take."""
+    """The cells with which URLs refer to records that their pages did not use."""
     rows = []
     for plan in plans:
         if (pointer := _unused(plan)) is None or plan.refused:
@@ -219,7 +219,7 @@ def unused_records(zen: MultiGraph, plans: Sequence[PageWritePlan]) -> list[Muta
 
 
 def give_up_replaced(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWritePlan]) -> None:
-    """Give up the bodies that others have replaced, and the records that no page took."""
+    """Release the bodies that were replaced, and the records that no page used."""
     for plan in plans:
         _leave_other_layout(bodies, zen, plan)
     packs = bodies.packs
@@ -241,7 +241,10 @@ def give_up_replaced(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWriteP
 
 
 def _leave_other_layout(bodies: Bodies, zen: MultiGraph, plan: PageWritePlan) -> None:
-    """Delete the object of a page whose body is in a pack now, or the pointer the other way."""
+    """
+    Delete the object of a page whose body is now in a pack, or the pointer the other
+    way round.
+    """
     written = [column for column in nodes.POINTERS if column in plan.cells]
     left = [c for c in nodes.POINTERS if written and c not in written and c in plan.row]
     for column in left:
@@ -254,7 +257,7 @@ def _leave_other_layout(bodies: Bodies, zen: MultiGraph, plan: PageWritePlan) ->
 
 
 def _replaced(plan: PageWritePlan) -> PackPointer | None:
-    """The record that had the body before; None: it still has, or there was none."""
+    """The record with the previous body, or None if it is unchanged or there was none."""
     old = pointer_of(plan.row)
     is_other = any(column in plan.cells for column in nodes.POINTERS)
     if old is None or not is_other or plan.cells.get(nodes.CONTENT_PACK) == old.cell():
@@ -263,7 +266,7 @@ def _replaced(plan: PageWritePlan) -> PackPointer | None:
 
 
 def _unused(plan: PageWritePlan) -> PackPointer | None:
-    """The record that was packed for a page that did not take it."""
+    """The record that was packed for a page that did not use it."""
     if plan.page.content is None or plan.page.content.packed is None:
         return None
     pointer = plan.page.content.packed.pointer

@@ -1,17 +1,17 @@
 """
 Removal of the data stored for URLs, hosts and domains.
 
-`remove` deletes a page: a later fetch brings it back. A takedown deletes it permanently: a stub
-refuses every later write until the takedown is lifted; a host or domain also has a tombstone, which
+`remove` deletes a page; a later fetch restores it. A takedown deletes it permanently: a stub
+refuses every later write until the takedown is lifted. A host or domain also has a tombstone, which
 refuses URLs that were never seen. In both cases the marker is written first, so that a fetch in
 progress cannot restore the data; then everything else is deleted: fields, history, content,
 watches, and entries in the change feed, the link journal and other pages' inlinks.
 
-A redirect, a canonical URL or a merge may have stored what a URL sent under another URL. That data
-is found by its sender and deleted as well; those URLs are not refused.
+A redirect, a canonical URL or a merge may have stored data that a URL sent under another URL. That
+data is found by its sender and deleted as well; the other URLs are not refused.
 
-Safe to repeat. Killed anywhere, it is completed by the next: the list in which a takedown finds a
-URL is left last, and a pointer is deleted after what it points to.
+Safe to repeat. If it is killed, the next call completes it: the list in which a takedown finds a
+URL is updated last, and a pointer is deleted after its target.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from zengraph.records import Row, put_properties
 
 _STAY = (nodes.URL, nodes.CANONICAL, nodes.ALIASED, nodes.REMOVED, nodes.LOCK, nodes.WATCHED)
 _POINTERS = (nodes.DUE, *nodes.POINTERS)
-"""Cells that name data elsewhere."""
+"""Cells that refer to data elsewhere."""
 _SCHEDULE = (nodes.DUE,)
 _AFTER_A_DROP = (*_SCHEDULE, nodes.WITHDRAWN)
 
 Unlist = Callable[[str, int], None]
-"""Takes a URL off the list of takedowns; called with the URL and the time."""
+"""Removes a URL from the list of takedowns; called with the URL and the time."""
 
 
 @dataclass(slots=True, eq=False)
@@ -56,7 +56,7 @@ class Takedown:
     compactor: Compactor
     tombstones: Tombstones
     purged_at_once: int = 500
-    """Pages whose inlinks one step removes, which bounds its memory."""
+    """Number of pages whose inlinks one step removes, which bounds its memory."""
 
     def remove(self, canonical: str, now_ms: int) -> None:
         """Delete a page: fields, facts, content, outlinks, due row; its aliases stay aliases."""
@@ -72,9 +72,10 @@ class Takedown:
 
     def of_urls(self, urls: Iterable[str], now_ms: int, *, listed: bool = True) -> int:
         """
-        Take down each page with its aliases, and what these URLs sent; returns how many.
+        Take down each page with its aliases, and data that these URLs sent; returns the number of
+        URLs.
 
-        `listed`: enter them into the list of URLs that were taken down.
+        With `listed`, they are added to the list of URLs that were taken down.
         """
         members = {
             member
@@ -89,9 +90,9 @@ class Takedown:
 
     def of_site(self, kind: str, name: str, now_ms: int) -> int:
         """
-        Take down all URLs of a host or domain and refuse new ones; returns how many there were.
+        Take down all URLs of a host or domain and refuse new ones; returns the number of URLs.
 
-        What they sent is deleted under other URLs, too. An alias of a page of another site is
+        Data that they sent is deleted under other URLs, too. An alias of another site's page is
         removed without that page.
         """
         self.tombstones.add(kind, name, now_ms)
@@ -107,7 +108,8 @@ class Takedown:
         refuses = self.tombstones.refuses
 
         def leave_other_host(url: str, now_ms: int) -> None:
-            if not refuses(url):  # an alias of a page of the site, which is found through that page
+            # otherwise it is an alias of a page on the site, and is found through that page
+            if not refuses(url):
                 self._leave_host(url, now_ms)
 
         lists = (leave_other_host, self._leave_page, self._leave_host)
@@ -121,13 +123,14 @@ class Takedown:
         gone: Callable[[str], bool],
         lists: Sequence[Unlist],
     ) -> int:
-        """`lists`: what makes a URL leave the lists that it is in; last the one it was found in."""
+        """`lists` removes a URL from its lists, the one it was found in last."""
         pages = sorted(members)
         others = sorted({page.url for page in sent} - members)
         for some in self._parts(pages):
             self._mark(some, nodes.TAKEN_DOWN, now_ms)
         # Before anything is deleted: a writer that read its pages before they were marked sees the
-        # change and checks again, and one that saw none had written all that is deleted now.
+        # change and checks again, and a writer that saw no change had written everything that is
+        # deleted now.
         self.tombstones.changed()
         for url in pages:
             self._take_down_one(url, now_ms)
@@ -151,16 +154,16 @@ class Takedown:
 
     def _drop_sent(self, page: SentPage, now_ms: int, gone: Callable[[str], bool]) -> None:
         """
-        Delete the data of a page that a URL sent which is taken down.
+        Delete data of a page that was sent by a URL which is taken down.
 
-        If the page's text comes from elsewhere by now, what is newer stays, with its links. Its
-        watches and its next fetch stay in any case: that fetch may bring a page that may be stored.
+        If the page's text now comes from elsewhere, newer data is kept with its links. Its watches
+        and its next fetch are always kept, because that fetch may return a page that may be stored.
         """
         row = self.zen.nodes.get(self.zen.node_id(page.url), [nodes.FACTS])
         upto_ms = None if gone(nodes.sender_of(row, page.url)) else page.sent_at_ms
         if upto_ms is None:
             self.aliases.release(page.url, now_ms, gone)
-        # The links of a page replace those before, and keep their time if they are the same.
+        # A page's links replace the earlier ones, and keep their time if they did not change.
         is_newer = upto_ms is not None and _fetched_ms(row) > upto_ms
         self._empty(page.url, now_ms, upto_ms=upto_ms, unless=_SCHEDULE, keeps_links=is_newer)
 
@@ -168,39 +171,42 @@ class Takedown:
         """
         Delete the data of a page that is not newer than `upto_ms`, unless it is an alias.
 
-        A later fetch may bring it back, one of that time or before may not; watches and the next
-        fetch stay. The change feed has an entry for it, written before anything is deleted, and
-        shows no earlier values anymore.
+        A later fetch may restore it, but one from that time or before may not. Watches and the next
+        fetch are kept. The change feed gets an entry before anything is deleted, and no longer
+        shows earlier values.
         """
         row = self.zen.nodes.get(self.zen.node_id(url))
         if alias_of(row, url) is not None:
             return
-        # Also without a page: one that was fetched before may still be on its way.
+        # Even without a page, since one that was fetched before may still be in progress.
         is_told = _has_page(row, upto_ms) or text(row, nodes.WITHDRAWN) == "1"
         cells = {nodes.URL: url.encode(), nodes.WITHDRAWN: b"1" if is_told else b"0"}
         self.zen.mutate([put_properties(self.zen.node_id(url), cells, upto_ms)])
-        # What a later fetch found as it was keeps its time, and is not of before.
+        # Data that a later fetch found unchanged keeps its time, but must not be deleted.
         is_newer = _fetched_ms(row) > upto_ms
         if nodes.SENTINEL not in row or is_newer:
             return
         if _has_page(row, upto_ms):
-            self._tell(url, row, upto_ms)
+            self._publish_deletion(url, row, upto_ms)
             self.aliases.release(url, now_ms, lambda alias: alias in nodes.senders_of(row))
         self._empty(url, now_ms, upto_ms=upto_ms, unless=_AFTER_A_DROP, links_ms=upto_ms)
 
-    def _tell(self, url: str, row: Row, upto_ms: int) -> None:
+    def _publish_deletion(self, url: str, row: Row, upto_ms: int) -> None:
         """Add the deletion of a page to the change feed."""
         owners = Watches(self.zen).owners(url) if text(row, nodes.WATCHED) else ()
         gone = Change(url, upto_ms, "withdrawn", owners=tuple(owners))
         publish(self.zen, [gone], self.zen.clock)
 
     def withdraw(self, url: str, now_ms: int, upto_ms: int) -> None:
-        """`drop` of the page that a URL sent: its own, or that of its canonical URL."""
+        """`drop` the page that a URL sent: its own, or that of its canonical URL."""
         if (canonical := self.page_sent_by(url)) is not None:
             self.drop(canonical, now_ms, upto_ms)
 
     def page_sent_by(self, url: str) -> str | None:
-        """The URL of the page that a URL sent last; None: another URL sent what it leads to."""
+        """
+        The URL of the page that a URL sent last, or None if another URL sent the page
+        it leads to.
+        """
         row = self.zen.nodes.get(self.zen.node_id(url), [nodes.CANONICAL])
         canonical = alias_of(row, url)
         if canonical is None:
@@ -223,7 +229,7 @@ class Takedown:
         self._delete_cells(canonical, row, old, upto_ms)
 
     def lift(self, url: str, now_ms: int) -> bool:
-        """Let a URL be stored again; False: it was not refused."""
+        """Allow a URL to be stored again; False if it was not refused."""
         refused = nodes.REMOVED in self.zen.nodes.get(self.zen.node_id(url), [nodes.REMOVED])
         self.zen.nodes.delete(self.zen.node_id(url), [nodes.REMOVED], at_ms=now_ms)
         self.tombstones.unlist_url(url, now_ms)
@@ -231,7 +237,7 @@ class Takedown:
         return refused
 
     def lift_site(self, kind: str, name: str, now_ms: int) -> bool:
-        """Accept URLs of a site again, also stored ones; False: it was not refused."""
+        """Accept URLs of a site again, including stored ones; False if it was not refused."""
         return self.tombstones.remove(kind, name, now_ms)
 
     def _mark(self, urls: Sequence[str], marker: bytes, now_ms: int) -> None:
@@ -262,10 +268,11 @@ class Takedown:
         keeps_links: bool = False,
     ) -> Row:
         """
-        Delete the data of a page; returns its node as it was.
+        Delete the data of a page; returns its previous node.
 
-        With `upto_ms` newer cells stay, except histories, which hold older values, and so do those
-        in `unless`. The links go as of `links_ms`, None: now; those of a later fetch come after.
+        With `upto_ms`, newer cells are kept, except histories, which contain older values; cells in
+        `unless` are kept too. Links are deleted as of `links_ms` (now if None); those of a later
+        fetch come after.
         """
         row = self.zen.nodes.get(self.zen.node_id(url))
         old = {
@@ -275,11 +282,11 @@ class Takedown:
         }.difference(_STAY, unless)
         records = _records(row, upto_ms)
         self.zen.unindex(self.zen.node_id(url), {column: row[column] for column in old})
-        if nodes.LIKENESS in old:  # before the cell that names them goes
+        if nodes.LIKENESS in old:  # before deleting the cell that refers to them
             SameContent(self.zen).forget(entries_of(url, row))
         if items := items_index.entries_of(url, row, old):
             ItemIndex(self.zen).forget(items)
-        # What a fetch writes right after that must not be hidden by the delete.
+        # The delete must not hide data that a fetch writes right afterwards.
         at_ms = now_ms if upto_ms is None else upto_ms
         self._delete_cells(url, row, old.difference(_POINTERS, records), at_ms)
         due = text(row, nodes.DUE)
@@ -302,14 +309,14 @@ class Takedown:
         self.zen.by_order.delete(self.zen.node_id(url), host_order(url), at_ms=now_ms)
 
     def _leave_page(self, url: str, _now_ms: int) -> None:
-        """If the URL is an alias, its canonical URL no longer lists it."""
+        """If the URL is an alias, remove it from the list of its canonical URL."""
         canonical = alias_of(self.zen.nodes.get(self.zen.node_id(url), [nodes.CANONICAL]), url)
         if canonical is not None:
             self.zen.remove_edge(self.zen.node_id(url), ALIAS, self.zen.node_id(canonical))
 
 
 def _has_page(row: Row, upto_ms: int) -> bool:
-    """Whether a node has fields or content that are not newer than `upto_ms`."""
+    """True if a node has fields or content that are not newer than `upto_ms`."""
     return any(
         column in nodes.POINTERS or (column.startswith(b"m:") and column != nodes.SENTINEL)
         for column, cell in row.items()
@@ -318,7 +325,7 @@ def _has_page(row: Row, upto_ms: int) -> bool:
 
 
 def _records(row: Row, upto_ms: int | None) -> set[bytes]:
-    """The cells of records in packs that are not newer."""
+    """The cells for pack records that are not newer."""
     return {
         column
         for column, cell in row.items()
@@ -327,7 +334,7 @@ def _records(row: Row, upto_ms: int | None) -> set[bytes]:
 
 
 def _fetched_ms(row: Row) -> int:
-    """When a node's page was fetched last; 0: never."""
+    """When a node's page was last fetched; 0 if never."""
     return int(facts_of(row).get("fetched_at_ms") or 0)
 
 

@@ -1,9 +1,9 @@
 """
-Provisional aliases: pages that are read by a canonical URL which nobody has fetched.
+Provisional aliases: pages stored under a canonical URL that was never fetched.
 
-The first page that declares such a URL provides its record; others join if they agree with it. When
-a page disagrees, or the fetch of the URL itself does, the record moves back to the page that
-provided it. Every step is safe to repeat and may be killed anywhere.
+The first page that declares such a URL provides its record; others join if they match it. If a page
+does not match, or the fetch of the URL itself does not, the record moves back to the page that
+provided it. Every step is safe to repeat and may be killed at any point.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Trust:
         """
         Undo the aliases that trusted one of `urls` before it was fetched.
 
-        `gone`: it has no page; those whose trust an earlier fetch confirmed stay. If it leads to
-        another page now, those that provided none stay, too, and are read by that page: what they
-        had was deleted when they agreed with the page that `url` had.
+        With `gone`, it has no page; aliases that an earlier fetch confirmed are kept. If it now
+        leads to another page, aliases that provided no page are kept as well and lead to that page:
+        their own data was deleted when they matched the page that `url` had.
         """
         marks = self._nodes.read(urls, [nodes.ALIASED, nodes.FETCHED])
         for url, row in marks.items():
@@ -55,11 +55,11 @@ class Trust:
 
     def look_again(self, urls: Sequence[str], now_ms: int) -> None:
         """
-        Make pages that agreed with the page of one of `urls` due, because it has another or none.
+        Make pages that matched the page of one of `urls` due, because it has another page or none.
 
-        They store nothing of their own and have no schedule: without this, they would be read as a
-        page that they may differ from. Only their fetch shows whether they agree. Those that nobody
-        wants and those that redirect are left as they are.
+        They have no stored data of their own and no schedule, so they would otherwise lead to a
+        page that they may differ from. Only a fetch shows if they match. Pages that nobody wants
+        and pages that redirect are left unchanged.
         """
         marks = self._nodes.read(urls, [nodes.ALIASED, nodes.WATCHED])
         for url, row in marks.items():
@@ -71,15 +71,17 @@ class Trust:
                     self._due.schedule(alias, now_ms + SOON_MS, now_ms)
 
     def looked(self, aliases: Sequence[str], now_ms: int) -> None:
-        """End the schedule of aliases whose fetch brought no page: they stay what they are."""
+        """End the schedule of aliases whose fetch returned no page; they stay aliases."""
         for alias in aliases:
             self._due.schedule(alias, None, now_ms)
 
     def dispute(self, canonical: str, url: str, now_ms: int) -> None:
         """
-        End the trust in a canonical URL that nobody fetched: the page of `url` names it too.
+        End the trust in a canonical URL that was never fetched, because the page of `url` declares
+        it too.
 
-        It is not trusted again until it is fetched. Killed half-way, a repeated call completes it.
+        It is not trusted again until it is fetched. If this is killed half-way, a repeated call
+        completes it.
         """
         row = self._properties.get(self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL])
         first = next(iter(nodes.senders_of(row)), "")
@@ -90,11 +92,12 @@ class Trust:
 
     def part(self, canonical: str, now_ms: int, why: str, *, without_page: bool = True) -> None:
         """
-        Undo the provisional aliases of a URL, because of `why`.
+        Undo the provisional aliases of a URL, for the reason `why`.
 
-        Its record moves back to the URL that sent it, and the aliases that agreed with that record
-        then stand for the same URL, so that they keep a page. If none of them sent it, there is no
-        page to move back; unless they may be left `without_page`, they stay. Safe to repeat.
+        Its record moves back to the URL that sent it, and the aliases that matched that record
+        become aliases of that URL, so that they keep a page. If none of them sent it, there is no
+        page to move back; they are then kept unless they may be left `without_page`. Safe to
+        repeat.
         """
         row = self._properties.get(
             self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL, nodes.DUE]
@@ -112,9 +115,9 @@ class Trust:
 
     def shared_record(self, url: str) -> str | None:
         """
-        The URL, fetched by nobody, whose record `url` shares with other pages that name it.
+        The URL, never fetched, whose record `url` shares with other pages that declare it.
 
-        None without one. Also the one that a killed process was taking `url` out of.
+        None if there is none. Includes the URL that a killed process was detaching `url` from.
         """
         columns = [nodes.LEAVING, nodes.CANONICAL, nodes.PROVISIONAL]
         own = self._properties.get(self._zen.node_id(url), columns)
@@ -129,9 +132,9 @@ class Trust:
 
     def withdraw_from(self, canonical: str, url: str, now_ms: int) -> None:
         """
-        Take a page out of the record that it shares, because it is about to be deleted.
+        Remove a page from the record that it shares, because it is about to be deleted.
 
-        If it sent the record, that leaves with it, and the others are due at once.
+        If it sent the record, the record is deleted with it, and the other pages are due at once.
         """
         self._properties.put(
             self._zen.node_id(url), {nodes.LEAVING: canonical.encode()}, at_ms=now_ms
@@ -145,10 +148,11 @@ class Trust:
 
     def bequeath(self, canonical: str, now_ms: int) -> bool:
         """
-        Let pages that joined keep the record that they agreed with: its sender has another page.
+        Leave a record to the pages that joined and matched it, because its sender has another page
+        now.
 
-        The first of them takes it, the others stand for the same page, and all are due soon. True
-        if there were any; what the sender fetched may then be written without changing theirs.
+        The first of them takes it, the others become its aliases, and all are due soon. True if
+        there were any; the sender's new page can then be written without changing theirs.
         """
         row = self._properties.get(self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL])
         senders = nodes.senders_of(row)
@@ -167,7 +171,7 @@ class Trust:
         return True
 
     def leave(self, url: str, now_ms: int, *, at_ms: int) -> None:
-        """`undo` of an alias; others that agreed with its page follow it."""
+        """`undo` an alias; others that matched its page follow it."""
         own = self._properties.get(self._zen.node_id(url), [nodes.CANONICAL])
         canonical = alias_of(own, url)
         if canonical is not None:
@@ -196,11 +200,11 @@ class Trust:
         stored = self._properties.get(self._zen.node_id(alias), [nodes.REASONS])
         texts = orjson.loads(stored[nodes.REASONS].value) if nodes.REASONS in stored else []
         known = dict.fromkeys(map(str, texts))
-        known.pop(why, None)  # it is the last one
+        known.pop(why, None)  # moves it to the end
         return [*known, why]
 
     def _follow(self, alias: str, canonical: str, target: str, now_ms: int, why: str) -> None:
-        """Make an alias of `canonical` an alias of `target`, whose page it agrees with."""
+        """Make an alias of `canonical` an alias of `target`, whose page it matches."""
         before = self._properties.get(self._zen.node_id(alias), [nodes.CANONICAL])
         pointer = {
             nodes.CANONICAL: target.encode(),

@@ -1,7 +1,7 @@
 """
-Plan the writes of a batch: the page that each fetch belongs to, and its stored data.
+Plans the writes of a batch: which page each fetch belongs to, and its stored data.
 
-Pages that share a URL wait for each other, so a plan is made from the state before it.
+Pages that share a URL wait for each other, so each plan is based on the state before it.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ _COLUMNS = (
 )
 
 CLAIM_MS = 600_000
-"""How long a page may take to write the record of a canonical URL that it claimed."""
+"""Time limit for a page to write the record of a canonical URL that it claimed."""
 
 
 class WritePlanner:
-    """Reads nodes and makes plans."""
+    """Reads nodes and creates plans."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class WritePlanner:
         """
         The plans, the nodes that they are based on, and the pages that must wait for them.
 
-        Detaches URLs from canonical URLs that their pages no longer name.
+        Detaches URLs from canonical URLs that their pages no longer declare.
 
         Raises:
             StoreUnavailable: write the batch again.
@@ -97,21 +97,21 @@ class WritePlanner:
             judgment = judge(page, rows, now_ms)
             page_urls = {judgment.canonical, *page.urls, *page_plan.canonicals_of(page, rows)}
             waits = not touched.isdisjoint(page_urls)
-            touched |= page_urls  # also URLs of waiting pages: later pages must wait
+            touched |= page_urls  # also URLs of waiting pages, since later pages must wait for them
             if waits or self._detach(page, judgment, rows, now_ms):
                 later.append(page)
             else:
                 plans.append(self._plan_of(page, judgment, rows))
         for plan in plans:
             self._point(plan, rows)
-        self._look_for_gone(plans)
+        self._read_vanished_fields(plans)
         return plans, rows, later
 
     def _read(self, pages: Sequence[PageWrite]) -> dict[str, Row]:
         """The nodes of all URLs of the pages, and of the canonical URLs that they lead to."""
         for page in pages:
             if not self._fields.issuperset(page.fields):
-                self._know(page.fields)
+                self._add_known_fields(page.fields)
         urls = {url for page in pages for url in page.urls}
         rows = self._nodes.read(urls, self._columns)
         while missing := page_plan.named_by(rows):
@@ -119,7 +119,7 @@ class WritePlanner:
         return rows
 
     def _plan_of(self, page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> PageWritePlan:
-        """The plan of one page: whether it is stale, refused, or a copy of what is stored."""
+        """The plan for one page: is it stale, refused, or a copy of stored data."""
         canonical = judgment.canonical
         row = rows.get(canonical, {})
         nodes.check_url(row, canonical)
@@ -138,10 +138,10 @@ class WritePlanner:
         self, page: PageWrite, judgment: Judgment, rows: dict[str, Row], now_ms: int
     ) -> bool:
         """
-        Detach URLs from canonical URLs that this page disproves or no longer names.
+        Detach URLs from canonical URLs that this page disproves or no longer declares.
 
-        Returns True if any were, and for a page that must be judged again: another page became the
-        first to declare its canonical URL in the meantime.
+        Returns True if any were detached, or if the page must be judged again because another page
+        was the first to declare its canonical URL in the meantime.
         """
         if judgment.standing is Standing.DISPUTES:
             self._trust.dispute(str(judgment.declared), page.final_url, now_ms)
@@ -158,7 +158,7 @@ class WritePlanner:
         self, page: PageWrite, judgment: Judgment, rows: dict[str, Row], now_ms: int
     ) -> bool:
         """
-        Leave the record of a canonical URL that was never fetched to the pages that agreed with it.
+        Leave the record of a canonical URL that was never fetched to the pages that matched it.
 
         For pages that sent it and have other content now. True if there were any.
         """
@@ -186,8 +186,8 @@ class WritePlanner:
         """
         Detach fetched URLs from canonical URLs that they leave, with their watches.
 
-        If such a canonical URL was never fetched itself, its page consists of what these URLs
-        contributed, which moves back. One that was fetched keeps its data. True if there were any.
+        If such a canonical URL was never fetched itself, its page consists of data from these URLs,
+        which moves back. A canonical URL that was fetched keeps its data. True if there were any.
         """
         left = page_plan.detached_urls(page, judgment, rows)
         for url in left:
@@ -195,7 +195,10 @@ class WritePlanner:
         return bool(left)
 
     def _claims(self, page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> bool:
-        """Claim a canonical URL that nobody fetched or declared; False: another page was faster."""
+        """
+        Claim a canonical URL that was neither fetched nor declared before; False if another page
+        was faster.
+        """
         if judgment.standing is not Standing.FIRST:
             return True
         row, holder = rows.get(judgment.canonical, {}), claimant(page)
@@ -204,12 +207,12 @@ class WritePlanner:
             return True
         return self._claim.take(self._zen.node_id(judgment.canonical), before, holder) is not None
 
-    def _look_for_gone(self, plans: Sequence[PageWritePlan]) -> None:
+    def _read_vanished_fields(self, plans: Sequence[PageWritePlan]) -> None:
         """
         Read the fields that disappeared from pages, with one multi-get; most pages have none.
 
-        The pipeline remembers a field name until its cell is gone, so that a batch that was
-        killed before it removed the cell removes it when it runs again.
+        The pipeline remembers a field name until its cell is gone. A batch that was killed before
+        it removed the cell therefore removes it when it runs again.
         """
         for plan in plans:
             if plan.complete and not plan.stale:
@@ -238,7 +241,7 @@ class WritePlanner:
             if plan.judgment.why:
                 members.pop(page.canonical_url, None)
             if page.canonical_url == page.url:
-                # A temporary redirect: its target stands for itself.
+                # A temporary redirect: its target is its own canonical URL.
                 members.pop(page.final_url, None)
             plan.aliases = [
                 url
@@ -250,11 +253,11 @@ class WritePlanner:
     def _taken_down(self, rows: Mapping[str, Row], url: str) -> bool:
         return self._refuses(url) or nodes.is_taken_down(rows.get(url, {}))
 
-    def _know(self, fields: Iterable[str]) -> None:
+    def _add_known_fields(self, fields: Iterable[str]) -> None:
         """
         Also read these fields from now on, so that stored values are not written again.
 
-        A process soon knows all fields that pages have, so the set of columns to read is nearly
+        A process soon knows all fields that pages have. The set of columns to read is then nearly
         constant, and fields that the application added are never read.
         """
         self._columns = (*self._columns, *map(nodes.field_column, set(fields) - self._fields))

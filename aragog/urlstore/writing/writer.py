@@ -1,12 +1,12 @@
 """
-Write a batch of fetched pages with a few batched requests.
+Writes a batch of fetched pages with a few batched requests.
 
-Order: content, then outlinks (journal first), then index rows, then nodes; last, data that is no
-longer valid is removed. After a crash between two steps the whole batch is written again: every
-step either puts the same values at the same timestamps or checks whether its work is done.
+The order is: content, outlinks (journal first), index rows, nodes; finally, outdated data is
+removed. After a crash between two steps the whole batch is written again: every step either puts
+the same values with the same timestamps or checks if its work is done.
 
-Pages of a batch that share a URL are written one after the other, so a batch has the same result
-as writing its pages one by one.
+Pages of a batch that share a URL are written one after the other, so a batch has the same result as
+writing its pages one by one.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ log = logging.getLogger(__name__)
 
 
 class PageBatchWriter:
-    """Writes whole batches, and removes pages that were taken down during the write."""
+    """Writes complete batches, and removes pages that were taken down during the write."""
 
     def __init__(
         self,
@@ -77,8 +77,11 @@ class PageBatchWriter:
         self._clock = clock
         self._unique = unique
 
-    def _own_fields_aside(self, page: PageWrite) -> PageWrite:
-        """The page without unique fields: a fetch cannot be refused what a stranger wrote."""
+    def _without_unique_fields(self, page: PageWrite) -> PageWrite:
+        """
+        The page without its unique fields, so that another writer's values cannot block
+        a fetch.
+        """
         if self._unique.isdisjoint(page.fields):
             return page
         fields = {name: v for name, v in page.fields.items() if name not in self._unique}
@@ -88,7 +91,7 @@ class PageBatchWriter:
         """`UrlStore.write_pages`."""
         pages = list(map(self.timely, pages))
         if self._unique:
-            pages = list(map(self._own_fields_aside, pages))
+            pages = list(map(self._without_unique_fields, pages))
         before = self._takedowns.count()
         for page in pages:
             self._delete_forbidden(page)
@@ -105,12 +108,12 @@ class PageBatchWriter:
         return results
 
     def timely(self, page: PageWrite) -> PageWrite:
-        """The page itself, or as of now if its time is more than a minute ahead of the clock."""
+        """The page, with the current time if its own is more than a minute ahead of the clock."""
         at_ms = self._clock.capped(page.fetched_at_ms, f"fetch of {page.url}")
         return page if at_ms == page.fetched_at_ms else fetched_at(page, at_ms)
 
     def _delete_forbidden(self, page: PageWrite) -> None:
-        """Delete what is stored of a page that leads to a takedown, or that its site withdrew."""
+        """Delete the stored data of a page that leads to a takedown, or that its site withdrew."""
         before_ms = page.fetched_at_ms - 1
         if page.leads_to_taken_down:
             self._takedowns.drop(page.url, before_ms)
@@ -121,7 +124,7 @@ class PageBatchWriter:
                 self._takedowns.drop_content(url, before_ms)
 
     def _withdraw(self, page: PageWrite, url: str, before_ms: int) -> None:
-        """Delete what a URL sent, unless it is kept for another crawl, which may use it."""
+        """Delete data that a URL sent, unless it is kept for another crawl, which may use it."""
         crawl = str(page.facts.get(KEPT_FOR) or USUAL)
         if page.expired or not others(self._takedowns.facts_of_sent(url), page.facts, crawl):
             self._takedowns.withdraw(url, before_ms)
@@ -129,9 +132,10 @@ class PageBatchWriter:
 
 def _log_older(results: Iterable[Written]) -> None:
     """
-    Log the fetches that were dropped because what is stored is of a later one.
+    Log the fetches that were dropped because newer data is stored.
 
-    Batches pass each other by seconds; by more than clocks of machines differ it is worth a look.
+    Batches may overtake each other by seconds; a larger difference than between clocks is worth a
+    check.
     """
     older = [one for one in results if one.older_by_ms]
     if not older:
@@ -180,10 +184,10 @@ class PageWriter:
         self, pages: Sequence[PageWrite], now_ms: int
     ) -> tuple[dict[int, Written], list[PageWrite]]:
         """
-        Write the pages that share no URL with an older page of the batch.
+        Write the pages that share no URL with an earlier page of the batch.
 
         Returns the results by the `id` of each page, and the remaining pages. Write those next,
-        with a later `now_ms`, because a deletion now hides a value that is put at the same instant.
+        with a later `now_ms`, because a deletion now hides a value that is put with the same time.
 
         Raises:
             InvalidField: a field of some page cannot be stored; nothing was written.
@@ -220,7 +224,7 @@ class PageWriter:
         return {id(plan.page): page_plan.written(plan) for plan in plans}, left
 
     def _trusts(self, current: Sequence[PageWritePlan]) -> dict[str, HostTrust]:
-        """How far the host of each page is believed of which a sitemap or feed said something."""
+        """The trust in the host of each page that a sitemap or feed mentions."""
         named = {p.canonical: host(p.canonical) for p in current if nodes.SIGNAL in p.row}
         if self._signals is None or not named:
             return {}
@@ -228,7 +232,7 @@ class PageWriter:
         return {url: trusts[name] for url, name in named.items()}
 
     def _learn(self, current: Sequence[PageWritePlan]) -> None:
-        """Learn what the pages show about the signals of their hosts; last, as it may fail."""
+        """Record the pages' evidence about their hosts' signals; last, because it may fail."""
         evidence: dict[str, list[Evidence]] = defaultdict(list)
         for plan in current:
             if plan.evidence is not None:
@@ -237,7 +241,7 @@ class PageWriter:
             self._signals.learn(evidence)
 
     def _fill(self, plan: PageWritePlan, trust: HostTrust | None = None) -> None:
-        """What the page changes; of an older fetch only what the store lacks."""
+        """Fill in the page's changes; for an older fetch only data that the store does not have."""
         page = plan.page
         if is_failed_fetch(page) and plan.canonical != page.url:
             return
@@ -251,7 +255,7 @@ class PageWriter:
             self._find_changes(plan, following)
 
     def _find_changes(self, plan: PageWritePlan, following: Next) -> None:
-        """What the page adds to the change feed."""
+        """Fill in the page's entries for the change feed."""
         owners = self._find_owners(plan)
         if not following.first or page_plan.is_watched(plan):
             plan.item_news = self._item_news.of(plan)
@@ -260,7 +264,7 @@ class PageWriter:
         plan.cells |= changed_cell(plan)
 
     def _find_owners(self, plan: PageWritePlan) -> Sequence[str]:
-        """Who watches the page; sets who watches the URL that was fetched."""
+        """The owners that watch the page; also fills in those of the fetched URL."""
         page = plan.page
         owners = self._watches.owners(plan.canonical) if page_plan.is_watched(plan) else ()
         if page.url != plan.canonical and nodes.text(plan.requested_row, nodes.WATCHED):
@@ -303,8 +307,8 @@ class PageWriter:
         """
         Write index rows and nodes, in this order.
 
-        An alias's edge is stored with its canonical URL, maybe on another server, so it is written
-        before the pointer.
+        An alias's edge is stored with its canonical URL, possibly on another server, so it is
+        written before the pointer.
         """
         edges = [
             put
@@ -312,7 +316,7 @@ class PageWriter:
             for alias in plan.aliases
             for put in alias_puts(self._zen, alias, plan.canonical, now_ms)
         ]
-        # Before the pointer, too: a repeated write finds it pointing there already.
+        # Also before the pointer, because a repeated write finds the pointer already set.
         edges += _moved_rows(self._zen, plans)
         if edges:
             self._zen.mutate(edges)
@@ -331,7 +335,7 @@ class PageWriter:
     def _remove_outdated(
         self, current: Sequence[PageWritePlan], rows: Mapping[str, Row], now_ms: int
     ) -> None:
-        """Remove due rows of another time, fields that disappeared, entries of other bodies."""
+        """Remove outdated due rows, fields that disappeared, and entries of replaced bodies."""
         self._same.forget([old for plan in current for old in content_entries.outdated(plan)])
         self._items.forget([old for plan in current for old in item_changes.outdated(plan)])
         outdated = [
@@ -352,7 +356,7 @@ class PageWriter:
                 self._trust.revoke_aliases(trusted, now_ms, gone=gone)
 
     def _look_again(self, plans: Sequence[PageWritePlan], now_ms: int) -> None:
-        """Let pages that agreed with one that is another or gone by now be fetched."""
+        """Fetch pages that matched a page which has since changed or disappeared."""
         if replaced := [plan.canonical for plan in plans if has_another_page(plan)]:
             self._trust.look_again(replaced, now_ms)
         if looked := [plan.page.url for plan in plans if is_failed_alias(plan)]:
@@ -369,7 +373,7 @@ class PageWriter:
 
 
 def _moved_rows(zen: MultiGraph, plans: Sequence[PageWritePlan]) -> list[Mutation]:
-    """What says of URLs with pages of their own that they lead to other pages now."""
+    """The cells for URLs with their own pages that lead to other pages now."""
     return [
         put_properties(
             zen.node_id(plan.page.url),
@@ -396,7 +400,7 @@ def _index_rows(zen: MultiGraph, plan: PageWritePlan, now_ms: int) -> list[Mutat
 
 
 def _node_rows(zen: MultiGraph, plan: PageWritePlan) -> list[Mutation]:
-    """The page's node, the pointers of its aliases, and the report of the URL that was fetched."""
+    """The page's node, the pointers of its aliases, and the report of the fetched URL."""
     page, at_ms = plan.page, plan.page.fetched_at_ms
     rows = [
         put_properties(zen.node_id(alias), page_plan.pointer_cells(plan, alias), at_ms)
@@ -405,11 +409,11 @@ def _node_rows(zen: MultiGraph, plan: PageWritePlan) -> list[Mutation]:
     if plan.cells:
         rows.append(put_properties(zen.node_id(plan.canonical), plan.cells, plan.at_ms))
     if plan.late_facts is not None:
-        # At the time of the fetch they would lose against those of the attempt after it.
+        # With the time of the fetch they would lose against those of the later attempt.
         facts = {nodes.FACTS: plan.late_facts}
         rows.append(put_properties(zen.node_id(plan.canonical), facts, plan.facts_at_ms + 1))
     if page.report is not None and not plan.refused:
-        # Nothing is stored for a page that only joins another: what is stored has its own response.
+        # A page that only joins another stores nothing: the stored page has its own response.
         brings = page.content is not None and not plan.copy
         column = nodes.FETCHED if brings else nodes.FETCH
         report = {column: record_reader.to_cell(page.report), nodes.URL: page.url.encode()}
@@ -417,14 +421,14 @@ def _node_rows(zen: MultiGraph, plan: PageWritePlan) -> list[Mutation]:
             report[nodes.FETCH] = record_reader.to_cell(page.confirmation)
         rows.append(put_properties(zen.node_id(page.url), report, at_ms))
         if brings and not plan.stale and page.url != plan.canonical:
-            # That URL may have another page soon. Its redirects are not part of this one's.
+            # That URL may soon have another page. Its redirects are not part of this fetch's.
             response = {nodes.RESPONSE: record_reader.to_cell(replace(page.report, hops=()))}
             rows.append(put_properties(zen.node_id(plan.canonical), response, at_ms))
     return rows
 
 
 def _stamp(zen: MultiGraph, plan: PageWritePlan, now_ms: int) -> Mutation:
-    """The cells that belong to the write, not to the fetch: version and due time."""
+    """The cells that belong to the write instead of the fetch: version and due time."""
     cells = {
         nodes.VERSION: os.urandom(8).hex().encode(),
         nodes.DUE: due_cell(plan.due_at_ms),
@@ -433,7 +437,7 @@ def _stamp(zen: MultiGraph, plan: PageWritePlan, now_ms: int) -> Mutation:
 
 
 def _outdated_due_ms(plan: PageWritePlan, stored: Row) -> int | None:
-    """The time of the stored due row, if the page is due at another one now; None: it may stay."""
+    """The time of the stored due row if the page is now due at another time; otherwise None."""
     due = nodes.text(stored, nodes.DUE) if plan.cells else None
     return int(due) if due and due != str(plan.due_at_ms) else None
 

@@ -1,11 +1,11 @@
 """
-The tasks of `scrapy_spider.py` in little Python around fast libraries; runs in .venv-bench.
+The work of `scrapy_spider.py` in little Python around fast libraries; runs in .venv-bench.
 
-aiohttp on uvloop, selectolax (lexbor), ada-url, orjson. robots.txt obeyed, title, canonical, all links
-absolute and once each, body gzipped to disk, one JSON line a page:
-`python fast_python.py URLS_FILE PORT FOLDER`. Prints one JSON line: pages, seconds and CPU seconds from
-the first request until the last page is written. It is what a crawler without a queue, a shared limiter
-or a store costs in Python.
+aiohttp on uvloop, selectolax (lexbor), ada-url, orjson. It obeys robots.txt, reads title, canonical
+URL and all distinct absolute links, and writes the gzipped body and one JSON line per page: `python
+fast_python.py URLS_FILE PORT FOLDER`. Prints one JSON line: pages, seconds and CPU seconds from the
+first request until the last page is written. It shows the cost of a Python crawler without a queue,
+a shared limiter or a store.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ urls_file, port, folder = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
 
 
 class LoopbackResolver(AbstractResolver):
-    """Every name is this machine."""
+    """Resolves every name to this machine."""
 
     async def resolve(self, host, port=0, family=socket.AF_INET):
         address = {"hostname": host, "host": "127.0.0.1", "port": port, "family": socket.AF_INET}
@@ -50,7 +50,7 @@ def cpu_s():
 
 
 class Crawler:
-    """One session, the rules of each origin, and the files written."""
+    """One session, the rules of each origin, and the output files."""
 
     def __init__(self, session, out):
         self.session = session
@@ -97,7 +97,7 @@ class Crawler:
 
 
 def absolute(href, base):
-    """A target's URL; empty if there is none."""
+    """Return the absolute URL of a link, or an empty string."""
     try:
         return ada_url.join_url(base, href)
     except ValueError:

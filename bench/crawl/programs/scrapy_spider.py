@@ -1,9 +1,9 @@
 """
-A Scrapy spider with the same tasks as aragog; runs in .venv-bench.
+A Scrapy spider that does the same work as aragog; runs in .venv-bench.
 
-robots.txt obeyed, title, canonical, all links through canonicalize_url, body gzipped to disk, one
-JSON line a page: `python scrapy_spider.py URLS_FILE PORT FOLDER`. Prints one JSON line: pages,
-seconds and CPU seconds from the engine's start to the spider's close.
+It obeys robots.txt, reads title, canonical URL and all links through canonicalize_url, and writes
+the gzipped body and one JSON line per page: `python scrapy_spider.py URLS_FILE PORT FOLDER`. Prints
+one JSON line: pages, seconds and CPU seconds from the engine's start to the spider's close.
 """
 
 import gzip
@@ -25,7 +25,7 @@ urls_file, port, folder = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
 
 
 class LoopbackResolver(CachingThreadedResolver):
-    """Every name is this machine."""
+    """Resolves every name to this machine."""
 
     def getHostByName(self, name, timeout=()):
         return defer.succeed("127.0.0.1")

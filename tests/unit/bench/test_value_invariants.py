@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench import value_invariants
-from bench.value_invariants import QUICK, said_twice_agrees, stands_in_page
+from bench.value_invariants import QUICK, occurs_in_page, repeated_values_agree
 from richpins.extraction import extract
 
 URL = "https://pot.example/pot"
@@ -16,13 +16,13 @@ ARTICLE = (
 )
 
 
-@pytest.mark.parametrize("check", [stands_in_page, said_twice_agrees])
+@pytest.mark.parametrize("check", [occurs_in_page, repeated_values_agree])
 def test_a_page_whose_values_are_its_own_passes(check):
     assert check(QUICK, URL) == []
     assert check(ARTICLE, URL) == []
 
 
-@pytest.mark.parametrize("check", [stands_in_page, said_twice_agrees])
+@pytest.mark.parametrize("check", [occurs_in_page, repeated_values_agree])
 def test_a_page_without_such_values_is_not_counted(check):
     assert check(b"<title>A</title><p>Nothing.", URL) is None
 
@@ -38,20 +38,20 @@ def test_a_value_that_the_page_lacks_is_found(page, value, field):
     pin = extract(page, URL)
     without = page.replace(value, b"").replace(b"125", b"")
 
-    assert field in [violation.field for violation in stands_in_page(without, URL, pin)]
+    assert field in [violation.field for violation in occurs_in_page(without, URL, pin)]
 
 
 def test_a_second_value_that_is_not_a_conflict_is_found():
     pin = extract(QUICK, URL)
     other = QUICK.replace(b"content=125", b"content=99")
 
-    assert [violation.field for violation in said_twice_agrees(other, URL, pin)] == [
+    assert [violation.field for violation in repeated_values_agree(other, URL, pin)] == [
         "product.price"
     ]
 
 
 def test_a_second_value_that_is_a_conflict_passes():
-    assert said_twice_agrees(QUICK.replace(b"content=125", b"content=99"), URL) == []
+    assert repeated_values_agree(QUICK.replace(b"content=125", b"content=99"), URL) == []
 
 
 MICRODATA = (
@@ -67,7 +67,7 @@ POST = (
 
 @pytest.mark.parametrize("page", [MICRODATA, POST])
 def test_what_microdata_marks_and_shows_agrees(page):
-    assert said_twice_agrees(page, URL) == []
+    assert repeated_values_agree(page, URL) == []
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_what_microdata_marks_and_shows_agrees(page):
 def test_microdata_that_is_marked_or_shown_differently_is_found(page, shown, other, field):
     pin = extract(page, URL)
 
-    found = said_twice_agrees(page.replace(shown, other), URL, pin)
+    found = repeated_values_agree(page.replace(shown, other), URL, pin)
 
     assert [violation.field for violation in found] == [field]
 
@@ -93,15 +93,15 @@ def test_json_ld_and_microdata_that_differ_are_a_conflict():
         b'"priceCurrency":"EUR"}}</script>'
     )
 
-    assert said_twice_agrees(both, URL) == []
-    assert said_twice_agrees(both, URL, extract(MICRODATA, URL)) != []
+    assert repeated_values_agree(both, URL) == []
+    assert repeated_values_agree(both, URL, extract(MICRODATA, URL)) != []
 
 
 def test_the_day_of_a_comment_and_the_next_day_of_another_time_zone_are_not_a_second_value():
     comment = b"<i itemscope itemtype=https://schema.org/Comment><b itemprop=datePublished>2024-06-09</b></i>"
 
-    assert said_twice_agrees(POST.replace(b"<time", comment + b"<time"), URL) == []
-    assert said_twice_agrees(POST.replace(b"May 1,", b"May 2,"), URL) == []
+    assert repeated_values_agree(POST.replace(b"<time", comment + b"<time"), URL) == []
+    assert repeated_values_agree(POST.replace(b"May 1,", b"May 2,"), URL) == []
 
 
 def test_an_author_that_stands_in_a_meta_element_alone_is_in_the_page():
@@ -109,7 +109,7 @@ def test_an_author_that_stands_in_a_meta_element_alone_is_in_the_page():
         b"<title>A</title><meta name=author content='Ann Lee'><p>Leeks are planted in spring.</p>"
     )
 
-    assert stands_in_page(page, URL) == []
+    assert occurs_in_page(page, URL) == []
 
 
 def test_counts_say_how_many_pages_have_a_value(capsys):

@@ -11,7 +11,7 @@ from aragog.api.server.http.openapi.document import DOCUMENT
 from aragog.api.server.thrift.contract import idl
 from aragog.fetch_record.outcome import RECORD_FIELDS, SINGLE_VALUES, FetchRecord, Hop
 
-CONTRACT = "aragog/api/urlstore.thrift"
+CONTRACT = "aragog/api/urlstore.thrift (run scripts/thrift_contract.py)"
 WIRE_TYPES = {
     str: {TType.STRING},
     int: {TType.I32, TType.I64},

@@ -5,6 +5,6 @@ Public:
 
     app       the routes, as an ASGI application
     server    the server of one process
-    services  what the API uses beside the store
-    openapi   the OpenAPI document and the schemas in it
+    services  what the API uses in addition to the store
+    openapi   the OpenAPI document and its schemas
 """

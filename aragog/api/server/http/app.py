@@ -38,18 +38,19 @@ REQUEST_HEADERS = (
     "Range", "Traceparent",
 )  # fmt: skip
 RESPONSE_HEADERS = ("Content-Range", "ETag", "Link", "Retry-After")
-"""Response headers that scripts of the origins in `serving.cors_origins` may read."""
+"""Response headers that scripts from the origins in `serving.cors_origins` may read."""
 
 
 class Api:
     """
-    The API over one UrlStore; an ASGI application.
+    The API for one UrlStore; an ASGI application.
 
     Args:
         store: the store to read and write.
         settings: limits, deadlines and tokens.
-        services: what it needs in addition to the store; the response is 501 where one is missing.
-        tokens: those in the settings, shared with the Thrift services; None: they are not shared.
+        services: what it needs in addition to the store; routes whose service is missing return
+            501.
+        tokens: the tokens in the settings, shared with the Thrift services; None if not shared.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class Api:
         )
         """The parts that operations use, for another server in the same process."""
         self.unsent = MemoryLimit(settings.max_response_memory_bytes, "unread responses")
-        """The large responses that their clients have not read yet."""
+        """Memory for large responses that clients have not read yet."""
         self._operations = OperationRoutes(self._calls, self.parts, self._tokens, self.unsent)
         self._changes = ChangesApi(
             self._calls, self._operations, most_readers=settings.max_in_flight
@@ -93,10 +94,10 @@ class Api:
             cors=bool(settings.cors_origins),
             traced=services.tracer is not None,
         )
-        """Answers plain reads; the server's protocol offers them here first."""
+        """Answers plain reads; the server offers requests to it first."""
         guarded = Guarded(Compressed(self._router(services)), settings, observer)
         self.bodies = guarded.bodies
-        """The bodies of requests in memory."""
+        """Memory for request bodies."""
         self._app: ASGIApp = guarded
         if settings.cors_origins:
             self._app = CORSMiddleware(
@@ -111,17 +112,17 @@ class Api:
         await self._app(scope, receive, send)
 
     def drain(self) -> None:
-        """Prepare to stop: readiness responds 503 from now on, and waiting feed readers end."""
+        """Prepare to stop: readiness now returns 503, and waiting feed readers end."""
         self._status.draining = self._changes.draining = True
 
     def end_waits(self) -> None:
-        """Answer the requests that wait for a fetch. Not for signal handlers: it takes a lock."""
+        """Respond to requests that wait for a fetch. Takes a lock, so not for signal handlers."""
         if self._fetching is not None:
             self._fetching.drain()
 
     @property
     def running_calls(self) -> int:
-        """The number of store calls that still run; after a drain, the abandoned ones."""
+        """The number of store calls still running; after a drain, these are the abandoned ones."""
         return self._calls.running
 
     def close(self) -> None:
@@ -155,7 +156,7 @@ class Api:
         )
 
     def _published(self, publication: Publication | None) -> list[Route]:
-        """Return the routes of what is published about the crawler, which are open to all."""
+        """Return the public routes with the documents about the crawler."""
         if publication is None:
             return []
         routes = PublishedRoutes(publication)
@@ -166,7 +167,7 @@ class Api:
     def _route(
         self, path: str, methods: Mapping[str, Endpoint], *, open_to_all: bool = False
     ) -> Route:
-        """The route of one path; it responds 405 to methods that the path does not have."""
+        """The route for one path; returns 405 for methods that the path does not have."""
         allowed = sorted({*methods, "OPTIONS", *(["HEAD"] if "GET" in methods else [])})
 
         async def answer(request: Request) -> Response:
@@ -195,8 +196,8 @@ class _Endpoint:
     Wraps a function as an ASGI application for all methods; the middleware handles errors.
 
     Args:
-        endpoint: makes the response.
-        unsent: counts it until the client has read nearly all of it.
+        endpoint: creates the response.
+        unsent: counts the response until the client has read nearly all of it.
     """
 
     def __init__(self, endpoint: Endpoint, unsent: MemoryLimit) -> None:
@@ -225,11 +226,11 @@ HTML, JSON = "text/html", "application/json"
 
 def prefers_html(lines: Iterable[str]) -> bool:
     """
-    True if a client asks for HTML by its name, and for JSON no more.
+    True if a client explicitly accepts HTML and does not prefer JSON.
 
     Args:
-        lines: the values of its Accept headers. Ranges such as `*/*` do not count: programs send
-            them by default.
+        lines: the values of its Accept headers. Ranges such as `*/*` do not count, since programs
+            send them by default.
     """
     weights = dict(map(_weighted, ",".join(lines).split(",")))
     html = weights.get(HTML, 0.0)
@@ -237,7 +238,7 @@ def prefers_html(lines: Iterable[str]) -> bool:
 
 
 def _weighted(text: str) -> tuple[str, float]:
-    """A media type and its weight; 0.0 for one that cannot be read."""
+    """A media type and its weight; 0.0 if it cannot be parsed."""
     kind, *parameters = (part.strip().lower() for part in text.split(";"))
     weight = next((part[2:] for part in parameters if part.startswith("q=")), "1")
     plain = weight.replace(".", "", 1)

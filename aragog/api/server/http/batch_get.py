@@ -1,4 +1,4 @@
-"""Read many records for one response, within a bound of bytes."""
+"""Read many records for one response, up to a maximum size."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from aragog.errors import PERMANENT, InvalidUrl, SizeExceeded, TakenDown
 from aragog.urlstore.records import is_allowed
 
 MOST_BYTES = 33_554_432
-"""Limit of records in one response; the last part may exceed it."""
+"""Maximum size of the records in one response; the last part may exceed it."""
 FIRST_PART = 20
 MOST_PART = 500
 SHRINK = 4
-"""The number of parts in which one is read that is too large to be read at once."""
+"""Number of parts for a batch that is too large to read at once."""
 PART_BYTES = 4_194_304
-"""Parts after the first are as large as fits into this, by the mean size of records so far."""
+"""Parts after the first are sized to fit into this, based on the mean record size so far."""
 
 
 def read_urls(
@@ -35,12 +35,12 @@ def read_urls(
     Many records, in order: `status` 200 with `record`, or 400, 403, 404, 413 or 500 with `detail`.
 
     A URL that is invalid, or whose row cannot be read, does not affect the others. Records after
-    the first `MOST_BYTES`, or for which `held` has no room, are left out: their status is 413, and
-    the caller requests them again.
+    the first `MOST_BYTES`, or that `held` has no room for, are left out with status 413; the caller
+    requests them again.
 
     Raises:
-        Problem: 503, there is no room for the first ones.
-        TransientError: the store does not answer.
+        Problem: 503, there is no memory for the first records.
+        TransientError: the store does not respond.
     """
     items: list[dict[str, Any]] = []
     names = None if fields is None else tuple(fields)
@@ -69,7 +69,7 @@ def read_urls(
 
 
 def _allowed(result: RecordResult, purpose: str) -> RecordResult:
-    """The result; none for a page whose site refuses this use of it."""
+    """The result, or none for a page whose site refuses this use."""
     if not isinstance(result, RecordJson):
         return result
     return result if is_allowed(orjson.loads(result.data)["facts"], purpose) else None

@@ -1,4 +1,4 @@
-"""Shared parts of all routes: store calls in threads with deadlines, and JSON responses."""
+"""Shared by all routes: store calls in threads with deadlines, and JSON responses."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ MOST_FEED_THREADS = 4
 MOST_BROKER_THREADS = 4
 MOST_EXPLAIN_THREADS = 2
 MOST_FETCH_THREADS = 8
-"""Read the store and enqueue for callers who wait; waiting itself needs no thread."""
+"""Threads that read the store and enqueue for waiting callers; waiting itself needs no thread."""
 
 
 class StoreCalls:
     """
-    Runs calls of one UrlStore, each in a thread and with a deadline.
+    Runs calls on one UrlStore, each in a thread and with a deadline.
 
-    Each kind of call has its own threads, so a content store or broker that hangs does not delay
-    reads of metadata, and requests do not delay the readiness probe.
+    Each kind of call has its own threads. A content store or broker that hangs therefore does not
+    delay reads of metadata, and requests do not delay the readiness probe.
 
     Args:
         store: the store to read and write.
         settings: limits and deadlines.
-        read: makes reads; None: they are those of `store`.
-        embedded: the store answers without waiting for a network; see `CallThreads`.
+        read: reads from a store with a standby; if None, `store` is read directly.
+        embedded: True if the store responds without waiting for a network; see `CallThreads`.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class StoreCalls:
 
     @property
     def metadata_threads(self) -> CallThreads:
-        """The threads of `metadata`, for reads that share calls."""
+        """The threads for `metadata`, used by reads that share calls."""
         return self._metadata
 
     async def metadata(
@@ -89,10 +89,7 @@ class StoreCalls:
     async def read(
         self, call: Callable[Concatenate[UrlStore, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> HedgedResult:
-        """
-        Run `call(store, ...)` as `metadata` does, and send it to the standby too if it is
-        late.
-        """
+        """Run `call(store, ...)` as `metadata` does; if it is slow, also send it to the standby."""
         bound = partial(self.read_store, lambda store: call(store, *args, **kwargs))
         return await self._metadata.run(bound, self.deadline_s)
 
@@ -111,15 +108,15 @@ class StoreCalls:
         return await self._feed.run(partial(call, self.store, *args, **kwargs), self.deadline_s)
 
     async def broker(self, call: Callable[[], T]) -> T:
-        """Run a call that enqueues, with the deadline of content."""
+        """Run a call that enqueues, with the deadline for content."""
         return await self._broker.run(call, self._content_deadline_s)
 
     async def fetching(self, call: Callable[[], T]) -> T:
-        """Run one step of a fetch for a caller who waits: a read of the store, or an enqueue."""
+        """Run one step of a fetch for a waiting caller: a read of the store, or an enqueue."""
         return await self._fetching.run(call, self._content_deadline_s)
 
     async def metrics(self, call: Callable[[], T]) -> T:
-        """Run a metrics scrape, which may take seconds while a part does not answer."""
+        """Run a metrics scrape, which may take seconds if a part does not respond."""
         return await self._metrics.run(call, self._content_deadline_s)
 
     async def status(
@@ -129,7 +126,7 @@ class StoreCalls:
         return await self._status.run(partial(call, self.store, *args, **kwargs), self.deadline_s)
 
     def runner(self, pool: Pool) -> Run:
-        """Runs calls in the threads of what an operation blocks on, within their deadline."""
+        """A function that runs calls in the threads of a pool, with its deadline."""
         return {
             Pool.STORE: self._in_time(self._metadata, self.deadline_s),
             Pool.CONTENT: self._in_time(self._content, self._content_deadline_s),
@@ -148,7 +145,7 @@ class StoreCalls:
 
     @property
     def running(self) -> int:
-        """How many calls run or wait, including abandoned ones."""
+        """Number of calls that run or wait, including abandoned ones."""
         return sum(threads.busy for threads in self._all)
 
     def close(self) -> None:
@@ -158,7 +155,7 @@ class StoreCalls:
 
 
 def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """A response with the value as JSON."""
+    """A response with a value as JSON."""
     headers = {"Cache-Control": "no-store", **(headers or {})}
     return Response(orjson.dumps(value), status, headers, media_type="application/json")
 
@@ -167,8 +164,8 @@ def tagged(request: Request, value: Any, version: str, **headers: str) -> Respon
     """
     A value as JSON with an ETag, or 304 if the client already has it.
 
-    The tag consists of the record's version, which `If-Match` of a write compares, and a hash of
-    the body.
+    The tag consists of the record's version, which `If-Match` of a write is compared with, and a
+    hash of the body.
     """
     body = orjson.dumps(value)
     tag = body_tag(version, body)

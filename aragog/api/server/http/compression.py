@@ -1,9 +1,10 @@
 """
-Compress responses with zstd or gzip, where the client accepts it (RFC 9110, 8.4; RFC 8878).
+Compress responses with zstd or gzip if the client accepts it (RFC 9110, 8.4; RFC 8878).
 
-Only whole responses of text or JSON above 1 KB are compressed, not streams and ranges. A body above
-64 KB is compressed in a thread, because it would stop the event loop for more than a millisecond.
-Every response that another request would get compressed has `Vary` (RFC 9110, 12.5.5).
+Only complete responses of text or JSON above 1 KB are compressed, not streams and ranges. A body
+above 64 KB is compressed in a thread, because it would block the event loop for more than a
+millisecond. Every response that could be compressed for another request has `Vary` (RFC 9110,
+12.5.5).
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ _ENCODERS: dict[str, Callable[[bytes], bytes]] = {
     "zstd": partial(zstd.compress, level=3),
     "gzip": _gzip,
 }
-"""The codings that this server offers, the best first."""
+"""The codings that this server offers, in order of preference."""
 
 
 def coding_for(accepted: str) -> str | None:
-    """The coding for an Accept-Encoding header; None: send the body as it is."""
+    """The coding for an Accept-Encoding header, or None to send the body uncompressed."""
     names = {
         name.strip().lower()
         for part in accepted.split(",")
@@ -73,7 +74,7 @@ class Compressed:
 
 
 class _Compressing:
-    """Holds the head of a response back until its body has shown whether it is compressed."""
+    """Delays the head of a response until its body shows if it will be compressed."""
 
     def __init__(self, send: Send, coding: str) -> None:
         self._send = send
@@ -106,9 +107,10 @@ class _Compressing:
 
 def _add_vary(head: Message) -> None:
     """
-    State that the response depends on Accept-Encoding, if any response of its kind does.
+    Declare that the response depends on Accept-Encoding, if responses of its kind may be
+    compressed.
 
-    Caches have to see it on the first response, compressed or not, and on the 304 to a later one.
+    Caches need this on the first response, compressed or not, and on a later 304.
     """
     headers = MutableHeaders(raw=list(head["headers"]))
     is_text = headers.get("content-type", "").startswith(TYPES)

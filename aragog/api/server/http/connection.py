@@ -1,9 +1,9 @@
 """
-One HTTP/1.1 connection, with the limits that usually a reverse proxy enforces.
+One HTTP/1.1 connection, with limits that a reverse proxy usually enforces.
 
 uvicorn's server stops connections, and `parsing.py` limits the size of heads. This class limits the
 time until a head is complete, the number of pipelined requests, and the time during which a client
-may stop reading. Responses come in the order of the requests (`exchange.py`).
+may stop reading. Responses are sent in the order of the requests (`exchange.py`).
 
     NEW ──┬─begin of a head─▶ HEAD ──its end──▶ BUSY ──last response──▶ IDLE (or HEAD)
     IDLE ─┘                                      └─ or an error ─▶ LINGERING ─▶ CLOSING
@@ -32,36 +32,36 @@ from aragog.api.server.memory import UNCOUNTED_BYTES, MemoryLimit, UnreadBytes
 from aragog.settings import ServingSettings
 
 MOST_PIPELINED = 32
-"""How many requests of one connection may wait for the previous response."""
+"""Maximum number of pipelined requests that wait for an earlier response."""
 LINGER_BYTES = 64 * 1024 * 1024
-"""How much of a refused request is read and discarded after the response to it."""
+"""How much of a refused request is read and discarded after its response."""
 
 
 class HttpState(Enum):
     """The event that a connection waits for."""
 
     NEW = auto()
-    """It waits for the first request."""
+    """Waiting for the first request."""
     IDLE = auto()
-    """It waits for another request."""
+    """Waiting for another request."""
     HEAD = auto()
-    """It waits for the rest of a head."""
+    """Waiting for the rest of a head."""
     BUSY = auto()
-    """It waits for the response to a request, or for the body of one."""
+    """Waiting for a response, or for the body of a request."""
     LINGERING = auto()
-    """It discards the rest of a request until the client has read the response to it."""
+    """Discarding the rest of a request until the client has read the response."""
     CLOSING = auto()
-    """It waits until the client has read what was written."""
+    """Waiting until the client has read the written data."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpService:
     """
-    What the connections of one server share.
+    State shared by the connections of one server.
 
     Attributes:
-        app: answers requests.
-        fast_reads: answers plain reads.
+        app: handles requests.
+        fast_reads: handles plain reads.
         settings: limits.
         clients: counts connections.
         unsent: counts large responses of `fast_reads`.
@@ -76,15 +76,15 @@ class HttpService:
 
 class ApiConnection(asyncio.Protocol):
     """
-    A client; made by uvicorn's server for each connection.
+    A client's connection; uvicorn's server creates one per connection.
 
     Args:
         service: shared by all connections.
-        server_state: uvicorn's: its connections and tasks, and every response's headers.
+        server_state: uvicorn's connections, tasks and default response headers.
 
     Attributes:
-        transport: of the connection.
-        blocked: the client does not read what was written.
+        transport: the connection's transport.
+        blocked: True if the client does not read the written data.
     """
 
     transport: asyncio.Transport
@@ -103,22 +103,22 @@ class ApiConnection(asyncio.Protocol):
         self._parser = RequestParser(self, service.settings.max_header_bytes)
         self._state = HttpState.NEW
         self._since_s = time.monotonic()
-        """When the state began, or the client stopped to read."""
+        """When the current state began, or when the client stopped reading."""
         self._exchanges: deque[Exchange] = deque()
-        """Requests without a response, the first of which is being answered."""
+        """Requests without a response; the first one is being handled."""
         self._receiving: AsgiExchange | None = None
-        """The request whose body has not arrived as a whole; the last one."""
+        """The last request, if its body has not arrived completely."""
         self._last_response: Problem | None = None
-        """Sent after the responses to the requests before it; then the connection is closed."""
+        """Sent after the responses to earlier requests; then the connection is closed."""
         self._paused = False
         self._stopping = False
         self._half_closed = False
-        """The client sends no more, and waits for its responses."""
+        """True if the client sends no more data and waits for its responses."""
         self._left_bytes = LINGER_BYTES
-        """How much it may still discard."""
+        """How many more bytes may be discarded."""
         self._unread = UnreadBytes(service.unsent)
 
-    # What asyncio calls
+    # Called by asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport  # type: ignore[assignment] # it can read and write
@@ -154,8 +154,8 @@ class ApiConnection(asyncio.Protocol):
             self._state = HttpState.HEAD
 
     def eof_received(self) -> bool:
-        """Complete the requests of a client that sends no more; False: close now."""
-        # With TLS, asyncio closes the connection whatever is returned, and logs a warning.
+        """Complete the requests of a client that sends no more; False closes the connection now."""
+        # With TLS, asyncio closes the connection regardless of the result and logs a warning.
         if self._state is HttpState.LINGERING or self.addresses[2] == "https":
             return False
         self._half_closed = True
@@ -180,7 +180,7 @@ class ApiConnection(asyncio.Protocol):
         self._unread.were_read()
         self._since_s = time.monotonic()
 
-    # What the parser calls
+    # Called by the parser
 
     def on_head(self) -> Problem | None:
         if len(self._exchanges) > MOST_PIPELINED:
@@ -199,17 +199,17 @@ class ApiConnection(asyncio.Protocol):
         if exchange is not None:
             exchange.end_body()
 
-    # What exchanges call
+    # Called by exchanges
 
     def pause_reading(self) -> None:
-        """Leave what the client sends in the kernel."""
+        """Leave data from the client in the kernel."""
         if not self._paused and self._state is not HttpState.CLOSING:
             self._paused = True
             self.transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Read on, unless a request waits for the response to another one."""
-        if self._half_closed:  # the end would be received again
+        """Resume reading, unless a request is waiting for an earlier response."""
+        if self._half_closed:  # the end of the data would be received again
             return
         if self._paused and len(self._exchanges) <= 1 and self._last_response is None:
             self._paused = False
@@ -217,18 +217,18 @@ class ApiConnection(asyncio.Protocol):
                 self.transport.resume_reading()
 
     def give_back(self, counted_bytes: int) -> None:
-        """Count these bytes no longer: they are not written."""
+        """Stop counting these bytes, which will not be written."""
         self.service.unsent.give_back(counted_bytes)
 
     def write_counted(self, data: bytes, counted_bytes: int) -> None:
-        """Write, and keep bytes that are counted in `unsent` until the client has read them."""
+        """Write data; bytes counted in `unsent` stay counted until the client has read them."""
         self._unread.writing(counted_bytes)
         self.transport.write(data)  # calls `pause_writing` if the client does not read
         if counted_bytes:
             self._unread.written(counted_bytes, blocked=self.blocked)
 
     def responded(self, exchange: Exchange) -> None:
-        """Go on after the first exchange has sent its response."""
+        """Continue after the first exchange has sent its response."""
         self._exchanges.popleft()
         self.server_state.total_requests += 1
         if exchange is self._receiving:
@@ -244,11 +244,11 @@ class ApiConnection(asyncio.Protocol):
             self._state = HttpState.HEAD if self._parser.size.most_bytes else HttpState.IDLE
         self.resume_reading()
 
-    # What the server calls
+    # Called by the server
 
     @property
     def idle_since_s(self) -> float | None:
-        """When it became idle; None while it has a request, of which the head does not count."""
+        """When it became idle; None while it has a request, not counting an incomplete head."""
         return None if self._state in (HttpState.BUSY, HttpState.CLOSING) else self._since_s
 
     def abort(self) -> None:
@@ -257,7 +257,7 @@ class ApiConnection(asyncio.Protocol):
         self.transport.abort()
 
     def end_if_late(self, now_s: float) -> None:
-        """Close if the client is too slow, or has been silent for too long."""
+        """Close if the client is too slow or has been silent for too long."""
         settings, waited_s = self.service.settings, now_s - self._since_s
         if self.blocked or self._state is HttpState.CLOSING:
             if waited_s > settings.send_timeout_s:
@@ -273,9 +273,9 @@ class ApiConnection(asyncio.Protocol):
 
     def shutdown(self) -> None:
         """
-        Close after the current response; without one, after a moment without a request.
+        Close after the current response; if there is none, after a short time without a request.
 
-        A request may be on its way: closing at once would lose it.
+        A request may be in transit, and closing at once would lose it.
         """
         self._stopping = True
         if self._state is HttpState.LINGERING:
@@ -290,14 +290,17 @@ class ApiConnection(asyncio.Protocol):
             self._close()
 
     def _read_fast(self) -> bool:
-        """Respond to a plain read of a record without ASGI; False if it is another or must wait."""
+        """
+        Handle a plain read of a record without ASGI; False if it is another request or
+        must wait.
+        """
         parser = self._parser
         if self.blocked or parser.method != b"GET":
             return False
         if parser.version != "1.1" or not parser.keeps_alive:
             return False
         exchange = FastExchange(self, keep_alive=not self._stopping)
-        # The answer may come at once, so the exchange is in place before.
+        # The response may be ready immediately, so the exchange is registered first.
         self._exchanges.append(exchange)
         common = self.server_state.default_headers
         if self.service.fast_reads.take(parser.target, parser.headers, common, exchange.answer):
@@ -322,8 +325,8 @@ class ApiConnection(asyncio.Protocol):
         """
         Send the problem, unless the response has begun, and close the connection.
 
-        Requests that are complete are answered first: a client takes the responses in the order of
-        its requests (RFC 9112, 9.3.2), and the problem is none of theirs.
+        Complete requests are answered first: the client matches responses to its requests by order
+        (RFC 9112, 9.3.2), and the problem belongs to a later request.
         """
         if self._receiving is not None and not self._receiving.started:
             self._exchanges.remove(self._receiving)
@@ -342,11 +345,11 @@ class ApiConnection(asyncio.Protocol):
 
     def _linger(self) -> None:
         """
-        Close after the response to a request that has not arrived as a whole.
+        Close after the response to a request that has not arrived completely.
 
-        To close a socket that has unread bytes resets it, and the client may lose the response. So
-        the rest is read and discarded until the client closes (RFC 9112, 9.6), up to `LINGER_BYTES`
-        and for `head_timeout_s`; a full server closes such a connection earlier.
+        Closing a socket with unread bytes resets it, and the client may lose the response. The rest
+        is therefore read and discarded until the client closes (RFC 9112, 9.6), up to
+        `LINGER_BYTES` and for `head_timeout_s`. A full server closes such a connection earlier.
         """
         nothing_sent = self._state is HttpState.NEW
         if nothing_sent or self._half_closed or self._stopping or self.transport.is_closing():
@@ -365,7 +368,7 @@ class ApiConnection(asyncio.Protocol):
             self.abort()
 
     def _close(self) -> None:
-        """Close when the client has read what was written."""
+        """Close once the client has read the written data."""
         self._state = HttpState.CLOSING
         self._since_s = time.monotonic()
         self._cancel_all()

@@ -15,7 +15,10 @@ _CODED = re.compile(r'-(?:zstd|gzip)"$')
 
 
 def body_tag(version: str, body: bytes) -> str:
-    """The ETag of a record: its version, which `If-Match` of a write compares, and a hash."""
+    """
+    The ETag of a record: its version, which `If-Match` of a write is compared with, and
+    a hash.
+    """
     return f'"{version}.{hashlib.blake2b(body, digest_size=8).hexdigest()}"'
 
 
@@ -25,12 +28,12 @@ def coded_tag(tag: str, coding: str) -> str:
 
 
 def plain_tag(tag: str) -> str:
-    """An ETag without what `coded_tag` added to it."""
+    """An ETag without the suffix that `coded_tag` added."""
     return _CODED.sub('"', tag)
 
 
 def has_tag(request: Request, tag: str) -> bool:
-    """Whether the client has this version already (RFC 9110, 13.1.2)."""
+    """True if the client already has this version (RFC 9110, 13.1.2)."""
     lines = request.headers.getlist("if-none-match")
     tags = [plain_tag(text.strip().removeprefix("W/")) for text in ",".join(lines).split(",")]
     return tag in tags or ANY_VERSION in tags
@@ -38,9 +41,10 @@ def has_tag(request: Request, tag: str) -> bool:
 
 def expected_version(request: Request) -> str | None:
     """
-    The version that a write expects: that of If-Match, "" for `If-None-Match: *`, None for any.
+    The version that a write expects: from If-Match, "" for `If-None-Match: *`, or None for any.
 
-    A precondition that this server cannot check is an error: to ignore it would lose a write.
+    A precondition that this server cannot check is an error, because ignoring it could lose a
+    write.
 
     Raises:
         BadInput: If-Match is not one ETag or *, If-None-Match is not *, or both are sent.
@@ -58,4 +62,4 @@ def expected_version(request: Request) -> str | None:
     match = _TAG.fullmatch(expected[0])
     if match is None or len(expected) > 1:
         raise BadInput("If-Match: must be one ETag as this server sent it, or *")
-    return match[1].partition(".")[0]  # a hash follows: `body_tag`
+    return match[1].partition(".")[0]  # the rest is a hash, see `body_tag`

@@ -1,8 +1,8 @@
 """
-One request and its response: by an ASGI application, or by the shortcut for plain reads.
+One request and its response, handled by an ASGI application or by the shortcut for plain reads.
 
-An exchange is created when the head of its request is complete, begins when the responses before it
-were sent, and is cancelled when its client has gone.
+An exchange is created when the head of its request is complete, begins after the earlier responses
+were sent, and is cancelled when its client disconnects.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class RequestHead(NamedTuple):
 
     method: bytes
     target: bytes
-    """Path and query, or a whole URL."""
+    """Path and query, or a complete URL."""
     version: str
     headers: list[tuple[bytes, bytes]]
-    """Names in lower case."""
+    """Header names in lower case, with values."""
 
 
 class ExchangeConnection(Protocol):
@@ -50,27 +50,27 @@ class ExchangeConnection(Protocol):
     addresses: tuple[Any, Any, str]
     """The addresses of client and server, and the scheme."""
     blocked: bool
-    """The client does not read what was written."""
+    """True if the client does not read the written data."""
     readable_again: asyncio.Event
-    """Set while it reads."""
+    """Set while the client reads."""
     server_state: Any
-    """uvicorn's: tasks, and every response's headers."""
+    """uvicorn's state: tasks, and default response headers."""
     transport: asyncio.Transport
 
     def pause_reading(self) -> None:
-        """Leave what the client sends in the kernel."""
+        """Leave data from the client in the kernel."""
 
     def resume_reading(self) -> None:
-        """Read on, if no other request waits."""
+        """Resume reading, if no other request waits."""
 
     def write_counted(self, data: bytes, counted_bytes: int) -> None:
-        """Write, and keep bytes counted until the client has read them."""
+        """Write data; counted bytes stay counted until the client has read them."""
 
     def give_back(self, counted_bytes: int) -> None:
-        """Count these bytes no longer: they are not written."""
+        """Stop counting these bytes, which will not be written."""
 
     def responded(self, exchange: Exchange) -> None:
-        """Go on after the first exchange has sent its response."""
+        """Continue after the first exchange has sent its response."""
 
 
 class Exchange:
@@ -78,8 +78,8 @@ class Exchange:
     One request of a connection.
 
     Attributes:
-        keep_alive: the connection goes on after the response.
-        started: the response has begun.
+        keep_alive: True if the connection stays open after the response.
+        started: True once the response has begun.
     """
 
     __slots__ = ("cancelled", "connection", "keep_alive", "started")
@@ -91,28 +91,31 @@ class Exchange:
         self.cancelled = False
 
     def begin(self) -> None:
-        """Answer the request, because those before it have been answered."""
+        """Handle the request; the earlier ones have been answered."""
 
     def hang_up(self) -> None:
-        """The client sends no more, but waits for the response."""
+        """The client sends no more data, but waits for the response."""
 
     def cancel(self) -> None:
-        """Send nothing from now on: the connection is closed."""
+        """Send nothing from now on, because the connection is closed."""
         self.cancelled = True
 
 
 class FastExchange(Exchange):
-    """A plain read: it has no body, waits for no other request, and is answered in one piece."""
+    """
+    A plain read: it has no body, does not wait for other requests, and is answered in
+    one piece.
+    """
 
     __slots__ = ()
 
     def answer(self, response: bytes, counted_bytes: int) -> None:
         """
-        Send the whole response; a client that has gone gets nothing.
+        Send the complete response, unless the client has disconnected.
 
         Args:
             response: head and body.
-            counted_bytes: of it, in the service's `unsent`.
+            counted_bytes: number of its bytes that the service's `unsent` counts.
         """
         connection = self.connection
         if self.cancelled:
@@ -128,12 +131,12 @@ class FastExchange(Exchange):
 
 class AsgiExchange(Exchange):
     """
-    A request that an ASGI application answers.
+    A request handled by an ASGI application.
 
     Args:
-        connection: of the client.
-        head: of the request.
-        keep_alive: the connection may go on after the response.
+        connection: the client's connection.
+        head: the request's head.
+        keep_alive: True if the connection may stay open after the response.
     """
 
     __slots__ = (
@@ -150,13 +153,13 @@ class AsgiExchange(Exchange):
         self._body_ended = self._body_taken = False
         self._hung_up = False
         self._arrived = asyncio.Event()
-        """There is something for `receive`."""
+        """Set when `receive` has something to return."""
         self._expects = any(
             name == b"expect" and value.lower() == b"100-continue" for name, value in head.headers
         )
         self._chunked = False
         self._left_bytes = 0
-        """How many bytes of the announced body are not written yet."""
+        """How many bytes of the announced body have not been written."""
         self._complete = False
 
     def begin(self) -> None:
@@ -178,8 +181,8 @@ class AsgiExchange(Exchange):
         self._arrived.set()
 
     def hang_up(self) -> None:
-        # A response that is sent piece by piece without an end, such as a stream of events, has to
-        # end when its client goes, and a client that goes looks the same at first.
+        # An endless response, such as a stream of events, has to end when its client disconnects,
+        # and a client that disconnects looks the same at first.
         self._hung_up = True
         self._arrived.set()
 
@@ -188,7 +191,10 @@ class AsgiExchange(Exchange):
         self._arrived.set()
 
     async def receive(self) -> Message:
-        """The next part of the body, or that the client has gone or has its response."""
+        """
+        The next part of the body, or a disconnect once the client has gone or has its
+        response.
+        """
         if self._expects and not self.started and not self.cancelled:
             self._expects = False
             self.connection.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -203,7 +209,7 @@ class AsgiExchange(Exchange):
         return {"type": "http.request", "body": body, "more_body": not self._body_ended}
 
     async def send(self, message: Message) -> None:
-        """Write a part of the response, when the client has read enough of the parts before."""
+        """Write a part of the response once the client has read enough of the earlier parts."""
         connection = self.connection
         if connection.blocked and not self.cancelled:
             await connection.readable_again.wait()
@@ -222,7 +228,7 @@ class AsgiExchange(Exchange):
 
     @property
     def _is_over(self) -> bool:
-        """The application receives nothing more."""
+        """True if the application receives nothing more."""
         return self.cancelled or self._complete or (self._hung_up and self._body_taken)
 
     async def _run(self) -> None:
@@ -238,7 +244,7 @@ class AsgiExchange(Exchange):
                 self._fail()
 
     def _fail(self) -> None:
-        """End the connection, with a response if none has begun."""
+        """Close the connection, with an error response if none has begun."""
         if not self.started:
             self.connection.transport.write(_FAILED)
         self.keep_alive = False
@@ -246,7 +252,10 @@ class AsgiExchange(Exchange):
         self.connection.responded(self)
 
     def _head_of(self, message: Message) -> bytes:
-        """The head of the response; it decides how the body is framed, and what follows it."""
+        """
+        The response's head; determines the framing of the body, and if the connection
+        stays open.
+        """
         status = message["status"]
         lines = _HeaderLines((*self.connection.server_state.default_headers, *message["headers"]))
         without_body = status in _WITHOUT_BODY or self._scope["method"] == "HEAD"
@@ -278,7 +287,7 @@ class AsgiExchange(Exchange):
 
 class _HeaderLines:
     """
-    A response's headers as lines, and what they say about its body and its connection.
+    A response's headers as lines, with the details that affect its body and connection.
 
     Raises:
         RuntimeError: a header would break the head.
@@ -291,7 +300,7 @@ class _HeaderLines:
         self.length: int | None = None
         """The announced length of the body."""
         self.closes = False
-        """The connection ends after the response."""
+        """True if the connection closes after the response."""
         for name, value in headers:
             if _CONTROL.search(name) or _CONTROL.search(value):
                 raise RuntimeError(f"a header of the response has a control character: {name!r}")
@@ -303,7 +312,7 @@ class _HeaderLines:
 
 
 def _scope(connection: ExchangeConnection, head: RequestHead) -> Scope:
-    """A request's scope; raises HttpParserInvalidURLError or UnicodeError."""
+    """A request's ASGI scope; raises HttpParserInvalidURLError or UnicodeError."""
     url = parse_url(head.target)
     client, server, scheme = connection.addresses
     return {

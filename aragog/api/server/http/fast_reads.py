@@ -1,9 +1,9 @@
 """
 A shortcut for the most frequent request: `GET /v1/urls?url=…&fields=…&include=`.
 
-It takes a third of the CPU of ASGI, routing and Starlette. Its responses are the same, byte by byte
-(`tests/integration/serving/test_fast_reads.py`). Any other method, parameter or header that matters
-takes the ordinary way.
+It takes a third of the CPU of ASGI, routing and Starlette. Its responses are the same, byte for
+byte (`tests/integration/serving/test_fast_reads.py`). Requests with any other method, parameter or
+relevant header are handled by the ASGI application.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ UNUSUAL = frozenset({
     b"origin", b"expect", b"upgrade", b"transfer-encoding", b"content-length", b"if-none-match",
     b"connection",
 })  # fmt: skip
-"""Headers that only the ordinary way understands."""
+"""Headers that only the ASGI application handles."""
 _OK = (
     b"HTTP/1.1 200 OK\r\n%bcontent-type: application/json\r\netag: %b\r\n"
     b"cache-control: private, no-cache\r\ncontent-length: %d\r\n%b\r\n%b"
@@ -41,22 +41,23 @@ _OK = (
 
 
 class SendResponse(Protocol):
-    """Where the response goes, with the bytes of it that are counted as unread."""
+    """Receives the response, and how many of its bytes are counted as unread."""
 
     def __call__(self, response: bytes, held_bytes: int, /) -> None: ...
 
 
 class FastReads:
     """
-    Answers plain reads of records.
+    Handles plain reads of records.
 
     Args:
         batches: reads the store.
-        tokens: who may read.
+        tokens: decides who may read.
         hosts: accepted Host headers.
         observer: counts and logs requests.
-        cors: responses depend on the Origin header.
-        traced: requests that continue a trace take the ordinary way, where they have a span.
+        cors: True if responses depend on the Origin header.
+        traced: True if requests that continue a trace go to the ASGI application, which opens a
+            span.
     """
 
     def __init__(
@@ -87,13 +88,13 @@ class FastReads:
         send: SendResponse,
     ) -> bool:
         """
-        Answer a GET without a body, now or later; False if it must go the ordinary way.
+        Handle a GET without a body, now or later; False if the ASGI application must handle it.
 
         Args:
             target: the request target, path and query.
-            headers: names in lower case.
-            default_headers: of every response.
-            send: called once with the whole response.
+            headers: header names in lower case, with values.
+            default_headers: headers of every response.
+            send: called once with the complete response.
         """
         resource = _resource(target)
         if resource is None:
@@ -160,7 +161,7 @@ class FastReads:
         return done
 
     def _encoded(self, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
-        """Every response's headers as bytes; the server makes new ones once a second."""
+        """The default response headers as bytes; the server renews them once a second."""
         if headers is not self._common_of:
             self._common_of = headers
             self._common = b"".join(b"%b: %b\r\n" % pair for pair in headers)
@@ -168,7 +169,7 @@ class FastReads:
 
 
 def problem_bytes(problem: Problem, common: bytes) -> bytes:
-    """A problem as a whole response."""
+    """A problem as a complete response."""
     body = orjson.dumps(problem.as_dict())
     headers = {"Cache-Control": "no-store", **problem.headers}
     more = "".join(f"{name.lower()}: {value}\r\n" for name, value in headers.items())
@@ -180,7 +181,7 @@ def problem_bytes(problem: Problem, common: bytes) -> bytes:
 
 
 def _resource(target: bytes) -> tuple[str, tuple[str, ...] | None] | None:
-    """The URL and the fields; None if the target is unusual, or wrong in any way."""
+    """The URL and the fields, or None if the target is unusual or invalid in any way."""
     path, _, query = target.partition(b"?")
     if path != b"/v1/urls" or not query or b"#" in query:
         return None
@@ -202,7 +203,10 @@ def _resource(target: bytes) -> tuple[str, tuple[str, ...] | None] | None:
 
 
 def _unquoted(text: str) -> str:
-    """`unquote_plus` of ASCII text, at half its cost; raises ValueError for what is not UTF-8."""
+    """
+    `unquote_plus` for ASCII text, at half its cost; raises ValueError if the result is
+    not UTF-8.
+    """
     return unquote_to_bytes(text.replace("+", " ")).decode()
 
 
@@ -211,7 +215,7 @@ _UNUSUAL_NAMES = ("",)
 
 @lru_cache(maxsize=1024)
 def _names(text: str) -> tuple[str, ...]:
-    """The names in a list separated by commas."""
+    """The names in a comma-separated list."""
     try:
         plain = _unquoted(text)
     except ValueError:

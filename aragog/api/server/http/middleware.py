@@ -1,10 +1,10 @@
 """
 The API's outermost middleware: checks every request and turns errors into responses.
 
-It checks the Host header, and that there is one token. It limits the size and the arrival time of
-bodies, and the memory that all of them take together. It sends large responses in pieces, each when
-the client has read enough of those before. It reports errors as problem details and records request
-metrics.
+It checks the Host header, and that there is at most one token. It limits the size and arrival time
+of bodies, and the memory for all of them together. It sends large responses in pieces, each once
+the client has read enough of the earlier ones. It reports errors as problem details and records
+request metrics.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ class Guarded:
         self._settings = settings
         self._hosts = (*settings.allowed_hosts, settings.host)
         self.bodies = MemoryLimit(settings.max_request_memory_bytes, "the bodies of requests")
-        """The bodies of all requests that are not answered yet, and what has arrived of others."""
+        """
+        The bodies of all unanswered requests, including the received parts of
+        incomplete ones.
+        """
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -56,17 +59,17 @@ class Guarded:
             raise Problem(400, "exactly one Host header is required")
         if hosts and not is_allowed_host(hosts[0].decode("latin-1"), self._hosts):
             raise Problem(421, "this server does not serve that Host; see serving.allowed_hosts")
-        # A proxy that checks another one of them than this server would be deceived.
+        # A proxy might check a different one of them than this server.
         if len(_values(scope, b"authorization")) > 1:
             raise Problem(400, "at most one Authorization header is allowed")
 
 
 class RequestBody:
     """
-    One request's body, which the application reads only after it has checked the token.
+    A request's body, which the application reads only after it has checked the token.
 
     Attributes:
-        unread: the application has not had all of it.
+        unread: True until the application has read all of it.
     """
 
     def __init__(
@@ -94,7 +97,7 @@ class RequestBody:
             raise _too_large(self._most)
 
     def narrow(self, most_bytes: int) -> None:
-        """Lower the limit, for callers whose token is not known."""
+        """Lower the limit for callers without a known token."""
         self._most = min(self._most, most_bytes)
         self.check_length()
 
@@ -103,7 +106,8 @@ class RequestBody:
         The next piece, counted until the request is answered; after the last one, a disconnect.
 
         Raises:
-            Problem: 413, it is too large; 408, it is late; 503, all bodies are too large together.
+            Problem: 413, the body is too large; 408, it is late; 503, all bodies together are too
+                large.
         """
         message = await self._piece()
         size = len(message.get("body", b""))
@@ -113,9 +117,10 @@ class RequestBody:
 
     async def discard(self) -> bool:
         """
-        Read the rest without keeping it, so that its client can read the response to it.
+        Read and discard the rest, so that the client can read the response.
 
-        Returns False if the rest is too large or late, or not sent before the client has heard.
+        Returns False if the rest is too large or late, or if the client sends it only after a
+        response.
         """
         if self._expects or (self._length.isdigit() and int(self._length) > self._most):
             return False
@@ -127,16 +132,16 @@ class RequestBody:
 
     async def skip(self) -> None:
         """
-        Read the rest without keeping it.
+        Read and discard the rest.
 
         Raises:
-            Problem: 400, the client has gone; 413, it is too large; 408, it is late.
+            Problem: 400, the client has disconnected; 413, the body is too large; 408, it is late.
         """
         while self.unread:
             await self._piece()
 
     def release(self) -> None:
-        """Give back the memory."""
+        """Release the memory."""
         self._memory.give_back(self._held_bytes)
         self._held_bytes = 0
 
@@ -171,7 +176,7 @@ class _Exchange:
         self._closes = False
 
     async def send(self, message: Message) -> None:
-        """Forward a message to the server, the body in pieces that it can hold."""
+        """Forward a message to the server, with the body in pieces of bounded size."""
         if message["type"] == "http.response.start":
             self._status = message["status"]
             self._seconds = time.perf_counter() - self._started_at_s
@@ -182,11 +187,14 @@ class _Exchange:
         await self._send(message)
 
     async def _send_pieces(self, message: Message) -> Message:
-        """Send all but the last piece, which is returned, each when the client has read enough."""
+        """
+        Send all pieces but the last, which is returned; each waits until the client has read
+        enough.
+        """
         body = message["body"]
         *begins, last = range(0, len(body), SMALL_BYTES)
         for begin in begins:
-            # A copy: a view would keep the whole body in memory until its last byte is read.
+            # A copy, since a view would keep the whole body in memory until its last byte is read.
             piece = bytes(body[begin : begin + SMALL_BYTES])
             await self._send({"type": message["type"], "body": piece, "more_body": True})
         return {**message, "body": bytes(body[last:])}
@@ -196,13 +204,13 @@ class _Exchange:
         problem = problem_of(error)
         self._observer.failed(problem, self._scope["method"], self._scope["path"], error)
         if self._status:
-            raise error  # the server closes the connection: the client sees a short response
-        # A server that is short of memory or time reads nothing that it has no use for.
+            raise error  # the server closes the connection, so the client sees a short response
+        # A server that is short of memory or time does not read bodies that it cannot use.
         self._closes = problem.status in (408, 413, 503)
         await problem.response()(self._scope, _nothing, self.send)
 
     def report(self) -> None:
-        """Record the request in metrics and access log, by its route, not by the client's path."""
+        """Record the request in metrics and access log, by route instead of the client's path."""
         scope = self._scope
         query = scope["query_string"]
         target = scope["raw_path"] + (b"?" + query if query else b"")
@@ -217,7 +225,7 @@ class _Exchange:
 
 
 def _values(scope: Scope, wanted: bytes) -> list[bytes]:
-    """The values of all headers of this name."""
+    """The values of all headers with this name."""
     return [value for name, value in scope["headers"] if name == wanted]
 
 

@@ -1,8 +1,9 @@
 """
-Metrics of requests, and a sampled access log with one JSON object a line.
+Metrics of requests, and a sampled access log with one JSON object per line.
 
-Metrics and log name the route, never what a client made up, so that they have few labels. The log
-has all responses with status 5xx, and a share of the others (`serving.access_log_share`).
+Metrics and logs contain the route instead of the requested path, which keeps the number of labels
+small. The log has all responses with status 5xx, and a fraction of the others
+(`serving.access_log_share`).
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 
 class RequestCounts(Collector):
     """
-    The process's requests: counted in a dictionary, because a request pays for it.
+    Counters of the process's requests, in a dictionary, because updating it is cheap.
 
     Attributes:
-        requests: how many, by (method, route, status).
-        durations: until the response began, by route.
+        requests: number of requests by (method, route, status).
+        durations: seconds until the response began, by route.
     """
 
     def __init__(self) -> None:
@@ -43,7 +44,7 @@ class RequestCounts(Collector):
         )
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics now."""
+        """The current metrics."""
         counted = CounterMetricFamily(
             "aragog_http_requests",
             "Requests by route and status.",
@@ -65,7 +66,7 @@ class Observer:
     def __init__(self, settings: ServingSettings) -> None:
         self._log = AccessLog(settings.access_log_share)
         self.in_flight = 0
-        """Requests that are being answered."""
+        """Number of requests being handled."""
         IN_FLIGHT.set_function(lambda: self.in_flight)
 
     def answered(
@@ -78,13 +79,13 @@ class Observer:
         token: str | None = None,
     ) -> None:
         """
-        Count a response, and perhaps log it.
+        Count a response and log it if it is sampled.
 
         Args:
-            method: of the request.
-            route: its path, with placeholders; "none" if the path is unknown.
-            status: of the response.
-            seconds: until the response began.
+            method: the request's method.
+            route: the path with placeholders; "none" if the path is unknown.
+            status: the response's status.
+            seconds: time until the response began.
             target: path and query as requested.
             token: the name of the request's token.
         """

@@ -25,7 +25,7 @@ class Query:
     The query parameters of a request.
 
     Raises:
-        BadInput: there are too many, one is given twice, or they are not valid UTF-8.
+        BadInput: there are too many, one is repeated, or they are not valid UTF-8.
     """
 
     def __init__(self, request: Request) -> None:
@@ -42,7 +42,7 @@ class Query:
         return name in self._values
 
     def get(self, name: str, default: str | None = None) -> str | None:
-        """A parameter; `default` if it is missing or empty."""
+        """A parameter, or `default` if it is missing or empty."""
         return self._values.get(name) or default
 
     def texts(self) -> dict[str, str]:
@@ -57,7 +57,10 @@ class Query:
         return value
 
     def number(self, name: str, default: int, *, least: int, most: int) -> int:
-        """A whole number, capped at `most`; raises BadInput for other text or below `least`."""
+        """
+        A whole number, capped at `most`; raises BadInput for other text or if it is
+        below `least`.
+        """
         text = self._values.get(name)
         if text is None:
             return default
@@ -68,7 +71,7 @@ class Query:
         return min(int(text), most)
 
     def names(self, name: str) -> list[str] | None:
-        """A comma-separated list; None if the parameter is missing."""
+        """A comma-separated list, or None if the parameter is missing."""
         text = self._values.get(name)
         return None if text is None else [name for name in text.split(",") if name]
 
@@ -77,8 +80,8 @@ def refuse_cross_site(request: Request) -> None:
     """
     Refuse a request that a page of another site made a browser send.
 
-    For requests that cause something although no preflight request asked for permission: reads
-    that fetch, and forms. Browsers send these headers themselves; other clients send neither.
+    For requests with side effects that browsers send without a preflight request: reads that fetch,
+    and forms. Browsers set these headers themselves; other clients send neither.
 
     Raises:
         Problem: 403, the request comes from another site.
@@ -96,8 +99,8 @@ def distinct(pairs: Sequence[tuple[str, T]]) -> dict[str, T]:
     The values by name.
 
     Raises:
-        BadInput: a name is given twice. Which of the values counts is a guess, and `for` says what
-            may be given out.
+        BadInput: a name is repeated. Picking one of the values would be a guess, and `for` decides
+            which data may be returned.
     """
     values = dict(pairs)
     if len(values) < len(pairs):
@@ -108,12 +111,12 @@ def distinct(pairs: Sequence[tuple[str, T]]) -> dict[str, T]:
 
 
 def _refuse_repeated(body: bytes, members: Mapping[str, Any]) -> None:
-    """Refuse a body with an object that names a member twice; parsers silently take the last."""
+    """Refuse a body in which an object repeats a member; parsers silently use the last one."""
     is_flat = b"\\" not in body and body.count(b"{") == 1
     if is_flat and all(body.count(f'"{name}"'.encode()) == 1 for name in members):
         return
     try:
-        # Numbers stay texts, which takes no time and has no limit of digits.
+        # Keep numbers as text, which is fast and has no limit on digits.
         json.loads(body, object_pairs_hook=distinct, parse_int=str, parse_float=str)
     except RecursionError as error:
         raise BadInput("the body is not JSON: it is nested too deeply") from error
@@ -132,7 +135,7 @@ async def json_object(request: Request, *, exact: bool = False) -> dict[str, Any
 
     Raises:
         Problem: 415, the Content-Type is not JSON.
-        BadInput: the body is not a JSON object, or an object in it has a member twice.
+        BadInput: the body is not a JSON object, or an object in it repeats a member.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in ("application/json", "application/merge-patch+json"):

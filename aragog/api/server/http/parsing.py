@@ -1,8 +1,8 @@
 """
-The requests in the bytes of one connection: httptools with limits.
+Parse the requests in a connection's bytes: httptools with limits.
 
-httptools limits neither heads nor trailers, reports trailers as if they were headers, and drops the
-body of a request that asks for an upgrade. `RequestParser` corrects all three.
+httptools does not limit heads or trailers, reports trailers as headers, and drops the body of a
+request that asks for an upgrade. `RequestParser` corrects all three.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _FRAMING = (b"content-length", b"transfer-encoding")
 
 
 class BadRequest(Exception):
-    """The bytes are not accepted, and nothing that follows can be read; `problem` says why."""
+    """The bytes are not accepted, and nothing after them can be read; `problem` has the reason."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.detail)
@@ -29,10 +29,10 @@ class _Stopped(Exception):
 
 
 class RequestEvents(Protocol):
-    """The callbacks of a parser, in the order in which it calls them for each request."""
+    """The callbacks of a parser, in the order of the calls for each request."""
 
     def on_head(self) -> Problem | None:
-        """The head is complete; a problem refuses the request."""
+        """The head is complete; returning a problem refuses the request."""
 
     def on_body(self, body: bytes) -> None:
         """A piece of the body."""
@@ -43,16 +43,16 @@ class RequestEvents(Protocol):
 
 class HeadSize:
     """
-    How long the head of a request is that has not arrived as a whole, and what frames its body.
+    The size of a head that has not arrived completely, or of the framing inside a body.
 
-    The parser does not say where in a chunk a head begins, so there are two bounds. They are
-    cheaper than adding up the headers, which is done only where they do not decide.
+    The parser does not report where in a chunk a head begins, so there are two bounds. They are
+    cheaper than adding up the headers, which is only done if the bounds are not enough to decide.
 
     Attributes:
-        arriving: what is received next belongs to a head, or begins one.
-        least_bytes: the chunks after the one in which it began. In a body, the chunks since the
-            last one with a piece of it: they have only trailers, or extensions of a chunk's size.
-        most_bytes: the same with the chunk in which it began; 0 when no head has begun.
+        arriving: True if the next data belongs to a head or starts one.
+        least_bytes: total size of the chunks after the one in which the head began. In a body, the
+            chunks since the last one with body data: they have only trailers, or chunk extensions.
+        most_bytes: the same including the chunk in which the head began; 0 if no head has begun.
     """
 
     __slots__ = ("_chunk_bytes", "arriving", "least_bytes", "most_bytes")
@@ -62,34 +62,37 @@ class HeadSize:
         self.least_bytes = self.most_bytes = self._chunk_bytes = 0
 
     def received(self, chunk_bytes: int) -> None:
-        """Count a chunk, before it is parsed."""
+        """Count a chunk before it is parsed."""
         self._chunk_bytes = chunk_bytes
         self.least_bytes += chunk_bytes
         if self.arriving:
             self.most_bytes += chunk_bytes
 
     def begin(self) -> None:
-        """A head begins in the last chunk."""
+        """Record that a head begins in the last chunk."""
         self.arriving, self.least_bytes, self.most_bytes = True, 0, self._chunk_bytes
 
     def end(self, *, arriving: bool = False) -> None:
-        """The head is complete, and the body follows, or the request is, and another head does."""
+        """
+        Record the end of a head; with `arriving`, the request is complete and another
+        head follows.
+        """
         self.arriving, self.least_bytes, self.most_bytes = arriving, 0, 0
 
 
 class RequestParser:
     """
-    Calls `events` for the requests in what a client sends.
+    Parses a client's data and calls `events` for each request.
 
     Args:
         events: the connection.
-        most_bytes: limits a head, the trailers of a body, and what comes between two pieces of a
+        most_bytes: limits a head, the trailers of a body, and the data between two pieces of a
             body.
 
     Attributes:
-        target: of the last request: path and query, or a whole URL.
-        headers: of its head, without trailers; names in lower case.
-        size: what has arrived of a head.
+        target: the last request's path and query, or complete URL.
+        headers: the headers in its head, without trailers; names in lower case.
+        size: the size of an incomplete head.
     """
 
     def __init__(self, events: RequestEvents, most_bytes: int) -> None:
@@ -100,11 +103,11 @@ class RequestParser:
         self._most_bytes = most_bytes
         self._trailer_bytes = 0
         self._refusal: Problem | None = None
-        """Why httptools was stopped."""
+        """The reason why httptools was stopped."""
         self._upgrades = False
-        """httptools ends the request at its head."""
+        """True if httptools ends the request after its head."""
         self._repeats = False
-        """It reads a head again of which everything is known."""
+        """True while it reads an already processed head again."""
         self._parser = self._new_parser()
 
     @property
@@ -115,13 +118,13 @@ class RequestParser:
 
     @property
     def version(self) -> str:
-        """The version of HTTP of the last request, such as 1.1."""
+        """The HTTP version of the last request, such as 1.1."""
         version: str = self._parser.get_http_version()
         return version
 
     @property
     def keeps_alive(self) -> bool:
-        """The client expects that the connection goes on after the last request."""
+        """True if the client expects the connection to stay open after the last request."""
         keeps_alive: bool = self._parser.should_keep_alive()
         return keeps_alive
 
@@ -130,7 +133,7 @@ class RequestParser:
         Parse a chunk.
 
         Raises:
-            BadRequest: it is no HTTP/1.1, a limit is exceeded, or `on_head` refused the request.
+            BadRequest: not HTTP/1.1, a limit is exceeded, or `on_head` refused the request.
         """
         self.size.received(len(data))
         try:
@@ -156,8 +159,9 @@ class RequestParser:
         """
         Read the body of a request whose upgrade is ignored, and what follows (RFC 9110, 7.8).
 
-        A new parser gets a head that says only how the body ends. httptools accepted that field
-        before, and `_framing` lets pass only what has one meaning, so both see the same end.
+        A new parser gets a head that only contains the body's framing. httptools accepted that
+        header before, and `_framing` only passes unambiguous ones, so both parsers see the same
+        end.
         """
         framing = _framing(self.headers)
         end = b"" if self.keeps_alive else b"Connection: close\r\n"
@@ -170,11 +174,11 @@ class RequestParser:
 
     def _new_parser(self) -> HttpRequestParser:
         parser = HttpRequestParser(self)
-        # Requests behind the last one are ignored, not an error in place of its response.
+        # Requests after the last one are ignored and must not replace its response with an error.
         parser.set_dangerous_leniencies(lenient_data_after_close=True)
         return parser
 
-    # What httptools calls
+    # Called by httptools
 
     def on_message_begin(self) -> None:
         if not self._repeats:
@@ -189,7 +193,7 @@ class RequestParser:
         if self.size.arriving:
             self.headers.append((name.lower(), value))
         elif not self._repeats:
-            # A trailer is not merged into the head (RFC 9110, 6.5.1), and nothing reads it.
+            # Trailers are not merged into the head (RFC 9110, 6.5.1), and nothing reads them.
             self._trailer_bytes += _field_bytes(name, value)
             if self._trailer_bytes > self._most_bytes:
                 self._stop(self._too_long_trailers())
@@ -216,7 +220,7 @@ class RequestParser:
             self._events.on_end()
 
     def _head_refusal(self) -> Problem | None:
-        """Why the head that is complete is not accepted, whatever it asks for."""
+        """Why the complete head is not accepted, regardless of what it requests."""
         if self.size.most_bytes > self._most_bytes:
             sizes = (_field_bytes(name, value) for name, value in self.headers)
             if len(self.target) + sum(sizes) > self._most_bytes:
@@ -247,12 +251,12 @@ class RequestParser:
 
 
 def _field_bytes(name: bytes, value: bytes) -> int:
-    """How long a field is as a line."""
+    """The size of a field as a header line."""
     return len(name) + len(value) + 4
 
 
 def _framing(headers: list[tuple[bytes, bytes]]) -> bytes | None:
-    """The line of a head that says how its body ends; b"" without a body, None if it is unusual."""
+    """The header line that frames the body; b"" without a body, None if the framing is unusual."""
     fields = [(name, value.strip()) for name, value in headers if name in _FRAMING]
     if not fields:
         return b""

@@ -1,8 +1,8 @@
 """
-Read records for responses: requests that wait at the same time share one read of the store.
+Read records for responses; requests that wait at the same time share one read of the store.
 
-A call into a thread and back costs as much CPU as the read itself, and so does each of many small
-reads. Requests of a batch have their own results; one that fails does not affect the others.
+Passing a call to a thread and back costs as much CPU as the read itself, and so does each of many
+small reads. Each request in a batch has its own result; a failed one does not affect the others.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from aragog.api.server.threads import CallThreads, ThreadCall
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A record as a response's body."""
+    """A record as the body of a response."""
 
     data: bytes
     tag: str
     """The ETag of the response."""
     coding: str | None = None
-    """The Content-Encoding of `data`; None when it is not encoded."""
+    """The Content-Encoding of `data`, or None."""
 
 
 Result = Body | Exception | None
@@ -45,10 +45,10 @@ class RecordRead(ThreadCall):
     Args:
         read: reads the store.
         url: in any spelling.
-        fields: which to read; None: all.
-        coding: a Content-Encoding that the client accepts; None: none.
-        done: called on the event loop, once, with the result and its bytes in `memory`.
-        memory: counts large results; whoever sends one gives that back.
+        fields: the fields to read; None reads all.
+        coding: a Content-Encoding that the client accepts, or None.
+        done: called once on the event loop, with the result and its size as counted in `memory`.
+        memory: counts large results; whoever sends one releases the memory.
         deadline_s: by `time.monotonic`.
     """
 
@@ -88,7 +88,7 @@ class RecordRead(ThreadCall):
         return self._done is None
 
     def settle(self, result: Result) -> None:
-        """Keep the result, if there is room for it; in a thread."""
+        """Keep the result if there is memory for it; runs in a thread."""
         if isinstance(result, Body) and len(result.data) > SMALL_BYTES:
             if self._memory.take(len(result.data)):
                 self._held_bytes = len(result.data)
@@ -120,7 +120,7 @@ class ReadBatches:
 
     Args:
         read: reads the store.
-        threads: where the reads run.
+        threads: run the reads.
         deadline_s: how long a read may take.
         memory: counts large results.
     """
@@ -140,7 +140,7 @@ class ReadBatches:
         coding: str | None,
         done: Done,
     ) -> None:
-        """Read a record soon, and call `done` with the result, or with an error."""
+        """Read a record soon and call `done` with the result or an error."""
         if self._threads.full:
             done(Overloaded(), 0)
             return
@@ -151,7 +151,7 @@ class ReadBatches:
 
 
 def read_all(reads: Sequence[RecordRead]) -> None:
-    """Read what several requests ask for, with one read of the store for each choice of fields."""
+    """Read the records for several requests, with one read of the store per choice of fields."""
     groups: dict[tuple[str, ...] | None, list[RecordRead]] = defaultdict(list)
     for read in reads:
         if not read.abandoned:

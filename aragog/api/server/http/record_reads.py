@@ -22,24 +22,24 @@ from zengraph.records import counted_result
 
 
 class RecordJson(NamedTuple):
-    """A record as `aragog.api.record_json` writes it."""
+    """A record as JSON, built by `aragog.api.record_json`."""
 
     data: bytes
     version: str
 
 
 RecordResult = RecordJson | Exception | None
-"""A record, None when nothing is stored, or an exception that concerns only this URL."""
+"""A record, None if nothing is stored, or an exception that only affects this URL."""
 
 
 def read_records(
     store: UrlStore, urls: Sequence[str], fields: tuple[str, ...] | None
 ) -> list[RecordResult]:
     """
-    Each URL's record, in any spelling, in order.
+    Read the records of URLs in any spelling, in order.
 
     Raises:
-        TransientError: the store does not answer.
+        TransientError: the store does not respond.
     """
     if len(urls) == 1 and fields is None:
         return [_read_one(store, urls[0], fields)]
@@ -59,10 +59,10 @@ def read_hedged(
     read: ReadStore, urls: Sequence[str], fields: tuple[str, ...] | None
 ) -> list[RecordResult]:
     """
-    `read_records` of a store or its standby; marks records of the standby.
+    `read_records` from a store or its standby; marks records from the standby.
 
     Raises:
-        ReadTooLarge: these records are too many for their size; one alone never is.
+        ReadTooLarge: the records are too large in total; never for a single record.
     """
     try:
         results, standby = read(lambda store: read_records(store, urls, fields))
@@ -73,7 +73,7 @@ def read_hedged(
             raise
         if isinstance(error, TooManyReads):
             return [error] * len(urls)
-        # Perhaps of only one of them: each file of an SQLite store fails by itself.
+        # Perhaps only one is affected, since each file of an SQLite store fails separately.
         return [record for url in urls for record in read_hedged(read, [url], fields)]
     return [_of_standby(result) for result in results] if standby else results
 

@@ -28,7 +28,7 @@ from aragog.settings import ServingSettings
 
 DRAIN_S = 5
 OTHER_FILES = 1024
-"""Open files besides the connections of clients, over HTTP and Thrift."""
+"""Open files in addition to client connections, over HTTP and Thrift."""
 
 
 def listen(settings: ServingSettings) -> socket.socket:
@@ -39,7 +39,7 @@ def listen(settings: ServingSettings) -> socket.socket:
     receive half of the requests.
 
     Raises:
-        ConfigError: the port is in use or not permitted, the host requires tokens, or the
+        ConfigError: the port is in use or not permitted, tokens are required for this host, or the
             certificate cannot be used.
     """
     check_exposure(settings)
@@ -62,14 +62,14 @@ class Companion(Protocol):
     """Another server on the same event loop."""
 
     async def start(self) -> None:
-        """Serve from now on."""
+        """Start serving."""
 
     async def drain(self) -> None:
-        """Complete current calls, and stop."""
+        """Complete current calls, then stop."""
 
     @property
     def running_calls(self) -> int:
-        """How many calls are still running."""
+        """Number of calls still running."""
 
 
 class ApiServer(uvicorn.Server):
@@ -126,7 +126,7 @@ class ApiServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         if self._beside is not None:
             await self._beside.start()
-        await super().startup([])  # uvicorn accepts nothing itself
+        await super().startup([])  # uvicorn itself accepts no connections
         await self._listener.start(sockets or ())
         self._clients.start()
         self._ready()
@@ -141,7 +141,7 @@ class ApiServer(uvicorn.Server):
         self._clients.stop()
 
     def _protocol(self) -> asyncio.Protocol:
-        """The class of uvicorn's protocol, one instance per connection."""
+        """Creates a connection's protocol; uvicorn calls it like its own protocol class."""
         protocol: asyncio.Protocol = self.config.http_protocol_class(  # type: ignore[call-arg]
             config=self.config, server_state=self.server_state, app_state=self.lifespan.state
         )
@@ -153,7 +153,7 @@ class ApiServer(uvicorn.Server):
 
 
 def allow_connections(settings: ServingSettings) -> None:
-    """Raise the limit of open files, often 1,024, as far as this process may and needs to."""
+    """Raise the limit on open files, often 1,024, as far as needed and permitted."""
     raise_limit(max(WANTED, OTHER_FILES + 2 * settings.max_connections))
 
 
@@ -162,7 +162,7 @@ def run(
 ) -> None:
     """Serve on the socket until SIGTERM or SIGINT, then drain for at most 5 s."""
     allow_connections(settings)
-    # When uvicorn has stopped, it raises the signal again for the previous handlers.
+    # After stopping, uvicorn raises the signal again for the previous handlers.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
     try:

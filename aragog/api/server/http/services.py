@@ -1,4 +1,4 @@
-"""The services that the API uses in addition to the store; a missing one answers 501."""
+"""The services that the API uses in addition to the store; routes without theirs return 501."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from aragog.crawl.identity.published_files import Publication
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services(OtherParts):
-    """The parts of one server besides its store: those of operations, and its own."""
+    """A server's parts in addition to its store: those of operations, and its own."""
 
     embedded: bool = True
-    """The store answers without waiting for a network."""
+    """True if the store responds without waiting for a network."""
     publication: Publication | None = None
-    """The documents published about the crawler; None: nothing is published."""
+    """The documents published about the crawler, or None."""
     metrics: Callable[[], bytes] = bytes
     """Returns the text of /metrics."""

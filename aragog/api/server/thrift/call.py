@@ -1,4 +1,4 @@
-"""One call of a Thrift service, and what becomes of it."""
+"""One call of a Thrift service, from its frame to its reply."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _MOMENT_S = 0.002
 
 
 class CallOwner(Protocol):
-    """The server, as a call sees it."""
+    """The server's interface for calls."""
 
     def finished(self, call: Call) -> None:
         """Use `call.reply`."""
 
     def expired(self, call: Call) -> None:
-        """Answer without a reply: the deadline has passed."""
+        """Respond without a result, because the deadline has passed."""
 
 
 class Call(ThreadCall):
@@ -74,23 +74,26 @@ class Call(ThreadCall):
         self.limit_s = limit_s
         """How long the whole call, or each of its steps, may take."""
         self.arguments: Any = None
-        """The decoded arguments; None before they are decoded."""
+        """The arguments, or None until they are decoded."""
         self.reply: bytes | Wait = b""
-        """The reply in its frame, or what the call waits for; set by its thread."""
+        """The framed reply, or the condition that the call waits for; set by its thread."""
         self.outcome = "abandoned"
         """The outcome for metrics and the access log; set by its thread."""
         self.answered = False
         self.counted_bytes = 0
-        """How much of the frame is counted in the server's `requests`, until no thread uses it."""
+        """
+        Number of the frame's bytes counted in the server's `requests`, until no thread
+        uses it.
+        """
         self.token: str | None = None
-        """Its token's name."""
+        """The name of its token."""
         self.steps: Steps[Any] | None = None
         self.timer: asyncio.TimerHandle | None = None
         """Runs while the call waits."""
 
     def decoded(self) -> Any:
         """
-        The arguments of the call, which may have a deadline of its own.
+        The arguments of the call, which may include a deadline.
 
         Raises:
             wire.BadArguments: they cannot be read.
@@ -108,7 +111,10 @@ class Call(ThreadCall):
         return arguments
 
     def wait(self, now_s: float) -> None:
-        """Learn the deadline of a call that no thread has begun; a large one keeps the default."""
+        """
+        Read the deadline of a call that no thread has started; a large call keeps the
+        default.
+        """
         if self.arguments is not None or now_s - self.started_at_s < _MOMENT_S:
             return
         if len(self.frame) <= SMALL_BYTES:
@@ -116,21 +122,21 @@ class Call(ThreadCall):
                 self.decoded()
 
     def raised(self, reply: Raised) -> bytes:
-        """The reply with an exception of the contract, in its frame."""
+        """The framed reply with an exception of the contract."""
         return wire.raised(self.method.name.encode(), self.number, reply.field, reply.error)
 
     def restart(self) -> None:
-        """Give the next step of the call its whole time."""
+        """Restart the deadline for the next step of the call."""
         self.deadline_s = time.monotonic() + self.limit_s
 
-    # What `CallThreads` calls
+    # Called by `CallThreads`
 
     @property
     def abandoned(self) -> bool:
         return self.answered or self.connection.gone
 
     def run(self) -> None:
-        """Make the call, or its next step."""
+        """Execute the call, or its next step."""
         if self.answered:
             return
         try:
@@ -147,7 +153,7 @@ class Call(ThreadCall):
             self.fail_with(error)
 
     def alike(self) -> Callable[[Call], bool] | None:
-        """Calls that share one call of the store with this one."""
+        """A test for calls that can share one call of the store with this one."""
         method, rest = self.method, wire.after_string(self.frame, self.arguments_at)
         if rest is None or method.shares is None:
             return None
@@ -157,7 +163,7 @@ class Call(ThreadCall):
         return None
 
     def run_with(self, others: Sequence[Call]) -> None:
-        """Make several calls of one method, for little more than one of them costs."""
+        """Execute several calls of one method, for little more than the cost of one."""
         started: list[tuple[Call, Any]] = []
         for call in (self, *others):
             try:
@@ -180,7 +186,7 @@ class Call(ThreadCall):
         self.owner.expired(self)
 
     def reply_with(self, value: Any) -> None:
-        """Set the reply to the value of the call."""
+        """Set the reply to the call's result."""
         self.reply, self.outcome = wire.reply(self.method, self.number, value), "ok"
 
     def fail_with(self, error: Exception) -> None:
@@ -202,7 +208,7 @@ def _is_alike(method: Method, rest: bytes, call: Call) -> bool:
 
 class ParkedCalls:
     """
-    The calls of a server that wait; used on its event loop.
+    The waiting calls of a server; used on its event loop.
 
     Args:
         go_on: called with each call whose wait is over.
@@ -211,7 +217,7 @@ class ParkedCalls:
     def __init__(self, go_on: Callable[[Call], None]) -> None:
         self._go_on = go_on
         self._calls: dict[Connection, Call] = {}
-        """A connection has one call at a time."""
+        """By connection, which has one call at a time."""
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -220,7 +226,7 @@ class ParkedCalls:
         return connection in self._calls
 
     def park(self, call: Call, wait: Wait) -> None:
-        """Let a call wait without a thread, until its time is over or its client leaves."""
+        """Let a call wait without a thread, until its time is up or its client disconnects."""
         loop = asyncio.get_running_loop()
         self._calls[call.connection] = call
         call.timer = timer = loop.call_later(wait.most_s, self._resume, call)
@@ -232,7 +238,7 @@ class ParkedCalls:
         wait.until.add_done_callback(woken)
 
     def cancel(self, connection: Connection) -> Call | None:
-        """End the call of a client that left, and return it, if it has one that waits."""
+        """End and return the waiting call, if any, of a client that has disconnected."""
         call = self._taken(connection)
         if call is not None and call.steps is not None:
             call.steps.close()
@@ -244,7 +250,7 @@ class ParkedCalls:
             self._resume(call)
 
     def _resume(self, call: Call, timer: asyncio.TimerHandle | None = None) -> None:
-        """Take the next step of a call; `timer`: unless it has been taken since that wait."""
+        """Take a call's next step; with `timer`, only if none was taken since that wait began."""
         if timer is not None and call.timer is not timer:
             return
         if self._taken(call.connection) is not None:

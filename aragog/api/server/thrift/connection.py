@@ -5,10 +5,10 @@ One connection: frames in, replies out, one call at a time.
                                                          ├─more data is there─▶ QUEUED
                                                          └─client does not read─▶ BLOCKED ─▶ QUEUED
 
-While a connection is QUEUED, its next frame waits for its turn: one in each turn of the event loop.
+The event loop handles one frame of each QUEUED connection per turn.
 
-A client can hold no more memory than `SMALL_BYTES` of a frame, one chunk that came while its call
-ran, and `UNCOUNTED_BYTES` of replies that it has not read. What exceeds that is counted for all
+A client can use no more uncounted memory than `SMALL_BYTES` of a frame, one chunk that arrived
+during its call, and `UNCOUNTED_BYTES` of unread replies. Anything beyond that is counted, for all
 connections together, as it arrives.
 """
 
@@ -29,68 +29,68 @@ class ThriftState(Enum):
     """The event that a connection waits for."""
 
     IDLE = auto()
-    """It waits for the next frame."""
+    """Waiting for the next frame."""
     RECEIVING = auto()
-    """It waits for the rest of a frame."""
+    """Waiting for the rest of a frame."""
     CALLING = auto()
-    """It waits for the reply to its call."""
+    """Waiting for the reply to its call."""
     QUEUED = auto()
-    """It waits for its turn, because it has sent more than one frame."""
+    """Waiting for its turn, because the client has sent more than one frame."""
     BLOCKED = auto()
-    """It waits for the client, which does not read its replies."""
+    """Waiting for the client, which does not read its replies."""
     CLOSED = auto()
 
 
 class ConnectionOwner(Protocol):
-    """The server, as a connection sees it."""
+    """The server's interface for connections."""
 
     max_frame_bytes: int
     limits_s: dict[ThriftState, float]
-    """How long a connection may be in a state."""
+    """How long a connection may be in each state."""
     requests: MemoryLimit
     replies: MemoryLimit
 
     def opened(self, connection: Connection, address: str) -> bool:
-        """Count a new connection; False: there are too many."""
+        """Count a new connection; False if there are too many."""
 
     def closed(self, connection: Connection) -> None:
-        """Forget it."""
+        """Stop counting a connection."""
 
     def take(self, connection: Connection, frame: bytes) -> None:
-        """Handle a frame; `connection.answer` is called once, at once or later."""
+        """Handle a frame; calls `connection.answer` once, now or later."""
 
     def waits(self, connection: Connection) -> bool:
-        """Its call waits for something that is not there yet."""
+        """True if the connection's call is waiting for a condition."""
 
     def refusal(self, connection: Connection, begin: bytes) -> bytes:
         """The reply to a large frame that there is no memory for; b"" if it is not a call."""
 
 
 _HOLDS_DATA = frozenset({ThriftState.CALLING, ThriftState.QUEUED, ThriftState.BLOCKED})
-"""The next frame waits for the replies to those before, and further data in the kernel."""
+"""The next frame waits for earlier replies, and further data stays in the kernel."""
 
 
 def limits_s(settings: ServingSettings) -> dict[ThriftState, float]:
-    """How long a connection may be in a state."""
+    """How long a connection may be in each state."""
     return {
         ThriftState.IDLE: settings.keep_alive_s,
         ThriftState.RECEIVING: settings.head_timeout_s,
         ThriftState.BLOCKED: settings.send_timeout_s,
-        ThriftState.CLOSED: settings.send_timeout_s,  # it may wait for the client to read the reply
+        ThriftState.CLOSED: settings.send_timeout_s,  # the client may still be reading the reply
     }
 
 
 class Connection(asyncio.Protocol):
     """
-    A client.
+    A client's connection.
 
     Args:
         server: handles its frames.
-        trusted: it may send large frames; otherwise only after `authorize`.
+        trusted: True if it may send large frames; otherwise only after `authorize`.
 
     Attributes:
-        authorization: the header of its token; None: it sent none.
-        half_closed: the client sends no more, and is there for the replies, or has gone.
+        authorization: the Authorization header with its token, or None.
+        half_closed: True if the client sends no more; it waits for replies or has disconnected.
     """
 
     def __init__(self, server: ConnectionOwner, *, trusted: bool = True) -> None:
@@ -102,16 +102,16 @@ class Connection(asyncio.Protocol):
         self._state = ThriftState.IDLE
         self._buffer = bytearray()
         self._counted_bytes = 0
-        """How much of the buffer is counted in `requests`."""
+        """Number of the buffer's bytes counted in `requests`."""
         self._unread = UnreadBytes(server.replies)
         self._paused = False
-        """Reading is paused."""
+        """True while reading is paused."""
         self._since_s = time.monotonic()
-        """When the client last sent data, or began a frame that is not complete yet."""
+        """When the client last sent data, or began a frame that is still incomplete."""
 
     @property
     def gone(self) -> bool:
-        """The connection is closed."""
+        """True if the connection is closed."""
         return self._state is ThriftState.CLOSED
 
     @property
@@ -120,7 +120,7 @@ class Connection(asyncio.Protocol):
         return self._since_s if self._state in (ThriftState.IDLE, ThriftState.RECEIVING) else None
 
     def authorize(self, authorization: str | None) -> None:
-        """Use this header for the calls that follow."""
+        """Use this header for later calls."""
         self.authorization = authorization
         self._trusted = self._trusted or authorization is not None
 
@@ -141,7 +141,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         state = self._state
         if state is ThriftState.IDLE and len(data) <= SMALL_BYTES:
-            # Nearly every call: one whole frame, which needs no buffer.
+            # The most common case: one complete frame, which needs no buffer.
             size = int.from_bytes(data[:_LENGTH_BYTES])
             if len(data) == size + _LENGTH_BYTES and 0 < size <= self._server.max_frame_bytes:
                 self._state = ThriftState.CALLING
@@ -159,10 +159,10 @@ class Connection(asyncio.Protocol):
             self._refuse()
 
     def eof_received(self) -> bool:
-        """Complete the calls of a client that sends no more; False: close now."""
-        # With TLS, asyncio closes the connection whatever is returned, and logs a warning.
+        """Complete the calls of a client that sends no more; False closes the connection now."""
+        # With TLS, asyncio closes the connection regardless of the result and logs a warning.
         secure = self._transport.get_extra_info("sslcontext") is not None
-        # A client that goes looks the same, and would keep its place among those that wait.
+        # A client that disconnects looks the same and would keep its place among waiting calls.
         if secure or self._server.waits(self):
             return False
         self.half_closed = self._state in _HOLDS_DATA
@@ -170,11 +170,11 @@ class Connection(asyncio.Protocol):
 
     def answer(self, data: bytes, counted_bytes: int = 0) -> None:
         """
-        Send the reply to the current frame, and begin the next one.
+        Send the reply to the current frame, and continue with the next one.
 
         Args:
-            data: the reply in its frame.
-            counted_bytes: of it, in `replies`.
+            data: the framed reply.
+            counted_bytes: number of its bytes counted in `replies`.
         """
         if self._state is ThriftState.CLOSED:
             self._server.replies.give_back(counted_bytes)
@@ -191,7 +191,7 @@ class Connection(asyncio.Protocol):
             self._close()
 
     def pause_writing(self) -> None:
-        """The client does not read its reply: it gets no other before it has."""
+        """The client does not read its reply: send no other until it has."""
         if self._state is not ThriftState.CLOSED:
             self._state = ThriftState.BLOCKED
             self._since_s = time.monotonic()
@@ -206,7 +206,7 @@ class Connection(asyncio.Protocol):
             self._queue()
 
     def close_if_quiet(self, quiet_s: float) -> None:
-        """Close if no call runs, and none came for `quiet_s`."""
+        """Close if no call is running and none arrived for `quiet_s`."""
         if self._state is not ThriftState.CALLING and time.monotonic() - self._since_s >= quiet_s:
             self._close()
 
@@ -218,17 +218,17 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def end_if_late(self, now_s: float) -> None:
-        """Close if the client is too slow, or has been silent for too long."""
+        """Close if the client is too slow or has been silent for too long."""
         limit_s = self._server.limits_s.get(self._state)
         if limit_s is not None and now_s - self._since_s > limit_s:
             self.abort()
 
     def _queue(self) -> None:
-        """Let others have their turn before the next frame of this client."""
+        """Let other connections run before this client's next frame."""
         asyncio.get_running_loop().call_soon(self._next)
 
     def _next(self) -> None:
-        """Take the next frame, if it is there, or read on."""
+        """Take the next frame if it is complete, otherwise resume reading."""
         if self._state in (ThriftState.CALLING, ThriftState.BLOCKED, ThriftState.CLOSED):
             return
         frame = self._next_frame()
@@ -249,7 +249,7 @@ class Connection(asyncio.Protocol):
             self._transport.resume_reading()
 
     def _next_frame(self) -> bytes | None:
-        """The next frame in the buffer; None if it is not there as a whole."""
+        """The next frame in the buffer, or None if it is incomplete."""
         buffer = self._buffer
         if len(buffer) < _LENGTH_BYTES:
             return None
@@ -266,13 +266,13 @@ class Connection(asyncio.Protocol):
         return frame
 
     def _count_buffer(self) -> bool:
-        """Count the buffer if it is large; False if it exceeds this client's memory."""
+        """Count the buffer if it is large; False if it exceeds this client's limit."""
         size = len(self._buffer)
         size = size if size > SMALL_BYTES else 0
         more = size - self._counted_bytes
         if more > 0:
             if not self._trusted:
-                return self._state is ThriftState.QUEUED  # perhaps its next frame is `authenticate`
+                return self._state is ThriftState.QUEUED  # its next frame may be `authenticate`
             if not self._server.requests.take(more):
                 return False
         elif more < 0:
@@ -281,13 +281,16 @@ class Connection(asyncio.Protocol):
         return True
 
     def _refuse(self) -> None:
-        """Close, after a reply if none is due before: the head of the frame is there."""
+        """
+        Close the connection; reply first if no earlier reply is due, since the frame's head is
+        known.
+        """
         if self._state is ThriftState.RECEIVING:
             self._transport.write(self._server.refusal(self, bytes(self._buffer[_LENGTH_BYTES:])))
         self._close()
 
     def _close(self) -> None:
-        """Close when the client has read what was written."""
+        """Close once the client has read the written data."""
         if self._state is not ThriftState.CLOSED:
             self._state = ThriftState.CLOSED
             self._since_s = time.monotonic()

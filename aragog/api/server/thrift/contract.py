@@ -1,4 +1,4 @@
-"""The contract `urlstore.thrift` as Python classes, and its calls by their names on the wire."""
+"""The contract `urlstore.thrift` as Python classes, and its methods by their wire names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _VERSION_1 = 0x80010000
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One call of a service."""
+    """One method of a service."""
 
     service: str
     name: str
@@ -39,31 +39,34 @@ class Method:
     first: str
     """The name of its first argument."""
     takes_many: bool
-    """Its first argument is a list of strings; otherwise it is a string."""
+    """True if its first argument is a list of strings; otherwise it is a string."""
     result: Any
     """The class of its result struct, whose field 0 is the value."""
     reply_head: bytes
-    """The beginning of every reply, up to its sequence number."""
+    """The start of every reply, up to the sequence number."""
     run: Callable[[Any], Any]
-    """The call: an argument struct in, a value, `Encoded` or `Steps` out."""
+    """The handler: takes an argument struct, returns a value, `Encoded` or `Steps`."""
     together: Callable[[Sequence[Any]], list[Any]] | None = None
-    """Several calls at once: a value or an exception for each; None: not supported."""
+    """
+    Handles several calls at once: returns a value or an exception for each. None if
+    unsupported.
+    """
     shares: Callable[[Mapping[str, Any]], bool] | None = None
-    """Whether calls with these arguments after their URL share one call of the store."""
+    """True if calls with these arguments after their URL can share one call of the store."""
 
 
 class Encoded(bytes):
-    """A value that is encoded already, with the head of its field."""
+    """An encoded value, including the head of its field."""
 
     __slots__ = ()
 
 
 def methods(services: dict[str, Any]) -> dict[bytes, Method]:
     """
-    Every call by its name on the wire.
+    Every method by its wire name.
 
     Args:
-        services: name to an object with a method for each call of that service.
+        services: service name to an object with a method for each call.
     """
     result: dict[bytes, Method] = {}
     for service, handler in services.items():
@@ -95,7 +98,7 @@ def methods(services: dict[str, Any]) -> dict[bytes, Method]:
 
 
 def session_call(name: bytes) -> bytes | None:
-    """`ping` or `authenticate`, for whichever service; None for other calls."""
+    """`ping` or `authenticate`, on any service; None for other calls."""
     service, colon, call = name.rpartition(b":")
     is_ours = not colon or service in _SERVICES
     return call if is_ours and call.decode("latin-1") in _SESSION else None

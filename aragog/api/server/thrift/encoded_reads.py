@@ -1,9 +1,9 @@
 """
-Records for Thrift from the store's own values: the table's `get` and `get_many`, optimized.
+Thrift records encoded directly from stored values: optimized versions of `get` and `get_many`.
 
-Calls that name fields and want no facts are read together. That takes half the CPU of the table's
-operations for `get`, and less than half for `getMany` (docs/adr/0109). Their records are encoded
-by a template (docs/adr/0126).
+Calls that name fields and do not request facts are read together. That takes half the CPU of the
+generic operations for `get`, and less than half for `getMany` (docs/adr/0109). The records are
+encoded with a template (docs/adr/0126).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 def names(values: Sequence[str] | None) -> tuple[str, ...]:
-    """Names of fields, each once; raises BadInput if there are too many, or one is too long."""
+    """Field names without duplicates; raises BadInput if there are too many or one is too long."""
     result = tuple(dict.fromkeys(values or ()))
     if len(result) > MOST_ITEMS or any(len(name) > MOST_NAME_BYTES for name in result):
         raise BadInput(f"fields: at most {MOST_ITEMS} names of at most {MOST_NAME_BYTES} bytes")
@@ -47,7 +47,7 @@ def names(values: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def items(values: Sequence[T] | None, name: str) -> Sequence[T]:
-    """A list of a request; raises BadInput if it was not sent, or is too long."""
+    """A list in a request; raises BadInput if it is missing or too long."""
     if values is None:
         raise BadInput(f"{name}: is missing")
     if len(values) > MOST_ITEMS:
@@ -56,36 +56,37 @@ def items(values: Sequence[T] | None, name: str) -> Sequence[T]:
 
 
 def text(value: str | None, name: str) -> str:
-    """A string of a request; raises BadInput if it was not sent."""
+    """A string in a request; raises BadInput if it is missing."""
     if value is None:
         raise BadInput(f"{name}: is missing")
     return value
 
 
 def purpose(value: str | None) -> str | None:
-    """The purpose of a request; raises BadInput for an unknown one."""
+    """The purpose in a request; raises BadInput for an unknown one."""
     if value is not None and value not in PURPOSES:
         raise BadInput(f"purpose: must be one of {', '.join(PURPOSES)}")
     return value
 
 
 class _Wanted(NamedTuple):
-    """The parts of each record that a call of `getMany` requests."""
+    """The parts of each record that a `getMany` call requests."""
 
     fields: tuple[str, ...]
-    """Empty: all."""
+    """Empty for all fields."""
     facts: bool
     purpose: str | None
 
 
 MOST_REPLY_BYTES = 15_000_000
 """
-The most bytes of records in one reply: clients accept 16,384,000, and 1,000 others may be LEFT_OUT.
+Maximum size of the records in one reply: clients accept 16,384,000 bytes, and up to 1,000 other
+results may be LEFT_OUT.
 """
 
 
 def facts_of(record: Record) -> dict[str, Any]:
-    """The members of a Record that `facts` asks for."""
+    """The members of a Record that `facts` requests."""
     return {
         "facts": {name: orjson.dumps(value).decode() for name, value in record.facts.items()},
         "content_bytes": record.content_bytes,
@@ -95,7 +96,7 @@ def facts_of(record: Record) -> dict[str, Any]:
 
 
 _PART = 100
-"""URLs that are read together."""
+"""Number of URLs that are read together."""
 
 
 class EncodedReads:
@@ -104,8 +105,8 @@ class EncodedReads:
 
     Args:
         store: the store to read.
-        read: makes reads; None: they are those of `store`.
-        get: the operation itself, for records with more than fields and facts.
+        read: reads from a store with a standby; if None, `store` is read directly.
+        get: the generic operation, for records with more than fields and facts.
     """
 
     def __init__(self, store: UrlStore, read: ReadStore | None, get: Callable[[Any], Any]) -> None:
@@ -131,7 +132,7 @@ class EncodedReads:
 
     @staticmethod
     def get_shares(arguments: Mapping[str, Any]) -> bool:
-        """Calls of `get` that differ only in their URL are one read, if they name fields."""
+        """True if `get` calls that differ only in their URL can share a read: they name fields."""
         options = arguments.get("options")
         has_more = options is not None and (
             bool(options.facts or options.extras) or options.purpose is not None
@@ -139,7 +140,7 @@ class EncodedReads:
         return bool(arguments.get("fields")) and not has_more
 
     def get_together(self, calls: Sequence[Any]) -> list[Any]:
-        """The value or the exception of several calls of `get` that share one read."""
+        """The values or exceptions of several `get` calls that share one read."""
         try:
             fields = names(calls[0].fields)
         except BAD_INPUT as error:
@@ -151,7 +152,7 @@ class EncodedReads:
         return results
 
     def _values(self, urls: Sequence[str], fields: tuple[str, ...]) -> list[Any]:
-        """The record of each normalized URL as the value of `get`, or an exception."""
+        """For each normalized URL, the record as the value of `get`, or an exception."""
         try:
             encoded = self._read(
                 lambda store: [
@@ -164,12 +165,12 @@ class EncodedReads:
         except TooManyReads as error:
             return [error] * len(urls)
         except Exception as error:  # noqa: BLE001 - it may be the result of only one call
-            if len(urls) == 1 or _is_of_all(error):
+            if len(urls) == 1 or _affects_all(error):
                 return [error] * len(urls)
-        return self._values_apart(urls, fields)
+        return self._values_one_by_one(urls, fields)
 
-    def _values_apart(self, urls: Sequence[str], fields: tuple[str, ...]) -> list[Any]:
-        """The same with a read for each; they fail from where they become too large together."""
+    def _values_one_by_one(self, urls: Sequence[str], fields: tuple[str, ...]) -> list[Any]:
+        """The same with separate reads; once the total is too large, the remaining ones fail."""
         values: list[Any] = []
         size = 0
         for url in urls:
@@ -209,7 +210,7 @@ class EncodedReads:
         return results
 
     def _results(self, urls: Sequence[str], wanted: _Wanted) -> list[bytes]:
-        """A RecordResult of each normalized URL."""
+        """A RecordResult for each normalized URL."""
         fields = wanted.fields
         if fields and not wanted.facts and wanted.purpose is None:
             values, standby = self._read(lambda store: store.pages.values(urls, fields))
@@ -228,7 +229,10 @@ class EncodedReads:
     def _with_takedowns(
         self, urls: Sequence[str], found: Sequence[Any], encoded: list[bytes]
     ) -> list[bytes]:
-        """The results, with another one for each URL that is missing because it was taken down."""
+        """
+        The results, with a different one for each URL that is missing because it was
+        taken down.
+        """
         return [
             record_template.absent(idl.ItemStatus.TAKEN_DOWN, str(result))
             if isinstance(result, TakenDown)
@@ -253,22 +257,22 @@ _LEFT_OUT = record_template.absent(
 
 
 def _fitting(results: list[bytes], excess: int) -> list[bytes]:
-    """Results without the last ones, which exceed the room by `-excess` bytes."""
+    """The results without the last ones, so that `excess` bytes are removed."""
     while results and excess < 0:
         excess += len(results.pop())
     return results
 
 
 def _encoded(result: FieldValues, fields: tuple[str, ...]) -> Any:
-    """The value of `get` for one of several calls, or its exception."""
+    """The value or exception of one of several `get` calls."""
     try:
         return counted_result(_whole(record_template.one(result, fields)))
     except BAD_INPUT as error:
         return error
 
 
-def _is_of_all(error: Exception) -> bool:
-    """A store that does not answer; of damaged files others may be readable."""
+def _affects_all(error: Exception) -> bool:
+    """True if the store does not respond at all; with damaged files, other URLs may be readable."""
     return isinstance(error, StoreUnavailable) and not isinstance(error, StoreDamaged)
 
 

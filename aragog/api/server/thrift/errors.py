@@ -1,4 +1,4 @@
-"""The exceptions of the contract for the errors of aragog, by the table of errors."""
+"""The contract's exceptions for aragog's errors, from the error table."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ PLACES = {
     "BadInput": 1, "NotFound": 2, "Conflict": 3, "Unauthorized": 4, "Unavailable": 5,
     "DeadlineExceeded": 6, "InternalError": 7, "TakenDown": 8,
 }  # fmt: skip
-"""The place of each exception in every `throws`."""
+"""The position of each exception in every `throws`."""
 
 
 class Missing(Exception):
-    """Nothing is stored under the URL."""
+    """Nothing is stored for the URL."""
 
 
 class Raised(NamedTuple):
-    """An exception of the contract, and its place in every `throws`."""
+    """An exception of the contract, and its position in every `throws`."""
 
     field: int
     error: Any
 
 
 def raised_for(error: BaseException) -> Raised:
-    """The exception that a client gets for an error of a call."""
+    """The exception that a client receives for a call's error."""
     match error:
         case Missing():
             return _raised(error_table.NOT_FOUND, "there is no record of this URL")
@@ -76,7 +76,7 @@ def _members(error: BaseException) -> dict[str, Any]:
 
 
 def _waits(error: BaseException, kind: ErrorKind) -> dict[str, int]:
-    """When to call again."""
+    """When the client should call again."""
     if kind.exception != "Unavailable":
         return {}
     if isinstance(error, SlowDown | QuotaExceeded):
@@ -85,7 +85,7 @@ def _waits(error: BaseException, kind: ErrorKind) -> dict[str, int]:
 
 
 def unavailable(message: str, retry_after_ms: int = RETRY_AFTER_MS) -> Raised:
-    """The server cannot do it now."""
+    """The server cannot handle the call at the moment."""
     return _raised(error_table.BUSY, message, retry_after_ms=retry_after_ms)
 
 

@@ -1,4 +1,4 @@
-"""The calls of all Thrift services: operations of the table, decoded and encoded."""
+"""The methods of all Thrift services: operations with decoded requests and encoded responses."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _value(answer: Any, spec: Any) -> Any:
 
 
 def _bounded(request: ContentRequest) -> ContentRequest:
-    """Cap the part of a content that one reply carries."""
+    """Limit the part of the content that one reply contains."""
     limit = MOST_CONTENT_BYTES if request.limit_bytes is None else request.limit_bytes
     if limit > MOST_CONTENT_BYTES:
         most = MOST_CONTENT_BYTES

@@ -13,7 +13,7 @@ from aragog.observability.prometheus_export import family
 
 class ThriftMetrics(Collector):
     """
-    Reads the server's own counts when it is asked: a call pays nothing for them.
+    Exports the server's own counters when it is scraped, at no cost to calls.
 
     Args:
         server: the server of this process.
@@ -23,7 +23,7 @@ class ThriftMetrics(Collector):
         self._server = server
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics now."""
+        """The current metrics."""
         server = self._server
         calls = CounterMetricFamily(
             "aragog_thrift_calls",

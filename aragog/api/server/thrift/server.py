@@ -1,9 +1,9 @@
 """
 The Thrift server: connections on an event loop, calls in threads, deadlines, limits and drain.
 
-Short reads of an embedded store need no thread (`aragog.api.server.loop_calls`).
-A call that misses its deadline is answered, and counts as in flight until its thread returns. A
-call that waits for something (`Steps`) occupies a thread only while it takes a step.
+Short reads of an embedded store need no thread (`aragog.api.server.loop_calls`). A call that misses
+its deadline gets a reply, but counts as in flight until its thread returns. A waiting call
+(`Steps`) occupies a thread only while it takes a step.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _FEED_THREADS = 4
 _FETCH_THREADS = 8
 _EXPLAIN_THREADS = 2
 _FAILURES = frozenset({"Unavailable", "DeadlineExceeded", "InternalError"})
-"""Outcomes that are always in the access log."""
+"""Outcomes that are always logged."""
 
 
 class ThriftServer:
@@ -50,11 +50,11 @@ class ThriftServer:
     A server on the running event loop.
 
     Args:
-        services: name in the contract to the object that handles its calls.
+        services: service name in the contract to the object that handles its calls.
         settings: limits, deadlines and tokens.
-        embedded: the store answers without waiting for a network; see `CallThreads`.
-        tokens: those in the settings, shared with the HTTP API; None: they are not shared.
-        replies: counts what clients have not read, likewise.
+        embedded: True if the store responds without waiting for a network; see `CallThreads`.
+        tokens: the tokens in the settings, shared with the HTTP API; None if not shared.
+        replies: counts data that clients have not read; shared in the same way.
     """
 
     def __init__(
@@ -69,19 +69,19 @@ class ThriftServer:
         self.max_frame_bytes = settings.max_body_bytes
         self.limits_s = limits_s(settings)
         self.requests = MemoryLimit(settings.max_request_memory_bytes, "large frames")
-        """Counts the large frames that arrive, and those of calls that run."""
+        """Counts large frames that are arriving, and those of running calls."""
         self.replies = replies or MemoryLimit(
             settings.max_response_memory_bytes, "unread responses"
         )
         self.calls: Counter[tuple[str, str]] = Counter()
-        """Calls so far, by (method, outcome), for metrics."""
+        """Number of calls so far, by (method, outcome), for metrics."""
         self.durations = Histogram(
             "aragog_thrift_call_seconds",
             "From the arrival of a call to its reply.",
             REQUEST_BOUNDS_S,
             "method",
         )
-        """How long calls take from their arrival to their reply, by method."""
+        """Time from a call's arrival to its reply, by method."""
         self._methods = methods(dict(services))
         self._tokens = tokens or Tokens(settings.tokens, settings.processes)
         self._log = AccessLog(settings.access_log_share)
@@ -105,10 +105,10 @@ class ThriftServer:
 
     async def drain(self, limit_s: float = DRAIN_S) -> None:
         """
-        Accept no connections, answer the calls that run or come, and close quiet connections.
+        Accept no new connections, reply to running and new calls, and close quiet connections.
 
-        Calls that come in the meantime get Unavailable. A client whose call crossed the close of
-        its connection would not know whether it was made.
+        New calls get Unavailable. If a connection were closed while a call is in transit, its
+        client could not know if the call was executed.
         """
         self._draining = True
         listener, self._listener = self._listener, None
@@ -121,7 +121,7 @@ class ThriftServer:
             threads.close()
 
     async def _close_when_quiet(self, limit_s: float) -> None:
-        """Close each connection when no call came for a moment, and all when the limit is over."""
+        """Close each connection after a short time without calls, and all of them at the limit."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(limit_s):
                 while self._connections:
@@ -133,20 +133,20 @@ class ThriftServer:
 
     @property
     def running_calls(self) -> int:
-        """How many calls run or wait for a thread, including abandoned ones."""
+        """Number of calls that run or wait for a thread, including abandoned ones."""
         return sum(threads.busy for threads in self._threads.values())
 
     @property
     def waiting_calls(self) -> int:
-        """How many calls wait without a thread."""
+        """Number of calls that wait without a thread."""
         return len(self._parked)
 
     @property
     def connections(self) -> int:
-        """How many clients are connected."""
+        """Number of connected clients."""
         return len(self._connections)
 
-    # What connections ask: `connection.ConnectionOwner`
+    # Called by connections: `connection.ConnectionOwner`
 
     def opened(self, connection: Connection, address: str) -> bool:
         if not self._clients.add(connection, address):
@@ -188,7 +188,7 @@ class ThriftServer:
             connection.abort()
             return
         if head.kind == ONEWAY:
-            # The contract has no such method, and the client would take a reply for that of its
+            # The contract has no such method, and the client would mistake a reply for that of its
             # next call.
             self.calls["oneway", "refused"] += 1
             connection.answer(b"")
@@ -217,7 +217,7 @@ class ThriftServer:
         self._submit(call)
 
     def _release(self, call: Call) -> None:
-        """Give back the memory of a call that no thread uses anymore."""
+        """Release the memory of a call that no thread uses any more."""
         self.requests.give_back(call.counted_bytes)
         call.counted_bytes = 0
 
@@ -228,7 +228,7 @@ class ThriftServer:
         """Run a call, or its next step, in a thread."""
         self._threads[call.method.pool].submit(call)
 
-    # What calls ask: `call.CallOwner`
+    # Called by calls: `call.CallOwner`
 
     def finished(self, call: Call) -> None:
         """Send the reply of a call, or let it wait."""
@@ -248,7 +248,7 @@ class ThriftServer:
         self._answer(call, data, outcome, counted_bytes)
 
     def expired(self, call: Call) -> None:
-        """Answer a call that missed its deadline."""
+        """Reply to a call that missed its deadline."""
         self._answer(call, call.raised(too_late()), "DeadlineExceeded")
 
     def _answer(self, call: Call, data: bytes, outcome: str, counted_bytes: int = 0) -> None:
@@ -264,9 +264,11 @@ class ThriftServer:
 
     def _park(self, call: Call, wait: Wait) -> None:
         """
-        Let a call wait; if its client has left, end it; if the server stops, continue it now.
+        Let a call wait; end it if its client has disconnected, or continue it now if the server is
+        stopping.
 
-        A client that sends no more may have left, and would keep its place among those that wait.
+        A client that sends no more may have disconnected and would keep its place among waiting
+        calls.
         """
         if call.connection.half_closed:
             call.connection.abort()
@@ -304,7 +306,7 @@ def session_reply(
     connection: Connection, frame: bytes, message: wire.MessageHead, tokens: Tokens
 ) -> bytes:
     """
-    The reply to `ping`, to `authenticate`, and to messages that are not calls.
+    The reply to `ping`, `authenticate`, and messages that are not calls.
 
     `authenticate` sets `connection.authorization`.
     """
@@ -333,5 +335,5 @@ def _authenticate(
         if problem.status == HTTPStatus.UNAUTHORIZED:
             error = raised_for(problem)
             return wire.raised(b"authenticate", message.number, error.field, error.error)
-    connection.authorize(authorization)  # it is known, perhaps with other scopes
+    connection.authorize(authorization)  # the token is known, perhaps with other scopes
     return wire.frame(head(REPLY, b"authenticate"), message.number, b"\x00")

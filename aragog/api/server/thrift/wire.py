@@ -1,9 +1,9 @@
 """
 Decode requests and encode replies, in Thrift's binary protocol. Pure.
 
-thriftpy2 does the work, but trusts what it reads: a list of two billion elements of an unknown type
-takes no bytes and minutes of CPU, and four million empty structs, of a byte each, take gigabytes of
-memory. So a request is checked first, in one pass over its bytes.
+thriftpy2 does the work, but trusts its input: a list of two billion elements of an unknown type
+takes no bytes but minutes of CPU, and four million empty structs of one byte each take gigabytes of
+memory. A request is therefore validated first, in one pass over its bytes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from aragog.api.server.thrift.contract import CALL, EXCEPTION, REPLY, Encoded, M
 
 MOST_DEPTH = 8
 MOST_VALUES = 20_000
-"""Fields and items in one request; the largest of the contract, 1,000 jobs, has 7,000."""
+"""Maximum number of fields and items in one request; the largest, 1,000 jobs, has 7,000."""
 _CACHED_BYTES = 1024
 _VERSION = 0x80010000
 _HEAD = Struct(">IIi")
@@ -57,13 +57,13 @@ class MessageHead(NamedTuple):
     name: bytes
     kind: int
     number: bytes
-    """The sequence number, as it is repeated in the reply."""
+    """The sequence number, which the reply repeats."""
     arguments_at: int
 
 
 def read_head(frame: bytes) -> MessageHead:
     """
-    The head of a request.
+    Read the head of a request.
 
     Raises:
         BadFrame: not a message.
@@ -80,7 +80,7 @@ def read_head(frame: bytes) -> MessageHead:
 
 def read_arguments(method: Method, frame: bytes, at: int) -> Any:
     """
-    The arguments of a call.
+    Read the arguments of a call.
 
     Raises:
         BadArguments: they are damaged, or a string is not UTF-8.
@@ -99,13 +99,13 @@ def read_arguments(method: Method, frame: bytes, at: int) -> Any:
 
 
 def _after_string(frame: bytes, at: int) -> tuple[str, bytes] | None:
-    """The first argument of a call and what follows it; see `after_string`."""
+    """The first argument of a call and the rest; see `after_string`."""
     rest = after_string(frame, at)
     return None if rest is None else (frame[at + 7 : -len(rest)].decode(), rest)
 
 
 def _after_strings(frame: bytes, at: int) -> tuple[list[str], bytes] | None:
-    """Split arguments that begin with a list of strings, in a third of the library's time."""
+    """Split arguments that start with a list of strings, in a third of the library's time."""
     if frame[at : at + 4] != _FIRST_STRINGS:
         return None
     strings: list[str] = []
@@ -113,7 +113,7 @@ def _after_strings(frame: bytes, at: int) -> tuple[list[str], bytes] | None:
     try:
         (count,) = length_of(frame, at + 4)
         if count > MOST_ITEMS:
-            return None  # the ordinary way reports it
+            return None  # the library reports it
         at += 8
         for _ in range(count):
             begin = at + 4
@@ -129,7 +129,7 @@ def after_string(frame: bytes, at: int) -> bytes | None:
     """
     The bytes after the first argument of a small call, if that argument is a string.
 
-    The same fields and options are requested over and over: only the URL differs.
+    The same fields and options are requested repeatedly; only the URL differs.
     """
     if frame[at : at + 3] != _FIRST_STRING or len(frame) - at > _CACHED_BYTES:
         return None
@@ -137,7 +137,7 @@ def after_string(frame: bytes, at: int) -> bytes | None:
 
 
 def first_string(frame: bytes, at: int) -> bytes:
-    """The first argument of a call if it is a string (a URL or a queue), else nothing."""
+    """The first argument of a call if it is a string (a URL or a queue), otherwise empty."""
     if frame[at : at + 3] != _FIRST_STRING:
         return b""
     return frame[at + 7 : at + 7 + int.from_bytes(frame[at + 3 : at + 7])]
@@ -145,7 +145,7 @@ def first_string(frame: bytes, at: int) -> bytes:
 
 @lru_cache(maxsize=1024)
 def cached(kind: Any, data: bytes) -> dict[str, Any]:
-    """Decoded fields, shared by calls with equal bytes; they must not be changed."""
+    """Decoded fields, shared by calls with equal bytes; they must not be modified."""
     return dict(_read(kind, data).__dict__)
 
 
@@ -163,7 +163,7 @@ def _read(kind: Any, data: bytes) -> Any:
 
 
 def reply(method: Method, number: bytes, value: Any) -> bytes:
-    """The reply with the value of a call, in its frame."""
+    """The framed reply with a call's result."""
     if not isinstance(value, Encoded):
         result = method.result()
         if value is not None:
@@ -173,14 +173,14 @@ def reply(method: Method, number: bytes, value: Any) -> bytes:
 
 
 def raised(method_name: bytes, number: bytes, field: int, error: Any) -> bytes:
-    """The reply with a declared exception, in its frame; `field` is its place in `throws`."""
+    """The framed reply with a declared exception; `field` is its position in `throws`."""
     return frame(
         head(REPLY, method_name), number, _FIELD.pack(_STRUCT, field), encode_struct(error), b"\x00"
     )
 
 
 def refused(name: bytes, number: bytes, code: int, text: str) -> bytes:
-    """The reply with a TApplicationException: the call cannot be made at all."""
+    """The reply with a TApplicationException, if the call is not possible at all."""
     message = text.encode()
     return frame(
         head(EXCEPTION, name), number, b"\x0b\x00\x01", _I32.pack(len(message)), message,
@@ -189,7 +189,7 @@ def refused(name: bytes, number: bytes, code: int, text: str) -> bytes:
 
 
 def frame(*parts: bytes) -> bytes:
-    """Parts of a message as one frame."""
+    """The parts of a message as one frame."""
     return b"".join((_I32.pack(sum(map(len, parts))), *parts))
 
 
@@ -208,7 +208,7 @@ def encode_struct(value: Any) -> bytes:
 
 class _Check:
     """
-    One pass over the arguments of a call, which finds their end.
+    Validates the arguments of a call in one pass and finds their end.
 
     Raises:
         BadArguments: they are damaged, nested too deeply, or have too many values.
@@ -234,7 +234,7 @@ class _Check:
         return at + 1
 
     def _value(self, at: int, kind: int, depth: int) -> int:
-        """The end of a value of that type."""
+        """The end of a value of this type."""
         data = self._data
         if size := _SIZES.get(kind):
             end = at + size
@@ -257,7 +257,7 @@ class _Check:
     def _items(self, at: int, kinds: tuple[int, ...], count: int, depth: int) -> int:
         if depth > MOST_DEPTH:
             raise BadArguments("nested too deeply")
-        if count > len(self._data) - at:  # every item takes a byte at least
+        if count > len(self._data) - at:  # every item takes at least one byte
             raise BadArguments("a list is longer than its message")
         if count > MOST_ITEMS:
             raise TooManyItems("items of a list, set or map", count)

@@ -1,4 +1,4 @@
-"""Settings of the measurement that no person writes: every name is this machine."""
+"""Settings of the measurement, not written by the user: every name resolves to this machine."""
 
 from scrapy.resolver import CachingThreadedResolver
 from twisted.internet import defer

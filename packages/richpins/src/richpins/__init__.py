@@ -1,26 +1,26 @@
 """
-Typed facts of a web page, from its bytes: no network, no store, no settings.
+Extract typed facts from a web page's bytes, without network, storage or settings.
 
     page = read(body, url="https://example.com/soup", content_type="text/html")
     page.pin.recipe.total_minutes, page.links, page.markdown
 
-`read` returns a `Page`. What stands here is public, and so are these modules, for programs that
-read a part of a page or store what they read:
+`read` returns a `Page`. The names exported here are public. So are the following modules, for
+programs that need only part of a page or store what they extract:
 
-- `document` parses a page once for all others, `documents` does so for PDF and plain text too;
-- `extraction` gives the typed metadata (`RichPin`) of a parsed page, `provenance` where it stood;
-- `rich_pins` has that record and its fields as JSON, `field_types` the types of the fields,
-  `page_types` one module for each type of page;
+- `document` parses a page once for all the others; `documents` also handles PDF and plain text;
+- `extraction` returns the typed metadata (`RichPin`) of a parsed page, `provenance` its sources;
+- `rich_pins` converts that record and its fields to JSON, `field_types` has the types of the
+  fields, `page_types` has one module per page type;
 - `links`, `canonical_evidence` and `robots_meta` read the page's anchors, the URLs that it declares
-  to be its own, and its robots directives;
-- `main_text` finds its text without menus, with the extra of the name text;
-- `compared_text` and `text_sketch` tell whether two pages say nearly the same, `fingerprint` finds
-  such pages among many;
-- `selectors` reads values by CSS and XPath, with the extra of the name xpath, and `items` many
-  typed records of a page, by rules that `guesses` guesses from a few examples;
-- `encodings` has the encodings of the web.
+  as its own, and its robots directives;
+- `main_text` finds the text without menus (needs `richpins[text]`);
+- `compared_text` and `text_sketch` detect near-duplicate pages, `fingerprint` finds them among
+  many;
+- `selectors` reads values by CSS and XPath (XPath needs `richpins[xpath]`), `items` reads many
+  typed records from a page, and `guesses` suggests rules for them from a few examples;
+- `encodings` implements the encodings of the web.
 
-The names load when they are first used: `import richpins` alone loads no parser.
+Names load on first use: `import richpins` alone loads no parser.
 """
 
 from __future__ import annotations

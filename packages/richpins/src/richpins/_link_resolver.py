@@ -1,4 +1,4 @@
-"""Resolve the references of one page to absolute, normalized URLs, each spelling once."""
+"""Resolve the references of one page to absolute, normalized URLs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from richpins.encodings import labels
 from urlspelling import MAX_URL_CHARS, InvalidUrl, normalize, with_query
 
 MAX_HREF_CHARS = MAX_URL_CHARS
-"""Longer references are data, not addresses."""
+"""Longer references are data, not URLs."""
 
 _WHITESPACE = " \t\n\f\r"
 _NOT_FETCHED = (
@@ -19,7 +19,7 @@ _NOT_FETCHED = (
 )  # fmt: skip
 
 _ESCAPE = "%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|[46]0|5[B-E]|7[BCDF])"
-"""An escape that normalization keeps: in capitals, and not of a letter, a digit or `-._~`."""
+"""An escape that normalization keeps: uppercase, and not of a letter, a digit or `-._~`."""
 _PATH = "[A-Za-z0-9_.~!$&'*+,=@/-]*+"
 _QUERY = "[A-Za-z0-9_.~!$&*+,=@:/-]*+"
 _PLAIN_REFERENCE = re.compile(
@@ -29,8 +29,8 @@ _PLAIN_REFERENCE = re.compile(
     rf"(?:\?({_QUERY}(?:{_ESCAPE}{_QUERY}|)*+))?"
 )
 """
-A prefix (scheme and host, `/`, `../` or nothing), a path and a query, all of what the parser and
-normalization keep, except empty segments and dots in the path. Most references match.
+A prefix (scheme and host, `/`, `../` or nothing), a path and a query that the parser and
+normalization leave unchanged, except for empty segments and dots. Most references match.
 """
 
 
@@ -38,10 +38,10 @@ class LinkResolver:
     """
     Resolves the references of one page.
 
-    `base` is the `href` of its base element. It is used only if it resolves against the page's own
-    URL to an http(s) URL. `encoding` is that of the page: in it, and not in UTF-8, browsers write
-    the letters of a query, and only then does the site understand them (URL Standard, "query
-    state"). Paths are always in UTF-8.
+    `base` is the `href` of the page's base element. It is used only if it resolves to an http(s)
+    URL against the page's own URL. `encoding` is the page's encoding: browsers encode the letters
+    of a query in it instead of UTF-8, and sites expect that (URL Standard, "query state"). Paths
+    are always UTF-8.
     """
 
     def __init__(self, url: str, base: str | None = None, encoding: str = "utf-8") -> None:
@@ -66,7 +66,7 @@ class LinkResolver:
         """
         Resolve a plain reference from the normalized form of an earlier one with the same prefix.
 
-        Such references differ only in their path and query. The first path is normalized; the
+        Such references differ only in their path and query. Only the first path is normalized; the
         others are concatenated, which takes a tenth of the time.
         """
         plain = _PLAIN_REFERENCE.fullmatch(href)
@@ -82,7 +82,7 @@ class LinkResolver:
         return url if url is None or len(url) <= MAX_URL_CHARS else None
 
     def _first(self, front: str, path: str) -> str | None:
-        """Resolve the first plain reference with a prefix, and keep the prefix for the others."""
+        """Resolve the first plain reference with a prefix, and cache the prefix for later ones."""
         start = _absolute(front) if front[:4] == "http" else None
         if start is None:
             url = self._normalized(front + path)
@@ -106,7 +106,7 @@ class LinkResolver:
 
 @lru_cache(8_192)
 def _absolute(front: str) -> str | None:
-    """Normalize a scheme and host with a slash; pages of a site name the same hosts."""
+    """Normalize a scheme and host with a slash. Cached, because a page's links share few hosts."""
     try:
         return normalize(front)
     except InvalidUrl:
@@ -117,7 +117,7 @@ _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
 def in_encoding(href: str, encoding: str) -> str:
-    """Return a reference whose query has the bytes of an encoding in place of non-ASCII letters."""
+    """Return a reference with the non-ASCII letters of its query percent-encoded in an encoding."""
     address, number, fragment = href.partition("#")
     path, question, query = address.partition("?")
     written = _NOT_ASCII.sub(lambda m: quote_from_bytes(labels.encode(m[0], encoding), ""), query)
@@ -125,6 +125,9 @@ def in_encoding(href: str, encoding: str) -> str:
 
 
 def without_fragment(href: str) -> str:
-    """Return `href` without its fragment, unless a space or control character precedes that."""
+    """
+    Return `href` without its fragment, unless white space or a control character
+    precedes `#`.
+    """
     address = href.partition("#")[0]
     return address if not address or address[-1] > " " else href

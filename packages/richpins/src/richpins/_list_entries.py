@@ -1,8 +1,8 @@
 """
-Tell the subject of a page from the entries of a list, such as the products of a category.
+Distinguish the subject of a page from the entries of a list, such as a category's products.
 
-Entries have the markup of a subject, but none of them is what the page is about: the page has
-neither the URL nor the name of one.
+Entries have the same markup as a subject, but the page is not about any of them: it has neither
+the URL nor the name of an entry.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from richpins.values.scalars import text
 _WORD = re.compile(r"\w+")
 _LISTS = frozenset({"itemlist", "listitem"})
 _FEWEST = 3
-"""Fewer similar items are a subject and its variants or parts more often than a list."""
+"""Fewer similar items are usually a subject with its variants or parts, not a list."""
 _EXAMINED = 200
 
 
 def words(name: str) -> set[str]:
-    """Return the words of a name in lower case."""
+    """Return the lowercase words of a name."""
     return set(_WORD.findall(name.lower()))
 
 
@@ -54,8 +54,9 @@ def is_entry(sources: Sources, chosen: Node, nodes: Iterable[Node]) -> bool:
     """
     Return True if `chosen`, the best of `nodes`, is one of at least three entries of a list.
 
-    An item is none if it has the page's URL. Neither is it if a title of the page repeats half of
-    its name, unless it is marked as an entry: categories and their products share words.
+    An item with the page's URL is not an entry. An item whose name shares half of its words with a
+    title of the page is an entry only if it is marked as one, because categories and their products
+    share words.
     """
     alike = [n for n in nodes if n.syntax == chosen.syntax and n.role == chosen.role][:_EXAMINED]
     if len({frozenset(words_of(node)) for node in alike}) < _FEWEST:

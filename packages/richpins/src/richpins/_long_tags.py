@@ -1,7 +1,7 @@
 """
-Find tags that would make the parser slow, and the pattern that divides markup into its tags.
+Find tags that would make the parser slow, and split markup into tags.
 
-A parser compares each attribute of a tag with all others: 100,000 of them take lexbor 16 s.
+A parser compares each attribute of a tag with all others: lexbor takes 16 s for 100,000 of them.
 """
 
 from __future__ import annotations
@@ -11,14 +11,17 @@ from collections.abc import Iterator
 
 RAW = rb"(?:script|style|textarea|title|xmp|iframe|noembed|noframes|noscript)"
 QUOTED = rb"=[\t\n\f\r ]*+(?:\"[^\"]*+\"?|'[^']*+'?)"
-"""A quote starts a quoted value only after `=`; elsewhere it is an ordinary character."""
+"""A quote starts a quoted value only after `=`. Anywhere else it is an ordinary character."""
 _TAG_REST = rb"(?:[^>=]++|" + QUOTED + rb"|=|)*+"
 TOKEN = re.compile(
     rb"<(?:!--[^-]*+(?:-(?!->)[^-]*+|)*+"
     rb"|(?i:" + RAW + rb")[\s>/][^<]*+(?:<(?!/(?i:" + RAW + rb"))[^<]*+|)*+"
     rb"|((/?[a-zA-Z][^\s/>]*+)" + _TAG_REST + rb">?))"
 )
-"""Matches a comment, an element whose content is text, or (group 1) a tag and (2) its name."""
+"""
+Matches a comment, an element that contains only text, or a tag (group 1) and its name
+(group 2).
+"""
 
 MAX_TAG_BYTES = 65_536
 """Longer tags are inspected: a tag may contain one long value, but not too many attributes."""
@@ -27,8 +30,8 @@ MAX_ATTRIBUTES = 2_000
 _LONG_BODY_BYTES = 262_144
 """
 Minimum size of a body whose quoted values are inspected if they contain `>`. Smaller bodies are
-searched only for a stretch without any `>`: hiding attributes from that search costs bytes too, and
-so at most 1.3 s of parsing.
+only searched for a stretch without any `>`: attributes can be hidden from that search only at the
+cost of bytes, which limits parsing to 1.3 s.
 """
 
 _HIDDEN_END = re.compile(rb"=\s*+(?:\"[^\">]*+>|'[^'>]*+>)")
@@ -36,7 +39,10 @@ _HIDDEN_END = re.compile(rb"=\s*+(?:\"[^\">]*+>|'[^'>]*+>)")
 
 
 def has_long_tag(body: bytes) -> bool:
-    """Return True if `body` has a tag that `is_too_much`; for most bodies without reading tags."""
+    """
+    Return True if `body` has a tag that `is_too_much`. Most bodies are decided without reading
+    tags.
+    """
     if not _has_long_stretch(body) and not _hides_long_tag(body):
         return False
     return any(is_too_much(tag[0]) for tag in TOKEN.findall(body))
@@ -53,7 +59,10 @@ _VALUE = re.compile(QUOTED)
 
 
 def _has_long_stretch(body: bytes) -> bool:
-    """Return True if 65,536 bytes after a `<` contain no `>`: a tag, a script or text."""
+    """
+    Return True if 65,536 bytes after a `<` contain no `>`. They may be a tag, a script
+    or text.
+    """
     at = 0
     while at + MAX_TAG_BYTES < len(body):
         end = body.rfind(b">", at, at + MAX_TAG_BYTES) + 1
@@ -70,7 +79,7 @@ def _hides_long_tag(body: bytes) -> bool:
     """
     Return True if 65,536 bytes may be attributes of tags with `>` in a quoted value.
 
-    Such attributes stand between that `>` and the one before it.
+    Such attributes are between that `>` and the previous one.
     """
     if len(body) <= _LONG_BODY_BYTES or not _may_have_long_tag(body):
         return False
@@ -82,15 +91,16 @@ def _may_have_long_tag(body: bytes) -> bool:
     """
     Return False if `body` certainly has no tag with 65,536 bytes of attributes outside of values.
 
-    It looks at a place in each KiB, and behind one that is certainly in no tag at the next of each
-    8 KiB. Such a tag covers at least 56 of them in a row, apart from places in long values. Costs
-    2 us a place, in all a fifth of a search for quoted values.
+    Samples one position in each KiB. After a position that is certainly outside any tag, it samples
+    only the next one in each 8 KiB. A tag of that size covers at least 56 consecutive samples,
+    apart from those in long values. Costs 2 us per sample, a fifth of a search for quoted values in
+    all.
     """
     in_a_row = before_value = 0
     for may_be_in_tag, is_in_value in _sampled(body):
         before = max(before_value, in_a_row)
         in_a_row = in_a_row + 1 if may_be_in_tag else 0
-        if is_in_value:  # perhaps: then the tag goes on behind the value
+        if is_in_value:  # may be in a value: then the tag continues after the value
             before_value = max(before, in_a_row)
         elif before_value:
             in_a_row, before_value = max(in_a_row, before_value + 1), 0
@@ -101,11 +111,11 @@ def _may_have_long_tag(body: bytes) -> bool:
 
 def _sampled(body: bytes) -> Iterator[tuple[bool, bool]]:
     """
-    Yield for each place whether it may be in a tag, and whether all bytes since the place before
-    may be of one value.
+    Yield for each sampled position whether it may be in a tag, and whether all bytes since the
+    previous one may belong to one value.
 
-    A place may be in a tag if the last `<` or `>` before it is a `<`, or a `>` in a quoted value. A
-    place is searched only back to the one before it, so the time is linear in the length.
+    A position may be in a tag if the last `<` or `>` before it is a `<`, or a `>` in a quoted
+    value. Each search stops at the previous position, so the time is linear in the length.
     """
     start = seen = 0
     tag = -1
@@ -127,7 +137,7 @@ def _sampled(body: bytes) -> Iterator[tuple[bool, bool]]:
 
 
 def _may_open(body: bytes, quote: int) -> bool:
-    """Return True if a quote may open a value: an `=` precedes it, or more space than is read."""
+    """Return True if a quote may open a value: after `=`, or after more space than is examined."""
     before = body[max(0, quote - _MAX_SPACE_READ) : quote].rstrip() if quote > 0 else b"-"
     return before[-1:] in (b"=", b"")
 

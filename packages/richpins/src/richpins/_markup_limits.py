@@ -4,14 +4,14 @@ Remove hostile markup that would make the parser slow or use too much memory.
 The tree builder of the HTML Standard (13.2.6) walks its stack of open elements for most tags, and
 reopens formatting elements that were not closed. Measured with lexbor: 100,000 nested `<div>` take
 13 s, 100,000 attributes 16 s, and 29 KB of unclosed `<b id=…>` before paragraphs become 1.4 GB.
-Pages with low counts of the following, which are counted in C, pass unchanged:
+Most pages pass unchanged because these counts, made in C, are low:
 
-- tags, because 30,000 of them nest at most that deep and are parsed within 1.5 s;
+- tags, because 30,000 tags are parsed within 1.5 s however they nest;
 - formatting elements, because each tag may reopen those that are not closed at once: at most three
   of each spelling.
 
-On the other pages, formatting tags that do not close at once are removed, and then what nests too
-deep, as browsers do (Chrome stops at 512). Tags are found nearly as the standard's tokenizer
+On the other pages, formatting tags that do not close at once are removed, then elements that nest
+too deep, as browsers do (Chrome stops at 512). Tags are found almost as the standard's tokenizer
 (13.2.5) finds them. `_Stack` models the stack of open elements (13.2.4.2 and 13.2.6.4.7). It is
 conservative: an end tag closes an element only where the standard certainly closes it; in case of
 doubt the element stays open. The parser's tree is therefore never deeper than `_Stack` reports,
@@ -36,7 +36,7 @@ FORMATTING = (
 
 MAX_DEPTH = 512
 MAX_STEPS = 10_000_000
-"""Maximum number of stack elements examined for one page: about 1 s."""
+"""Maximum number of stack elements examined for one page, which takes about 1 s."""
 
 
 def _names(words: str) -> frozenset[bytes]:
@@ -79,7 +79,7 @@ _SVG = _names(
 )
 """Elements that a trailing slash closes in SVG."""
 _BEHIND_EACH_OTHER = _names("p li dd dt tr td th option")
-"""These elements close each other, so the deepest one may still contain some of them."""
+"""These elements close each other, so the innermost one may still contain some of them."""
 _MORE = 8
 _ANCHORS = _names("a nobr")
 _FORMATTING = frozenset(FORMATTING) | _ANCHORS
@@ -89,7 +89,7 @@ def without_depth(
     body: bytes, is_too_much: Callable[[bytes], bool], max_tags: int, problems: list[str]
 ) -> bytes:
     """
-    Return `body` without the tags that nest too deep and those that `is_too_much` rejects.
+    Return `body` without tags that nest too deep or that `is_too_much` rejects.
 
     Costs about 1 us per tag. A description of what was removed is added to `problems`.
     """
@@ -146,7 +146,7 @@ class _Stack:
         return True
 
     def end(self, name: bytes) -> None:
-        """Close an element if one is certainly open."""
+        """Close an element if it is certainly open."""
         if self._open and self._open[-1] == name:
             self._count[self._open.pop()] -= 1
         elif name == b"svg":
@@ -190,7 +190,7 @@ class _Stack:
                 self._close(tag, _TABLE_SCOPE)
 
     def _close(self, name: bytes, boundary: frozenset[bytes]) -> bool:
-        """Close the innermost `name` and everything in it, unless a boundary is in between."""
+        """Close the innermost `name` and everything in it, unless a boundary lies between."""
         if not self._count[name]:
             return False
         opened = self._open
@@ -214,7 +214,7 @@ MAX_BODY_BYTES = 16_777_216
 _MANY_TAGS = 30_000
 """Below this number any nesting is parsed within 1.5 s; 99 % of real pages have fewer."""
 _MAX_REOPENED = 1_000_000
-"""Open formatting elements times other tags: how many elements the tree builder may create."""
+"""Open formatting elements times other tags: the number of elements the parser may create."""
 _MAX_EQUAL = 3
 
 _NAMES = b"|".join(FORMATTING)
@@ -228,8 +228,8 @@ _FORMATTING_TAG = re.compile(
     rb"(?:" + _ATTRIBUTES + rb">|(?=[\s>/]))"
 )
 """
-A formatting tag to its end, or only its name where its end is in doubt. The first two letters are
-tested first, because most tags are others.
+A whole formatting tag, or only its name if its end is uncertain. The first two letters are tested
+first, because most tags are not formatting tags.
 """
 _CLOSED = (
     rb"<(" + _NAMES + rb")" + _ATTRIBUTES + rb">"
@@ -238,7 +238,7 @@ _CLOSED = (
     + rb">|)*+"
     rb"</\1\s*+>"
 )
-"""A formatting element that contains only text and phrases: the tree builder never reopens it."""
+"""A formatting element that contains only text and phrases. The tree builder never reopens it."""
 _CLOSED_AT_ONCE = re.compile(_CLOSED)
 _CLOSED_IN_CAPITALS = re.compile(_CLOSED, re.IGNORECASE)
 _ANY_FORMATTING = re.compile(
@@ -251,7 +251,7 @@ def limit_markup(body: bytes, problems: list[str]) -> bytes:
     Return `body` (UTF-8) in a form that is safe to parse; add the reason for each removal to
     `problems`.
 
-    Costs a tenth of the parse on ordinary pages; the time is bounded by the length of the body.
+    Costs a tenth of the parse on ordinary pages. The time is bounded by the length of the body.
     """
     if len(body) > MAX_BODY_BYTES:
         problems.append(f"longer than {MAX_BODY_BYTES} bytes: the rest unread")
@@ -265,7 +265,7 @@ def limit_markup(body: bytes, problems: list[str]) -> bytes:
 
 
 def _may_reopen(body: bytes, tags: int) -> bool:
-    if tags * tags <= 4 * _MAX_REOPENED:  # no part of the tags times the others can be more
+    if tags * tags <= 4 * _MAX_REOPENED:  # the product of two parts of `tags` cannot exceed this
         return False
     if tags <= _MANY_TAGS and _reopens_little(body, tags):
         return False
@@ -283,8 +283,8 @@ def _reopens_little(body: bytes, tags: int) -> bool:
     """
     Return True if the formatting tags of `body` certainly reopen at most `_MAX_REOPENED` elements.
 
-    It counts what `_may_reopen` counts, in half of the time. A tag is taken to end at the first
-    `>`, which is true where `_WHOLE_TAG` matches; the others count one by one.
+    Counts the same as `_may_reopen` in half the time. It assumes that a tag ends at the first `>`,
+    which is true where `_WHOLE_TAG` matches; other tags are counted individually.
     """
     starts = _STARTS.find_matches_as_indexes(body)
     if starts and max(starts)[0] >= _IN_CAPITALS:
@@ -311,7 +311,7 @@ _AFTER_NAME = (b">", b" ", b"/", b"\t", b"\n", b"\r", b"\f", b"\v")
 _SPELLINGS = [b"<" + name + end for end in _AFTER_NAME for name in FORMATTING]
 """The starts of formatting tags, those without attributes first."""
 _IN_CAPITALS = len(_SPELLINGS)
-"""Where the spellings begin that are not in lower case; only the first of them matters."""
+"""Where the non-lowercase spellings begin; only the first of them matters."""
 _SPELLINGS += sorted(
     {
         b"<" + name[:place] + name[place : place + 1].upper()
@@ -324,8 +324,8 @@ _STARTS = BytesAhoCorasick(_SPELLINGS, implementation=Implementation.DFA)
 
 def _most_open(formatting: list[bytes]) -> int:
     """
-    How many of these tags the tree builder may reopen at once: three of each spelling, since it
-    forgets the earliest of more equal ones (13.2.4.3, "Noah's Ark clause").
+    Return how many of these tags the tree builder may reopen at once: three of each spelling, since
+    it drops the earliest of more than three equal ones (13.2.4.3, "Noah's Ark clause").
     """
     whole = [tag for tag in formatting if tag.endswith(b">")]
     return _MAX_EQUAL * len(set(whole)) + len(formatting) - len(whole)

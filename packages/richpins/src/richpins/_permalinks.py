@@ -1,7 +1,7 @@
 """
-Recognize permalinks, the signs beside headings that link to the heading itself: `¶`, `§`, `#`.
+Recognize permalinks, the marks next to headings that link to the heading: `¶`, `§`, `#`.
 
-Sphinx, MkDocs, GitHub and other programs write them. They are not part of any text.
+Sphinx, MkDocs, GitHub and other programs add them. They are not part of any text.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _BLANKS = f" \t\r\n\f\u00a0{_INVISIBLE}"
 
 
 def is_sign(text: str) -> bool:
-    """Return True for the text of a permalink: one of its signs, and nothing else."""
+    """Return True if a text consists of one permalink mark."""
     return text.strip().strip(_INVISIBLE).strip() in _SIGNS
 
 
 def is_permalink(text: str, href: str, css_class: str) -> bool:
     """
-    Return True if a link of this text, target and class is a permalink.
+    Return True if a link with this text, target and class is a permalink.
 
-    Its target is a fragment, and its text is a sign. Or its class is one that such links have, and
-    its text is a label such as `Link to this heading`, or has no letters. A link to another page is
-    none, whatever its text.
+    Its target must be a fragment. Its text must be a mark; or its class must be one that permalinks
+    have, and its text a label such as `Link to this heading`, or without letters. A link to another
+    page is never a permalink.
     """
     if "#" not in href or len(text) > _MAX_CHARS:
         return False
@@ -50,7 +50,10 @@ def is_permalink(text: str, href: str, css_class: str) -> bool:
 
 
 def without_trailing_sign(text: str) -> str:
-    """Return a heading's text without `¶` or the like at its end; a `#` may belong to it (`C#`)."""
+    """
+    Return a heading's text without a trailing `¶` or the like. A `#` may be part of it
+    (`C#`).
+    """
     bare = text.rstrip(_BLANKS)
     return (bare[:-1].rstrip(_BLANKS) if bare[-1:] in _AT_END else text) or text
 
@@ -59,7 +62,7 @@ def heading_text(node: Any) -> str:
     """
     Return the text of a heading (a node of lexbor's tree) on one line, without its permalinks.
 
-    A heading that is nothing but a sign keeps it.
+    A heading that consists of a mark alone keeps it.
     """
     text = block_text(node)
     for link in node.css("a[href]"):

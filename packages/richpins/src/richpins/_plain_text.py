@@ -1,4 +1,4 @@
-"""Convert text from markup to plain text, without tags, escapes and unusual white space."""
+"""Convert markup to plain text, without tags, escapes and unusual white space."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _BLOCK_TAG = re.compile(
 _ATTRIBUTES = re.compile(
     r"<([a-zA-Z][\w:-]{0,60})\s(?:[^\"'<>]{1,2000}+|\"[^\"]{0,100000}+\"|'[^']{0,100000}+'|){0,4000}+>"
 )
-"""A start tag with attributes, whose values may hold `<` and `>`."""
+"""A start tag with attributes, whose values may contain `<` and `>`."""
 _INVISIBLE = re.compile(r"[\u00ad\u200b\u2060\ufeff]")
-"""Hints for line breaks inside words, and the byte order mark: invisible to readers."""
+"""Invisible to readers: hints for line breaks inside words, and the byte order mark."""
 _ENCODED_TWICE = "\u00c2\u00a0"
 """A no-break space read as two characters of windows-1252; no language writes `Â` before one."""
 _LINE_END = re.compile(r"[\r\n\u2028]+")
@@ -32,18 +32,18 @@ _HIDDEN = re.compile(
 _WORD_IN_BUTTON = re.compile(
     r"(?<=\w)(\s?)<button>((?:(?!</?button)[^\n]){1,300}?)</button>(?=\s?[\w.,;:)])", re.IGNORECASE
 )
-"""A word of a sentence that opens its explanation: `heat to <button>boil</button> it`."""
+"""A word of a sentence that introduces its object: `heat to <button>boil</button> it`."""
 
 _CODE_START = re.compile(r"<(script|style)\b[^<>]{0,2000}>", re.IGNORECASE)
 _CODE_END = re.compile(r"</(?:script|style)\s{0,9}>", re.IGNORECASE)
 _WITHOUT_ELEMENTS = frozenset({"script", "style", "noscript", "iframe"})
-"""Elements that the parser finds no others in."""
+"""Elements in which the parser finds no other elements."""
 UNSHOWN = "script,style,template,noscript"
-"""Selects elements in which nothing is text for readers."""
+"""Selects elements without text for readers."""
 _PARTED = f"{UNSHOWN},br,p,div,li,h1,h2,h3,h4,h5,h6,td"
 
 _BETWEEN = re.compile(r"(</\w+>)(<[a-z])", re.IGNORECASE)
-"""Adjacent elements are separate words: style sheets often create the gap between them."""
+"""The text of adjacent elements is separate words, because style sheets often create the gap."""
 
 MAX_TEXT_CHARS = 100_000
 MAX_LINES = 2_000
@@ -58,7 +58,7 @@ def clean(text: str) -> str:
 
 
 def lines(text: str) -> list[str]:
-    """Return the lines of a text; block elements and line ends both end a line."""
+    """Return the lines of a text. Both block elements and newlines end a line."""
     text = _unescaped(text[:MAX_TEXT_CHARS])
     if "<" in text:
         text = _TAG.sub("", _BLOCK_TAG.sub("\n", _without_code(_without_comments(text))))
@@ -67,7 +67,7 @@ def lines(text: str) -> list[str]:
 
 
 def shown_text(element: LexborNode) -> str:
-    """Return an element's text on one line, without scripts, styles and templates in it."""
+    """Return an element's text on one line, without its scripts, styles and templates."""
     if element.css_first(UNSHOWN) is None:
         return " ".join(element.text().split())
     markup = _BLOCK_TAG.sub(" ", _HIDDEN.sub("", element.inner_html or ""))
@@ -75,7 +75,7 @@ def shown_text(element: LexborNode) -> str:
 
 
 def block_text(element: LexborNode) -> str:
-    """Return an element's text on one line, as `shown_text`, with gaps between blocks."""
+    """Like `shown_text`, with gaps between blocks."""
     if element.css_first(_PARTED) is None:
         return " ".join(element.text().split())
     markup = _BLOCK_TAG.sub(" ", _HIDDEN.sub("", element.inner_html or ""))
@@ -83,7 +83,7 @@ def block_text(element: LexborNode) -> str:
 
 
 def parted_text(element: LexborNode) -> str:
-    """Return an element's text on one line, as `shown_text`, with a space between elements."""
+    """Like `shown_text`, with a space between elements."""
     if element.css_first(UNSHOWN) is None:
         return " ".join(element.text(separator=" ").split())
     markup = _HIDDEN.sub("", element.inner_html or "")
@@ -91,7 +91,7 @@ def parted_text(element: LexborNode) -> str:
 
 
 def parted_lines(element: LexborNode) -> list[str]:
-    """Return an element's texts as `parted_text`, one by one instead of on one line."""
+    """Return an element's texts as `parted_text` does, as a list instead of one line."""
     if element.css_first(UNSHOWN) is None:
         text = element.text(separator="\n")
     else:
@@ -103,11 +103,12 @@ def text_without(
     element: LexborNode, left_out: str, gap: str = " ", max_chars: int | None = None
 ) -> str:
     """
-    Return an element's text, with a space between others, and `gap` for those of a selector.
+    Return an element's text without the elements that match the selector `left_out`.
 
-    Their texts are cut out of the whole: removing them from a copy of the tree takes three times as
-    long. If an equal text stands before one, it is cut instead: the words are the same, two pairs
-    of neighbors are not. What comes after `max_chars` may be missing.
+    Other elements are separated by spaces, and each omitted element becomes `gap`. The omitted text
+    is cut out of the whole text, because removing elements from a copy of the tree takes three
+    times as long. If the same text also occurs earlier, that occurrence is cut: the words are the
+    same, but two pairs of neighbors change. Text after `max_chars` may be missing.
     """
     text, at, parts = element.text(separator=" "), 0, []
     left = len(text) if max_chars is None else max_chars
@@ -124,7 +125,7 @@ def text_without(
 
 
 def _outermost(element: LexborNode, selector: str) -> Iterator[LexborNode]:
-    """Yield the elements in another that match and are in none that does, in document order."""
+    """Yield the outermost matching elements inside another element, in document order."""
     inside = 0
     for node in element.css(selector):
         if inside:
@@ -137,19 +138,19 @@ def _outermost(element: LexborNode, selector: str) -> Iterator[LexborNode]:
 
 
 def lines_of(element: LexborNode) -> list[str]:
-    """Return an element's text, with one line for each block in it."""
+    """Return an element's text, one line per block."""
     whole = (element.inner_html or "")[: 4 * MAX_TEXT_CHARS]
     markup = _without_attributes(whole)
     if "<button>" in markup:
         markup = _WORD_IN_BUTTON.sub(r"\1\2", markup)
     markup = _HIDDEN.sub("", markup)
     if "<pre" not in markup and element.tag not in {"pre", "textarea"}:
-        markup = _LINE_END.sub(" ", markup)  # line ends of the source, which are not displayed
+        markup = _LINE_END.sub(" ", markup)  # newlines in the source are not displayed
     return lines(_BETWEEN.sub(r"\1 \2", markup))
 
 
 def _without_comments(text: str) -> str:
-    """Remove comments; an unclosed comment is kept as text."""
+    """Remove comments. An unclosed comment is kept as text."""
     parts, at = [], 0
     while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
         parts.append(text[at:start])
@@ -158,7 +159,7 @@ def _without_comments(text: str) -> str:
 
 
 def _without_code(text: str) -> str:
-    """Remove scripts and styles; an element that does not end is kept as text."""
+    """Remove scripts and styles. An unclosed element is kept as text."""
     parts, at = [], 0
     while (start := _CODE_START.search(text, at)) and (end := _CODE_END.search(text, start.end())):
         parts.append(text[at : start.start()])
@@ -178,5 +179,5 @@ def _unescaped(text: str) -> str:
 
 
 def _without_attributes(text: str) -> str:
-    """Return a text whose start tags have no attributes, before escapes in them become markup."""
+    """Remove the attributes of start tags, before escapes in them turn into markup."""
     return _ATTRIBUTES.sub(r"<\1>", text) if "<" in text and "=" in text else text

@@ -1,8 +1,8 @@
 """
-Read the text of an element that shows a price, as a person does.
+Read the text of an element that shows a price, as a person would.
 
-Pages set cents in an element of their own (`<b>5</b><sup>99</sup>`), and former prices and prices
-per measure in the same element. Without the elements, `5` and `99` would be one number or two.
+Pages put cents in their own element (`<b>5</b><sup>99</sup>`), and former prices and prices per
+measure in the same element. Without looking at elements, `5` and `99` could be one number or two.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from selectolax.lexbor import LexborNode
 
 MAX_PRICE_CHARS = 60
-"""Longer text is not a price, and is returned as it is."""
+"""Longer text is not a price, and is returned unchanged."""
 
 _CENTS = re.compile(r"\d\d")
 _RAISED_ELEMENTS = 'sup,[class*="cent" i],[class*="fraction" i],[class*="decimal" i]'
@@ -38,7 +38,10 @@ _MAX_CLASS_CHARS = 200
 
 
 def is_former(element: LexborNode) -> bool:
-    """Return True for a price that is struck out, or called a former one by a class around it."""
+    """
+    Return True for a price that is struck out, or that a class around it calls a former
+    price.
+    """
     at: LexborNode | None = element
     for _ in range(_CLIMB):
         if at is None or (at is not element and "itemscope" in at.attributes):
@@ -54,7 +57,7 @@ _STRUCK = frozenset({"del", "s", "strike"})
 
 
 def price_text(element: LexborNode) -> str:
-    """Return the text with raised cents as decimals, and without other prices in the element."""
+    """Return the text with raised cents as decimals, without other prices in the element."""
     text = " ".join(_shown_text(element).split())
     if len(text) > MAX_PRICE_CHARS:
         return text
@@ -65,7 +68,7 @@ def price_text(element: LexborNode) -> str:
 
 
 def _with_decimals(text: str, cents: str) -> str:
-    """Return a text in which the first number before `cents` has them as decimals."""
+    """Return the text with `cents` as decimals of the first number before them."""
     for match in _BEFORE_CENTS.finditer(text):
         if match[1] == cents:
             return f"{text[: match.start()]}.{cents}{text[match.end() :]}"
@@ -76,7 +79,10 @@ _BEFORE_CENTS = re.compile(r"(?<=\d)\s?[.,]?\s(\d\d)(?!\d)")
 
 
 def _cents_in(element: LexborNode) -> Iterator[str]:
-    """Yield two digits of an element of their own: raised, called cents, or last behind a digit."""
+    """
+    Yield two-digit texts in an element of their own: raised, called cents, or last
+    after a digit.
+    """
     called = {each.mem_id for each in element.css(_RAISED_ELEMENTS)}
     joined = "".join((element.text() or "").split())
     for each in element.css("*")[:_MAX_NODES]:
@@ -88,7 +94,7 @@ def _cents_in(element: LexborNode) -> Iterator[str]:
 
 
 def _shown_text(element: LexborNode) -> str:
-    """Return the text of an element with blanks between its parts, without former prices."""
+    """Return an element's text with spaces between its parts, without former prices."""
     if element.css_first(",".join(_FORMER_ELEMENTS)) is None:
         return element.text(separator=" ")
     parts: list[str] = []

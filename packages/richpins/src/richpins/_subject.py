@@ -1,13 +1,13 @@
 """
 Decide what a page is about: its type, and the items that describe its subject.
 
-A page carries many items: the site, its owner, breadcrumbs, related things. The subject of the page
-is chosen by the item's type, its position (at the top level or as a main entity), whether it names
-the page's URL or title, and how many properties it has. Items of the same type in other syntaxes,
-and repetitions, are used as additional sources.
+A page has many items: the site, its owner, breadcrumbs, related things. The subject is chosen by
+the item's type, its position (at the top level or as a main entity), whether it names the page's
+URL or title, and how many properties it has. Items of the same type in other syntaxes, and
+repetitions, are used as additional sources.
 
 A page whose subject has no page type (an event, a course, a person, an organization, or the page
-itself) has the type `page`; its title, text and image come from the item, and `types` names it.
+itself) has the type `page`. Its title, text and image come from the item, and `types` names it.
 """
 
 from __future__ import annotations
@@ -23,18 +23,21 @@ from richpins.structured_data.sources import Sources, by_trust
 from richpins.values.scalars import text
 
 _LEAST_WEIGHT = 20
-_BEHIND_OTHERS = -45
-"""What a place or a video loses where another item comes first."""
+_OTHER_ITEM_FIRST = -45
+"""Added to the weight of a place or video if another item comes first."""
 _MAIN_ROLES = frozenset({"mainentity", "mainentityofpage", "about"})
 _BESIDE_ROLES = frozenset(
     {"review", "reviews", "comment", "isrelatedto", "issimilarto", "isaccessoryorsparepartfor"}
 )
-"""Properties of a subject whose values are another thing, even if their own item is missing."""
+"""
+Properties of a subject whose values are separate things, even if they have no item of
+their own.
+"""
 _MAX_SOURCES = 8
 _EXAMINED = 200
-"""How many items of a type are checked."""
-# What speaks for one of several items of a type, each as a share of the whole. Its position counts
-# from -4.5 to 1.
+"""Maximum number of items checked per type."""
+# Weights for choosing one of several items of a type, each for a score between 0 and 1. The score
+# of an item's position ranges from -4.5 to 1.
 _NAMES_PAGE = 3.0
 _IS_COMPLETE = 2.5
 _SHARES_TITLE = 2.0
@@ -47,7 +50,7 @@ _PARTS = frozenset(
     "aggregaterating rating comment speakablespecification entrypoint categorization "
     "nutritioninformation offer aggregateoffer".split()
 )
-"""Types that occur in pages on any subject."""
+"""Types that occur on pages about any subject."""
 _PERSONS = frozenset({"person", "profilepage"})
 _ORGANIZATIONS = frozenset(
     "organization corporation newsmediaorganization ngo onlinebusiness onlinestore brand "
@@ -61,7 +64,7 @@ _PAGES = frozenset(
 _COMMON = _PARTS | _OWNERS | _PAGES
 _MAIN = frozenset({"mainentity", "mainentityofpage"})
 _CREATORS = frozenset({"author", "creator", "contributor", "publisher"})
-"""Items in these roles created the page, even if no item around them states what they created."""
+"""Items in these roles created the page, even if no enclosing item states what they created."""
 
 
 def subject_of(sources: Sources) -> tuple[PageType | None, list[Node]]:
@@ -75,7 +78,7 @@ def subject_of(sources: Sources) -> tuple[PageType | None, list[Node]]:
             continue
         weight = _weight(sources, page_type, chosen, og_type)
         if best is None or weight > best[0]:
-            best = (weight, page_type, _behind(chosen, nodes))
+            best = (weight, page_type, _with_repetitions(chosen, nodes))
     if best is not None and best[0] > _LEAST_WEIGHT:
         return best[1], best[2]
     declared = next((t for t in page_types() if og_type in t.og_types), None) if og_type else None
@@ -83,12 +86,12 @@ def subject_of(sources: Sources) -> tuple[PageType | None, list[Node]]:
 
 
 def _weight(sources: Sources, page_type: PageType, chosen: Node, og_type: str) -> int:
-    """Return how likely `chosen` is the subject of the page."""
+    """Return a weight for how likely `chosen` is the subject of the page."""
     weight = page_type.weight + _position_rank(chosen)
     if og_type in page_type.og_types:
         weight += page_type.og_weight
     if page_type.yields_to_others and _follows_another(sources, chosen):
-        weight += _BEHIND_OTHERS
+        weight += _OTHER_ITEM_FIRST
     return weight + page_type.adjustment(sources, chosen, og_type)
 
 
@@ -99,14 +102,17 @@ def _declared_by_tags(sources: Sources, og_type: str) -> PageType | None:
 
 
 def _follows_another(sources: Sources, node: Node) -> bool:
-    """Return True if another item comes first: a trip before its places, a fair, a course."""
+    """
+    Return True if another item comes first, such as a trip before its places, a fair or
+    a course.
+    """
     other = next(_special(sources), None)
     return other is not None and other.where != node.where and not other.is_a(_typed())
 
 
 @cache
 def _typed() -> frozenset[str]:
-    """Return all types of schema.org that a page type describes."""
+    """Return all schema.org types that a page type describes."""
     return frozenset(name for page_type in page_types() for name in page_type.schema_types)
 
 
@@ -130,7 +136,7 @@ def _is_listed(sources: Sources, page_type: PageType, chosen: Node, nodes: list[
 
 
 def chosen_of(sources: Sources, page_type: PageType, nodes: list[Node]) -> Node:
-    """Return the item of `page_type` that the page is about; `nodes` has at least one."""
+    """Return the item of `page_type` that the page is about. `nodes` must not be empty."""
     if len(nodes) == 1:
         return nodes[0]
     addresses = addresses_of(sources)
@@ -150,10 +156,10 @@ def chosen_of(sources: Sources, page_type: PageType, nodes: list[Node]) -> Node:
     return max(nodes[:_EXAMINED], key=score)
 
 
-def _behind(chosen: Node, nodes: list[Node]) -> list[Node]:
+def _with_repetitions(chosen: Node, nodes: list[Node]) -> list[Node]:
     """
-    Return `chosen` and its repetitions, most trusted first, then the sole items of their type in
-    other syntaxes, whatever their names.
+    Return `chosen` and its repetitions, most trusted first, then items in other syntaxes that are
+    the only ones of their type, whatever their names.
     """
     name = words_of(chosen)
     same, alone = [chosen], []
@@ -171,10 +177,10 @@ def _behind(chosen: Node, nodes: list[Node]) -> list[Node]:
 
 def other_subject(sources: Sources) -> list[Node]:
     """
-    Return the item that the page is about, or none.
+    Return the item that the page is about, or an empty list.
 
-    The candidates are, in this order: the first item of an uncommon type; the main entity of a
-    page; a person or organization that the page is named after; the page's description of itself.
+    The candidates are, in order: the first item of an uncommon type; the main entity of a page; a
+    person or organization after which the page is named; the page's description of itself.
     """
     if not sources.graph.nodes:
         return []
@@ -203,9 +209,9 @@ def _special(sources: Sources) -> Iterator[Node]:
 
 def _stands_alone(node: Node) -> bool:
     """
-    Return False for an item that is a property, such as a review, of an item that is missing.
+    Return False for an item, such as a review, that is a property of a missing item.
 
-    By the HTML Standard (5.2.3) it is no item of the top level.
+    By the HTML Standard (5.2.3) it is not a top-level item.
     """
     return not node.role or node.role in _MAIN_ROLES
 

@@ -19,7 +19,7 @@ from urlspelling.link_header import parse_link_header
 Headers = Iterable[tuple[str, str]]
 
 MAX_CANDIDATES = 16
-"""Maximum number of one kind; a page with more canonical URLs than this is ignored."""
+"""Maximum number of one kind. If a page has more canonical URLs, they are ignored."""
 MAX_ALTERNATES = 500
 
 _SPACE = "\t\n\f\r "
@@ -67,7 +67,7 @@ def page_robots(document: Document, headers: Headers = (), *, agent: str = "") -
     """
     Combine the robots directives of the page's meta elements and the X-Robots-Tag headers.
 
-    `agent` is the crawler's product token, the same as in `document.parse`.
+    `agent` is the crawler's product token, as for `document.parse`.
     """
     return robots.stricter(document.robots, robots.from_headers(headers, agent=agent))
 
@@ -146,7 +146,7 @@ def _from_link_headers(headers: Headers, final_url: str, targets: _Targets) -> I
 
 
 def _refresh(document: Document, targets: _Targets) -> tuple[float, str] | None:
-    """Return the page's first refresh, as browsers do, if its target is valid."""
+    """Return the page's first refresh if its target is valid. Browsers also use the first one."""
     for attributes in document.metas:
         if (attributes.get("http-equiv") or "").lower() == "refresh":
             refresh = meta_refresh(attributes.get("content") or "")

@@ -1,9 +1,9 @@
 """
-Extract the text by which a page is compared with others. Pure.
+Extract the text used to compare a page with others. Pure.
 
-It is the title and the words of `<main>`, or of the body, without navigation, header, footer,
-asides and forms. Texts of links count, because a list consists of them. It is not the text of
-`main_text`: the extra `text` may not be installed, and finders of articles leave out lists.
+It consists of the title and the words of `<main>`, or else of the body, without navigation, header,
+footer, asides and forms. Link text counts, because a list consists of links. It is not the text of
+`main_text`, because the extra `text` may not be installed and article extractors omit lists.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from richpins.text_sketch import MOST_CHARS, sketch_of
 
 
 def sketch(page: Document) -> str:
-    """The sketch of a page's text (`text_sketch`); empty if the text is too short."""
+    """Return the sketch of a page's text (`text_sketch`); empty if the text is too short."""
     return sketch_of(compared_text(page))
 
 
 def compared_text(page: Document) -> str:
-    """The text, in which the order of a few words may differ (`text_without`)."""
+    """Return the compared text. The order of a few words may differ (`text_without`)."""
     if page.text is not None:
         return f"{page.title or ''} {page.text[:MOST_CHARS]}"
     return _text_without(page, ())
 
 
 def text_without_links(page: Document) -> str:
-    """The same without the texts of links: what the page says itself, and not what it lists."""
+    """Return the same text without link text, which describes other pages."""
     if page.text is not None:
         return f"{page.title or ''} {page.text[:MOST_CHARS]}"
     return _text_without(page, ("a",))

@@ -1,7 +1,7 @@
 """
-Parse a page's bytes into one document that link, evidence and Rich Pin extraction share.
+Parse a page's bytes into one document shared by link, evidence and Rich Pin extraction.
 
-This module does no I/O and never raises for a bad page: it reports what it could not read in
+This module does no I/O and never raises for a bad page. It reports what it could not read in
 `Document.problems`.
 """
 
@@ -24,7 +24,7 @@ from richpins.structured_data.words import BASE, JSON_LD, Words
 Attributes = dict[str, str | None]
 
 MAX_HEAD_ELEMENTS = 2_000
-"""Maximum number of meta, link, script and h1 elements that are read; real pages have up to 300."""
+"""Maximum number of meta, link, script and h1 elements that are read. Real pages have up to 300."""
 
 MAX_HEADINGS = 5
 
@@ -55,12 +55,12 @@ class Document:
     """The body in UTF-8, whatever its original encoding."""
     tree: LexborHTMLParser
     words: Words
-    """Which words a reader of the body finds, however its letters are written."""
+    """Tells which words occur in the body, however their letters are encoded."""
     title: str | None
     description: str | None
     language: str | None
     robots: PageRobots
-    """What the meta elements state; `evidence.page_robots` adds the headers."""
+    """The directives of the meta elements. `canonical_evidence.page_robots` adds the headers."""
     metas: tuple[Attributes, ...]
     """The attributes of each `<meta>`, in document order."""
     link_elements: tuple[LinkElement, ...]
@@ -69,7 +69,7 @@ class Document:
     headings: tuple[str, ...]
     """The texts of the first h1 elements that are not empty, at most MAX_HEADINGS."""
     banners: frozenset[str]
-    """Those of `headings` that are a link to the site's start page."""
+    """Those of `headings` that link to the site's start page."""
     json_ld: tuple[str, ...]
     """The texts of the JSON-LD script elements, as written."""
     html_attributes: Attributes
@@ -77,11 +77,14 @@ class Document:
     problems: tuple[str, ...] = ()
     """Descriptions of what was cut or could not be read."""
     text: str | None = None
-    """The whole text of a document that is not HTML (`richpins.documents`); None: it is HTML."""
+    """The whole text of a document that is not HTML (`richpins.documents`), or None for HTML."""
     _first: dict[str, str] = field(default_factory=dict, repr=False)
 
     def meta(self, *names: str) -> str | None:
-        """Return the first content of the first of `names` (name, property, itemprop) with one."""
+        """
+        Return the first content of the first of `names` (name, property, itemprop) that
+        has one.
+        """
         return next((self._first[name] for name in names if name in self._first), None)
 
     def resolve(self, href: str) -> str | None:
@@ -93,10 +96,10 @@ def parse(body: bytes, *, url: str, content_type: str | None = None, agent: str 
     """
     Parse `body` once and read the facts in its head.
 
-    `body` must already be decoded from its content encodings. `url` is the URL of the page and the
-    base for relative URLs. `content_type` is the header as sent. `agent` is the crawler's product
-    token: `<meta name=examplebot>` addresses `examplebot` alone. Without one, only directives for
-    all crawlers are read.
+    `body` must already be decoded from its content encodings. `url` is the page's URL and the base
+    for relative URLs. `content_type` is the header as sent. `agent` is the crawler's product token:
+    `<meta name=examplebot>` applies only to `examplebot`. Without one, only directives for all
+    crawlers are read.
     """
     name = encoding(body, content_type)
     problems: list[str] = []
@@ -106,7 +109,7 @@ def parse(body: bytes, *, url: str, content_type: str | None = None, agent: str 
 
 
 class _Head:
-    """The elements of a tree that describe the page, in document order, collected in one query."""
+    """The elements of a tree that describe the page, in document order, collected by one query."""
 
     def __init__(self, tree: LexborHTMLParser, words: Words) -> None:
         self.tree = tree

@@ -1,10 +1,10 @@
 """
-Documents beside HTML: title, language and text of plain text and of PDF. Pure.
+Parse documents other than HTML: title, language and text of plain text and PDF. Pure.
 
-`parse` returns the same `Document` for all of them, so that whoever reads pages reads these too.
-One that is not HTML has no markup: its text is `Document.text`, and nothing in it is read as an
-element, a link or structured data. PDF needs the extra `pdf` (pypdf, in Python alone: a hostile
-file can take time and memory, which the caller bounds, and not the process over).
+`parse` returns the same `Document` for every type. A document that is not HTML has no markup: its
+text is `Document.text`, and nothing in it is read as an element, a link or structured data. PDF
+needs the extra `pdf` (pypdf, pure Python). A hostile PDF can take time and memory, which the caller
+must limit, but it cannot take over the process.
 """
 
 from __future__ import annotations
@@ -32,20 +32,21 @@ if TYPE_CHECKING:
 
 PDF, PLAIN = "application/pdf", "text/plain"
 MOST_CHARS = 2_000_000
-"""Of a text; the rest is left out."""
+"""Maximum length of a text. The rest is omitted."""
 MOST_PAGES = 2_000
-"""Of a PDF; the rest is left out."""
+"""Maximum number of pages of a PDF. The rest is omitted."""
 MOST_CPU_S = 5.0
-"""CPU time after which no further page of a PDF is begun: about 200 pages of a report."""
+"""CPU time after which no further PDF page is started; enough for about 200 pages of a report."""
 _LONGEST_TITLE = 200
 _LEAST_WORDS, _LEAST_LETTERS = 12, 0.7
-"""A shorter text, or one of figures and signs, has no language that can be told."""
+"""The language of a shorter text, or of one made of digits and symbols, cannot be detected."""
 _DETECTED_CHARS = 20_000
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
-# Only from the first blank of a run: else each of many would look for the end of the line.
+# Matches only from the first space of a run. Otherwise each space would search to the end of the
+# line.
 _BLANKS = re.compile(r"(?<![ \t])[ \t]++\n")
 _LINES = re.compile(r"\n{3,}")
-# Names that programs give, and no author.
+# Default names that programs write, which are not authors.
 _NO_TITLE = re.compile(
     r"(?i)(?:microsoft (?:word|powerpoint|excel) - .*|untitled.*|unknown|title|document\d*|slide 1|"
     r"\(?anonymous\)?|.*\.(?:docx?|odt|rtf|pdf|indd|qxd|dvi|tex|pptx?|xlsx?|ps|html?|fm))"
@@ -63,16 +64,16 @@ class _Read:
 
 
 def is_read(content_type: str | None) -> bool:
-    """Whether `parse` reads the body of a page of this type; of others it reads no byte."""
+    """Return True if `parse` reads bodies of this type. Other bodies are ignored."""
     return is_html(content_type) or _media_type(content_type) in (PDF, PLAIN)
 
 
 def parse(body: bytes, *, url: str, content_type: str | None = None, agent: str = "") -> Document:
     """
-    Return the document of a body: HTML as `document.parse` does, PDF and plain text by their text.
+    Return the document of a body. HTML is read by `document.parse`, PDF and plain text as text.
 
-    A body of another type has the facts of its URL alone. Whatever is wrong with a body is in
-    `Document.problems`; a PDF that is encrypted or cannot be read has no text.
+    For a body of another type, only facts from its URL are available. Faults are reported in
+    `Document.problems`. An encrypted or unreadable PDF has no text.
     """
     if read := _READERS.get(_kind(body, content_type)):
         return _as_document(read(body, content_type), url=url, agent=agent)
@@ -81,7 +82,7 @@ def parse(body: bytes, *, url: str, content_type: str | None = None, agent: str 
 
 
 def _kind(body: bytes, content_type: str | None) -> str:
-    """The media type; of a body without one, PDF by its first bytes."""
+    """Return the media type. A body without one is a PDF if its first bytes say so."""
     declared = _media_type(content_type)
     return PDF if not declared and body.startswith(b"%PDF-") else declared
 
@@ -91,7 +92,7 @@ def _media_type(content_type: str | None) -> str:
 
 
 def _as_document(read: _Read, *, url: str, agent: str) -> Document:
-    """The document with the title and language in its head, and no body."""
+    """Return a document with the title and language in its head, and no body."""
     attribute = f' lang="{read.language}"' if read.language else ""
     title = f"<title>{html.escape(read.title)}</title>" if read.title else ""
     head = f"<!doctype html><html{attribute}><head>{title}</head><body></body></html>"
@@ -113,7 +114,7 @@ def _pdf(body: bytes, _content_type: str | None) -> _Read:
         import pypdf  # noqa: PLC0415 - an extra, and 0.1 s
     except ModuleNotFoundError:
         return _Read("", problems=(f"PDF: {MissingExtra('pdf', 'pypdf')}",))
-    # It logs a line for each fault of a file.
+    # pypdf logs a line for each fault of a file.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     problems: list[str] = []
     try:
@@ -125,13 +126,13 @@ def _pdf(body: bytes, _content_type: str | None) -> _Read:
     except Exception as error:  # noqa: BLE001 - whatever a damaged file leads to
         return _Read("", problems=(_problem("it cannot be read", error),))
     text = _cleaned("\n\n".join(_page_texts(reader, problems)), problems)
-    title = _told(lambda: _declared_title(reader)) or _first_line(text)
-    language = _told(lambda: _declared_language(reader)) or _detected_language(text)
+    title = _text_of(lambda: _declared_title(reader)) or _first_line(text)
+    language = _text_of(lambda: _declared_language(reader)) or _detected_language(text)
     return _Read(text, title, language, problems=tuple(problems))
 
 
 def _page_texts(reader: PdfReader, problems: list[str]) -> list[str]:
-    """Each page's text, up to the limits; a page that cannot be read has none."""
+    """Return each page's text, up to the limits. The text of an unreadable page is empty."""
     texts: list[str] = []
     chars, broken, began_s = 0, 0, time.thread_time()
     try:
@@ -140,7 +141,7 @@ def _page_texts(reader: PdfReader, problems: list[str]) -> list[str]:
             if late or number >= MOST_PAGES or chars > MOST_CHARS:
                 problems.append(f"PDF: the text ends after {number} pages")
                 break
-            text = _told(page.extract_text)
+            text = _text_of(page.extract_text)
             broken += text is None
             texts.append(text or "")
             chars += len(texts[-1])
@@ -153,8 +154,8 @@ def _page_texts(reader: PdfReader, problems: list[str]) -> list[str]:
     return texts
 
 
-def _told(read: Callable[[], Any]) -> str | None:
-    """What `read` returns if it is a text; None if it fails."""
+def _text_of(read: Callable[[], Any]) -> str | None:
+    """Return the result of `read` if it is a text, or None if it is not or `read` fails."""
     try:
         value = read()
     except MemoryError:
@@ -180,17 +181,20 @@ def _declared_language(reader: PdfReader) -> str | None:
 
 
 def _cleaned(text: str, problems: list[str]) -> str:
-    """The text in NFC, without control characters, blanks at line ends and rows of empty lines."""
+    """
+    Return the text in NFC, without control characters, trailing spaces and runs of
+    empty lines.
+    """
     if len(text) > MOST_CHARS:
         problems.append(f"the text ends after {MOST_CHARS} characters")
         text = text[:MOST_CHARS]
-    text = text.encode("utf-8", "replace").decode()  # halves of pairs, which UTF-8 cannot hold
+    text = text.encode("utf-8", "replace").decode()  # lone surrogates, which UTF-8 cannot represent
     lines = _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n\n"))
     return unicodedata.normalize("NFC", _LINES.sub("\n\n", _BLANKS.sub("\n", lines))).strip()
 
 
 def _first_line(text: str) -> str | None:
-    """The first line if it may be a title: it is short, and mostly words."""
+    """Return the first line if it may be a title: short, and mostly words."""
     line = normalize_space(text.lstrip().partition("\n")[0]) if text else ""
     letters = sum(map(str.isalpha, line))
     is_title = line and len(line) <= _LONGEST_TITLE and 2 * letters >= len(line.replace(" ", ""))
@@ -198,7 +202,7 @@ def _first_line(text: str) -> str | None:
 
 
 def _detected_language(text: str) -> str | None:
-    """The language that chardet finds in the text; None where there is too little of it."""
+    """Return the language that chardet detects, or None if the text is too short."""
     some = text[:_DETECTED_CHARS]
     visible = "".join(some.split())
     letters = sum(map(str.isalpha, visible))

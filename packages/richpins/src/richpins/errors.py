@@ -1,9 +1,9 @@
 """
-The exceptions of this package. No page raises one: its faults are in its `problems`.
+The exceptions of this package. A page never raises one; its faults are listed in its `problems`.
 
     RichpinsError
-    ├── MissingExtra    what the call needs is not installed; the message has the command
-    └── InvalidKind     rules that describe no kind of items; a line for each mistake
+    ├── MissingExtra    a required extra is not installed; the message has the command
+    └── InvalidKind     rules that do not describe a kind of items; one line per mistake
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class InvalidKind(RichpinsError, ValueError):
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__(tuple(problems))
         self.problems = tuple(problems)
-        """A line for each mistake, which begins with its key."""
+        """One line for each mistake, starting with its key."""
 
     def __str__(self) -> str:
         return "; ".join(self.problems)
@@ -37,7 +37,7 @@ class MissingExtra(RichpinsError, ImportError):
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What to do, a line for each problem."""
+        """What to do, one line per problem."""
         return (str(self),)
 
     def __str__(self) -> str:

@@ -1,13 +1,13 @@
 """
-Extract typed metadata of a page, with the provenance of each value. No I/O.
+Extract typed metadata from a page, with the provenance of each value. No I/O.
 
     pin = extract(body, url)
     pin.type, pin.title, pin.recipe.total_minutes, pin.provenance["recipe.total_minutes"]
 
-`structured_data` reads markup and meta elements into one graph of items. `subject` decides what the
-page is about. `page_types` has one module per type of page, which reads the items with the parsers
-in `values`, and takes from `visible_text` what the markup lacks. `page_facts` reads what every page
-has: title, image, authors, dates. RULES.md describes the rules.
+`structured_data` reads markup and meta elements into one graph of items. `_subject` decides what
+the page is about. `page_types` has one module per page type, which reads the items with the parsers
+in `values`, and uses `visible_text` for values that the markup lacks. `page_facts` reads what every
+page has: title, image, authors, dates. RULES.md describes the rules.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _ARTICLE_NAMES = ("name", "headline", "alternatename")
 
 def extract(html: bytes, url: str, content_type: str | None = None) -> RichPin:
     """
-    Return the Rich Pin of a page's bytes.
+    Return the Rich Pin of a page.
 
-    The result is always a pin: broken markup yields fewer values and is reported in `problems`.
+    Broken markup does not raise: it yields fewer values and is reported in `problems`.
     `content_type` is the header as sent; `url` is the page's URL.
     """
     return extract_from(parse(html, url=url, content_type=content_type))
@@ -97,12 +97,12 @@ def _typed(sources: Sources) -> tuple[PageType | None, list[Node], Any]:
 
 
 def _shown_names(sources: Sources, page_type: PageType | None) -> Iterator[Candidate]:
-    """Yield authors in the visible text, but not on a page that names its reviewers there."""
+    """Yield authors in the visible text, unless those on such a page are reviewers."""
     if page_type is None or page_type.credits_authors:
         yield from chain(
             bylines.bylines(sources),
-            bylines.names_behind_by(sources),
-            bylines.names_behind_a_caption(sources),
+            bylines.names_after_by(sources),
+            bylines.names_after_a_caption(sources),
             bylines.names_below_heading(sources),
         )
 
@@ -111,14 +111,14 @@ def _shown_dates(sources: Sources, page_type: PageType | None) -> Iterator[Candi
     if page_type is None or page_type.credits_authors:
         yield from chain(
             shown_days.shown_times(sources),
-            shown_days.days_behind_heading(sources),
+            shown_days.days_after_heading(sources),
             shown_days.shown_times(sources, elsewhere=True),
         )
 
 
 def _shown_changes(sources: Sources, page_type: PageType | None) -> Iterator[Candidate]:
     if page_type is None or page_type.credits_authors:
-        yield from shown_days.changes_behind_heading(sources)
+        yield from shown_days.changes_after_heading(sources)
 
 
 def _shown_pictures(
@@ -129,7 +129,7 @@ def _shown_pictures(
 
 
 def _articles_around(sources: Sources, nodes: list[Node]) -> list[Node]:
-    """Return the article that contains the subject, unless it is the subject itself."""
+    """Return the article that contains the subject, unless the article is the subject."""
     if any(node.is_a(article.TYPES) for node in nodes):
         return []
     articles = [node for node in sources.graph.of_types(article.TYPES) if node.all("author")]

@@ -1,8 +1,8 @@
 """
-The types of extracted fields: what the JSON of `page.title` or `product.rating` may hold. No I/O.
+The JSON types of extracted fields, such as `page.title` or `product.rating`. No I/O.
 
-They are those of the records that extraction fills (`RichPin` and the page types), so a new field
-has its type with its annotation.
+They are derived from the annotations of the records that extraction fills (`RichPin` and the page
+types), so a new field needs no separate declaration.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ class FieldType:
     """
     The type of a value.
 
-    `decimal` is a number that is stored as a string, to keep its digits; `date` a string such as
-    `2024-05-01`; `any` is any JSON.
+    `decimal` is a number stored as a string, which preserves its digits. `date` is a string such as
+    `2024-05-01`. `any` is any JSON.
     """
 
     kind: TypeKind
     item: FieldType | None = None
     """The type of the items of a `list` or `map`."""
     members: Mapping[str, FieldType] = field(default_factory=dict)
-    """The types of the members of a `record`; each may be absent."""
+    """The types of a `record`'s members. Each member may be absent."""
 
     @property
     def has_decimals(self) -> bool:
-        """Whether a value may contain a `decimal`."""
+        """Return True if a value may contain a `decimal`."""
         if self.item is not None:
             return self.item.has_decimals
         return self.kind == "decimal" or any(part.has_decimals for part in self.members.values())
@@ -59,7 +59,7 @@ _SCALARS = {
 
 @cache
 def extracted_types() -> Mapping[str, FieldType]:
-    """Return the type of each field that extraction gives; imports all page types."""
+    """Return the type of each extracted field. Imports all page types."""
     found = {
         "page.type": TEXT,
         "page.types": FieldType("list", TEXT),
@@ -78,7 +78,7 @@ def type_of(hint: Any) -> FieldType:
     Return the type of the JSON that `rich_pins.plain` makes of a value with this annotation.
 
     Raises:
-        TypeError: it makes none of such a value.
+        TypeError: `plain` does not support such values.
     """
     if scalar := _SCALARS.get(hint):
         return scalar
@@ -87,7 +87,7 @@ def type_of(hint: Any) -> FieldType:
         return TEXT
     if origin in (Union, types.UnionType):
         some = [part for part in arguments if part is not types.NoneType]
-        # Dates with times, and dates of other precision, have texts of several forms.
+        # Dates with times, and dates of lower precision, have several text forms.
         return type_of(some[0]) if len(some) == 1 else TEXT
     if origin in (tuple, list):
         return FieldType("list", type_of(arguments[0]))

@@ -1,4 +1,4 @@
-"""Extract a page's anchors as absolute, normalized URLs, each once, in document order."""
+"""Extract a page's anchors as absolute, normalized URLs without duplicates, in document order."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from richpins.document import Document, normalize_space
 from richpins.structured_data.words import AREA
 
 MAX_TEXT_CHARS = 200
-"""An anchor's text is truncated to this length; 99 % of real ones are under 120."""
+"""An anchor's text is truncated to this length; 99 % of real texts have under 120 characters."""
 
 MAX_TOTAL_CHARS = 1_048_576
-"""The most characters of all URLs of a page; a thousand real ones have about 100,000."""
+"""Maximum characters of all URLs of a page; a thousand real ones have about 100,000."""
 
 _MAX_READS = 2
-"""The most text that is read, in lengths of the page: nested anchors contain the same text."""
+"""Maximum text read, as a multiple of the page's length, because nested anchors share text."""
 
 _RELS = ("nofollow", "ugc", "sponsored")
 
 
 class Link(NamedTuple):
     """
-    One link target with the attributes of its anchors. Creating one takes 0.2 µs, and by
-    `tuple.__new__` half of that.
+    A link target with the attributes of its anchors. Creating one takes 0.2 µs, or half of that
+    with `tuple.__new__`.
     """
 
     url: str
     """The target, absolute and normalized."""
     text: str = ""
     """
-    The first anchor text that is not empty: its text, else its title, label or the alt text of its
-    image.
+    The first non-empty anchor text. An anchor without text uses its title, its label or the alt
+    text of its image.
     """
     nofollow: bool = False
     """This and the next two are True only if every anchor to the URL has the attribute."""
@@ -133,7 +133,7 @@ def _title(attributes: dict[str, str | None]) -> str:
 
 
 def _alt(node: LexborNode) -> str:
-    child = node.child  # usually the image itself, at a fifth of the time of a query
+    child = node.child  # usually the image itself; checking it takes a fifth of the time of a query
     if child is None:
         return ""
     attributes = child.attributes if child.tag == "img" else {}

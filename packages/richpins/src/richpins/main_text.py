@@ -1,9 +1,8 @@
 """
 Find the main text of a page, as plain text or Markdown. No I/O; needs the extra `text`.
 
-An article's text, a recipe or a documentation page without its menus, teasers and comments.
-The library trafilatura says which elements are the main text; what is written of them comes from
-the page's own tree.
+The main text is an article, a recipe or a documentation page without menus, teasers and comments.
+The library trafilatura selects the elements; the output is written from the page's own tree.
 """
 
 from __future__ import annotations
@@ -18,30 +17,32 @@ from typing import TYPE_CHECKING, Any
 from richpins.errors import MissingExtra
 
 if TYPE_CHECKING:
-    from richpins.document import Document  # names of forms need no parser
+    from richpins.document import Document  # the names of forms need no parser
 
 TRAFILATURA = "trafilatura"
 TEXT_VERSION = 6
-"""Incremented when the library is asked differently, or its answer is written differently."""
+"""Incremented when the library is called differently, or its result is written differently."""
 TEXT, MARKDOWN = FORMS = ("text", "markdown")
 _LEAST_FOUND = 0.9
-"""With less of its text in the page, what the library found stands in JSON-LD."""
+"""If less of the library's text than this is in the page's tree, the text came from JSON-LD."""
 _ENOUGH_LETTERS, _MUCH_LONGER = 2_000, 1.5
 """
-A shorter text is compared with that of trafilatura's other mode, which asks two more algorithms and
-costs half as much again. It counts if it is much longer: a fast one may have missed the article.
+A shorter text is compared with the result of trafilatura's other mode, which also tries two more
+algorithms and costs half as much again. The longer result is used if it is much longer, because the
+fast mode may have missed the article.
 """
 _HTML = frozenset(["", "text/html", "application/xhtml+xml", "application/xml", "text/xml"])
 
 
 def is_html(content_type: str | None) -> bool:
-    """Whether a page of this Content-Type is HTML; one without a declared type is."""
+    """Return True if the Content-Type is HTML or missing."""
     return (content_type or "").partition(";")[0].strip().lower() in _HTML
 
 
 def finder_version() -> str:
     """
-    What changes when the same page may yield another text, such as `trafilatura 2.1.0/2`.
+    Return a version that changes whenever the same page may yield another text, such as
+    `trafilatura 2.1.0/2`.
 
     Raises:
         MissingExtra: the extra `text` is not installed.
@@ -53,9 +54,9 @@ def finder_version() -> str:
 
 def find(page: Document, form: str) -> str:
     """
-    Return the main text of a page in one of `FORMS`, or an empty text.
+    Return a page's main text in one of `FORMS`; empty if there is none.
 
-    Of a document that is not HTML it is the whole text, in both forms, without the extra.
+    For a document that is not HTML, this is its whole text in both forms, and needs no extra.
 
     Raises:
         MissingExtra: the extra `text` is not installed.
@@ -77,14 +78,15 @@ def find(page: Document, form: str) -> str:
         writing,
     )
 
-    # It logs a warning for each page without a text.
+    # trafilatura logs a warning for each page without text.
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)
     article = preparation.prepare(page, with_images=form == MARKDOWN)
 
     def extracted(*, fast: bool) -> Any:
-        # No URL is given: it would join relative links with the site's root, and ours are absolute.
+        # No URL is passed: trafilatura would join relative links to the site's root. The links are
+        # absolute.
         found = trafilatura.bare_extraction(
-            copy.deepcopy(article.tree),  # it changes what it is given
+            copy.deepcopy(article.tree),  # trafilatura modifies its input
             fast=fast,
             include_comments=False,
             include_links=form == MARKDOWN,

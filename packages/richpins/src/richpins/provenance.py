@@ -1,4 +1,4 @@
-"""Record the source of each value, the values that conflict with it, and those dropped."""
+"""Record the source of each value, conflicting values, and dropped values."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A value that is not valid for its field, or not certain enough to be given."""
+    """A value that is invalid for its field, or too uncertain to return."""
 
     field: str
     text: str
@@ -93,19 +93,19 @@ def _dropped(field: str, candidate: Candidate, expected: str) -> Dropped:
 
 
 class Alternatives:
-    """The values of an extraction that were not chosen. They are computed when first asked for."""
+    """The values that an extraction did not choose, computed on first access."""
 
     def __init__(self, events: Iterable[Dropped | _Rest] = ()) -> None:
         self._events = list(events)
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
-        """Other valid values, at most MAX_CONFLICTS of one choice."""
+        """Other valid values, at most MAX_CONFLICTS per choice."""
         return self._both[0]
 
     @property
     def dropped(self) -> tuple[Dropped, ...]:
-        """Invalid and uncertain values with the reasons, at most MAX_DROPPED."""
+        """Invalid and uncertain values with their reasons, at most MAX_DROPPED."""
         return self._both[1]
 
     @cached_property
@@ -117,7 +117,7 @@ class Alternatives:
                 dropped.append(event)
             else:
                 event.read_on(conflicts, dropped)
-        self._events = []  # it refers to the page
+        self._events = []  # they refer to the page
         return tuple(conflicts), tuple(dropped[:MAX_DROPPED])
 
 
@@ -139,12 +139,12 @@ class Ledger:
         expected: str = "a value",
     ) -> T | None:
         """
-        Return the first candidate that `read` accepts; other candidates that differ become
+        Return the first candidate that `read` accepts. Later candidates that differ become
         conflicts.
 
         `read` returns None for a value that is not `expected`, and that candidate is dropped.
-        `otherwise` provides candidates that are expensive to find: they are read only if there are
-        no others. The candidates after the chosen one are read when `Alternatives` is.
+        `otherwise` provides candidates that are expensive to find; they are read only if no other
+        candidate is accepted. The candidates after the chosen one are read when `Alternatives` is.
         """
         for some in (candidates, otherwise):
             rest = iter(some)
@@ -160,7 +160,7 @@ class Ledger:
         return None
 
     def leave_out(self, field: str, candidate: Candidate, reason: str) -> None:
-        """Record a value that is valid but not certain enough to be given, and why."""
+        """Record a value that is valid but too uncertain to return, with the reason."""
         if self._room:
             shown = str(candidate.value)[:_SHOWN_CHARS]
             dropped = Dropped(field, shown, candidate.syntax, candidate.where, reason)
@@ -169,9 +169,9 @@ class Ledger:
 
     def alternatives(self) -> Alternatives:
         """
-        Return the values that were not chosen up to now, and forget them.
+        Return the values not chosen so far, and remove them from this ledger.
 
-        They refer to the page, which refers to this ledger: whoever holds them, holds the page.
+        They keep the whole page in memory, because they refer to it.
         """
         events, self._events = self._events, []
         return Alternatives(events)

@@ -1,4 +1,4 @@
-"""The Rich Pin of a page, and its fields as JSON, to store them."""
+"""The Rich Pin of a page, and its conversion to JSON fields for storage."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from richpins.values.images import Image
 from richpins.values.yields import Yield
 
 EXTRACTOR_VERSION = 10
-"""Incremented when a page may yield other fields; stored ones are then out of date."""
+"""Incremented when a page may yield other fields, which makes stored ones out of date."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,13 +35,13 @@ class RichPin:
     type: str
     """`page`, or one of `page_types.NAMES`."""
     types: tuple[str, ...] = ()
-    """schema.org's own names for the subject, such as `NewsArticle`."""
+    """schema.org names of the subject, such as `NewsArticle`."""
     url: str
     title: str | None = None
     description: str | None = None
     canonical_url: str | None = None
     """
-    As the page declares it, absolute; `urlspelling.canonical` decides whether it is right.
+    The URL that the page declares, absolute. `urlspelling.canonical` decides whether it is right.
     """
     site_name: str | None = None
     language: str | None = None
@@ -59,9 +59,12 @@ class RichPin:
     app_links: Mapping[str, str] = field(default_factory=dict)
     """Store pages of the site's app, with the keys `ios` and `android`."""
     details: Any = None
-    """The record of its type, such as `page_types.recipe.Recipe`; None for the type `page`."""
+    """
+    The record of the page's type, such as `page_types.recipe.Recipe`; None for the type
+    `page`.
+    """
     provenance: Mapping[str, Provenance] = field(default_factory=dict)
-    """Where each field was found, by its name, such as `recipe.yields`."""
+    """Where each field was found, by field name, such as `recipe.yields`."""
     alternatives: Alternatives = field(default_factory=Alternatives, repr=False, compare=False)
     problems: tuple[str, ...] = ()
     """Descriptions of the parts of the page that could not be read."""
@@ -69,22 +72,22 @@ class RichPin:
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
-        """Return valid values of fields from less trusted sources; computed when first read."""
+        """Valid values of fields from less trusted sources, computed on first access."""
         return self.alternatives.conflicts
 
     @property
     def dropped(self) -> tuple[Dropped, ...]:
-        """Return values that are invalid or uncertain, with reasons; computed when first read."""
+        """Invalid or uncertain values with reasons, computed on first access."""
         return self.alternatives.dropped
 
     @property
     def author(self) -> str | None:
-        """Return all authors in one text."""
+        """All authors as one text."""
         return ", ".join(self.authors) or None
 
     def __getattr__(self, name: str) -> Any:
         """
-        Return `details` under the name of the page's type, and None under that of another type.
+        Return `details` if `name` is the page's type, or None if it is another page type.
 
         Raises:
             AttributeError: `name` is not a page type.
@@ -95,7 +98,7 @@ class RichPin:
 
 
 FIELDS_VERSION = 1
-"""Version of the format; incremented when a field changes its name or shape."""
+"""Format version, incremented when a field changes its name or shape."""
 
 PAGE_FIELDS = (
     "title", "description", "canonical_url", "site_name", "language", "authors", "image", "images",

@@ -2,8 +2,8 @@
 Parse a page's robots directives from its meta elements and X-Robots-Tag headers.
 
 Directives from both sources combine and the strictest wins, as Google's description of both says
-(developers.google.com/search/docs/crawling-indexing/robots-meta-tag, 2025). Directives that name
-another agent are ignored; those for `*` and those that name no agent apply.
+(developers.google.com/search/docs/crawling-indexing/robots-meta-tag, 2025). Directives for another
+agent are ignored. Those for `*`, or without an agent, apply.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _AGENTS_FOR_ALL = {"", "*", "robots"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRobots:
-    """The uses that a page forbids; everything that is not True here is allowed."""
+    """The uses that a page forbids. Whatever is not True here is allowed."""
 
     noindex: bool = False
     nofollow: bool = False
@@ -44,7 +44,7 @@ class PageRobots:
     notranslate: bool = False
     indexifembedded: bool = False
     noai: bool = False
-    """A convention without a text: no use for models."""
+    """An informal convention: no use for training models."""
     noimageai: bool = False
     max_snippet: int | None = None
     """Characters of text that may be shown; -1 means any number, None means not specified."""
@@ -53,9 +53,9 @@ class PageRobots:
     max_video_preview: int | None = None
     """Seconds; -1 means any number."""
     unavailable_after: str | None = None
-    """A date as found; the page asks not to be shown after it."""
+    """A date as written, after which the page asks not to be shown."""
     sources: tuple[str, ...] = ()
-    """The sources with directives: `meta`, `x-robots-tag` or both."""
+    """The sources that have directives: `meta`, `x-robots-tag` or both."""
 
 
 _NOTHING = PageRobots()
@@ -81,7 +81,10 @@ def from_headers(headers: Iterable[tuple[str, str]], *, agent: str) -> PageRobot
 
 
 def stricter(first: PageRobots, other: PageRobots) -> PageRobots:
-    """Combine both: a use that either forbids is forbidden, and the smaller limit applies."""
+    """
+    Combine two sets of directives: every use that either forbids is forbidden; smaller
+    limits win.
+    """
     if first is _NOTHING or other is _NOTHING:
         return other if first is _NOTHING else first
     return PageRobots(
@@ -104,10 +107,11 @@ def stricter(first: PageRobots, other: PageRobots) -> PageRobots:
 
 def unavailable_at_ms(text: str | None) -> int | None:
     """
-    The instant of an `unavailable_after`, in ms since the epoch; None without a readable date.
+    Return the time of an `unavailable_after` in ms since the epoch, or None without a readable
+    date.
 
-    Google reads RFC 822, RFC 850 and ISO 8601. A date without a zone is UTC, a date without a time
-    its end.
+    Google reads RFC 822, RFC 850 and ISO 8601. A date without a zone is in UTC. A date without a
+    time means the end of that day.
     """
     if not text:
         return None
@@ -132,13 +136,13 @@ _DATE_CHARS = len("2026-01-31")
 _WEEKDAY = re.compile(
     r"(unavailable_after\s*:\s*)(?:mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}\s*,", re.IGNORECASE
 )
-"""The weekday of a date, whose comma would end the directive."""
+"""The weekday of a date, whose comma would otherwise end the directive."""
 _DASHES = re.compile(r"\b(\d{1,2})-([A-Za-z]{3})-(\d{2,4})\b")
-"""The dates of RFC 850: `25-Jun-10`."""
+"""RFC 850 dates: `25-Jun-10`."""
 
 
 def _earlier(first: str | None, other: str | None) -> str | None:
-    """The earlier of two dates; one that cannot be read counts less than one that can."""
+    """Return the earlier of two dates. A readable date wins over an unreadable one."""
     dates = [text for text in (first, other) if text]
     return min(dates, key=lambda t: unavailable_at_ms(t) or math.inf, default=None)
 
@@ -147,8 +151,8 @@ def _by_agent(value: str) -> list[tuple[str, str]]:
     """
     Split a header's value into (agent, directives) pairs.
 
-    A colon is also part of `max-snippet: 5` and of the time in `unavailable_after`. So only a word
-    that is not a directive names an agent, for the directives that follow it.
+    Colons also occur in `max-snippet: 5` and in the time of `unavailable_after`. Therefore only a
+    word that is not a directive names an agent. It applies to the directives that follow.
     """
     parts: list[tuple[str, str]] = []
     agent_name = ""
@@ -165,12 +169,12 @@ def _by_agent(value: str) -> list[tuple[str, str]]:
 
 
 def _is_token(name: str) -> bool:
-    """Whether it is `*` or a word that can name an agent, such as `examplebot-2`."""
+    """Return True for `*` or a word that can name an agent, such as `examplebot-2`."""
     return name == "*" or (name[:1].isalpha() and name.replace("-", "").replace("_", "").isalnum())
 
 
 def _read(directives: str, source: str) -> PageRobots:
-    """All directives of a text; of one that is given twice the strictest."""
+    """Return all directives of a text. For a repeated directive, the strictest applies."""
     robots = PageRobots(sources=(source,))
     for piece in _WEEKDAY.sub(r"\1", directives).split(","):
         name, _, value = piece.partition(":")
@@ -184,7 +188,7 @@ def _read(directives: str, source: str) -> PageRobots:
 
 
 def _with_value(name: str, value: str) -> PageRobots:
-    """One directive that has a value; nothing where it cannot be read."""
+    """Return one directive that has a value. An unreadable value is ignored."""
     if name == "unavailable_after":
         return PageRobots(unavailable_after=value or None)
     if name == "max-image-preview":

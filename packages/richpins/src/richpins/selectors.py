@@ -1,16 +1,16 @@
 """
-Values of a page by CSS selectors and XPath, from rules that are texts. No I/O.
+Read values of a page by CSS selectors and XPath, with rules written as strings. No I/O.
 
     css:.price_color::text            the text of the first element that is not empty
     css:#product_gallery img::link    its `href` or `src`, absolute
     css:img::attr(alt)                one of its attributes
     css-all:.tag                      a list of all
-    xpath://p[@class='stock']/text()  the same in XPath, which needs the extra of the name xpath
+    xpath://p[@class='stock']/text()  the same in XPath, which needs the extra `xpath`
     xpath-all://li
 
-`css` and `xpath` take the first match that is not empty, `css-all` and `xpath-all` a list of all. A
-CSS selector may end in `::text` (the default), `::attr(name)`, or `::link`. XPath may select
-elements, texts and attributes, or compute a value.
+`css` and `xpath` return the first match that is not empty, `css-all` and `xpath-all` a list of all
+matches. A CSS selector may end in `::text` (the default), `::attr(name)`, or `::link`. XPath may
+select elements, texts and attributes, or compute a value.
 """
 
 from __future__ import annotations
@@ -29,43 +29,49 @@ from richpins.errors import MissingExtra
 from richpins.field_types import ANY, BOOLEAN, NUMBER, TEXT, FieldType
 
 MOST_VALUES = 1_000
-"""Values of a list."""
+"""Maximum number of values in a list."""
 _RULE = re.compile(r"(css|css-all|xpath|xpath-all):(.+)", re.DOTALL)
 _PART = re.compile(r"(text|link|attr\(\s*+([\w:.-]++)\s*+\))")
 
 
 class Selectable(Protocol):
-    """What a rule looks at: a page, or one element of it."""
+    """Where a rule searches: a page, or one of its elements."""
 
     def css(self, selector: str) -> list[LexborNode]:
-        """The elements that match, in document order. Raises ValueError for a bad selector."""
+        """
+        Return the matching elements in document order. Raises ValueError for an invalid
+        selector.
+        """
 
     def xpath(self, expression: str) -> Any:
-        """The value of an expression. Raises ValueError for one that cannot be computed."""
+        """Return an expression's value. Raises ValueError if it cannot be computed."""
 
     def link(self, href: str) -> str | None:
-        """An address of the page as a normalized URL; None if it is not http(s)."""
+        """Return a URL of the page normalized, or None if it is not http(s)."""
 
 
 class SelectedPage:
-    """A page with a tree for each kind of selector; that for XPath is made when it is needed."""
+    """A page with one tree per kind of selector. The tree for XPath is built on first use."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
 
     def css(self, selector: str) -> list[LexborNode]:
-        """The elements that match, in document order. Raises ValueError for a bad selector."""
+        """
+        Return the matching elements in document order. Raises ValueError for an invalid
+        selector.
+        """
         try:
             return self.document.tree.css(selector)
         except Exception as error:
             raise ValueError(str(error) or "is not a CSS selector") from error
 
     def xpath(self, expression: str) -> Any:
-        """The value of an expression. Raises ValueError for one that cannot be computed."""
+        """Return an expression's value. Raises ValueError if it cannot be computed."""
         return evaluated(expression, self._lxml)
 
     def link(self, href: str) -> str | None:
-        """An address of the page as a normalized URL; None if it is not http(s)."""
+        """Return a URL of the page normalized, or None if it is not http(s)."""
         return self.document.resolve(href)
 
     @cached_property
@@ -76,7 +82,7 @@ class SelectedPage:
         parser = html.HTMLParser(encoding="utf-8", huge_tree=False)
         try:
             tree = html.document_fromstring(self.document.body, parser=parser)
-        except etree.ParserError:  # there is no element
+        except etree.ParserError:  # the page has no elements
             tree = html.document_fromstring(b"<html></html>", parser=parser)
         return tree.getroottree()
 
@@ -100,7 +106,7 @@ def _etree() -> Any:
 
 def evaluated(expression: str, tree: Any) -> Any:
     """
-    The value of an XPath expression for a tree or an element of lxml.
+    Return the value of an XPath expression for an lxml tree or element.
 
     Raises:
         ValueError: it cannot be computed.
@@ -121,13 +127,13 @@ class Selector:
     """One rule."""
 
     text: str
-    """The rule as it is in the settings."""
+    """The rule as written in the settings."""
     select: Select
     every: bool
-    """A list of all values, instead of the first one."""
+    """True to return all values as a list, not only the first."""
 
     def value(self, page: Selectable) -> Any:
-        """What it finds; None if that is nothing."""
+        """Return what the rule finds, or None."""
         found = (value for value in self.select(page) if value not in (None, ""))
         if not self.every:
             return next(found, None)
@@ -136,10 +142,10 @@ class Selector:
 
 def parsed(rule: str) -> Selector:
     """
-    The selector of a rule.
+    Return the selector of a rule.
 
     Raises:
-        ValueError: it is no rule; the text says why.
+        ValueError: the rule is invalid; the message says why.
     """
     match = _RULE.fullmatch(rule.strip())
     if match is None:
@@ -194,10 +200,10 @@ def _xpath(expression: str) -> Select:
 
 def value_type(rule: str) -> FieldType:
     """
-    The type of the values of a rule.
+    Return the type of a rule's values.
 
     Raises:
-        ValueError: it is no rule.
+        ValueError: the rule is invalid.
     """
     selector = parsed(rule)
     kind, _, text = rule.strip().partition(":")
@@ -206,7 +212,10 @@ def value_type(rule: str) -> FieldType:
 
 
 def _xpath_type(expression: str) -> FieldType:
-    """XPath 1.0 has static types: an expression has that of its value for an empty page."""
+    """
+    XPath 1.0 is statically typed: an expression's type is that of its value for an
+    empty page.
+    """
     etree = _etree()
     try:
         value = _compiled(expression)(etree.ElementTree(etree.Element("html")))

@@ -1,14 +1,14 @@
 """
-Sketch a text in 88 characters, to find out later whether another says nearly the same. Pure.
+Sketch a text in 88 characters, which can later show if another text is nearly the same. Pure.
 
 The measure is the Dice coefficient of the word pairs of two texts. A sketch estimates it without
 the texts: the pairs are hashed into 64 bins, and one byte of the smallest hash of each bin is kept
 (one permutation hashing, Li, Owen and Zhang, NIPS 2012; b-bit minwise hashing, Li and König, WWW
 2010). The standard error is 0.04 at a coefficient of 0.9.
 
-Pairs whose first word begins with certain letters come before all others of their bin. A text of
-more than about 900 words has enough of them, so that the others, which would take most of the time,
-need not be checked.
+Pairs whose first word begins with certain letters take precedence in their bins. A text of more
+than about 900 words has enough of them that the other pairs, which would take most of the time,
+need not be hashed.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from itertools import pairwise
 from zlib import crc32
 
 LEAST_ALIKE = 0.9
-"""Texts with at least this Dice coefficient are near the same; docs/urls.md has figures."""
+"""Texts with at least this Dice coefficient are near duplicates. docs/urls.md has figures."""
 LEAST_WORDS = 30
-"""A shorter text has no sketch: pages that a script fills all say the same few words."""
+"""Shorter texts have no sketch, because pages filled by scripts all contain the same few words."""
 MOST_WORDS, MOST_CHARS = 5_000, 40_000
 """
-What comes later in a text does not count. With 1,000 words, menus that are not marked as such made
-twice as many pairs of different pages near the same.
+Later text is ignored. With 1,000 words, unmarked menus made twice as many pairs of different pages
+look like near duplicates.
 """
 _BINS = 64
 _EMPTY = 0
 _NONE = 1 << 32
 _ENOUGH = 256
-"""How many of the pairs that come first leave one bin in fifty without any."""
+"""With this many preferred pairs, one bin in fifty stays empty."""
 _COMES_FIRST = re.compile(
     rb" ((?:[bcdfkmpv13579]|[\xc2-\xdf][\x80-\x97]|[\xe0-\xef][^ ][\x80-\x97])[^ ]* [^ ]+)"
 )
-"""A third of the pairs: by the first byte of a word, or by the last one of its first letter."""
-# Scripts without spaces between words count by letter.
+"""Selects a third of the pairs, by a word's first byte, or by the last byte of its first letter."""
+# In scripts without spaces between words, each letter counts as a word.
 _LETTER_OR_WORD = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff]|\w+")
 _UNSPACED_LEADS = b"\xe0\xe1\xe3\xe4\xe5\xe6\xe7\xe8\xe9"
-"""The first bytes of letters of those scripts, and of some others."""
+"""The first bytes of letters in those scripts, and in some others."""
 _OTHER_BYTES = bytes(byte for byte in range(256) if byte not in _UNSPACED_LEADS)
 _COMMON_MARKS = "’‘“”–—…•·«»©¶§→\u00a0"
 _BLANKS = bytes(
@@ -50,7 +50,7 @@ _BLANKS = bytes(
 
 
 def sketch_of(text: str) -> str:
-    """The sketch of a text; empty if it has fewer than `LEAST_WORDS` words."""
+    """Return the sketch of a text. Empty if it has fewer than `LEAST_WORDS` words."""
     words = _words(text[:MOST_CHARS].lower())[:MOST_WORDS]
     if len(words) < LEAST_WORDS:
         return ""
@@ -64,7 +64,7 @@ def sketch_of(text: str) -> str:
 
 
 def _least_of_bins(pairs: Iterable[bytes]) -> list[int]:
-    """The smallest hash in each bin; the lowest bits of a hash are the number of its bin."""
+    """Return the smallest hash in each bin. The lowest bits of a hash are its bin's number."""
     least = [_NONE] * _BINS
     for code in map(crc32, pairs):
         if code < least[code & 63]:  # noqa: PLR1730 - min() takes twice as long
@@ -73,7 +73,7 @@ def _least_of_bins(pairs: Iterable[bytes]) -> list[int]:
 
 
 def _words(text: str) -> list[bytes]:
-    """The words of a text in UTF-8. Rare marks outside ASCII count as letters: that is faster."""
+    """Return a text's words in UTF-8. Rare non-ASCII marks count as letters, which is faster."""
     if not text.isascii():
         for mark in _COMMON_MARKS:
             text = text.replace(mark, " ")
@@ -89,7 +89,10 @@ def _letters(word: bytes) -> list[bytes]:
 
 
 def alikeness(one: str, other: str) -> float:
-    """The estimated Dice coefficient of two texts by their sketches, 0 to 1; 0 without sketches."""
+    """
+    Return the estimated Dice coefficient (0 to 1) of two texts by their sketches; 0 if either is
+    empty.
+    """
     bins = zip(b64decode(one), b64decode(other), strict=False) if one and other else ()
     used = [pair for pair in bins if pair != (_EMPTY, _EMPTY)]
     if not used:
@@ -101,5 +104,5 @@ def alikeness(one: str, other: str) -> float:
 
 
 def are_near_same(one: str, other: str) -> bool:
-    """Report whether two texts are near the same by their sketches; False without sketches."""
+    """Return True if two sketches are those of near duplicates; False if either is empty."""
     return alikeness(one, other) >= LEAST_ALIKE

@@ -1,15 +1,15 @@
 """
-One spelling for each URL, its registered domain, and the canonical URL of a page. Pure.
+Normalize URLs, find their registered domain, and decide the canonical URL of a page. Pure.
 
-What stands here is public, and so are these modules:
+The names exported here are public, and so are these modules:
 
-- `canonical` decides which of the URLs that lead to a page stands for it, by redirects, Link
+- `canonical` decides which of the URLs that lead to a page is canonical, by redirects, Link
   headers, rel=canonical, instant meta refresh and og:url;
-- `domain` has the origin, host and registered domain of a URL;
-- `hosts` splits ports off, and finds names that cover a host;
+- `domain` returns the origin, host and registered domain of a URL;
+- `hosts` splits off ports, and finds names that cover a host;
 - `link_header` parses Link headers (RFC 8288).
 
-The names load when they are first used: `import urlspelling` alone costs next to nothing.
+Names load on first use, so `import urlspelling` alone is cheap.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 
 The parser makes several changes at once. To separate them, `explain` replaces the parts of the
 original URL by the parsed parts one after another. The `after` of the last step is the result of
-`normalize`. It is slow and not used in the crawl.
+`normalize`. It is slow, and crawls do not use it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _AUTHORITY = re.compile(r"((?>.*@)?)(\[[^\]]*\]|[^:]*)(:[0-9]*)?", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One change of the normalization: the whole URL before and after it."""
+    """One change made by the normalization, with the whole URL before and after it."""
 
     name: str
     before: str

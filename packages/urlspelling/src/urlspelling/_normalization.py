@@ -24,25 +24,28 @@ NORMALIZATION_VERSION = 2
 """
 Incremented when the result for any URL changes, because stored URLs then have other keys.
 
-2 keeps JavaScript's escapes (`%u011f`), which 1 changed to `%25u011f`.
+Version 2 keeps JavaScript escapes (`%u011f`), which version 1 changed to `%25u011f`.
 """
 
 MAX_URL_CHARS = 8_192
 """
-Longer URLs are rejected. RFC 9110 section 4.1 asks servers to accept 8,000 octets, and a page could
-make megabytes of URLs from a long base and short links.
+Longer URLs are rejected. RFC 9110 section 4.1 recommends that servers support 8,000 octets, and a
+page could make megabytes of URLs from a long base and short links.
 """
 
 _HAS_SCHEME = re.compile(r"[\x00-\x20]*[A-Za-z][A-Za-z0-9+.\-]*:")
 
 _CACHED_FRONTS = 16_384
 _MAX_CACHED_CHARS = 255
-"""Longer hosts are not cached, so that hostile ones cannot fill the memory."""
+"""Longer hosts are not cached, so that hostile ones cannot fill memory."""
 
 _LIKE_NORMAL = re.compile(
     r"(https?://[^/]{1,247})(?=/)(?:/[A-Za-z0-9_~!$&'*+,:=@-][A-Za-z0-9._~!$&'*+,:=@-]*)*/?"
 )
-"""A front and a normal path: without dot segments, sessions, and all that is or will be escaped."""
+"""
+A front and a normal path, without dot segments, sessions, and escaped or escapable
+characters.
+"""
 
 _rules = packaged_rules()
 
@@ -74,7 +77,10 @@ def normalize(url: str, base: str | None = None) -> str:
 
 
 def _is_normal(url: str) -> bool:
-    """True for most normalized URLs without a query; takes half the time of normalizing them."""
+    """
+    Return True for most normalized URLs without a query. Takes half the time of
+    normalizing them.
+    """
     match = _LIKE_NORMAL.fullmatch(url) if len(url) <= MAX_URL_CHARS else None
     return match is not None and _is_normal_front(match[1])
 
@@ -89,10 +95,10 @@ def _is_normal_front(front: str) -> bool:
 
 def use_site_rules(rules: Iterable[SiteRule]) -> None:
     """
-    Add the operator's rules for single sites to the packaged rules of this process.
+    Add the operator's rules for individual sites to the packaged rules of this process.
 
-    Call it once at start, before any URL is normalized, with the same rules in every process of a
-    cluster: processes with different rules would store one page under two keys.
+    Call it once at startup, before normalizing any URL, with the same rules in every process of a
+    cluster. Processes with different rules would store one page under two keys.
     """
     global _rules  # noqa: PLW0603 - the signature of `normalize` is fixed; set once at start
     _rules = packaged_rules().with_sites(rules)
@@ -105,7 +111,7 @@ def current_rules() -> QueryRules:
 
 
 def _finish(href: str, url: str) -> str:
-    """Apply the steps after the parser; a normalized URL costs only a few searches."""
+    """Apply the steps after the parser. For a normalized URL this takes only a few searches."""
     slash = href.find("/", 8)
     front = href[:slash]
     parsed = _front_of(front) if slash <= _MAX_CACHED_CHARS else _parse_front(front)
@@ -131,10 +137,11 @@ def _finish(href: str, url: str) -> str:
 
 def with_query(url: str, query: str) -> str:
     """
-    Return a normalized URL without a query with this query, normalized.
+    Append a query to a normalized URL that has none, and normalize the query.
 
-    `query` has only what the parser and `steps` keep: normalized escapes, and no quotes, brackets,
-    braces, backslashes, carets, bars, semicolons, spaces and control characters.
+    `query` may contain only what the parser and `_steps` leave unchanged: normalized escapes, and
+    no quotes, brackets, braces, backslashes, carets, bars, semicolons, spaces and control
+    characters.
     """
     front = url[: url.find("/", 8)]
     parsed = _front_of(front) if len(front) <= _MAX_CACHED_CHARS else _parse_front(front)
@@ -143,7 +150,7 @@ def with_query(url: str, query: str) -> str:
 
 
 class _Front(NamedTuple):
-    """Scheme and authority of a URL with the site's rule, cached per site."""
+    """Scheme and authority of a URL, with the rule for the site. Cached per site."""
 
     front: str
     """Scheme and authority, normalized."""
@@ -151,7 +158,7 @@ class _Front(NamedTuple):
 
 
 def _parse_front(front: str) -> _Front | None:
-    """Normalize scheme and authority, without the slash; None if not http(s)."""
+    """Normalize scheme and authority, without the slash. Returns None if not http(s)."""
     scheme, colon, authority = front.partition("://")
     if scheme not in {"http", "https"} or not colon:
         return None
@@ -184,7 +191,7 @@ def url_key(normalized: str) -> bytes:
     Return the key of a normalized URL: the first 16 bytes of its SHA-256.
 
     Keys are uniformly distributed, so no region and no prefix becomes a hot spot. The probability
-    of a collision among 10^10 URLs is 10^-19; the store keeps the URL and checks it. 0.5 µs.
+    of a collision among 10^10 URLs is 10^-19. The store keeps the URL and checks it. Takes 0.5 µs.
 
     >>> url_key("http://example.com/").hex()
     '2a1b402420ef46577471cdc7409b0fa2'

@@ -1,9 +1,9 @@
 """
 The parser of the URL Standard (WHATWG): resolves a URL or reference to an absolute URL. Pure.
 
-It uses two versions of the C++ parser Ada. `ada_url` implements the current standard, including
-IDNA of 2026; `can_ada` is older and five times faster. They differ only for hosts that are not
-plain ASCII. URLs with a plain host therefore use the fast parser, and URLs that it rejects are
+It uses two versions of the C++ parser Ada. `ada_url` implements the current standard, including the
+2026 version of IDNA. `can_ada` is older and five times as fast. They differ only for hosts that are
+not plain ASCII. URLs with a plain host therefore use the fast parser, and URLs that it rejects are
 parsed again by the exact one.
 """
 
@@ -21,11 +21,12 @@ _MAX_CACHED_CHARS = 2_048
 
 _PLAIN_HOST = re.compile(
     r"[hH][tT][tT][pP][sS]?://[^\x00-\x20%/\\?#\x7f-\U0010ffff]+[/?#]"  # nothing to decode
-    r"|[.?#]|/(?![/\\\t\n\r])"  # the host of the base
+    r"|[.?#]|/(?![/\\\t\n\r])"  # keeps the host of the base
     r"|[0-9A-Za-z_~-]+[/.%?#=]",
 )
 """
-Not IGNORECASE: letters outside ASCII, which no host here may have, are then equal to `i`, `k`, `s`.
+Not IGNORECASE, which would treat some non-ASCII letters as equal to `i`, `k` and `s`. No host may
+contain non-ASCII letters here.
 """
 
 _fast = can_ada.parse
@@ -38,8 +39,8 @@ def resolve(url: str, base: str | None = None) -> str:
     >>> resolve("//cdn.example.com/a b#x", "https://example.com/")
     'https://cdn.example.com/a%20b#x'
 
-    Lone surrogates become U+FFFD (USVString of the standard). 0.4 to 3 µs for common URLs, linear
-    in the length; hosts that need decoding are limited to 16 KiB.
+    Lone surrogates become U+FFFD (USVString in the standard). Takes 0.4 to 3 µs for common URLs,
+    linear in the length. Hosts that need decoding are limited to 16 KiB.
 
     Raises:
         ValueError: not a URL, or relative without a base.
@@ -72,7 +73,7 @@ def _parse_exact(url: str, base: str | None) -> str:
 
 
 def _scalar(text: str) -> str:
-    """Replace lone surrogates (USVString of the standard)."""
+    """Replace lone surrogates, as the standard's USVString does."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
@@ -86,5 +87,5 @@ def _parsed_base(base: str) -> can_ada.URL:
 
 
 _cached_base = lru_cache(_CACHED_BASES)(_parsed_base)
-# A thread that still runs at exit keeps this module, and nanobind lists URLs that were not freed.
+# A thread that is still running at exit keeps this module, and nanobind then reports leaked URLs.
 atexit.register(_cached_base.cache_clear)

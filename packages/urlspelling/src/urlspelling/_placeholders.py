@@ -1,9 +1,10 @@
 """
-Recognize texts that stand where a page should name its canonical URL, but name no page. Pure.
+Recognize placeholders where a page should declare its canonical URL. Pure.
 
-Templates whose variable was not filled in, values of programs that are not there (`undefined`), and
-hosts without a scheme, which a URL parser reads as a path. All pages of a site with such a text
-would share one record. docs/urls.md#canonical-urls has the figures of real pages.
+They are templates whose variable was not filled in, missing values printed by programs
+(`undefined`), and hosts without a scheme, which a URL parser reads as a path. All pages of a site
+with the same placeholder would share one record. docs/urls.md#canonical-urls has figures from real
+pages.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ _TEMPLATE = re.compile(
     r"|\b(?:window|document)\.location\b|\blocation\.href\b|\bdocument\.URL\b"
 )
 _SIGNS = frozenset("{[<%$")
-"""One of these is in every template but those of `location` and `document`."""
+"""Every template contains one of these, except those of `location` and `document`."""
 _OF_TEMPLATES = re.compile(r"%(?:7[BD]|2[34]|3[CEF]|5[BD]|25)", re.IGNORECASE)
 _VALUES = frozenset(["undefined", "null", "(null)", "none", "nil", "nan", "[object object]"])
-"""What languages print for a value that is not there, or is not a text."""
+"""What programming languages print for a missing value, or for one that is not a string."""
 _WHOLE = _VALUES | {"true", "false", "0", "-", "n/a", "url", "canonical", "todo", "tbd", "example"}
-"""Further texts that are no URL where nothing else is written."""
+"""Other texts that are not a URL if they stand alone."""
 _ENCODED = re.compile(r"https?%3a", re.IGNORECASE)
 _WITH_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d)|//|[\\/]")
 _COMMON_DOMAIN = re.compile(r"[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|gov|info)(?::\d+)?/")
 
 
-@lru_cache(maxsize=64)  # each reader of a page asks for the same few
+@lru_cache(maxsize=64)  # the readers of a page check the same few texts
 def why_no_page(text: str, page: str) -> str | None:
     """
     Return why `text` is not a page's URL, or None if it may be one.
@@ -43,8 +44,9 @@ def why_no_page(text: str, page: str) -> str | None:
     >>> why_no_page("/shoes", "http://example.com/")
 
     Args:
-        text: as the page `page` has it, or resolved.
-        page: a normalized URL. What this URL has as well is a name there, not a placeholder.
+        text: the URL as written in the page, or resolved.
+        page: the normalized URL of the page. Text that also occurs in this URL is not a
+            placeholder.
     """
     text = text.strip()
     if not text or text[0] == "#":
@@ -68,12 +70,12 @@ def _is_template(text: str) -> bool:
 
 
 def _decoded(text: str) -> str:
-    """The text with the characters of templates decoded, as normalized URLs encode them."""
+    """Return the text with template characters decoded, because normalized URLs escape them."""
     return _OF_TEMPLATES.sub(lambda m: unquote(m[0]), text) if "%" in text else text
 
 
 def _parts(url: str) -> Iterator[str]:
-    """The host, the segments of the path and the values of the query, decoded."""
+    """Yield the host, the path segments and the query values, decoded."""
     try:
         split = urlsplit(url)
     except ValueError:
@@ -84,12 +86,12 @@ def _parts(url: str) -> Iterator[str]:
 
 
 def _without_scheme(text: str, page: str) -> str | None:
-    """Return why a path is a host without scheme, or None."""
+    """Return why a path is a host without a scheme, or None."""
     try:
         host, reason = _bare(urlsplit(page).netloc), "a host without scheme"
         urlsplit(text)
     except ValueError:
-        return None  # it is not a URL at all
+        return None  # it is not a URL
     path = urlsplit(text).path
     if host in path.lower() and any(_bare(part) == host for part in path.split("/")[:-1]):
         return None if f"/{host}" in urlsplit(page).path else reason

@@ -1,8 +1,8 @@
 """
-Normalization of queries: removes parameters that never select a page and sorts the others.
+Normalize queries: remove parameters that never select a page and sort the others.
 
-`query_rules.toml` lists the removed parameters for all sites and `site_rules.toml` for single
-sites; the operator's own file has the format of the latter. Pure after the files are read.
+`query_rules.toml` lists the parameters to remove for all sites, `site_rules.toml` for individual
+sites. The operator's own file has the format of `site_rules.toml`. Pure after the files are read.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from urlspelling.hosts import longest_match
 
 _CACHED_NAMES = 8_192
 _MAX_CACHED_CHARS = 255
-"""Longer names are not cached, so that hostile ones cannot fill the memory."""
+"""Longer names are not cached, so that hostile ones cannot fill memory."""
 
 _MAX_HOST_CHARS = 253
-"""The limit of DNS; a longer text with many labels would take minutes."""
+"""The DNS limit. A longer text with many labels would take minutes."""
 _AS_SPELLED: Callable[[str], tuple[str, str, str]] = methodcaller("partition", "=")
 """`sort_key` for queries without escapes."""
 _NEEDS_DECODING = re.compile(r"[%+;]")
@@ -35,13 +35,13 @@ _SITE_KEYS = {"host", "keep", "drop", "sort"}
 
 @dataclass(frozen=True, slots=True)
 class SiteRule:
-    """Exceptions for `host` and the hosts below it; names in lower case."""
+    """Exceptions for `host` and its subdomains. Names are in lower case."""
 
     host: str
     keep: frozenset[str] = frozenset()
     drop: frozenset[str] = frozenset()
     sort: bool = True
-    """False: keep the order of the parameters, because it has a meaning."""
+    """False to keep the order of the parameters, because it has a meaning."""
 
 
 class QueryRules:
@@ -74,7 +74,7 @@ class QueryRules:
         self._cached_pattern = lru_cache(_CACHED_NAMES)(self._pattern)
 
     def with_sites(self, sites: Iterable[SiteRule]) -> QueryRules:
-        """Return these rules with `sites` added; for a host in both the new rule applies."""
+        """Return these rules plus `sites`. For a host in both, the new rule applies."""
         return QueryRules(
             removed=self._removed,
             prefixes=self._prefixes,
@@ -84,14 +84,14 @@ class QueryRules:
         )
 
     def site(self, host: str) -> SiteRule | None:
-        """Return the rule of the longest listed host that is `host` or a parent of it."""
+        """Return the rule of the longest listed host that equals `host` or is a parent of it."""
         if len(host) > _MAX_HOST_CHARS:
             return None
         name = longest_match(host, self._sites)
         return None if name is None else self._sites[name]
 
     def tidy(self, query: str, site: SiteRule | None) -> str:
-        """Normalize `query`, whose escapes are normalized: remove parameters and sort the rest."""
+        """Normalize a query with normalized escapes: remove parameters and sort the rest."""
         if site is None and ";" not in query:
             kept = query.split("&")
             names = [piece.partition("=")[0] for piece in kept]
@@ -113,7 +113,7 @@ class QueryRules:
         return "&".join(kept)
 
     def keep(self, query: str, site: SiteRule | None) -> list[str]:
-        """Return the parameters of `query` that are kept, as written; empty ones are removed."""
+        """Return the parameters of `query` that are kept, as written. Empty ones are removed."""
         return self._kept(_without_session(query).split("&"), site)[0]
 
     def _kept(self, pieces: list[str], site: SiteRule | None) -> tuple[list[str], list[str]]:
@@ -148,7 +148,10 @@ class QueryRules:
             self._kept_names.add(name)
 
     def _pattern(self, name: str) -> re.Pattern[str] | None:
-        """Return the pattern of values with which a parameter is removed; None: always kept."""
+        """
+        Return the pattern of values for which a parameter is removed, or None to always
+        keep it.
+        """
         low = name.lower()
         if low in self._removed or low.startswith(self._prefixes):
             return _ANY
@@ -166,7 +169,7 @@ def _without_session(query: str) -> str:
 
 def sort_key(parameter: str) -> tuple[bytes, str, bytes, str]:
     """
-    Sort by decoded name, then decoded value, then spelling.
+    Return a key that sorts by decoded name, then decoded value, then spelling.
 
     A parameter without `=` precedes the same name with an empty value, so the result does not
     depend on the original order.
@@ -177,10 +180,10 @@ def sort_key(parameter: str) -> tuple[bytes, str, bytes, str]:
 
 def site_rules(text: str, where: str) -> list[SiteRule]:
     """
-    Parse a file with rules for single sites.
+    Parse a file with rules for individual sites.
 
     Raises:
-        InvalidSiteRules: names every problem, prefixed with `where`.
+        InvalidSiteRules: lists every problem, prefixed with `where`.
     """
     try:
         tables = tomllib.loads(text.removeprefix("\ufeff")).get("site", [])

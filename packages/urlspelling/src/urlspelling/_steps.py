@@ -12,7 +12,7 @@ import string
 
 _UNRESERVED = frozenset(string.ascii_letters + string.digits + "-._~")
 _NEVER_BARE = "[]\\^`{|}"
-"""Characters that the URL Standard keeps and RFC 3986 forbids in a path or query."""
+"""Characters that the URL Standard leaves unescaped, but RFC 3986 forbids in a path or query."""
 
 _BAD_ESCAPE = (
     r"2[DdEe]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee]"  # unreserved
@@ -21,10 +21,12 @@ _BAD_ESCAPE = (
 )
 _NOT_NORMAL = re.compile(rf"[%\[\]\\^`{{|}}](?:(?<!%)|{_BAD_ESCAPE})")
 TO_DO = re.compile(rf"[%;(\[\]\\^`{{|}}](?:(?<!%)|{_BAD_ESCAPE})")
-"""Finds text that `escapes` or `no_session` may change. It starts with a character set, which makes
-the search fast."""
+"""
+Finds text that `escapes` or `no_session` may change. Starts with a character set, which
+is fast.
+"""
 _PATH_SESSION = re.compile(r"(?i)(?<!\.)(?:;jsessionid=[^/;]*)+")
-"""A session in a path, but not after a dot, so that the rest does not become a dot segment."""
+"""A session in a path. Not after a dot, so that the rest does not become a dot segment."""
 _ASP_NET_SESSION = re.compile(r"/\((?:[A-Za-z]\([0-9a-z]{24}\))+\)(?=/)|/\([0-9a-z]{24}\)(?=/)")
 """ASP.NET's cookieless session, a path segment such as `(S(lit3py55t21z5v55vlm25s55))`."""
 _TRAILING_DOT = re.compile(r"(?<=[^.])\.(?=:[0-9]*\Z|\Z)")
@@ -53,9 +55,9 @@ def escapes(text: str) -> str:
     """
     Normalize the escapes of a path or query (RFC 3986 sections 2.3, 2.4 and 6.2.2).
 
-    Escaped letters, digits and `-._~` are decoded, other escapes get upper-case digits, and
-    characters that must be escaped are escaped, including a bare `%`. `%u011f`, an escape of
-    JavaScript's, stays, as in browsers: servers that decode it read `%25u011f` as another text.
+    Escaped letters, digits and `-._~` are decoded, other escapes get uppercase digits, and
+    characters that must be escaped are escaped, including a bare `%`. JavaScript's escape `%u011f`
+    is kept, as in browsers, because servers that decode it read `%25u011f` as another text.
     """
     return _NOT_NORMAL.sub(_spelling, text)
 

@@ -2,9 +2,9 @@
 The canonical URL of a page: `decide` computes it from the evidence, with reasons. Pure.
 
 The evidence comes from the fetch (redirects, headers) and from the document. A wrong canonical URL
-is worse than none, because two pages would share one record. So a declaration must pass the guards:
-it must be plausible without a fetch; unknown facts make the decision provisional, and known
-contradictions reject it. docs/urls.md#canonical-urls lists the order of trust and the guards.
+is worse than none, because two pages would share one record. A declared URL must therefore be
+plausible without a fetch. Known contradictions reject it, and unknown facts make the decision
+provisional. docs/urls.md#canonical-urls lists the order of trust and the checks.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from urlspelling.domain import registered_domain
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """One hop: from `url` to `target`, both normalized."""
+    """One redirect from `url` to `target`, both normalized."""
 
     url: str
     target: str
@@ -32,7 +32,7 @@ class KnownPage:
 
     status: int | None = None
     canonical_url: str | None = None
-    """Its canonical URL, declared or decided; None if it declared none."""
+    """Its canonical URL, declared or decided, or None if it declared none."""
     redirects_to: str | None = None
     gone: bool = False
 
@@ -42,7 +42,8 @@ class Evidence:
     """
     The evidence for the canonical URL of one page.
 
-    Every URL is absolute and normalized. `unparsable` has the candidates that cannot be normalized.
+    Every URL is absolute and normalized. `unparsable` lists the candidates that cannot be
+    normalized.
     """
 
     url: str
@@ -56,7 +57,7 @@ class Evidence:
     link_canonical: tuple[str, ...] = ()
     """`<link rel=canonical>` in the head, in order."""
     body_canonical: tuple[str, ...] = ()
-    """The same outside the head: recorded but ignored."""
+    """`<link rel=canonical>` outside the head, which is recorded but ignored."""
     og_url: str | None = None
     meta_refresh: tuple[float, str] | None = None
     """Delay in seconds and target."""
@@ -64,11 +65,11 @@ class Evidence:
     amp_url: str | None = None
     """The AMP version of the page, from `<link rel=amphtml>`."""
     hreflang: tuple[tuple[str, str], ...] = ()
-    """(language, URL): translations are other pages; recorded but never merged."""
+    """(language, URL) of translations, which are other pages. Recorded but never merged."""
     unparsable: tuple[tuple[str, str], ...] = ()
-    """The URLs that cannot be parsed: (source, original text) of each."""
+    """(source, original text) of each URL that cannot be parsed."""
     placeholders: tuple[tuple[str, str, str], ...] = ()
-    """(source, original text, reason) of each text that names no page (`placeholders`)."""
+    """(source, original text, reason) of each placeholder (`_placeholders`)."""
     known: Mapping[str, KnownPage] = field(default_factory=dict)
     """Stored results of candidates, by URL."""
 
@@ -79,18 +80,21 @@ class Decision:
 
     canonical_url: str
     provisional: bool
-    """True until the canonical URL was fetched and did not contradict."""
+    """True until a fetch of the canonical URL has not contradicted it."""
     rule: str
-    """The source that decided: self, redirect, link_header, link_canonical, og_url, …"""
+    """The source that was used: self, redirect, link_header, link_canonical, og_url, …"""
     reasons: tuple[str, ...] = ()
     rejected: tuple[tuple[str, str, str], ...] = ()
-    """The candidates that were not chosen: (source, URL, reason) of each."""
+    """(source, URL, reason) of each candidate that was not chosen."""
     aliases: tuple[str, ...] = ()
-    """The other URLs of this fetch that are the same page; no target of a temporary redirect."""
+    """Other URLs of this fetch for the same page, without targets of temporary redirects."""
 
 
 MAX_STEPS = 10
-"""Maximum length of a chain of canonical URLs and redirects, as for redirects of one fetch."""
+"""
+Maximum length of a chain of canonical URLs and redirects, the same as for redirects of
+a fetch.
+"""
 
 _TEMPORARY_STATUS, _WITHHELD_STATUS = (408, 421, 425, 429), (401, 402, 403, 451)
 _HOMEPAGE_PATH = re.compile(
@@ -103,9 +107,9 @@ _SCHEME_AND_WWW = re.compile(r"https?://(?:www\.)?")
 
 def is_gone(page: KnownPage) -> bool:
     """
-    Report whether a fetch of the URL found no page.
+    Return True if a fetch of the URL found no page.
 
-    5xx, 408, 421, 425 and 429 do not count, nor do 401, 402, 403 and 451: the page exists.
+    5xx, 408, 421, 425 and 429 do not count, nor do 401, 402, 403 and 451, because the page exists.
     """
     status = page.status or 200
     is_missing = 400 <= status < 500 and status not in (*_TEMPORARY_STATUS, *_WITHHELD_STATUS)
@@ -113,7 +117,7 @@ def is_gone(page: KnownPage) -> bool:
 
 
 def is_confirmed(url: str, page: KnownPage | None) -> bool:
-    """Report whether `url` was fetched and declares no other canonical URL."""
+    """Return True if `url` was fetched and declares no other canonical URL."""
     return (
         page is not None
         and page.status is not None
@@ -125,19 +129,19 @@ def is_confirmed(url: str, page: KnownPage | None) -> bool:
 
 
 def is_respelled(url: str, target: str) -> bool:
-    """Report whether `target` differs from `url` only by `www.` or by https instead of http."""
+    """Return True if `target` differs from `url` only by `www.` or by https instead of http."""
     if url.startswith("https://") and not target.startswith("https://"):
         return False
     return _SCHEME_AND_WWW.sub("", url, 1) == _SCHEME_AND_WWW.sub("", target, 1)
 
 
 def same_site(url: str, other: str) -> bool:
-    """Report whether both URLs have the same registered domain."""
+    """Return True if both URLs have the same registered domain."""
     return registered_domain(url) == registered_domain(other)
 
 
 def homepage(page: str, target: str) -> str | None:
-    """Reject the homepage as canonical URL of another page; templates often declare it."""
+    """Reject the homepage as canonical URL of another page, because templates often declare it."""
     named = urlsplit(target)
     if named.path != "/" or named.query or _HOMEPAGE_PATH.fullmatch(urlsplit(page).path):
         return None
@@ -145,7 +149,7 @@ def homepage(page: str, target: str) -> str | None:
 
 
 def other_domain(evidence: Evidence, target: str) -> str | None:
-    """Reject another domain unless it redirected here or the page is its copy in an AMP cache."""
+    """Reject another domain, unless it redirected here or the page is its copy in an AMP cache."""
     page, chain = evidence.final_url, {hop.url for hop in evidence.redirects}
     if same_site(target, page) or target in chain:
         return None
@@ -163,7 +167,7 @@ def redirects_here(evidence: Evidence, target: str) -> str | None:
 
 
 def downgrade(page: str, target: str) -> str | None:
-    """Reject the http spelling of a page that was fetched over https: its tag is outdated."""
+    """Reject the http spelling of a page fetched over https, because the tag is outdated."""
     if page.startswith("https://") and target.startswith("http://") and is_respelled(target, page):
         return "the page uses https and this is its old http spelling"
     return None
@@ -177,7 +181,7 @@ def own_amp(evidence: Evidence, target: str) -> str | None:
 
 
 def other_language(evidence: Evidence, target: str) -> str | None:
-    """Reject a translation, if the page lists itself among its languages."""
+    """Reject a translation if the page lists itself among its languages."""
     languages: dict[str, set[str]] = {}
     for language, url in evidence.hreflang:
         languages.setdefault(url, set()).add(language.lower())
@@ -206,7 +210,7 @@ def canonical_chain(evidence: Evidence, target: str) -> tuple[list[str], str | N
     Follow the known redirects and canonical URLs of `target`.
 
     Returns the URLs of the chain, whose last one is the candidate, and a reason to reject it or
-    None. A known redirect has precedence over a known canonical URL.
+    None. A known redirect takes precedence over a known canonical URL.
     """
     fetched = {evidence.url, evidence.final_url, *(hop.url for hop in evidence.redirects)}
     chain = [target]
@@ -228,9 +232,9 @@ def canonical_chain(evidence: Evidence, target: str) -> tuple[list[str], str | N
 
 
 INSTANT_REFRESH_S = 1.0
-"""A meta refresh within this time counts as a redirect; a later one shows a page first."""
+"""A meta refresh within this time counts as a redirect. A later one displays a page first."""
 PROVISIONAL = "provisional until "
-"""The beginning of the reason that holds only until the canonical URL is fetched."""
+"""The beginning of the reason that applies only until the canonical URL is fetched."""
 
 _SOURCE_NAMES = {
     "link_header": "the Link header",
@@ -277,7 +281,7 @@ def decide(evidence: Evidence) -> Decision:
         )
         return _decision(evidence, evidence.url, "self", findings, aliases=())
     if redirected != evidence.final_url:
-        return _behind(evidence, redirected, findings)
+        return _after_temporary_redirect(evidence, redirected, findings)
     if (chosen := _declared(evidence, findings)) is not None:
         source, url = chosen
         return _decision(evidence, url, source, findings, aliases=_fetched(evidence))
@@ -334,11 +338,12 @@ def _not_moved(url: str, hop: Redirect) -> str | None:
     return None
 
 
-def _behind(evidence: Evidence, redirected: str, findings: _Findings) -> Decision:
+def _after_temporary_redirect(evidence: Evidence, redirected: str, findings: _Findings) -> Decision:
     """
     Decide for a page that was reached by a redirect that is not permanent.
 
-    The tags of that page describe its own URL: many URLs may redirect to one sign-in page.
+    The tags of that page describe its own URL. For example, many URLs may redirect to one sign-in
+    page.
     """
     rule = "redirect" if redirected != evidence.url else "self"
     for source, urls in _sources(evidence):
@@ -368,7 +373,7 @@ def _sources(evidence: Evidence) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _declared(evidence: Evidence, findings: _Findings) -> tuple[str, str] | None:
-    """Return the first source whose only URL passes the guards, and the URL it leads to."""
+    """Return the first source whose only URL passes all checks, and the URL it leads to."""
     chosen: tuple[str, str] | None = None
     for source, urls in _sources(evidence):
         if len(urls) > 1:
@@ -396,7 +401,7 @@ def _compare(source: str, url: str, chosen: tuple[str, str], findings: _Findings
 
 
 def _checked(evidence: Evidence, target: str, findings: _Findings) -> tuple[str, str | None]:
-    """Return where `target` leads, and why it may not be the canonical URL, or None."""
+    """Return where `target` leads, and the reason to reject it or None."""
     if target == evidence.final_url:
         return target, None
     chain, why_not = canonical_chain(evidence, target)

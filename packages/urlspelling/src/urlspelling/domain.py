@@ -1,8 +1,8 @@
 """
 Origin, host and registered domain of normalized URLs. Pure.
 
-The registered domain is the public suffix plus one label (publicsuffix.org, including the private
-part of the list: two blogs on one hosting service are two sites).
+The registered domain is the public suffix plus one label (publicsuffix.org). The private part of
+the list is included, so two blogs on one hosting service are two sites.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def origin(url: str) -> str:
 
 def host(url: str) -> str:
     """
-    Return the host of a normalized URL without its port; an IPv6 address keeps its brackets.
+    Return the host of a normalized URL without its port. An IPv6 address keeps its brackets.
 
     Raises:
         InvalidUrl: `url` does not begin with an http(s) origin.
@@ -54,7 +54,7 @@ def registered_domain(url_or_host: str) -> str:
     'bbc.co.uk'
 
     IP addresses, single labels and public suffixes are returned unchanged. Takes 0.1 µs if the host
-    is cached, else 4 µs; the first call reads the list (50 ms).
+    is cached, else 4 µs. The first call reads the list (50 ms).
 
     Raises:
         InvalidUrl: a URL that does not begin with an http(s) origin.
@@ -64,12 +64,12 @@ def registered_domain(url_or_host: str) -> str:
 
 
 def is_public_suffix(name: str) -> bool:
-    """Report whether a host is a public suffix (`co.uk`, `github.io`) or a single label."""
+    """Return True if a host is a public suffix (`co.uk`, `github.io`) or a single label."""
     return not is_ip(name) and _list().privatesuffix(name.lower().rstrip(".")) is None
 
 
 def is_ip(name: str) -> bool:
-    """Report whether the host of a normalized URL is an IP address."""
+    """Return True if the host of a normalized URL is an IP address."""
     return name.startswith("[") or _IPV4.fullmatch(name) is not None
 
 
@@ -80,7 +80,7 @@ def reversed_host(name: str) -> str:
     >>> reversed_host("www.example.com")
     'com.example.www'
 
-    IP addresses stay unchanged. The function is its own inverse.
+    IP addresses are returned unchanged. The function is its own inverse.
     """
     return name if is_ip(name) else ".".join(reversed(name.split(".")))
 

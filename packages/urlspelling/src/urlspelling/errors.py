@@ -2,10 +2,10 @@
 The exceptions of this package.
 
     UrlSpellingError
-    ├── InvalidUrl          the caller's mistake: the text is not an http(s) URL
-    └── InvalidSiteRules    the configuration's: a file with rules for single sites has faults
+    ├── InvalidUrl          a mistake of the caller: the text is not an http(s) URL
+    └── InvalidSiteRules    a mistake in the configuration: a file with site rules is invalid
 
-A retry helps in neither case. Both survive pickling.
+Retrying does not help for either. Both can be pickled.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class InvalidUrl(UrlSpellingError, ValueError):
     """
     The string is not an http(s) URL. The message shows at most 200 characters of it.
 
-    `url` is the string as it was passed, `reason` what is wrong with it.
+    `url` is the string as passed, `reason` says what is wrong with it.
     """
 
     def __init__(self, url: str, reason: str) -> None:
@@ -34,9 +34,9 @@ class InvalidUrl(UrlSpellingError, ValueError):
 
 class InvalidSiteRules(UrlSpellingError, ValueError):
     """
-    A file with rules for single sites has faults.
+    A file with rules for individual sites is invalid.
 
-    `problems` has one line for each fault, with the file, the value and the remedy.
+    `problems` has one line per mistake, with the file, the value and the remedy.
     """
 
     def __init__(self, *problems: str) -> None:

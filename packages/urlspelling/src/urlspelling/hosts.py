@@ -1,4 +1,4 @@
-"""Hosts as URLs, settings and headers write them, and the names that cover them. Pure."""
+"""Parse hosts in URLs, settings and headers, and match them against names. Pure."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Container, Iterator
 
 def split_port(text: str) -> tuple[str, str]:
     """
-    Return the host and the digits of the port; "" without a port.
+    Return the host, and the digits of the port or an empty string.
 
     >>> split_port("[::1]:80")
     ('[::1]', '80')
 
-    `example.com:80`, `[::1]:80` and `example.com:` have a port or an empty one; `::1` and `[::1]`
-    have none. An IPv6 address keeps its brackets.
+    `example.com:80`, `[::1]:80` and `example.com:` have a port, which may be empty; `::1` and
+    `[::1]` have none. An IPv6 address keeps its brackets.
     """
     host, colon, port = text.rpartition(":")
     is_port = colon and (not port or (port.isascii() and port.isdigit()))
@@ -23,7 +23,7 @@ def split_port(text: str) -> tuple[str, str]:
 
 
 def and_parents(host: str) -> Iterator[str]:
-    """Yield `host` and the domains above it, the longest first: `a.b.c`, `b.c`, `c`."""
+    """Yield `host` and its parent domains, the longest first: `a.b.c`, `b.c`, `c`."""
     while host:
         yield host
         host = host.partition(".")[2]
@@ -31,12 +31,12 @@ def and_parents(host: str) -> Iterator[str]:
 
 def longest_match(host: str, names: Container[str]) -> str | None:
     """
-    Return the longest of `names` that is `host` or a parent of it; None if none is.
+    Return the longest of `names` that equals `host` or is a parent of it, or None.
 
     >>> longest_match("a.b.example.com", {"example.com", "b.example.com"})
     'b.example.com'
 
-    Every rule for "a host and all hosts below it" is this one. Costs a lookup for each label.
+    Use it for every rule about "a host and its subdomains". Costs one lookup per label.
     """
     while host:
         if host in names:

@@ -10,7 +10,7 @@ from urlspelling._normalization import normalize
 from urlspelling.errors import InvalidUrl
 
 MAX_LINKS = 1_000
-"""Maximum per response; servers limit all headers together to about 100 KB."""
+"""Maximum per response. Servers limit all headers together to about 100 KB."""
 
 _SPACE = " \t\r\n"
 _BETWEEN = re.compile(r"[\s,]*")
@@ -33,7 +33,7 @@ class HeaderLink:
     rel: tuple[str, ...] = ()
     """Relations in lower case, in order, from the first `rel` parameter."""
     parameters: tuple[tuple[str, str], ...] = ()
-    """All parameters in order, names in lower case, values unquoted."""
+    """All parameters in order, with names in lower case and values unquoted."""
 
     def parameter(self, name: str) -> str | None:
         """Return the first value of the parameter `name` (lower case), or None."""
@@ -48,9 +48,9 @@ def parse_link_header(values: Iterable[str], *, base: str | None = None) -> list
     >>> link.url, link.rel
     ('http://example.com/a', ('canonical',))
 
-    Targets are resolved against `base`, the page's URL. Links whose `anchor` is another page
-    and targets that are not http(s) URLs are left out. Commas and semicolons inside `<…>` and
-    quotes do not separate. Never raises; takes linear time.
+    Targets are resolved against `base`, the page's URL. Links whose `anchor` is another page and
+    targets that are not http(s) URLs are omitted. Commas and semicolons inside `<…>` and quotes are
+    not separators. Never raises; takes linear time.
     """
     links: list[HeaderLink] = []
     for target, parameters in targets(values):
@@ -63,7 +63,7 @@ def parse_link_header(values: Iterable[str], *, base: str | None = None) -> list
 
 
 def targets(values: Iterable[str]) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
-    """Each target as it is written, with its parameters (names in lower case, values unquoted)."""
+    """Yield each target as written, with its parameters (names in lower case, values unquoted)."""
     for value in values:
         at, last = 0, value.rfind(">")
         while at < last:
@@ -81,7 +81,7 @@ def targets(values: Iterable[str]) -> Iterator[tuple[str, tuple[tuple[str, str],
 
 
 def _next_comma(value: str, at: int) -> int:
-    """Return the position of the next separator; skips anything that is not a parameter."""
+    """Return the position of the next separator, skipping anything that is not a parameter."""
     rest = _REST.match(value, at)
     return rest.end() if rest else at
 

@@ -1,13 +1,13 @@
 """
 Zen, a graph store: nodes, edges, properties, indexes and counts over cell tables.
 
-Two classes hold nodes and edges, each edge in rows of its own:
+Two classes store nodes and edges, with separate rows for each edge:
 
-- `Graph`: a node has one edge of a type to another node, and its score can change.
-- `MultiGraph`: parallel edges, which differ in their score; batches, times, ordered indexes.
+- `Graph`: a node has at most one edge of a type to another node, whose score can change.
+- `MultiGraph`: parallel edges with different scores; batches, times, ordered indexes.
 
-`LinkGraph` in `links` packs edges that are too many for rows of their own. Other public modules:
-`records` (parts for a layer over a `MultiGraph`), `tables` (the port of engines, and its engines
+`LinkGraph` in `links` packs edges that are too many for separate rows. Other public modules:
+`records` (parts for a layer over a `MultiGraph`), `tables` (the port for engines, and the engines
 `memory`, `sqlite`, `postgres`, `hbase`), `errors`, `clock` and `testing`.
 """
 

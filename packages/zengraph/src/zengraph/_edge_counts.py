@@ -1,8 +1,8 @@
 """
-The stored counts of edges: cells of their nodes, changed after the edges.
+The stored counts of edges, which are cells of their nodes and change after the edges.
 
-A writer that is killed in between, or two that put or remove one edge at the same instant, leave
-them wrong until a recount.
+If a writer is killed in between, or two writers put or remove the same edge at the same time, the
+counts are wrong until a recount.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from zengraph._simple_edge_rows import EdgeKey, count_cell, count_of
 from zengraph.tables import CellTable
 
 _FEW = 2
-"""Counts up to this number are increased one by one: an edge has two."""
+"""Up to this many counts are incremented one at a time. An edge has two."""
 
 
 class EdgeCounts:
@@ -27,17 +27,17 @@ class EdgeCounts:
         self._counted = frozenset(counted)
 
     def __contains__(self, edge_type: int) -> bool:
-        """True if edges of the type are counted."""
+        """Return True if edges of the type are counted."""
         return edge_type in self._counted
 
     def stored(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
-        """The stored count; 0 without one."""
+        """Return the stored count, or 0 if there is none."""
         column = count_column(direction, edge_type)
         cell: Cell | None = self._nodes.get(node_id, [column]).get(column)
         return count_of(None if cell is None else cell.value)
 
     def correct(self, node_id: bytes, direction: bytes, edge_type: int, true: int) -> int:
-        """Set a count to a true one; returns by how much it was too high."""
+        """Set a count to the true value and return by how much it was too high."""
         excess = self.stored(node_id, direction, edge_type) - true
         if excess:
             self._nodes.incr(node_id, count_column(direction, edge_type), -excess)
@@ -55,7 +55,10 @@ class EdgeCounts:
             self._nodes.incr(node_id, column, change)
 
     def _change_together(self, changes: Counter[tuple[bytes, bytes]]) -> None:
-        """Apply changes of counts that no other writer changes, and remove them from `changes`."""
+        """
+        Apply the count changes that no other writer interferes with, and remove them from
+        `changes`.
+        """
         places = list(changes)
         rows = self._nodes.get_many(
             list(dict.fromkeys(node_id for node_id, _ in places)),

@@ -1,7 +1,7 @@
 """
-Lists of simple edges: the rows at both nodes, each checked at the row of its pair.
+Lists of simple edges: rows at both nodes, each verified against the row of its pair.
 
-`_simple_edges.py` says which rows an edge has.
+`_simple_edges.py` documents the rows of an edge.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ from zengraph.errors import InvalidArgument
 from zengraph.tables import CellTable, Deletion, Scan
 
 CLOCKS_DIFFER_MS = 10_000
-"""By how much the clocks of two writers of one graph may differ."""
+"""Maximum difference between the clocks of two writers of a graph."""
 _FIRST_EDGES = 2
 _CURSOR_BYTES = 24
 _MOST_CURSOR_BYTES = _CURSOR_BYTES + 2 + 2 * MOST_ORDER_BYTES
 
 
 class Seen(NamedTuple):
-    """An edge as it was read from a list."""
+    """An edge as read from a list."""
 
     key: bytes
-    """Of the row that lists it."""
+    """The time of the row that lists it."""
     pair: EdgeKey
     row: Row
     """The row of its pair."""
 
     @property
     def edge(self) -> Edge:
-        """As callers get it."""
+        """The edge as returned to callers."""
         return edge_of(read_edge_key(self.key)[4], self.row)
 
 
@@ -72,11 +72,11 @@ class ListEnd(NamedTuple):
     node_id: bytes
     edge_type: int
     lowest: bool
-    """True: the end with the lowest scores; False: with the highest."""
+    """True for the end with the lowest scores, False for the highest."""
 
 
 class EdgeLists:
-    """Reads lists of edges, and deletes edges as they were read."""
+    """Reads lists of edges, and deletes edges that were read."""
 
     def __init__(self, table: CellTable, schema: Schema, clock: Clock) -> None:
         self._clock = clock
@@ -96,14 +96,14 @@ class EdgeLists:
         prefix: bytes | None = None,
     ) -> Edges:
         """
-        Edges of a node by score, then by the other node; `reverse`: the highest score first.
+        Return a node's edges by score, then by the other node; highest score first if `reverse`.
 
-        Those of an ordered type sort by score, by order, and then by the other node. `prefix`: only
-        those of one score, `least_score` or 0, whose order begins with it.
+        Edges of an ordered type sort by score, by order, and then by the other node. `prefix`
+        selects the edges with one score (`least_score` or 0) whose order begins with it.
 
-        One range scan, and a few multi-gets for the page's edges, which ends before `limit`
-        where the properties have about `PAGE_BYTES`. The direction is `OUT` or `IN`;
-        scores are from `least_score` to `most_score`.
+        Takes one range scan, and a few multi-gets for the page's edges. A page ends before `limit`
+        when its properties reach about `PAGE_BYTES`. The direction is `OUT` or `IN`; scores are
+        from `least_score` to `most_score`.
 
         Raises:
             InvalidArgument: the cursor is not one that this call returned, or `prefix` is for a
@@ -148,10 +148,10 @@ class EdgeLists:
         prefix: bytes | None = None,
     ) -> tuple[bytes, bytes, bytes]:
         """
-        (what the keys of a list begin with, start, stop) of a page; the arguments of `edges`.
+        Return (key prefix of a list, start, stop) of a page, for the arguments of `edges`.
 
         Raises:
-            InvalidArgument: as `edges` does.
+            InvalidArgument: as for `edges`.
         """
         base = edge_prefix(*place)
         start, stop = score_range(base, least_score, most_score)
@@ -165,7 +165,7 @@ class EdgeLists:
         return base, start, stop
 
     def walk(self, place: ListPlace) -> Iterator[Edge]:
-        """`edges`, all of them."""
+        """Yield all edges in the order of `edges`."""
         cursor = None
         while True:
             page = self.edges(place, MAX_LIMIT, cursor)
@@ -176,7 +176,7 @@ class EdgeLists:
     def row_and_best(
         self, row: bytes, columns: Sequence[bytes], place: ListEnd, count: int
     ) -> tuple[Row, Generator[bytes, None, None]]:
-        """A row, and the keys at an end of a list, which were read after it; close them."""
+        """Return a row, and the keys at an end of a list, read after it. Close the generator."""
         start, stop = score_range(edge_prefix(place.node_id, OUT, place.edge_type))
         reverse = not place.lowest
         found, first = self._table.get_then_scan(
@@ -192,9 +192,10 @@ class EdgeLists:
         also: Sequence[bytes] = (),
     ) -> tuple[list[Seen], dict[bytes, Row]]:
         """
-        The first edges of these rows of a list; fewer where their properties have `most_bytes`.
+        Return the first edges of these list rows; fewer if their properties reach `most_bytes`.
 
-        The second value has the rows `also` that exist, read with the pairs of the first edges.
+        The second value contains the existing rows of `also`, read together with the first edges'
+        pairs.
         """
         found: list[Seen] = []
         others: dict[bytes, Row] | None = None
@@ -212,14 +213,14 @@ class EdgeLists:
         return found, others
 
     def seen(self, keys: Sequence[bytes], columns: Sequence[bytes] | None = None) -> list[Seen]:
-        """The edges of these rows of lists, without rows that are not true."""
+        """Return the edges of these list rows, without outdated rows."""
         return _true(keys, self._pairs(keys, columns))
 
     def deletions(self, edges: Sequence[Seen]) -> tuple[list[Deletion], list[Deletion]]:
         """
-        The deletions of edges as they were read; one that was written since then stays.
+        Return the deletions of edges as they were read, which spare edges written since.
 
-        Returns those of the rows of the pairs, and those of the rows of the lists.
+        The first list is for the pair rows, the second for the list rows.
         """
         at_ms = self._delete_times(edges)
         pairs: list[Deletion] = [
@@ -236,7 +237,7 @@ class EdgeLists:
         """
         Delete edges as they were read. Counts stay.
 
-        The rows of the pairs go first, so that no edge is left that no list has.
+        Pair rows are deleted first, so that every remaining edge is in a list.
         """
         for some in self.deletions(edges):
             self._table.delete_many(some)
@@ -247,18 +248,18 @@ class EdgeLists:
         columns: Sequence[bytes] | None = None,
         also: Sequence[bytes] = (),
     ) -> dict[bytes, Row]:
-        """The existing rows of the pairs of these rows of lists, and of `also`."""
+        """Return the existing pair rows for these list rows and `also`."""
         return self._table.get_many([*(pair_of(key).key for key in keys), *also], columns)
 
     def _keys(
         self, start: bytes, stop: bytes, wanted: int, first: Scan | None = None, *, reverse: bool
     ) -> Generator[bytes, None, None]:
         """
-        The keys of a range; `wanted` are read at first, which is enough if all are true.
+        Yield the keys of a range. Reads `wanted` keys first, which is enough if none is outdated.
 
-        `first`: a scan of these, which has begun.
+        `first` is a scan of these keys that has already begun.
 
-        Backward, a row of HBase costs several times as much as forward.
+        On HBase, reading a row backward costs several times as much as forward.
         """
         while start < stop:
             count = 0
@@ -274,10 +275,11 @@ class EdgeLists:
 
     def _delete_times(self, edges: Sequence[Seen]) -> Callable[[int], int]:
         """
-        The time at which to delete a row, by that of its cells: one time for all old rows.
+        Return a function from a row's cell time to its deletion time, one time for all old rows.
 
-        HBase needs a call for each time. A later time than that of the row itself would hide what
-        another writer puts there in the meantime, unless it is older than clocks differ.
+        HBase needs one call per time. A time later than the row's own would hide what another
+        writer puts there in the meantime, unless the row is older than the maximum clock
+        difference.
         """
         settled_ms = self._clock.now_ms() - CLOCKS_DIFFER_MS
         times = (cell.at_ms for each in edges for cell in each.row.values())
@@ -287,7 +289,7 @@ class EdgeLists:
     def _beginning(
         self, base: bytes, edge_type: int, prefix: bytes, least: int | None, most: int | None
     ) -> tuple[bytes, bytes]:
-        """(start, stop) of the edges of one score whose order begins with `prefix`."""
+        """Return (start, stop) of the edges of one score whose order begins with `prefix`."""
         if edge_type not in self._ordered:
             raise InvalidArgument(
                 f"prefix: edges of type {edge_type} have no order; "
@@ -297,12 +299,12 @@ class EdgeLists:
         if most not in (None, score):
             raise InvalidArgument(f"prefix: needs one score, got those from {score} to {most}")
         start = base + score_bytes(score) + order_bytes(prefix)
-        # There is a key after it: the byte after a node's id is a letter.
+        # The prefix has a successor, because the byte after a node's id is a letter.
         return start, after(start) or b""
 
 
 def _true(keys: Sequence[bytes], pairs: Mapping[bytes, Row]) -> list[Seen]:
-    """The edges of rows of lists, as the rows of their pairs say."""
+    """Return the edges of list rows that their pair rows confirm."""
     found = [(key, pair_of(key)) for key in keys]
     return [
         Seen(key, pair, row)

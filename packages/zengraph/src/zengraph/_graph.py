@@ -1,8 +1,8 @@
 """
 A graph: nodes with properties, simple edges, indexes and counts.
 
-A node has one edge of a type to another node (`SimpleEdges`), whose score can change. A graph has
-tables of its own, so nothing of one graph can be read or written through another one.
+A node has at most one edge of a type to another node (`SimpleEdges`), whose score can change. A
+graph has its own tables, so no other graph can read or write its data.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from zengraph.tables import Tables
 
 _FIRST_NODES = 2
 MOST_REMOVED = 10_000
-"""Edges that one `remove_node` removes."""
+"""Maximum number of edges that one `remove_node` removes."""
 
 
 class RepairedGraph(NamedTuple):
     """What a repair corrected."""
 
     entries: int
-    """Values that were entered in the indexes."""
+    """The number of values added to the indexes."""
     taken: int
-    """Unique values that two nodes have; lookups return one of them."""
+    """The number of unique values that two nodes have. Lookups return one of the nodes."""
     rows: int
-    """Rows of edges that were missing, or not true."""
+    """The number of edge rows that were missing or outdated."""
     counts: int
-    """Counts that were wrong."""
+    """The number of wrong counts."""
 
 
 class _Closed:
-    """Stands for the parts of a graph that was closed: an engine may open its files again."""
+    """Replaces the parts of a closed graph, because an engine might open its files again."""
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
@@ -80,11 +80,11 @@ class Graph:
     >>> graph.close()
 
     Args:
-        tables: its own.
+        tables: tables used by this graph alone.
         schema: its indexed properties and counted types.
-        clock: None: the system's.
-        most_removed: edges that one `remove_node` removes.
-        most_counted: edges of a type that is not counted which `count_edges` reads.
+        clock: the system clock if None.
+        most_removed: maximum number of edges that one `remove_node` removes.
+        most_counted: maximum number of edges of an uncounted type that `count_edges` reads.
     """
 
     def __init__(
@@ -108,44 +108,47 @@ class Graph:
     def get_node(
         self, node_id: bytes, names: Sequence[str] | None = None
     ) -> dict[str, bytes] | None:
-        """All or some properties of a node; None if the node does not exist."""
+        """Return all or some properties of a node, or None if the node does not exist."""
         return self._base.get_node(node_id, names)
 
     def get_nodes(
         self, node_ids: Sequence[bytes], names: Sequence[str] | None = None
     ) -> dict[bytes, dict[str, bytes]]:
-        """Properties of many nodes, with one multi-get. Missing nodes are left out."""
+        """Return the properties of many nodes, with one multi-get. Missing nodes are left out."""
         return self._base.get_nodes(node_ids, names)
 
     def get_properties(
         self, node_id: bytes, prefix: str, limit: int = 100, cursor: str | None = None
     ) -> tuple[dict[str, bytes], str | None]:
-        """Properties whose names begin with `prefix`; see `MultiGraph.get_properties`."""
+        """Return properties whose names begin with `prefix`; see `MultiGraph.get_properties`."""
         return self._base.get_properties(node_id, prefix, limit, cursor)
 
     def lookup(
         self, name: str, value: bytes, limit: int = 100, cursor: bytes | None = None
     ) -> tuple[list[bytes], bytes | None]:
-        """Nodes with a value of an indexed property; see `MultiGraph.lookup`."""
+        """Return nodes with a value of an indexed property; see `MultiGraph.lookup`."""
         return self._base.lookup(name, value, limit, cursor)
 
     def lookup_prefix(
         self, name: str, prefix: bytes, limit: int = 100, cursor: bytes | None = None
     ) -> tuple[list[tuple[bytes, bytes]], bytes | None]:
-        """(value, node) of values that begin with `prefix`; see `MultiGraph.lookup_prefix`."""
+        """
+        Return (value, node) for values that begin with `prefix`; see
+        `MultiGraph.lookup_prefix`.
+        """
         return self._base.lookup_prefix(name, prefix, limit, cursor)
 
     def lookup_unique(self, name: str, value: bytes) -> bytes | None:
-        """The node with a value of a unique property; see `MultiGraph.lookup_unique`."""
+        """Return the node with a value of a unique property; see `MultiGraph.lookup_unique`."""
         return self._base.lookup_unique(name, value)
 
     def put_nodes(self, nodes: Sequence[tuple[bytes, Mapping[str, bytes]]]) -> None:
         """
-        `put_node` of many nodes, in as few round trips as possible. Safe to repeat.
+        `put_node` for many nodes, in as few round trips as possible. Safe to repeat.
 
         Raises:
-            InvalidArgument: an id is not 16 bytes long, or a property has a name that is reserved;
-                nothing was written.
+            InvalidArgument: an id is not 16 bytes long, or a property name is reserved; nothing was
+                written.
             NotUnique: another node has one of the values; nothing was written.
             SizeExceeded: a node would exceed the limits of the schema; nothing was written.
         """
@@ -160,7 +163,7 @@ class Graph:
         )
 
     def put_node(self, node_id: bytes, properties: Mapping[str, bytes]) -> None:
-        """Set properties of a node, creating it if missing; `put_nodes` of one."""
+        """Set properties of a node, creating it if missing. Same as `put_nodes` with one node."""
         self.put_nodes([(node_id, properties)])
 
     def put_edge(
@@ -179,17 +182,18 @@ class Graph:
 
     def put_edges(self, edges: Sequence[NewEdge]) -> None:
         """
-        Put edges: one that exists gets the score, and keeps properties that are not given.
+        Put edges. An existing edge gets the new score, and keeps properties that are not given.
 
-        One read and two writes for any number of edges, a third if scores change, and a read more
-        for properties; of packed types, a read and a write, atomic for each list. Safe to repeat.
-        Of several edges of one pair the last one counts.
+        Takes one read and two writes for any number of edges, a third write if scores change, and
+        another read for properties. For packed types it takes one read and one write, atomic for
+        each list. Safe to repeat. If several edges have the same pair, the last one is used.
 
         Raises:
             InvalidArgument: an id, a type or a score cannot be stored; nothing was written.
             SizeExceeded: an edge would exceed the limits of the schema, or a packed list those of
                 its cell; other packed lists may have been written, but no other edge.
-            Unfinished: others write a packed list all the time; others may have been written.
+            Unfinished: other writers kept changing a packed list; other lists may have been
+                written.
         """
         packed = [edge for edge in edges if edge.pair.edge_type in self._packed]
         if not packed:
@@ -201,7 +205,7 @@ class Graph:
             self._edges.put(rest)
 
     def get_edge(self, source: bytes, edge_type: int, target: bytes) -> Edge | None:
-        """The edge, or None."""
+        """Return the edge, or None."""
         pair = EdgeKey(source, edge_type, target)
         return self._packed.get(pair) if edge_type in self._packed else self._edges.get(pair)
 
@@ -219,10 +223,10 @@ class Graph:
         prefix: bytes | None = None,
     ) -> Edges:
         """
-        A page of a node's edges in the order of scores; see `EdgeLists.edges`.
+        Return a page of a node's edges, by score; see `EdgeLists.edges`.
 
         Raises:
-            InvalidArgument: as there; or the list of a target, of a packed type.
+            InvalidArgument: as for `EdgeLists.edges`, or for incoming edges of a packed type.
         """
         place = ListPlace(node_id, direction, edge_type)
         lists = self._packed if edge_type in self._packed else self._edges.lists
@@ -237,17 +241,17 @@ class Graph:
         )
 
     def walk_edges(self, node_id: bytes, direction: bytes, edge_type: int) -> Iterator[Edge]:
-        """`edges`, all of them."""
+        """Yield all edges in the order of `edges`."""
         place = ListPlace(node_id, direction, edge_type)
         return (self._packed if edge_type in self._packed else self._edges.lists).walk(place)
 
     def count_edges(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
         """
-        The number of edges: the stored count of a counted type, otherwise counted by reading them.
+        Return the number of edges: the stored count of a counted type, else the edges are read.
 
         Raises:
-            InvalidArgument: there are more than `most_counted`, and the type is not counted; or
-                those into a node, of a packed type.
+            InvalidArgument: the type is not counted and there are more than `most_counted` edges,
+                or these are incoming edges of a packed type.
         """
         if edge_type in self._packed:
             return self._packed.count(ListPlace(node_id, direction, edge_type))
@@ -262,12 +266,12 @@ class Graph:
         lowest: bool = False,
         request_id: str | None = None,
     ) -> list[Edge]:
-        """Remove the `count` best edges out of a node and return them; see `Takes.take`."""
+        """Remove a node's `count` best outgoing edges and return them; see `Takes.take`."""
         takes = self._packed if edge_type in self._packed else self._takes
         return takes.take(node_id, edge_type, count, lowest=lowest, request_id=request_id)
 
     def remove_edges(self, edges: Sequence[tuple[bytes, int, bytes]]) -> None:
-        """Remove edges (source, type, target); those that do not exist are ignored."""
+        """Remove edges (source, type, target). Missing edges are ignored."""
         pairs = [EdgeKey(*edge) for edge in edges]
         packed = [pair for pair in pairs if pair.edge_type in self._packed]
         self._packed.remove(packed)
@@ -284,11 +288,12 @@ class Graph:
         lowest: bool = False,
     ) -> int:
         """
-        Remove the edges of a node except the `keep` best of a type; returns how many.
+        Remove all but the `keep` best edges of a type from a node, and return how many were
+        removed.
 
-        The best have the highest scores; `lowest`: the lowest. It costs a range scan over what
-        stays and what goes, with a multi-get for 500 of them, so do it now and then rather than
-        after each put. An edge that is put in the meantime stays. Safe to repeat.
+        The best edges have the highest scores, or the lowest if `lowest`. This takes a range scan
+        over all edges of the type and one multi-get per 500 of them, so call it from time to time
+        rather than after each put. An edge that is put in the meantime stays. Safe to repeat.
 
         Raises:
             InvalidArgument: `keep` is negative.
@@ -307,9 +312,9 @@ class Graph:
 
     def remove_node(self, node_id: bytes) -> None:
         """
-        Remove a node with its edges in both directions; those are removed first.
+        Remove a node and its edges in both directions, edges first.
 
-        Packed edges of other nodes to this one stay: nothing lists them here.
+        Packed edges from other nodes to this one stay, because this node does not list them.
 
         Raises:
             Unfinished: it had more than `most_removed` edges; that many were removed.
@@ -327,10 +332,10 @@ class Graph:
         self, limit: int, cursor: bytes | None = None, names: Sequence[str] | None = None
     ) -> tuple[list[tuple[bytes, dict[str, bytes]]], bytes | None]:
         """
-        (nodes with their properties in the order of their ids, cursor or None at the end).
+        Return (nodes with their properties ordered by id, cursor or None at the end).
 
-        Ends before `limit` with a node that brings the properties to `PAGE_BYTES`. Not a snapshot:
-        a node that is put in the meantime may be missing.
+        A page ends before `limit` with the node whose properties reach `PAGE_BYTES`. Not a
+        snapshot: a node that is put in the meantime may be missing.
         """
         start = b"" if cursor is None else cursor + b"\0"
         with closing(self._base.nodes.scan(start, names=self._base.node_columns)) as rows:
@@ -352,9 +357,9 @@ class Graph:
 
     def repair(self) -> RepairedGraph:
         """
-        Enter stored values in the indexes, and correct rows of edges and counts. Safe to repeat.
+        Add stored values to the indexes, and correct edge rows and counts. Safe to repeat.
 
-        Walks the whole graph. Counts of edges that are written in the meantime may become wrong.
+        Reads the whole graph. Counts of edges that are written in the meantime may become wrong.
         """
         entries = taken = 0
         for key, row in self._base.nodes.walk():
@@ -369,15 +374,15 @@ class Graph:
         return RepairedGraph(entries, taken, rows, sum(map(bool, wrong)))
 
     def check(self) -> list[str]:
-        """Problems of the engine, one line each with the remedy; empty if there are none."""
+        """Return the engine's problems, one line each with the remedy; empty if there are none."""
         return self._base.check()
 
     def create(self) -> None:
-        """Create missing tables; never drops anything."""
+        """Create missing tables; never drop any."""
         self._tables.create()
 
     def close(self) -> None:
-        """Close files and connections. Safe to repeat; calls that run in other threads may fail."""
+        """Close files and connections. Safe to repeat. Calls running in other threads may fail."""
         if self._base is not _CLOSED:
             self._base.close()
             self._base = self._edges = self._takes = self._packed = self._tables = _CLOSED

@@ -1,14 +1,14 @@
 """
-Indexes of nodes by the values of their properties, kept by every write of such a property.
+Indexes of nodes by the values of their properties, updated by every write of such a property.
 
-A row is written before the property that makes it true, and removed after it, and every hit is
-checked at its node. So a writer that crashes leaves only rows that no lookup returns; lookups and
-repairs delete them.
+A row is written before the property that makes it valid, and removed after it, and every hit is
+verified against its node. A writer that crashes therefore leaves only rows that no lookup returns.
+Lookups and repairs delete them.
 
-A unique value has an owner: a lease (`leases`) that is acquired before the property is
-written and ended after it. Of two writers that both saw the value free, one acquires it. A writer
-that was stopped for longer than the lease finds at the end that another one has it, and takes its
-property back. An ended lease names the owner as long as its node has the value.
+A unique value has an owner: a lease (`_leases`) that is acquired before the property is written and
+ended after it. If two writers both saw that the value is free, one of them acquires it. A writer
+that was stopped for longer than the lease finds at the end that another one has it, and removes its
+property again. An ended lease names the owner as long as its node has the value.
 """
 
 from __future__ import annotations
@@ -41,62 +41,64 @@ from zengraph.tables import Put, Tables, newest_ms
 MAX_LIMIT = 6000
 """Maximum number of edges or nodes that one call returns."""
 PAGE_BYTES = 4_194_304
-"""Bytes of properties at which a page of nodes or edges ends."""
+"""A page of nodes or edges ends when its properties reach this many bytes."""
 
 MOST_SORTED_BYTES = 500
-"""Bytes of a value by which `lookup_prefix` finds and sorts it."""
+"""`lookup_prefix` finds and sorts a value by this many bytes."""
 
 _ACQUIRED_MS = 10_000
 """How long an acquired value waits for its property to be set."""
 _YOUNG_MS = 600_000
-"""A row is written before its property; one younger than this may still become true."""
+"""A row is written before its property, so one younger than this may still become valid."""
 ID_COLUMN = b"i:id"
 OWNER_COLUMN = b"i:owner"
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The properties that are indexed, and the edge types that are not stored as any other."""
+    """The indexed properties, and the edge types with special storage."""
 
     unique: tuple[str, ...] = ()
-    """Properties whose values belong to one node at most."""
+    """Properties whose values belong to at most one node."""
     indexed: tuple[str, ...] = ()
     """Properties by whose values nodes can be found."""
     counted: tuple[int, ...] = ()
-    """Edge types whose number is stored with the node, in both directions."""
+    """Edge types whose number of edges is stored with the node, in both directions."""
     ordered: tuple[int, ...] = ()
-    """Edge types of a `Graph` whose edges have an order beside their score, and sort by both."""
+    """Edge types of a `Graph` whose edges have an order as well as a score, and sort by both."""
     packed: tuple[int, ...] = ()
     """
-    Edge types of a `Graph` whose edges out of a node are stored in one cell, listed at their source
-    only. Takes cost a fifth; a list may have 1 MiB, and each change of it writes all of it.
+    Edge types of a `Graph` whose outgoing edges are stored in one cell of their source, and listed
+    only there. Takes cost a fifth. A list may have up to 1 MiB, and each change rewrites all of it.
     """
     sorted: tuple[str, ...] = ()
-    """Properties by the beginnings of whose values nodes can be found (`lookup_prefix`)."""
+    """Properties whose values can be looked up by prefix (`lookup_prefix`)."""
     one_ended: frozenset[int] = frozenset()
-    """Edge types that are listed at their target only, and stored there only."""
+    """Edge types that are stored and listed only at their target."""
     reserved: frozenset[int] = frozenset()
-    """Edge types that `put_edge` refuses, because their edges are stored in another way."""
+    """Edge types that `put_edge` rejects, because their edges are stored in another way."""
     columns: Mapping[str, bytes] = field(default_factory=dict)
-    """Properties that are read from a column of their own (`s:…`), which another layer writes; a
-    node exists as well if it has one of them."""
+    """
+    Properties that are read from a column of their own (`s:…`), written by another layer. A node
+    also exists if it has one of them.
+    """
     limits: Limits = field(default_factory=Limits)
-    """What a node or an edge may have."""
+    """The limits for a node or an edge."""
     remedies: Remedies = DEFAULT
-    """The words of error messages."""
+    """The names of commands and settings in error messages."""
 
     def column_of(self, name: str) -> bytes:
-        """The cell of a node that stores a property."""
+        """Return the column that stores a property."""
         return self.columns.get(name) or b"m:" + name.encode()
 
     @property
     def tracked(self) -> tuple[str, ...]:
-        """The properties whose values are entered in an index."""
+        """The properties with an index."""
         return tuple(dict.fromkeys((*self.unique, *self.indexed, *self.sorted)))
 
     @property
     def searchable(self) -> tuple[str, ...]:
-        """The properties that `lookup` takes."""
+        """The properties that `lookup` accepts."""
         return (*self.unique, *self.indexed)
 
 
@@ -126,24 +128,26 @@ class PropertyIndexes:
         self._names = {schema.column_of(name): name for name in schema.tracked}
 
     def __bool__(self) -> bool:
-        """True if the schema names a property."""
+        """Return True if the schema has an indexed property."""
         return bool(self._names)
 
     def move(self, puts: Sequence[Put], source: bytes) -> None:
         """
-        `write` values that move from the node `source`, with their ownership; it refuses nothing.
+        `write` values that move from the node `source`, with their ownership. Never raises
+        NotUnique.
 
-        A value that a third node owns is written as well, and lookups keep returning its owner.
+        A value that a third node owns is written as well, but lookups still return its owner.
         """
         self.write(puts, source)
 
     def write(self, puts: Sequence[Put], source: bytes | None = None) -> None:
         """
-        Write mutations, and the index rows of the properties in them; one multi-get more.
+        Write mutations and the index rows of their properties, with one more multi-get.
 
         Raises:
-            NotUnique: another node has one of the values; nothing was written. If it acquired the
-                value while this writer was stopped, the other mutations were.
+            NotUnique: another node has one of the values. Nothing was written, unless the node
+                acquired the value while this writer was stopped; then the other mutations were
+                written.
         """
         changes = list(self._changes(puts))
         if not changes:
@@ -163,7 +167,7 @@ class PropertyIndexes:
         self, name: str, value: bytes, limit: int, cursor: bytes | None
     ) -> tuple[list[bytes], bytes | None]:
         """
-        `lookup`: of a unique property two reads, otherwise a range scan a bucket.
+        `lookup`: two reads for a unique property, otherwise one range scan per bucket.
 
         Raises:
             InvalidArgument: the schema does not index the property.
@@ -190,7 +194,10 @@ class PropertyIndexes:
     def _listed(
         self, name: str, value: bytes, beyond: bytes
     ) -> Generator[tuple[bytes, Row], None, None]:
-        """The rows of a value after a key, bucket by bucket; close it if you leave it early."""
+        """
+        Yield the rows of a value after a key, bucket by bucket. Close the generator if you stop
+        early.
+        """
         for bucket in range(beyond[0] if beyond else 0, BUCKETS):
             prefix = index_prefix(bucket, name, value)
             start = beyond + b"\0" if beyond.startswith(prefix) else prefix
@@ -200,7 +207,7 @@ class PropertyIndexes:
     def lookup_prefix(
         self, name: str, prefix: bytes, limit: int, cursor: bytes | None
     ) -> tuple[list[tuple[bytes, bytes]], bytes | None]:
-        """See `MultiGraph.lookup_prefix`; a cursor is the last row's key without its bucket."""
+        """See `MultiGraph.lookup_prefix`. A cursor is the last row's key without its bucket."""
         if name not in self._sorted:
             raise InvalidArgument(f"property {name!r}: is not sorted by the schema")
         wanted, column = min(limit, MAX_LIMIT), self._column_of(name)
@@ -229,7 +236,7 @@ class PropertyIndexes:
     def _sorted_keys(
         self, bucket: int, name: str, prefix: bytes, beyond: bytes
     ) -> Generator[bytes, None, None]:
-        """The keys of a bucket, without it, of values that begin with `prefix`."""
+        """Yield the keys of a bucket, without the bucket, for values that begin with `prefix`."""
         start = sorted_prefix(bucket, name, prefix[:MOST_SORTED_BYTES])
         first = max(start, bytes([bucket]) + beyond + b"\0") if beyond else start
         with closing(self._rows.scan(first, after(start))) as rows:
@@ -238,10 +245,10 @@ class PropertyIndexes:
 
     def complete(self, node_id: bytes, row: Row) -> tuple[int, int]:
         """
-        Enter what is missing of a node, as read: for a backfill.
+        Add missing index entries of a node, as read; used for backfills.
 
-        Returns how many values were entered, and how many unique ones another node has: they stay
-        with this node as well, and lookups return the other one.
+        Returns how many values were added, and how many unique values belong to another node. Those
+        stay with this node as well, but lookups return the other one.
         """
         entered = taken = 0
         for change in self._values(node_id, row):
@@ -261,7 +268,7 @@ class PropertyIndexes:
         return entered, taken
 
     def forget(self, node_id: bytes, row: Row) -> None:
-        """Remove the entries of a node that was deleted, as it was read before."""
+        """Remove the index entries of a deleted node, given its row from before the deletion."""
         for change in self._values(node_id, row):
             self._remove(node_id, change.name, change.value)
 
@@ -277,7 +284,10 @@ class PropertyIndexes:
                 yield _IndexedValue(node_id, name, *row[column])
 
     def _shared(self, node_id: bytes, name: str, value: bytes) -> list[bytes]:
-        """The keys that the present value has as well: two long values may have one beginning."""
+        """
+        Return the keys that the current value also has. Two long values may share their first
+        bytes.
+        """
         if name not in self._sorted or len(value) < MOST_SORTED_BYTES:
             return []
         column = self._column_of(name)
@@ -285,7 +295,7 @@ class PropertyIndexes:
         return [] if kept is None else self._keys(node_id, name, kept.value)
 
     def _entries(self, changes: Iterable[_IndexedValue]) -> list[Put]:
-        """The rows of values that may belong to many nodes."""
+        """Return the rows of values that several nodes may have."""
         return [
             ("i", key, {ID_COLUMN: change.node_id}, change.at_ms)
             for change in changes
@@ -293,9 +303,9 @@ class PropertyIndexes:
         ]
 
     def _keys(self, node_id: bytes, name: str, value: bytes) -> list[bytes]:
-        """The keys of those rows of one value."""
+        """Return the keys of these rows for one value."""
         keys = []
-        # A property that is unique is found by its owner.
+        # A unique property is found by its owner.
         if name in self._indexed and name not in self._unique:
             keys.append(index_key(node_id, name, value))
         if name in self._sorted:
@@ -308,14 +318,14 @@ class PropertyIndexes:
         return cell is not None and cell.value == value
 
     def _delete_old(self, key: bytes, row: Row) -> None:
-        """Delete a row that is not true, unless its property may still be written."""
+        """Delete an invalid row, unless its property may still be written."""
         if newest_ms(row) < self._clock.now_ms() - _YOUNG_MS:
             self._rows.delete(key, at_ms=newest_ms(row))
 
     def _acquire_all(
         self, changes: Sequence[_IndexedValue], before: dict[bytes, Row], source: bytes | None
     ) -> list[tuple[_IndexedValue, Lease]]:
-        """Acquire the unique values that come true; on a refusal none stays acquired."""
+        """Acquire the unique values that are being set. If one is refused, all are released."""
         owned: list[tuple[_IndexedValue, Lease]] = []
         for change in changes:
             stored = before.get(change.node_id, {}).get(self._column_of(change.name))
@@ -334,7 +344,7 @@ class PropertyIndexes:
 
     def _acquire(self, change: _IndexedValue, source: bytes | None = None) -> Lease:
         """
-        The lease of a value; `source` gives it away.
+        Acquire the lease of a value, which `source` may give up.
 
         Raises:
             NotUnique: another node has it, or is acquiring it.
@@ -351,7 +361,7 @@ class PropertyIndexes:
         raise NotUnique(change.name, "that is being written")
 
     def _confirm(self, owned: Sequence[tuple[_IndexedValue, Lease]]) -> None:
-        """End the leases of values that were written; take a value back that was lost."""
+        """End the leases of values that were written. Remove a value whose lease was lost."""
         for change, lease in owned:
             key = unique_key(change.name, change.value)
             if self._owners.end(key, lease) is None:
@@ -362,7 +372,7 @@ class PropertyIndexes:
                     raise NotUnique(change.name, owner.holder.hex() if owner else "of nobody")
 
     def _remove(self, node_id: bytes, name: str, value: bytes) -> None:
-        """Remove the entries of a value that the node no longer has."""
+        """Remove the index entries of a value that the node no longer has."""
         for key in self._keys(node_id, name, value):
             if key not in self._shared(node_id, name, value) and (row := self._rows.get(key)):
                 self._rows.delete(key, at_ms=newest_ms(row))
@@ -372,5 +382,5 @@ class PropertyIndexes:
         row = self._tables["u"].get(key, [OWNER_COLUMN])
         owner = Lease.of(row, OWNER_COLUMN)
         if owner and owner.holder == node_id and not self._has(node_id, name, value):
-            # If another node acquires it in this very millisecond, its confirmation fails.
+            # If another node acquires it in the same millisecond, its confirmation fails.
             self._tables["u"].delete(key, at_ms=newest_ms(row))

@@ -1,4 +1,4 @@
-"""The time log: entries in order of time, spread over buckets."""
+"""The time log: entries ordered by time, spread over buckets."""
 
 from __future__ import annotations
 
@@ -12,24 +12,27 @@ from zengraph.tables import open_bucket
 
 
 class TimeLog(Bucketed):
-    """Reads and rewrites entries; `mutations.append_log` appends them."""
+    """Reads and rewrites entries. `_mutations.append_log` appends them."""
 
     name = "f"
 
     def open_bucket(self, bucket: int) -> int:
-        """The first bucket from `bucket` on that can be written."""
+        """Return the first writable bucket from `bucket` on."""
         return open_bucket(self._tables, bucket, BUCKETS)
 
     def between(
         self, bucket: int, low: bytes, high: bytes
     ) -> Generator[tuple[bytes, Row], None, None]:
-        """(position: time and nonce, entry) of a bucket; close it if you leave it early."""
+        """
+        Yield (position, entry) in a bucket; a position is time and nonce. Close it if you stop
+        early.
+        """
         with closing(self._table.scan(bytes([bucket]) + low, bytes([bucket]) + high)) as rows:
             for key, row in rows:
                 yield key[1:], row
 
     def all(self, bucket: int) -> Generator[tuple[bytes, Row], None, None]:
-        """The whole bucket."""
+        """Yield all entries of the bucket."""
         with closing(self._table.scan(bytes([bucket]), bytes([bucket + 1]))) as rows:
             for key, row in rows:
                 yield key[1:], row
@@ -37,9 +40,9 @@ class TimeLog(Bucketed):
     def replace(
         self, bucket: int, position: bytes, entry: Mapping[bytes, bytes], at_ms: int
     ) -> None:
-        """Put another entry at a position."""
+        """Replace the entry at a position."""
         self._table.put(bytes([bucket]) + position, entry, at_ms=at_ms)
 
     def delete_many(self, bucket: int, items: Sequence[tuple[bytes, int]]) -> None:
-        """Delete the entries at positions, unless they are newer than the time beside each (ms)."""
+        """Delete the entries at (position, at_ms), unless they are newer than `at_ms`."""
         self._table.delete_many([(bytes([bucket]) + at, None, at_ms) for at, at_ms in items])

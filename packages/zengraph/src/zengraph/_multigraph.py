@@ -1,14 +1,15 @@
 """
-A graph with parallel edges, and the parts on which a store of records is built.
+A graph with parallel edges, and the basis for a store of records.
 
-Nodes have properties, each with the time at which its value was true; edges have type, direction
-and score; nodes are found by the values of properties, and by ordering keys of the caller.
+Nodes have properties, each with the time at which its value was true. Edges have a type, a
+direction and a score. Nodes are found by the values of properties, and by ordering keys of the
+caller.
 
 It works on cell tables without transactions. An edge's outgoing row is written last and is
-authoritative; an index row is written before the property that makes it valid and removed after it,
-and every hit is checked against the node. So a writer that crashes leaves only rows that no read
-returns, and running it again completes them. Each edge is a row of its own, so the edges of a hub
-can be split anywhere; a list continues from a cursor, never from an offset.
+authoritative. An index row is written before the property that makes it valid and removed after it,
+and every hit is verified against the node. A writer that crashes therefore leaves only rows that no
+read returns, and running it again completes them. Each edge is a separate row, so the edges of a
+hub can be split anywhere; a list continues from a cursor, never from an offset.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from zengraph.errors import InvalidArgument
 from zengraph.tables import CellSize, Put, Row, Salvaged, Tables
 
 _SENTINEL = b"m:_"
-"""The column that a node has, unless it has one of `Schema.columns`."""
+"""The column that every node has, unless it has one of `Schema.columns`."""
 
 
 class MultiGraph(ParallelEdges):
@@ -48,17 +49,17 @@ class MultiGraph(ParallelEdges):
     >>> [edge.score for edge in graph.edges(ada, OUT, PAID).items]
     [2024, 2025]
 
-    Ids of nodes are 16 bytes, uniformly distributed, such as the beginning of a SHA-256. Those of
-    a group may lie together if the low half of the first byte is uniformly distributed in each:
-    `links.Naming` makes such ids of names.
+    Node ids are 16 bytes, uniformly distributed, such as the first bytes of a SHA-256. The ids of a
+    group may be adjacent if the low half of the first byte is uniformly distributed within each
+    group; `links.Naming` derives such ids from names.
 
     Attributes:
         nodes: properties of nodes with their times.
-        by_number: nodes in the order of numbers, such as times, which can be claimed.
-        by_order: nodes in the order of ordering keys.
+        by_number: nodes ordered by numbers, such as times; entries can be claimed.
+        by_order: nodes ordered by ordering keys.
         node_columns: each node has one of these columns.
         registry: small named records.
-        log: entries in order of time.
+        log: entries ordered by time.
         naming: computes the id of a node from its name.
     """
 
@@ -80,18 +81,18 @@ class MultiGraph(ParallelEdges):
         self.node_limits = RowLimits(
             tables["n"], b"m:", _SENTINEL, self.schema.limits, self.schema.remedies
         )
-        """The limits of what applications write into nodes."""
+        """The limits for what applications write into nodes."""
         self.by_number = NumberIndex(tables)
         self.by_order = OrderIndex(tables)
         self.registry = Registry(tables)
         self.log = TimeLog(tables)
-        # Chosen once, because every write takes this path.
+        # Chosen once, because every write uses it.
         self._write: Callable[[Sequence[Put]], None] = (
             self._indexes.write if self._indexes else tables.write
         )
 
     def node_id(self, name: str) -> bytes:
-        """The id of the node of that name, 16 bytes."""
+        """Return the id of the node with this name, 16 bytes."""
         return self.naming.node_id(name)
 
     # Writing in batches
@@ -109,39 +110,40 @@ class MultiGraph(ParallelEdges):
         """
         Write properties that move here from the node `source`, with the ownership of their values.
 
-        A value that a third node owns is written as well, and lookups keep returning its owner.
+        A value that a third node owns is written as well, but lookups still return its owner.
         """
         self._indexes.move(puts, source)
 
     # The engine
 
     def serves(self, first_byte: int) -> bool:
-        """True if nodes whose ids begin with that byte can be written; see `repair`."""
+        """Return True if nodes whose ids begin with that byte can be written; see `salvage`."""
         return self.tables.serves(first_byte)
 
     def counting(self, *edge_types: int) -> MultiGraph:
-        """The same graph, with edges of these types counted."""
+        """Return the same graph, with edges of these types counted."""
         schema = replace(self.schema, counted=edge_types)
         return MultiGraph(self.tables, schema, self.clock, self.naming)
 
     def check(self) -> list[str]:
-        """Problems of the engine, one line each with the remedy; empty if there are none."""
+        """Return the engine's problems, one line each with the remedy; empty if there are none."""
         return self.tables.check()
 
     def salvage(self, report: Callable[[str], None] = lambda _: None) -> list[Salvaged]:
         """
-        Replace damaged files by new ones with every readable row; `report` gets each step.
+        Replace damaged files with new ones that contain every readable row; `report` gets each
+        step.
 
-        Returns also what earlier calls replaced, until `salvage_finished`.
+        Also returns what earlier calls replaced, until `salvage_finished` is called.
         """
         return self.tables.salvage(report)
 
     def salvage_finished(self, done: Sequence[Salvaged]) -> None:
-        """Forget these results: a walk has made up for what the new files lack."""
+        """Discard these results, once a walk has restored what the new files lack."""
         self.tables.salvage_finished(done)
 
     def scrub(self) -> None:
-        """Remove deleted data from the disk, if the engine can; safe to repeat."""
+        """Remove deleted data from the disk, if the engine can. Safe to repeat."""
         self.tables.scrub()
 
     def close(self) -> None:
@@ -151,11 +153,11 @@ class MultiGraph(ParallelEdges):
     # Nodes
 
     def index(self, node_id: bytes, row: Row) -> tuple[int, int]:
-        """Enter what is missing of a node in the indexes; `PropertyIndexes.complete`."""
+        """Add missing index entries of a node; see `PropertyIndexes.complete`."""
         return self._indexes.complete(node_id, row)
 
     def unindex(self, node_id: bytes, row: Row) -> None:
-        """Remove a deleted node from the indexes; `row`: as it was read before."""
+        """Remove a deleted node from the indexes, given its row from before the deletion."""
         self._indexes.forget(node_id, row)
 
     def put_node(
@@ -172,20 +174,20 @@ class MultiGraph(ParallelEdges):
         self.put_rows([self.node_row(node_id, properties, at_ms)])
 
     def put_rows(self, rows: Sequence[Put]) -> None:
-        """Put rows of nodes within the limits of the schema; raises as `put_node`."""
+        """Put rows of nodes within the limits of the schema. Raises what `put_node` raises."""
         with self.node_limits.writing([(key, cells) for _, key, cells, _ in rows]):
             self.mutate(rows)
 
     def get_node(
         self, node_id: bytes, names: Sequence[str] | None = None
     ) -> dict[str, bytes] | None:
-        """All or some properties of a node; None if the node does not exist."""
+        """Return all or some properties of a node, or None if the node does not exist."""
         return self.get_nodes([node_id], names).get(node_id)
 
     def get_nodes(
         self, node_ids: Sequence[bytes], names: Sequence[str] | None = None
     ) -> dict[bytes, dict[str, bytes]]:
-        """Properties of many nodes, with one multi-get. Missing nodes are left out."""
+        """Return the properties of many nodes, with one multi-get. Missing nodes are left out."""
         exists = self.node_columns
         columns = None if names is None else [*exists, *map(self.schema.column_of, names)]
         rows = self.tables["n"].get_many(node_ids, columns)
@@ -199,21 +201,22 @@ class MultiGraph(ParallelEdges):
         self, node_id: bytes, prefix: str, limit: int = 100, cursor: str | None = None
     ) -> tuple[dict[str, bytes], str | None]:
         """
-        (properties of a node whose names begin with `prefix`, cursor or None at the end).
+        Return (properties whose names begin with `prefix`, cursor or None at the end).
 
-        In the order of their names as UTF-8. For nodes with very many of them: HBase sends no
-        others, and the other engines decode no others. Those in `Schema.columns` are left out.
+        They are ordered by name as UTF-8. Meant for nodes with very many properties: HBase sends
+        only these properties, and the other engines decode only these. Properties in
+        `Schema.columns` are left out.
         """
         limit = min(limit, MAX_LIMIT)
         beyond = b"" if cursor is None else b"m:" + cursor.encode()
-        # Two more: the next one, and the column that every node has.
+        # Two more: the next property, and the column that every node has.
         row = self.nodes.get_prefix(node_id, b"m:" + prefix.encode(), limit + 2, beyond)
         found = list(_properties(row, b"m:").items())
         more = len(found) > limit
         return dict(found[:limit]), found[limit - 1][0] if more and limit > 0 else None
 
     def property_sizes(self, node_id: bytes) -> dict[str, CellSize]:
-        """Each property of a node with its size and its time; the values are not read."""
+        """Return the size and time of each property of a node, without reading the values."""
         cells = self.nodes.sizes_many([node_id]).get(node_id, {})
         return {
             column[2:].decode(): size
@@ -225,7 +228,8 @@ class MultiGraph(ParallelEdges):
         """Remove a node, its edges in both directions, and its index rows."""
         row = self.tables["n"].get(node_id)
         self.remove_edges(node_id)
-        # Each cell as it was read: counts have the engine's timestamps, which may differ from ours.
+        # Each cell by its own time: counts have the engine's timestamps, which may differ from this
+        # clock.
         mine = [
             (node_id, [column], cell.at_ms)
             for column, cell in self.tables["n"].get(node_id).items()
@@ -238,9 +242,9 @@ class MultiGraph(ParallelEdges):
         self, name: str, value: bytes, limit: int = 100, cursor: bytes | None = None
     ) -> tuple[list[bytes], bytes | None]:
         """
-        (nodes that have the value of a property of the schema, cursor or None at the end).
+        Return (nodes with a value of an indexed property, cursor or None at the end).
 
-        One range scan a bucket, and a read for each hit; of a unique property two reads.
+        Takes one range scan per bucket and one read per hit, or two reads for a unique property.
         """
         return self._indexes.lookup(name, value, limit, cursor)
 
@@ -248,22 +252,23 @@ class MultiGraph(ParallelEdges):
         self, name: str, prefix: bytes, limit: int = 100, cursor: bytes | None = None
     ) -> tuple[list[tuple[bytes, bytes]], bytes | None]:
         """
-        ((value, node) of nodes whose value of a sorted property begins with `prefix`, cursor).
+        Return ((value, node) for values of a sorted property that begin with `prefix`, cursor).
 
-        In the order of values, of which the first 500 bytes count, then of nodes. A range scan in
-        each of sixteen buckets, and a multi-get for the page.
+        Sorted by the first 500 bytes of the value, then by node. Takes one range scan in each of
+        sixteen buckets, and one multi-get for the page.
 
         Raises:
-            InvalidArgument: the property is not in `Schema.sorted`, or the cursor is another's.
+            InvalidArgument: the property is not in `Schema.sorted`, or the cursor is from another
+                lookup.
         """
         return self._indexes.lookup_prefix(name, prefix, limit, cursor)
 
     def lookup_unique(self, name: str, value: bytes) -> bytes | None:
         """
-        The node that has the value of a unique property; None: no node has it. Two reads.
+        Return the node that has a value of a unique property, or None. Takes two reads.
 
         Raises:
-            InvalidArgument: the property is not a unique one of the schema.
+            InvalidArgument: the schema has no such unique property.
         """
         if name not in self.schema.unique:
             raise InvalidArgument(f"property {name!r}: is not unique in the schema")
@@ -271,7 +276,7 @@ class MultiGraph(ParallelEdges):
         return found[0] if found else None
 
     def node_row(self, node_id: bytes, properties: Mapping[str, bytes], at_ms: int) -> Put:
-        """The mutation that sets properties of a node, and creates it."""
+        """Return the mutation that sets properties of a node and creates it."""
         column_of = self.schema.column_of
         cells = {_SENTINEL: b"1"} | {column_of(name): v for name, v in properties.items()}
         return ("n", node_id, cells, at_ms)

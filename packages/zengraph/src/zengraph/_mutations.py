@@ -12,25 +12,28 @@ Mutation = Put
 
 
 def put_properties(of: bytes, properties: Mapping[bytes, bytes], at_ms: int) -> Mutation:
-    """Set properties of the node with the id `of`, as of `at_ms`; newer values stay."""
+    """Set properties of the node with the id `of`, as of `at_ms`. Newer values stay."""
     return ("n", of, properties, at_ms)
 
 
 def put_number(of: bytes, number: int, cells: Mapping[bytes, bytes], at_ms: int) -> Mutation:
-    """Enter a node into `MultiGraph.by_number`; `cells` (`i:…`) are returned with the entry."""
+    """Add a node to `MultiGraph.by_number`. `cells` (`i:…`) are returned with the entry."""
     return ("d", number_key(of, number), cells, at_ms)
 
 
 def put_order(of: bytes, order: bytes, cells: Mapping[bytes, bytes], at_ms: int) -> Mutation:
-    """Enter a node into `MultiGraph.by_order`; `cells` (`i:…`) are returned with the entry."""
+    """Add a node to `MultiGraph.by_order`. `cells` (`i:…`) are returned with the entry."""
     return ("h", ordering_key(of, order), cells, at_ms)
 
 
 def put_record(name: bytes, cells: Mapping[bytes, bytes], at_ms: int) -> Mutation:
-    """Put cells (`i:…`) of a record of `MultiGraph.registry`."""
+    """Put cells (`i:…`) of a record in `MultiGraph.registry`."""
     return ("u", name, cells, at_ms)
 
 
 def append_log(bucket: int, at_ms: int, nonce: bytes, entry: Mapping[bytes, bytes]) -> Mutation:
-    """Append an entry to the log; `nonce` (8 bytes) keeps entries of one millisecond apart."""
+    """
+    Append an entry to the log. `nonce` (8 bytes) distinguishes entries of the same
+    millisecond.
+    """
     return ("f", journal_key(bucket, at_ms, nonce), entry, at_ms)

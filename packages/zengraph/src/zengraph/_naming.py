@@ -1,14 +1,14 @@
 """
-What the names of nodes mean for where rows lie: ids, groups and lanes.
+How names of nodes determine the location of rows: ids, groups and lanes.
 
-Nodes that packed edges connect are known by names, of any meaning to the caller: the URLs of pages,
-users, files. A name is UTF-8 without control characters. The names of a group, such as the pages of
-one site, have their lists beside each other, because most edges stay within a group: with SQLite a
-compaction then writes 30 % fewer bytes than with lists by `node_id`.
+Nodes connected by packed edges have names, whose meaning is up to the caller: URLs of pages, users,
+files. A name is UTF-8 without control characters. The lists for a group of names, such as the pages
+of one site, are stored next to each other, because most edges stay within a group. On SQLite, a
+compaction then writes 30 % fewer bytes than with lists ordered by `node_id`.
 
-Their nodes may lie together too. Then an id begins with the group's hash, but for the low half of
-its first byte, which is the name's: a group has sixteen places, one in each bucket and each file,
-so that the rows of one group are written side by side, and fill no region alone.
+The nodes of a group may be stored together too. Their ids then begin with the group's hash, except
+for the low half of the first byte, which comes from the name. A group thus has sixteen places, one
+in each bucket and each file, so its rows are written together, but do not fill a region alone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from functools import cached_property, lru_cache
 from hashlib import sha256
 
 GROUP_BYTES = 4
-"""The bytes of a list id that name the group."""
+"""The number of bytes of a list id that identify the group."""
 _ID_BYTES = 16
 
 
@@ -26,13 +26,13 @@ class Naming:
     """
     Ids of names, by SHA-256.
 
-    A subclass may compute the same ids in a faster way. Ids are part of the stored form: a graph is
-    always opened with one naming.
+    A subclass may compute the same ids faster. Ids are part of the stored format: a graph must
+    always be opened with the same naming.
 
     Args:
-        group_of: the group of a name; None: every name is a group of its own.
-        is_together: whether the nodes of a group lie together, as in `Tables.format`; asked once,
-            for the first id. None: they do not.
+        group_of: returns the group of a name. If None, every name is a group of its own.
+        is_together: returns True if the nodes of a group are stored together, as in
+            `Tables.format`. Called once, for the first id. If None, they are not.
     """
 
     def __init__(
@@ -46,19 +46,19 @@ class Naming:
 
     @cached_property
     def together(self) -> bool:
-        """True if the nodes of a group lie together."""
+        """True if the nodes of a group are stored together."""
         return self._is_together is not None and self._is_together()
 
     def node_id(self, name: str) -> bytes:
-        """The id of the node of that name, 16 bytes."""
+        """Return the id of the node with this name, 16 bytes."""
         return self.id_of(name.encode("utf-8", "surrogatepass"))
 
     def id_of(self, name: bytes) -> bytes:
         """
-        `node_id` of a name in bytes: of its hash, or of its group's hash and its own.
+        `node_id` of a name in bytes: from its hash, or from its group's hash and its own.
 
-        Of a group 28 bits and of the name 100: the probability of a collision among 10^10 names of
-        one group is 10^-10.
+        28 bits come from the group and 100 from the name. The probability of a collision among
+        10^10 names of one group is 10^-10.
         """
         digest = sha256(name).digest()[:_ID_BYTES]
         if not self.together:
@@ -69,19 +69,19 @@ class Naming:
 
     def list_id(self, name: bytes) -> bytes:
         """
-        The id of the list of edges into a node: 4 bytes of its group, 12 of its name.
+        Return the id of the list of edges into a node: 4 bytes from its group, 12 from its name.
 
-        Groups are spread over all regions; a region that one group fills can be split between its
-        names. The probability of a collision among 10^10 names of one group is 10^-9. 0.7 µs.
+        Groups are spread over all regions. A region filled by one group can be split between its
+        names. The probability of a collision among 10^10 names of one group is 10^-9. Takes 0.7 µs.
         """
         return self.group_hash(name) + sha256(name).digest()[GROUP_BYTES:_ID_BYTES]
 
     def group_hash(self, name: bytes) -> bytes:
-        """4 bytes of a hash of the group of a name."""
+        """Return 4 bytes of the hash of a name's group."""
         return self._prefix(name if self._group_of is None else self._group_of(name))
 
     def by_group(self, texts: Mapping[bytes, bytes]) -> Mapping[bytes, Mapping[bytes, bytes]]:
-        """Texts by name, as texts by the last 12 bytes of list ids, by their first 4."""
+        """Regroup texts by name: by the first 4 bytes of the list id, then by the last 12."""
         groups: dict[bytes, dict[bytes, bytes]] = {}
         for name, text in texts.items():
             local_id = sha256(name).digest()[GROUP_BYTES:_ID_BYTES]

@@ -1,8 +1,8 @@
 """
-Indexes in an order: nodes by numbers, and nodes by ordering keys of the caller.
+Ordered indexes: nodes by numbers, and nodes by ordering keys of the caller.
 
-A row is written before the property that makes it true, and deleted after it, by the layer that
-owns the property; `mutations` has the rows, so that they go into its batches.
+The layer that owns the property writes a row before the property that makes it valid, and deletes
+it after. `_mutations` creates these rows for the layer's batches.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ _CLAIM = b"i:c"
 
 class OrderIndex:
     """
-    Nodes in the order of ordering keys: bytes of any meaning, several for a node.
+    Nodes ordered by ordering keys, which are bytes of any meaning. A node may have several keys.
 
-    A key that begins with a label (UTF-8) and a zero is found by `labels`; other keys begin with
-    0xff. Within a key the order is that of ids, and each of sixteen buckets has its own.
+    A key that begins with a label (UTF-8) and a zero byte is found by `labels`. Other keys begin
+    with 0xff. Within a key, nodes are ordered by id. Each of the sixteen buckets has its own order.
     """
 
     def __init__(self, tables: Tables) -> None:
         self._table = tables["h"]
 
     def has(self, of: bytes, order: bytes) -> bool:
-        """True if a node has an entry under that key."""
+        """Return True if a node has an entry under that key."""
         return bool(self._table.get(ordering_key(of, order)))
 
     def delete(self, of: bytes, order: bytes, *, at_ms: int) -> None:
@@ -51,16 +51,17 @@ class OrderIndex:
         self._table.delete(position, at_ms=at_ms)
 
     def walk(self) -> Generator[tuple[bytes, Row], None, None]:
-        """(position, stored values) of every entry."""
+        """Yield (position, stored values) of every entry."""
         return self._table.scan(b"", None)
 
     def rows(
         self, prefixes: Sequence[bytes], beyond: bytes = b""
     ) -> Generator[tuple[bytes, Row], None, None]:
         """
-        (position, stored values) of entries whose key has one of the prefixes, after a position.
+        Yield (position, stored values) of entries whose key has one of the prefixes, after a
+        position.
 
-        A position is opaque and continues the list; it ends with the node's id.
+        A position is opaque and continues the list. It ends with the node's id.
         """
         for bucket in range(BUCKETS):
             for prefix in prefixes:
@@ -78,9 +79,11 @@ class OrderIndex:
 
     def sample(self, prefix: bytes, start: bytes, count: int) -> list[bytes]:
         """
-        The ids of up to `count` nodes under a prefix, about equally many of each bucket.
+        Return the ids of up to `count` nodes under a prefix, about the same number from each
+        bucket.
 
-        Those whose keys continue with `start` or come behind it, then from the beginning.
+        Starts with keys that continue with `start` or come after it, then continues from the
+        beginning.
         """
         ids: list[bytes] = []
         share = -(-count // BUCKETS)
@@ -96,15 +99,15 @@ class OrderIndex:
         return ids
 
     def labels(self, beyond: str = "") -> LabelWalk:
-        """Walk over the labels that come after a text."""
+        """Walk over the labels that sort after a text."""
         return LabelWalk(self._table, beyond)
 
 
 class LabelWalk:
     """
-    The distinct labels of an `OrderIndex`, in their order, in all buckets at once.
+    The distinct labels of an `OrderIndex`, in order, across all buckets.
 
-    A label costs one small read in each bucket that holds many of its nodes, however many those
+    A label costs one small read in each bucket that contains many of its nodes, however many there
     are.
     """
 
@@ -117,7 +120,7 @@ class LabelWalk:
         self.skip_to(beyond)
 
     def skip_to(self, beyond: str) -> None:
-        """Continue with the first label that comes after a text."""
+        """Continue with the first label that sorts after a text."""
         label = beyond.encode()
         for bucket, ahead in self._ahead.items():
             start = bytes([bucket]) + label
@@ -135,7 +138,7 @@ class LabelWalk:
             self._ended.add(bucket)
 
     def first(self) -> str | None:
-        """The next label; None at the end."""
+        """Return the next label, or None at the end."""
         heads = [ahead[-1] for ahead in self._ahead.values() if ahead]
         if not heads:
             return None
@@ -143,10 +146,10 @@ class LabelWalk:
 
 
 class Bucketed:
-    """The common part of the time log and the index of numbers."""
+    """The common part of the time log and the number index."""
 
     name: ClassVar[str]
-    """The table's name."""
+    """The name of the table."""
     buckets = range(BUCKETS)
 
     def __init__(self, tables: Tables) -> None:
@@ -154,12 +157,12 @@ class Bucketed:
         self._table = tables[self.name]
 
     def serves(self, bucket: int) -> bool:
-        """False while the file that holds the bucket is damaged."""
+        """Return False while the file that contains the bucket is damaged."""
         return self._tables.serves(bucket)
 
 
 class NumberEntry(NamedTuple):
-    """A node in the index of numbers."""
+    """An entry of the number index."""
 
     number: int
     node_id: bytes
@@ -169,7 +172,7 @@ class NumberEntry(NamedTuple):
     """The lease of the caller that claimed it."""
 
     def is_claimed(self, now_ms: int) -> bool:
-        """True while another caller has claimed it."""
+        """Return True while another caller's claim is active."""
         return self.lease is not None and self.lease.is_live(now_ms)
 
 
@@ -177,18 +180,21 @@ class NumberIndex(Bucketed):
     """
     Nodes ordered by unsigned 64-bit numbers, in buckets that can be written in parallel.
 
-    A number is a time, a priority or a sequence number. Entries can be claimed, so the index is a
-    queue as well.
+    A number may be a time, a priority or a sequence number. Entries can be claimed, so the index
+    can serve as a queue.
     """
 
     name = "d"
 
     def has(self, of: bytes, number: int) -> bool:
-        """True if the node has an entry with that number."""
+        """Return True if the node has an entry with that number."""
         return bool(self._table.get(number_key(of, number)))
 
     def until(self, bucket: int, end: int) -> Generator[NumberEntry, None, None]:
-        """Entries with numbers below `end`, the lowest first; close it if you leave it early."""
+        """
+        Yield entries with numbers below `end`, lowest first. Close the generator if you
+        stop early.
+        """
         stop = bytes([bucket]) + end.to_bytes(8)
         with closing(self._table.scan(bytes([bucket]), stop)) as rows:
             for key, row in rows:
@@ -202,12 +208,15 @@ class NumberIndex(Bucketed):
             yield NumberEntry(number, of, row, Lease.of(row, _CLAIM))
 
     def delete_many(self, items: Sequence[tuple[bytes, int, int]]) -> None:
-        """Delete the entries (node id, number), if not newer than at_ms, each."""
+        """Delete the entries (node id, number, at_ms), if they are not newer than `at_ms`."""
         self._table.delete_many(
             [(number_key(of, number), None, at_ms) for of, number, at_ms in items]
         )
 
     def claim(self, entries: Sequence[NumberEntry], lease: Lease) -> list[bool]:
-        """Claim entries, as they were read; False for one that another caller has claimed."""
+        """
+        Claim entries as they were read. Returns False for those that another caller has
+        claimed.
+        """
         rows = [(number_key(entry.node_id, entry.number), entry.lease) for entry in entries]
         return take_many(self._table, _CLAIM, rows, lease)

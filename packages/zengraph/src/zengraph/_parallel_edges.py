@@ -1,11 +1,11 @@
 """
 Parallel edges: edges with a type, a score and properties, any number from one node to another.
 
-Two edges of one (source, type, target) with different scores are different edges, such as payments
-at different times. (`simple_edges` has edges whose score can change.) An edge has a row at each of
-its nodes, so that it is listed from both; the one at its source is authoritative. An edge of a
-one-ended type has one row, at its target: its source has a property that says as much, or is no
-node.
+Two edges of the same source, type and target with different scores are different edges, such as
+payments at different times. (`_simple_edges` has edges whose score can change.) An edge has a row
+at each of its nodes, so that both list it; the row at the source is authoritative. An edge of a
+one-ended type has only a row at its target, because a property of the source says the same, or the
+source is not a node.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ class Edge(NamedTuple):
     score: int
     properties: dict[str, bytes]
     at_ms: int = 0
-    """When it was put; 0: not known."""
+    """When it was put; 0 if unknown."""
     order: bytes = b""
-    """What sorts it among those of its score; of types in `Schema.ordered`."""
+    """Sorts edges with the same score, for types in `Schema.ordered`."""
 
     @property
     def size_bytes(self) -> int:
-        """Of its properties."""
+        """The size of its properties."""
         return sum(map(len, self.properties.values()))
 
 
 class Edges(NamedTuple):
-    """A page of a list of edges; `cursor` continues it, None: it is complete."""
+    """A page of a list of edges. `cursor` continues it, or is None at the end."""
 
     items: list[Edge]
     cursor: bytes | None
@@ -73,10 +73,10 @@ class ParallelEdges:
         score: int = 0,
     ) -> list[Put]:
         """
-        The mutations that set an edge, for a batch; none of them counts it.
+        Return the mutations that set an edge, for a batch. They do not count it.
 
-        The row at its source is written last, and is authoritative. An edge of a one-ended type has
-        a row at its target only.
+        The row at the source is written last, and is authoritative. An edge of a one-ended type has
+        only a row at its target.
         """
         cells = {b"p:" + name.encode(): value for name, value in properties.items()}
         into = edge_key(target, IN, edge_type, score, source)
@@ -97,10 +97,11 @@ class ParallelEdges:
         at_ms: int | None = None,
     ) -> None:
         """
-        Set an edge; edges of one (source, type, target) with different scores are different edges.
+        Set an edge. Edges of the same source, type and target with different scores are different
+        edges.
 
-        Safe to repeat. Counts increase if it is new. A writer that crashes in between, or two that
-        write the same new edge at once, leave the counts wrong until `recount` or a repair of the
+        Safe to repeat. Increments the counts if the edge is new. If a writer crashes in between, or
+        two write the same new edge at once, the counts are wrong until `recount` or a repair of the
         store.
 
         Raises:
@@ -122,12 +123,12 @@ class ParallelEdges:
     def get_edge(
         self, source: bytes, edge_type: int, target: bytes, *, score: int = 0
     ) -> Edge | None:
-        """The edge, or None."""
+        """Return the edge, or None."""
         row = self._table.get(self._true_key(source, edge_type, target, score))
         return _edge(target, score, row) if row else None
 
     def remove_edge(self, source: bytes, edge_type: int, target: bytes, *, score: int = 0) -> None:
-        """Remove an edge; does nothing if it does not exist."""
+        """Remove an edge. Does nothing if it does not exist."""
         out = edge_key(source, OUT, edge_type, score, target)
         into = edge_key(target, IN, edge_type, score, source)
         rows = self._table.get_many([out, into])
@@ -139,7 +140,7 @@ class ParallelEdges:
             self._count_both(source, edge_type, target, -1)
 
     def remove_edges(self, node_id: bytes) -> None:
-        """Remove every edge of a node, in both directions, with its other end."""
+        """Remove every edge of a node, in both directions, at both ends."""
         for direction in (OUT, IN):
             prefix = edge_prefix(node_id, direction)
             with closing(self._table.scan(prefix, after(prefix))) as rows:
@@ -149,7 +150,7 @@ class ParallelEdges:
                     self.remove_edge(ends[0], edge_type, ends[1], score=score)
 
     def purge_edges(self, target: bytes, edge_type: int, *, at_ms: int) -> None:
-        """Delete all edges of a one-ended type to a node, also those newer than `at_ms`."""
+        """Delete all edges of a one-ended type to a node, including those newer than `at_ms`."""
         prefix = edge_prefix(target, IN, edge_type)
         with closing(self._table.scan(prefix, after(prefix))) as rows:
             deletes = [(key, None, max(at_ms, newest_ms(row))) for key, row in rows]
@@ -169,10 +170,10 @@ class ParallelEdges:
         most_score: int | None = None,
     ) -> Edges:
         """
-        Edges of a node by score, then by the other node; `reverse`: the highest score first.
+        Return a node's edges by score, then by the other node; highest score first if `reverse`.
 
-        One range scan, for any number of edges; a page ends before `limit` with an edge that brings
-        the properties to `PAGE_BYTES`. `direction` is `OUT` or `IN`; scores are from `least_score`
+        Takes one range scan for any number of edges. A page ends before `limit` with the edge whose
+        properties reach `PAGE_BYTES`. `direction` is `OUT` or `IN`; scores are from `least_score`
         to `most_score`. One-ended types have no outgoing edges.
         """
         limit = min(limit, MAX_LIMIT)
@@ -191,20 +192,23 @@ class ParallelEdges:
     def walk_edges(
         self, node_id: bytes, direction: bytes, edge_type: int
     ) -> Generator[Edge, None, None]:
-        """`edges`, all of them in one scan; close it if you leave it early."""
+        """
+        Yield all edges in the order of `edges`, in one scan. Close the generator if you
+        stop early.
+        """
         with closing(self._scan(node_id, direction, edge_type)) as rows:
             for _, edge in rows:
                 yield edge
 
     def walk_all_edges(self) -> Generator[tuple[bytes, bytes, int, Edge], None, None]:
-        """(node, direction, type, edge) of every row of every node, for repairs."""
+        """Yield (node, direction, type, edge) of every row of every node, for repairs."""
         for key, row in self._table.scan(b"", None):
             node_id, direction, edge_type, score, other = read_edge_key(key)
             yield node_id, direction, edge_type, _edge(other, score, row)
 
     def count_edges(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
         """
-        The number of edges: the stored count of a counted type, otherwise counted by a scan.
+        Return the number of edges: the stored count of a counted type, else counted by a scan.
 
         Raises:
             StoreUnavailable: the tables did not answer.
@@ -216,7 +220,7 @@ class ParallelEdges:
         return sum(1 for _ in self.walk_edges(node_id, direction, edge_type))
 
     def recount(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
-        """Set the stored count of a type to that of a scan; returns by how much it was too high."""
+        """Set the stored count of a type by a scan, and return by how much it was too high."""
         column = count_column(direction, edge_type)
         cell = self._tables["n"].get(node_id, [column]).get(column)
         stored = int.from_bytes(cell.value, signed=True) if cell else 0
@@ -234,10 +238,10 @@ class ParallelEdges:
         scores: tuple[int | None, int | None] = (None, None),
         reverse: bool = False,
     ) -> Generator[tuple[bytes, Edge], None, None]:
-        """(key, edge) of the edges that are true."""
+        """Yield (key, edge) of the edges that exist."""
         start, stop = score_range(edge_prefix(node_id, direction, edge_type), *scores)
         if cursor is not None:
-            # A cursor of another list continues nothing here.
+            # A cursor from another list is ignored.
             start, stop = (
                 (start, min(stop, cursor)) if reverse else (max(start, cursor + b"\0"), stop)
             )
@@ -252,7 +256,7 @@ class ParallelEdges:
                 yield key, _edge(other, score, row)
 
     def _true_key(self, source: bytes, edge_type: int, target: bytes, score: int) -> bytes:
-        """The key of the row without which there is no edge."""
+        """Return the key of the authoritative row of an edge."""
         if edge_type in self._schema.one_ended:
             return edge_key(target, IN, edge_type, score, source)
         return edge_key(source, OUT, edge_type, score, target)
@@ -263,7 +267,7 @@ class ParallelEdges:
 
 
 def count_column(direction: bytes, edge_type: int) -> bytes:
-    """The cell of a node that stores its number of edges of a type."""
+    """Return the column of a node that stores its number of edges of a type."""
     return COUNTS + b"%d%s" % (edge_type, direction)
 
 

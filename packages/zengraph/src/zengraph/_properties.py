@@ -1,9 +1,9 @@
 """
 Properties of nodes, each with the time at which its value was true.
 
-Layers that decide by those times read and write here; applications use `graph`. A property's name
-includes its family: `m:` for properties set by applications, `s:` for system properties, `p:` for
-those of edges, `i:` for values stored with an index entry.
+For layers that use those times; applications use `_graph`. A property's name includes its family:
+`m:` for properties set by applications, `s:` for system properties, `p:` for properties of edges,
+`i:` for values stored with an index entry.
 """
 
 from __future__ import annotations
@@ -18,37 +18,43 @@ __all__ = ["Cell", "CellSize", "Row", "Salvaged", "newest_ms"]
 
 
 class NodeStore:
-    """Reads and writes nodes; every method may raise `StoreUnavailable`."""
+    """Reads and writes nodes. Every method may raise `StoreUnavailable`."""
 
     def __init__(self, tables: Tables) -> None:
         self._table = tables["n"]
 
     def get(self, node_id: bytes, names: Sequence[bytes] | None = None) -> Row:
-        """All or some properties of a node; empty if it has none of them."""
+        """Return all or some properties of a node; empty if it has none of them."""
         return self._table.get(node_id, names)
 
     def get_many(
         self, node_ids: Sequence[bytes], names: Sequence[bytes] | None = None
     ) -> dict[bytes, Row]:
-        """`get` of many nodes, with one multi-get. Nodes with none of `names` are left out."""
+        """`get` for many nodes, with one multi-get. Nodes with none of `names` are left out."""
         return self._table.get_many(node_ids, names)
 
     def values_many(
         self, node_ids: Sequence[bytes], names: tuple[bytes, ...]
     ) -> dict[bytes, tuple[bytes | None, ...]]:
-        """The values of `names` without their times, in that order, for each node with one."""
+        """
+        Return the values of `names` in that order, without their times, for each node
+        that has any.
+        """
         return self._table.values_many(node_ids, names)
 
     def sizes_many(self, node_ids: Sequence[bytes]) -> dict[bytes, RowSizes]:
-        """The size and the time of each property of the existing nodes."""
+        """Return the size and time of each property of the existing nodes."""
         return self._table.sizes_many(node_ids)
 
     def get_prefix(self, node_id: bytes, prefix: bytes, limit: int, beyond: bytes = b"") -> Row:
-        """Up to `limit` properties after the name `beyond` that begin with `prefix`, in order."""
+        """
+        Return up to `limit` properties that begin with `prefix`, in order, after the
+        name `beyond`.
+        """
         return self._table.get_prefix(node_id, prefix, limit, beyond)
 
     def put(self, node_id: bytes, properties: Mapping[bytes, bytes], *, at_ms: int) -> None:
-        """Set properties as of `at_ms`, atomically; newer values stay."""
+        """Set properties as of `at_ms`, atomically. Newer values stay."""
         self._table.put(node_id, properties, at_ms=at_ms)
 
     def delete(self, node_id: bytes, names: Sequence[bytes], *, at_ms: int) -> None:
@@ -56,7 +62,7 @@ class NodeStore:
         self._table.delete(node_id, names, at_ms=at_ms)
 
     def delete_many(self, items: Sequence[tuple[bytes, Sequence[bytes] | None, int]]) -> None:
-        """Delete (node id, names, at_ms) each; the batch is not atomic; safe to repeat."""
+        """Delete many (node id, names, at_ms). The batch is not atomic; safe to repeat."""
         self._table.delete_many(items)
 
     def drop(self, node_id: bytes, *, at_ms: int) -> None:
@@ -71,13 +77,16 @@ class NodeStore:
         names: Sequence[bytes] | None = None,
         limit: int | None = None,
     ) -> Generator[tuple[bytes, Row], None, None]:
-        """Nodes from an id on, before `stop`, in the order of ids; close it if you leave early."""
+        """Yield nodes from an id on, before `stop`, ordered by id. Close it if you stop early."""
         return self._table.scan(start, stop, columns=names, limit=limit)
 
     def walk(self) -> Generator[tuple[bytes, Row], None, None]:
-        """Every node; close it if you leave it early."""
+        """Yield every node. Close the generator if you stop early."""
         return self.scan()
 
     def leases(self, name: bytes, lease_ms: int, clock: Clock) -> CellLeases:
-        """Leases in a property of each node; only they write that property."""
+        """
+        Return leases stored in a property of each node. Only the leases may write that
+        property.
+        """
         return CellLeases(self._table, name, lease_ms, clock)

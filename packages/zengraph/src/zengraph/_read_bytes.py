@@ -1,8 +1,9 @@
 """
-Count the bytes of rows while they are read, so that a caller can end a read that becomes too large.
+Count the bytes of rows while they are read, so that a caller can stop a read that becomes too
+large.
 
-What a row takes is known only when it has been read, and one call may read any number of rows. The
-engine that has the rows in its own file (SQLite) therefore counts each before it reads the next.
+The size of a row is known only after reading it, and one call may read any number of rows. An
+engine that reads from its own file (SQLite) therefore counts each row before it reads the next.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ class CountedRows:
         _COUNTED.reset(self._token)
 
     def add(self, size: int) -> None:
-        """Count the bytes of a row, or of several small ones; what it raises ends the read."""
+        """Count the bytes of a row, or of several small ones. An exception stops the read."""
 
     def made(self, size: int) -> None:
-        """Count a result that was made of rows; what it raises ends the read as well."""
+        """Count a result made from rows. An exception stops the read as well."""
 
 
 _COUNTED: ContextVar[CountedRows | None] = ContextVar("counted", default=None)
@@ -36,9 +37,9 @@ _COUNTED: ContextVar[CountedRows | None] = ContextVar("counted", default=None)
 
 def counted_result(result: Result) -> Result:
     """
-    The result, whose bytes are counted with the rows that this thread reads.
+    Return the result after counting its bytes with the rows that this thread reads.
 
-    For results that are made one by one of rows that were read together: several of them may be of
+    For results that are built one by one from rows that were read together: several may come from
     one row, and all of them exist before any is passed on.
     """
     if (counted := _COUNTED.get()) is not None:
@@ -47,4 +48,4 @@ def counted_result(result: Result) -> Result:
 
 
 counted_rows = _COUNTED.get
-"""Call it for what counts the rows that this thread reads; None: nothing does."""
+"""The current counter of rows that this thread reads, or None."""

@@ -1,4 +1,4 @@
-"""Small named records outside the graph, shared by processes, such as locks and positions."""
+"""Small named records outside the graph that processes share, such as locks and positions."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from zengraph.tables import Tables, open_bucket
 
 
 class Registry:
-    """Records by name, in the table of unique values; no property name has their prefix."""
+    """Records by name, in the table of unique values. No property name has their prefix."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._table = tables["u"]
 
     def get(self, name: bytes, columns: Sequence[bytes] | None = None) -> Row:
-        """All or some values of a record; empty if it has none of them."""
+        """Return all or some values of a record; empty if it has none of them."""
         return self._table.get(name, columns)
 
     def get_many(
         self, names: Sequence[bytes], columns: Sequence[bytes] | None = None
     ) -> dict[bytes, Row]:
-        """`get` of many records, with one multi-get. Missing records are left out."""
+        """`get` for many records, with one multi-get. Missing records are left out."""
         return self._table.get_many(names, columns)
 
     def check_and_put(
         self, name: bytes, column: bytes, expected: bytes | None, value: bytes
     ) -> bool:
-        """Put `value` if the cell holds `expected` (None: if it is absent). Atomic."""
+        """Put `value` if the cell contains `expected` (None if it must be absent). Atomic."""
         return self._table.check_and_put(name, column, expected, value)
 
     def incr(self, name: bytes, column: bytes, delta: int) -> int:
-        """Add to a counter and return it. Not safe to repeat."""
+        """Add to a counter and return the result. Not safe to repeat."""
         return self._table.incr(name, column, delta)
 
     def put(self, name: bytes, values: Mapping[bytes, bytes], *, at_ms: int) -> None:
@@ -42,7 +42,7 @@ class Registry:
         self._table.put(name, values, at_ms=at_ms)
 
     def put_many(self, items: Sequence[tuple[bytes, Mapping[bytes, bytes], int]]) -> None:
-        """Set (name, values, at_ms) each; safe to repeat."""
+        """Set many (name, values, at_ms). Safe to repeat."""
         self._table.put_many(items)
 
     def delete(self, name: bytes, *, at_ms: int) -> None:
@@ -50,11 +50,11 @@ class Registry:
         self._table.delete(name, at_ms=at_ms)
 
     def delete_many(self, items: Sequence[tuple[bytes, int]]) -> None:
-        """Delete (name, at_ms) each, if not newer; safe to repeat."""
+        """Delete many (name, at_ms), if not newer. Safe to repeat."""
         self._table.delete_many([(name, None, at_ms) for name, at_ms in items])
 
     def beginning_with(self, prefix: bytes) -> list[tuple[bytes, Row]]:
-        """All records whose names begin with a prefix, in order."""
+        """Return all records whose names begin with a prefix, in order."""
         with closing(self._table.scan(prefix, after(prefix))) as rows:
             return list(rows)
 
@@ -62,17 +62,21 @@ class Registry:
         self, prefix: bytes, limit: int | None = None, beyond: bytes = b""
     ) -> Generator[tuple[bytes, Row], None, None]:
         """
-        Records whose names begin with a prefix, in order, at most `limit`; close it early.
+        Yield records whose names begin with a prefix, in order, at most `limit`. Close it if you
+        stop early.
 
-        `beyond`: only those whose names come after this one.
+        If `beyond` is given, only records whose names sort after it.
         """
         first = beyond + b"\0" if beyond else prefix
         return self._table.scan(first, after(prefix), limit=limit)
 
     def buckets(self) -> list[int]:
-        """First bytes of names that can be written: all but those in damaged files."""
+        """
+        Return the first bytes of names that can be written, which are all except those in damaged
+        files.
+        """
         return [bucket for bucket in range(BUCKETS) if self._tables.serves(bucket)]
 
     def open_bucket(self, bucket: int = 0) -> int:
-        """The first of these bytes from `bucket` on, which counts modulo their number."""
+        """Return the first of these bytes from `bucket` on, modulo their number."""
         return open_bucket(self._tables, bucket, BUCKETS)

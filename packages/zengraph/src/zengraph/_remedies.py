@@ -1,4 +1,4 @@
-"""The words of error messages that name commands and settings."""
+"""The names of commands and settings used in error messages."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Remedies:
     """
-    What error messages tell their reader to do, and by which names.
+    What error messages tell their reader to do, with the names to use.
 
-    The defaults speak to a program's author. A program that embeds this library names its own
-    commands and settings here, because its operators call neither functions nor arguments.
+    The defaults are for a program's author. A program that embeds this library sets the names of
+    its own commands and settings, because its operators do not call functions.
     """
 
     program: str = "zengraph"
-    """What is incompatible with a server or a stored version; also its name in PostgreSQL."""
+    """The name of the program in messages about incompatible versions, and in PostgreSQL."""
 
     # Commands.
     create: str = "call `create()` of the tables"

@@ -1,8 +1,8 @@
 """
-Limits of the rows that applications write: a node or an edge without one becomes unreadable.
+Limits for rows that applications write. Without them, a node or an edge could become unreadable.
 
-A write is measured against what is stored before it is made. The writers of one process that write
-the same row take turns; those of other processes can exceed a limit by one request each.
+A write is checked against the stored row before it is made. Writers of the same row in one process
+take turns. Writers in other processes can exceed a limit by one request each.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from zengraph.tables import CellTable, RowExtent, RowSizes
 
 
 class Limits(NamedTuple):
-    """What a row may have."""
+    """The limits of a row."""
 
     size_bytes: int = 16_777_216
-    """Of all values together."""
+    """The maximum size of all values together."""
     properties: int = 2_000
 
 
@@ -36,10 +36,10 @@ class RowLimits:
 
     Args:
         table: the table.
-        family: what the columns of properties begin with.
-        hidden: the column of this family that is no property.
-        limits: what a row may have.
-        remedies: the words of messages.
+        family: the prefix of property columns.
+        hidden: the column of this family that is not a property.
+        limits: the limits of a row.
+        remedies: the names used in messages.
     """
 
     def __init__(
@@ -61,9 +61,9 @@ class RowLimits:
     @contextmanager
     def writing(self, puts: Sequence[RowPut], to_delete: Collection[bytes] = ()) -> Iterator[None]:
         """
-        A block that makes these puts.
+        A block in which these puts are made.
 
-        A put that makes no row larger is made whatever the row has. `to_delete`: columns that are
+        A put that does not make its row larger is always allowed. `to_delete` are columns that are
         deleted right after the block, and do not count.
 
         Raises:
@@ -87,7 +87,7 @@ class RowLimits:
             yield
 
     def _may_exceed(self, stored: RowExtent | None, cells: Mapping[bytes, bytes]) -> bool:
-        """Whether the row could exceed a limit if all of these cells were new."""
+        """Return True if the row could exceed a limit if all of these cells were new."""
         size_bytes, count = stored or (0, 0)
         size_bytes += sum(map(len, cells.values()))
         return size_bytes > self._most_bytes or count + len(cells) > self._most_properties
@@ -127,7 +127,7 @@ class RowLimits:
 
 
 class _RowLock:
-    """The turn of the writers of one row; kept as long as one of them has it, or waits for it."""
+    """Lets the writers of one row take turns. Kept while a writer uses it or waits for it."""
 
     __slots__ = ("__weakref__", "lock")
 

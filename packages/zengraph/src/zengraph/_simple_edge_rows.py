@@ -1,7 +1,7 @@
 """
-The rows of simple edges: their keys, and what their cells hold. Pure.
+The rows of simple edges: their keys and cells. Pure.
 
-`_simple_edges.py` says which rows an edge has, and in which order they are written.
+`_simple_edges.py` documents the rows of an edge, and the order in which they are written.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ _TYPES = 1 << 16
 _SCORES = range(-(1 << 63), 1 << 63)
 _ORDERED = b"\0"
 MOST_ORDER_BYTES = 500
-"""Bytes that the order of an edge may have; PostgreSQL's keys have room for twice as many."""
+"""Maximum bytes of an edge's order. PostgreSQL's keys have room for twice as many."""
 
 
 class Place(NamedTuple):
-    """Where an edge is in the lists of both nodes."""
+    """The position of an edge in the lists of both nodes."""
 
     score: int
     order: bytes | None = None
-    """None: its type is not in `Schema.ordered`."""
+    """None if its type is not in `Schema.ordered`."""
 
     @property
     def cell(self) -> bytes:
-        """As it is stored in the row of the pair: the score, then a zero and the order."""
+        """As stored in the pair row: the score, then a zero byte and the order."""
         score = self.score.to_bytes(_SCORE_BYTES, signed=True)
         return score if self.order is None else score + _ORDERED + self.order
 
     @classmethod
     def of(cls, cell: bytes) -> Self:
-        """A place that was stored."""
+        """Return a stored place."""
         ordered = len(cell) > _SCORE_BYTES
         return cls(
             int.from_bytes(cell[:_SCORE_BYTES], signed=True),
@@ -60,14 +60,14 @@ class Place(NamedTuple):
         )
 
     def key(self, node_id: bytes, direction: bytes, edge_type: int, other: bytes) -> bytes:
-        """The key of a row that lists an edge here."""
+        """Return the key of the row that lists an edge at this place."""
         if self.order is None:
             return edge_key(node_id, direction, edge_type, self.score, other)
         return ordered_edge_key(node_id, direction, edge_type, self.score, self.order, other)
 
 
 class EdgeKey(NamedTuple):
-    """An edge by its two nodes."""
+    """An edge, identified by its two nodes and its type."""
 
     source: bytes
     edge_type: int
@@ -75,11 +75,11 @@ class EdgeKey(NamedTuple):
 
     @property
     def key(self) -> bytes:
-        """The key of its own row; 35 bytes."""
+        """The key of its pair row, 35 bytes."""
         return edge_prefix(self.source, PAIR_KIND, self.edge_type) + self.target
 
     def list_keys(self, place: Place) -> tuple[bytes, bytes]:
-        """The keys of its rows in the lists of both nodes."""
+        """Return the keys of its rows in the lists of both nodes."""
         return (
             place.key(self.target, IN, self.edge_type, self.source),
             place.key(self.source, OUT, self.edge_type, self.target),
@@ -87,7 +87,7 @@ class EdgeKey(NamedTuple):
 
     @property
     def counts(self) -> tuple[tuple[bytes, bytes], tuple[bytes, bytes]]:
-        """(node, column) of both counts that it is part of."""
+        """Return (node, column) of the two counts that include it."""
         return (
             (self.source, count_column(OUT, self.edge_type)),
             (self.target, count_column(IN, self.edge_type)),
@@ -101,21 +101,24 @@ class NewEdge(NamedTuple):
     score: int = 0
     properties: Mapping[str, bytes] = {}
     order: bytes = b""
-    """Sorts edges of one score; of types in `Schema.ordered`. Up to 500 bytes."""
+    """Sorts edges with the same score, for types in `Schema.ordered`. Up to 500 bytes."""
 
     def place(self, ordered: Collection[int]) -> Place:
-        """Where it will be; `ordered`: the types whose edges have an order."""
+        """Return its place. `ordered` are the types whose edges have an order."""
         return Place(self.score, self.order if self.pair.edge_type in ordered else None)
 
 
 def check_id(node_id: bytes) -> None:
-    """Raise InvalidArgument for an id of another length: keys are cut at fixed places."""
+    """
+    Raise InvalidArgument for an id of another length, because keys are split at fixed
+    offsets.
+    """
     if len(node_id) != ID_BYTES:
         raise InvalidArgument(f"id of a node: must be {ID_BYTES} bytes, got {len(node_id)}")
 
 
 def check_edge(edge: NewEdge, ordered: Collection[int], remedy: str) -> None:
-    """Raise InvalidArgument for an edge that no key can hold."""
+    """Raise InvalidArgument for an edge that does not fit into a key."""
     source, edge_type, target = edge.pair
     check_id(source)
     check_id(target)
@@ -134,19 +137,19 @@ def check_edge(edge: NewEdge, ordered: Collection[int], remedy: str) -> None:
 def _is_score(score: int) -> bool:
     try:
         return index(score) in _SCORES
-    except TypeError:  # such as a float, which a caller without types passes
+    except TypeError:  # a float, from a caller without type checks
         return False
 
 
 def pair_of(list_key: bytes) -> EdgeKey:
-    """The edge that a row of a list lists."""
+    """Return the edge that a list row refers to."""
     node_id, direction, edge_type, _, other = read_edge_key(list_key)
     source, target = (node_id, other) if direction == OUT else (other, node_id)
     return EdgeKey(source, edge_type, target)
 
 
 def place_in(list_key: bytes) -> Place:
-    """Where a row of a list lists its edge."""
+    """Return the place of a list row's edge."""
     return Place(read_edge_key(list_key)[3], read_order(list_key))
 
 
@@ -159,18 +162,18 @@ def count_cell(count: int) -> bytes:
 
 
 def cells_of(edge: NewEdge, place: Place) -> dict[bytes, bytes]:
-    """The cells of the row of its pair."""
+    """Return the cells of its pair row."""
     named = {PROPERTY + name.encode(): value for name, value in edge.properties.items()}
     return {SCORE: place.cell, **named}
 
 
 def place_of(row: Row) -> Place:
-    """Where the edge of this row of a pair is."""
+    """Return the place of the edge in a pair row."""
     return Place.of(row[SCORE].value)
 
 
 def edge_of(other: bytes, row: Row) -> Edge:
-    """The edge of a row of a pair, seen from the node that is not `other`."""
+    """Return the edge of a pair row, seen from the node that is not `other`."""
     named = {
         column.removeprefix(PROPERTY).decode(): cell.value
         for column, cell in row.items()

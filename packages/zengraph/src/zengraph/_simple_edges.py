@@ -1,11 +1,10 @@
 """
-Simple edges: a node has one of a type to another node, and its score can change.
+Simple edges: at most one per source, type and target, with a score that can change.
 
-An edge has three rows: one of its pair of nodes, which holds score and properties and is
-authoritative, and one at each node, which lists it by score. The rows of the lists are written
-before the row of the pair, and those of an earlier score are deleted after it. Every listed edge is
-checked at its pair, so a writer that crashes leaves only rows that no read returns, and running it
-again completes them.
+An edge has three rows: the pair row, which contains score and properties and is authoritative, and
+a list row at each node, which lists it by score. List rows are written before the pair row, and
+those of an earlier score are deleted after it. Every listed edge is verified against its pair row,
+so a writer that crashes leaves only rows that no read returns, and running it again completes them.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from zengraph.errors import InvalidArgument
 from zengraph.tables import CellTable, Tables
 
 MOST_COUNTED = 10_000
-"""Edges of a type that is not counted which `count_edges` reads at most."""
+"""Maximum number of edges of an uncounted type that `count_edges` reads."""
 
 _LISTED = b"p:_"
 _AT_ONCE = 500
@@ -50,8 +49,8 @@ class SimpleEdges:
     """
     Writes and reads edges.
 
-    Counts of counted types change after the edge. A writer that is killed in between, or two that
-    put or remove one edge at the same instant, leave them wrong until `recount`.
+    Counts of counted types change after the edge. If a writer is killed in between, or two put or
+    remove one edge at the same time, the counts are wrong until `recount`.
     """
 
     def __init__(
@@ -68,10 +67,11 @@ class SimpleEdges:
 
     def put(self, edges: Sequence[NewEdge]) -> None:
         """
-        Put edges: one that exists gets the score, and keeps properties that are not given.
+        Put edges. An existing edge gets the new score, and keeps properties that are not given.
 
-        One read and two writes for any number of edges, a third if scores change, and a read more
-        for properties. Safe to repeat. Of several edges of one pair the last one counts.
+        Takes one read and two writes for any number of edges, a third write if scores change, and
+        another read for properties. Safe to repeat. If several edges have the same pair, the last
+        one is used.
 
         Raises:
             InvalidArgument: an id, a type or a score cannot be stored; nothing was written.
@@ -105,7 +105,7 @@ class SimpleEdges:
             at_ms = max(now_ms, old_ms)
             place = edge.place(self._ordered)
             if old is not None and (old_place := place_of(old)) != place:
-                # Later than the rows that are deleted, which would hide a score that comes back.
+                # Later than the deletions, which would otherwise hide a score that is set again.
                 at_ms = max(now_ms, old_ms + 1)
                 stale += [(key, None, old_ms) for key in pair.list_keys(old_place)]
             lists += [(key, {_LISTED: b"1"}, at_ms) for key in pair.list_keys(place)]
@@ -117,12 +117,12 @@ class SimpleEdges:
         self.counted.change([pair for pair in wanted if pair not in before], 1)
 
     def get(self, pair: EdgeKey) -> Edge | None:
-        """The edge, or None."""
+        """Return the edge, or None."""
         row = self._table.get(pair.key)
         return edge_of(pair.target, row) if SCORE in row else None
 
     def remove(self, pairs: Iterable[EdgeKey]) -> None:
-        """Remove edges; those that do not exist are ignored. Two round trips and a read."""
+        """Remove edges. Missing edges are ignored. Takes two round trips and a read."""
         found = self._pairs(dict.fromkeys(pairs))
         if not found:
             return
@@ -138,10 +138,10 @@ class SimpleEdges:
 
     def count(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
         """
-        The number of edges: the stored count of a counted type, otherwise counted by reading them.
+        Return the number of edges: the stored count of a counted type, else the edges are read.
 
         Raises:
-            InvalidArgument: there are more than `most_counted`, and the type is not counted.
+            InvalidArgument: the type is not counted, and there are more than `most_counted` edges.
         """
         if edge_type in self.counted:
             return self.counted.stored(node_id, direction, edge_type)
@@ -154,7 +154,7 @@ class SimpleEdges:
         return found
 
     def _counted_one_by_one(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
-        """The number of edges, counted up to one more than may be; properties are not read."""
+        """Count edges up to one more than the limit. Properties are not read."""
         start, stop = score_range(edge_prefix(node_id, direction, edge_type))
         found = 0
         with closing(self._table.scan(start, stop)) as rows:
@@ -164,7 +164,7 @@ class SimpleEdges:
 
     def recount(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
         """
-        Set the stored count to that of a walk; returns by how much it was too high.
+        Set the stored count by a walk, and return by how much it was too high.
 
         Writes of the same edges in the meantime can make it wrong.
         """
@@ -182,23 +182,24 @@ class SimpleEdges:
         lowest: bool = False,
     ) -> tuple[int, bool]:
         """
-        Remove the edges of a node except its `keep` best ones, up to `most` of them.
+        Remove up to `most` edges of a node, except its `keep` best ones.
 
-        The best have the highest scores; `lowest`: the lowest. One range scan over all of them and,
-        if there are more than `keep`, a multi-get for 500; the keys of `keep` are in memory. An
-        edge whose score changes in the meantime stays. Safe to repeat, and beside other writers.
+        The best edges have the highest scores, or the lowest if `lowest`. Takes one range scan over
+        all of them and, if there are more than `keep`, one multi-get per 500. The `keep` keys are
+        in memory. An edge whose score changes in the meantime stays. Safe to repeat and to run with
+        other writers.
 
-        Returns (how many were removed, whether that is all).
+        Returns (how many were removed, True if no more are left to remove).
         """
         start, stop = score_range(edge_prefix(node_id, direction, edge_type))
         best: deque[bytes] = deque()
         removed, checked = 0, False
-        # Forward, also for the highest: backward, HBase takes several times as long.
+        # Forward even for the highest scores, because HBase is several times slower backward.
         with closing(self._table.scan(start, stop)) as rows:
             while keys := [key for key, _ in islice(rows, _AT_ONCE)]:
                 best += self._true_keys(keys) if checked else keys
                 if not checked and len(best) > keep:
-                    # Until here it did not matter whether all of them are true.
+                    # Until here, outdated rows did no harm.
                     best, checked = deque(self._true_keys(list(best))), True
                 drop = best.pop if lowest else best.popleft
                 rest = [drop() for _ in range(len(best) - keep)]
@@ -212,7 +213,7 @@ class SimpleEdges:
         return removed, True
 
     def _true_keys(self, keys: Sequence[bytes]) -> list[bytes]:
-        """Those of these rows of lists that list an edge."""
+        """Return those list rows whose edge exists."""
         return [
             each.key
             for at in range(0, len(keys), _AT_ONCE)
@@ -220,7 +221,7 @@ class SimpleEdges:
         ]
 
     def remove_all(self, node_id: bytes, most: int) -> bool:
-        """Remove up to `most` edges of a node, in both directions; False: it has more."""
+        """Remove up to `most` edges of a node, in both directions. Returns False if it has more."""
         left = most
         for direction in (OUT, IN):
             prefix = edge_prefix(node_id, direction)
@@ -228,7 +229,8 @@ class SimpleEdges:
                 if left <= 0:
                     return False
                 self.remove(map(pair_of, keys[:left]))
-                # A row whose edge has another score, or none, was left by a writer that crashed.
+                # A row whose edge has another score, or no longer exists, was left by a writer that
+                # crashed.
                 rows = self._table.get_many(keys[:left])
                 self._table.delete_many([(key, None, newest_ms(rows[key])) for key in rows])
                 left -= len(keys[:left])
@@ -236,9 +238,9 @@ class SimpleEdges:
 
     def repair(self) -> int:
         """
-        Walk all rows, delete those that are not true, and write those that are missing.
+        Walk all rows, delete outdated ones, and write missing ones.
 
-        Returns how many were wrong. Counts are corrected by `recount`.
+        Returns how many were wrong. `recount` corrects the counts.
         """
         wrong = 0
         with closing(self._table.scan(b"", None)) as rows:
@@ -247,7 +249,7 @@ class SimpleEdges:
         return wrong
 
     def counts(self) -> Iterator[tuple[bytes, bytes, int]]:
-        """(node, direction, type) of every list, once each."""
+        """Yield (node, direction, type) of every list, without duplicates."""
         last = None
         with closing(self._table.scan(b"", None, columns=[_LISTED])) as rows:
             for key, _ in rows:
@@ -262,7 +264,7 @@ class SimpleEdges:
         if key[16:17] != PAIR_KIND:
             if self.lists.seen([key], [SCORE]):
                 return 0
-            # Read again: the row of a pair is written after those of its lists.
+            # Read again, because the pair row is written after the list rows.
             if newest_ms(row) > self._clock.now_ms() - YOUNG_MS:
                 return 0
             self._table.delete(key, at_ms=newest_ms(row))
@@ -272,7 +274,7 @@ class SimpleEdges:
         pair = EdgeKey(key[:16], int.from_bytes(key[17:19]), key[19:])
         place = place_of(row)
         if (place.order is not None) != (pair.edge_type in self._ordered):
-            # The schema has changed: move the edge to where it belongs.
+            # The schema has changed, so move the edge to its new place.
             order = (place.order or b"") if pair.edge_type in self._ordered else b""
             self.put([NewEdge(pair, place.score, {}, order)])
             return 1
@@ -287,11 +289,11 @@ class SimpleEdges:
             return [key for key, _ in rows]
 
     def _pairs(self, pairs: Iterable[EdgeKey]) -> dict[EdgeKey, Row]:
-        """The rows of the pairs that have an edge."""
+        """Return the pair rows of existing edges."""
         keys = {pair: pair.key for pair in pairs}
         rows = self._table.get_many(list(keys.values()))
         return {pair: row for pair, key in keys.items() if SCORE in (row := rows.get(key, {}))}
 
 
 YOUNG_MS = 600_000
-"""A row of a list is written before its pair; one younger than this may still become true."""
+"""A list row is written before its pair row, so one younger than this may still become valid."""

@@ -1,7 +1,7 @@
 """
-Clocks: the port through which the graph reads the time and sleeps.
+Clocks, through which the graph reads the time and sleeps.
 
-Instants are integer milliseconds since the epoch, named `…_at_ms`. `ManualClock` is for tests: its
+Times are integer milliseconds since the epoch, named `…_at_ms`. `ManualClock` is for tests: its
 `sleep_s` advances the time instead of waiting.
 """
 

@@ -1,17 +1,17 @@
 """
-The exceptions of the graph, grouped by remedy: who must act, and whether a retry can help.
+The exceptions of the graph, grouped by remedy: who must act, and if a retry can help.
 
     ZengraphError
     ├── StoreUnavailable    the engine does not answer; the same call may work later
-    │   └── StoreDamaged    a row is in a damaged SQLite file; the others work
-    ├── Unfinished          a part of the work is done; the same call does more of it
+    │   └── StoreDamaged    a row is in a damaged SQLite file; other files work
+    ├── Unfinished          part of the work is done; the same call continues it
     ├── InvalidArgument     fix the call; a retry cannot help
     │   ├── NotUnique       another node has this value of a unique property
-    │   └── SizeExceeded    what is written exceeds a limit
+    │   └── SizeExceeded    the write exceeds a limit
     ├── InvalidConfig       fix how the tables are opened, or their schema
-    └── CorruptRow          stored data are damaged; an operator must act
+    └── CorruptRow          stored data is damaged; an operator must act
 
-The fields of an error are its `args` as well, so it can be pickled.
+An error's fields are also its `args`, so it can be pickled.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ZengraphError(Exception):
 
 class InvalidConfig(ZengraphError):
     """
-    The tables cannot be used as they were opened: a name, a version, a right, a folder.
+    The tables cannot be used as opened, because of a name, a version, a permission or a folder.
 
     `problems` has one line for each problem, with the value and the remedy.
     """
@@ -54,7 +54,7 @@ class InvalidArgument(ZengraphError):
 
 @dataclass(eq=False, repr=False)
 class NotUnique(InvalidArgument):
-    """Another node has, or is being given, this value of a unique property; nothing changed."""
+    """Another node has or is acquiring this value of a unique property; nothing changed."""
 
     MESSAGE = "property {name!r}: its value belongs to node {holder}"
     name: str
@@ -62,12 +62,12 @@ class NotUnique(InvalidArgument):
 
 
 class SizeExceeded(InvalidArgument):
-    """What is written exceeds a limit; the message has the figure."""
+    """A write exceeds a limit. The message has the figure."""
 
 
 @dataclass(eq=False, repr=False)
 class StoreUnavailable(ZengraphError):
-    """The engine is unavailable; an unacknowledged write may be partial."""
+    """The engine is unavailable. An unacknowledged write may be partial."""
 
     MESSAGE = "{where}: {reason}"
     where: str
@@ -84,7 +84,7 @@ class StoreDamaged(StoreUnavailable):
 
 @dataclass(eq=False, repr=False)
 class Unfinished(ZengraphError):
-    """A call did as much of its work as one call may; the same call does more of it."""
+    """A call did as much as one call may do. The same call continues the work."""
 
     MESSAGE = "{where}: {reason}"
     where: str

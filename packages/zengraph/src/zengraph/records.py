@@ -1,9 +1,9 @@
 """
-The parts of a `MultiGraph` for a layer that keeps records in it.
+The parts of a `MultiGraph` for a layer that stores records in it.
 
-Such a layer decides by the times of properties (`Cell`, `Row`), writes several rows in one batch
-(`Mutation`), takes leases, and keeps its own ordered indexes and log. A program that only has nodes
-and edges needs none of these.
+Such a layer uses the times of properties (`Cell`, `Row`), writes several rows in one batch
+(`Mutation`), takes leases, and has its own ordered indexes and log. A program with only nodes and
+edges needs none of these.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """
-The same rows under other ids of their nodes, for a copy into tables of another form.
+Replace the node ids in rows, for a copy into tables of another format.
 
-An ordering key is the caller's: ids in it are, too. Rows without ids stay as they are. Pure.
+An ordering key belongs to the caller, and so do any ids in it. Rows without ids are unchanged.
+Pure.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _EXPIRY_BYTES = 8
 
 
 def ids_in(table: str, key: bytes, row: Row) -> tuple[bytes, ...]:
-    """The ids of nodes that a row of a table has in its key, or as its owner."""
+    """Return the node ids that a row of a table has in its key, or as its owner."""
     if table in ("n", "o"):
         return (key,)
     if table == "e":
@@ -29,7 +30,7 @@ def ids_in(table: str, key: bytes, row: Row) -> tuple[bytes, ...]:
 
 
 def rekeyed(table: str, key: bytes, row: Row, new_of: Mapping[bytes, bytes]) -> tuple[bytes, Row]:
-    """A row with the new ids in the place of the old ones; an id that is not there stays."""
+    """Return a row with old ids replaced by new ones. Ids that are not in `new_of` stay."""
     ids = [new_of.get(old, old) for old in ids_in(table, key, row)]
     if table in ("n", "o"):
         return ids[0], row

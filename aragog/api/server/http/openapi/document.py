@@ -78,7 +78,7 @@ _GROUPS = {
     "graph_lists": "Graph: lists",
     "administration": "Administration",
 }
-"""The title of the operations of each module of the table."""
+"""The title of each group of operations, by its module."""
 
 
 def _operation(
@@ -153,7 +153,7 @@ DOCUMENT: dict[str, Any] = {
 
 
 def _derived(among: Sequence[Choice]) -> Operation:
-    """The entry of a method of a path, which may have several operations."""
+    """The entry for a path and method, which may have several operations."""
     operation, route = among[0]
     name = _camel("_".join([operation.name, *route.fixed]))
     body = body_schema(operation, route)
@@ -193,11 +193,11 @@ def _module(operation: AnyOperation[Any, Any]) -> str:
 
 def _choosing(choice: Choice, scope: str) -> list[dict[str, Any]]:
     """
-    The parameters of an operation; those that choose it among others of its route say how.
+    The parameters of an operation; those that select it on a shared route say how.
 
     Args:
         choice: the operation and its route.
-        scope: that of the operation which the route has without them.
+        scope: the scope of the operation that the route has without these parameters.
     """
     operation, route = choice
     found = parameters(operation, route)
@@ -208,7 +208,7 @@ def _choosing(choice: Choice, scope: str) -> list[dict[str, Any]]:
 
 
 def _selecting(among: Sequence[Choice]) -> list[dict[str, Any]]:
-    """The parameters that choose an operation of a route."""
+    """The parameters that select an operation of a route."""
     return [
         _parameter(
             name, f"{default} by default.", type="string",
@@ -262,7 +262,7 @@ def _camel(name: str) -> str:
 
 
 def _tags() -> list[dict[str, str]]:
-    """The groups of operations, each with what its module of the table says of it."""
+    """The groups of operations, each with the docstring of its module."""
     texts = {
         _GROUPS[_module(operation)]: " ".join(
             (sys.modules[operation.run.__module__].__doc__ or "").split()

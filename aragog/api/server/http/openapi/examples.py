@@ -1,9 +1,9 @@
 """
-Examples of requests and their answers, for the OpenAPI document and the page at `/docs`.
+Examples of requests and responses, for the OpenAPI document and the page at `/docs`.
 
-`examples.json` has them by the id of their operation, in an order in which they can be made one
-after the other. `python -m tests.api_examples` makes them and writes the answers; a test makes them
-again and compares.
+`examples.json` has them by operation id, in an order in which they can be executed one after the
+other. `python -m tests.api_examples` executes them and writes the responses; a test repeats this
+and compares.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ FILE = files("aragog.api.server.http.openapi").joinpath("examples.json")
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One request, and what a server answers."""
+    """A request and a server's response."""
 
     operation: str
     """The operation's id in the document."""
     path: Mapping[str, str] = field(default_factory=dict)
-    """The values in the path for the names in braces."""
+    """The values for the placeholders in the path."""
     query: Mapping[str, str] = field(default_factory=dict)
     body: Any = None
-    """The JSON of the request; None: it has none."""
+    """The request's JSON, or None."""
     status: int = 200
     answer: Any = None
-    """The JSON of the answer, or its text; None: it has none."""
+    """The response's JSON or text, or None."""
 
     def target(self, path: str) -> str:
-        """Path and query of the request to a path of the document."""
+        """Path and query of the request, for a path of the document."""
         for name, value in self.path.items():
             path = path.replace(f"{{{name}}}", quote(value, safe=""))
         pairs = [f"{name}={quote(value, safe=':/,?=')}" for name, value in self.query.items()]
         return f"{path}?{'&'.join(pairs)}" if pairs else path
 
     def command(self, method: str, path: str) -> str:
-        """The request as a command of curl."""
+        """The request as a curl command."""
         words = ["curl -s"]
         usual = "GET" if self.body is None else "POST"
         if method != usual:
@@ -60,11 +60,11 @@ class Example:
 EXAMPLES: dict[str, Example] = {
     example["operation"]: Example(**example) for example in orjson.loads(FILE.read_bytes())
 }
-"""By the id of their operation."""
+"""The examples by operation id."""
 
 
 def add_examples(document: dict[str, Any]) -> None:
-    """Put the examples into an OpenAPI document."""
+    """Add the examples to an OpenAPI document."""
     for methods in document["paths"].values():
         for operation in methods.values():
             if example := EXAMPLES.get(operation["operationId"]):
@@ -84,7 +84,7 @@ def _add(operation: dict[str, Any], example: Example) -> None:
 
 
 def _value(schema: Mapping[str, Any], text: str) -> Any:
-    """A text of a query as the value that its schema describes."""
+    """Convert a query parameter's text to the type in its schema."""
     kinds = schema.get("type", "string")
     if "array" in kinds:
         return text.split(",") if text else []

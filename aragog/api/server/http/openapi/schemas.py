@@ -1,4 +1,4 @@
-"""The JSON schemas of parameters, bodies and responses, by the table of operations. Pure."""
+"""The JSON schemas of parameters, bodies and responses, from the table of operations. Pure."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _PLAIN: dict[Any, dict[str, Any]] = {
 
 
 _OPEN: dict[str, Any] = {"type": "object", "additionalProperties": True}
-"""Values of fields, by the declared format of each."""
+"""Field values, each in its declared format."""
 NAMED = {PageRecord: "Record", FetchRecord: "FetchReport", Change: "Change", PastValue: "PastValue"}
 """Types whose schemas are not derived from their fields."""
 
 
 def parameters(operation: Operation[Any, Any], route: HttpRoute) -> list[dict[str, Any]]:
-    """The options of an operation in the path, and for a route without a body in the query."""
+    """The options of an operation in the path and, for a route without a body, in the query."""
     shared = {field.option.shares: field for field in operation.fields if field.option.shares}
     return [
         _parameter(field, route, shared.get(field.http))
@@ -54,7 +54,7 @@ def _in_path(field: OptionField, route: HttpRoute) -> bool:
 def _parameter(
     field: OptionField, route: HttpRoute, shared: OptionField | None = None
 ) -> dict[str, Any]:
-    """An option as a parameter, which it may share with another one."""
+    """An option as a parameter, possibly shared with another option."""
     schema, text = option_schema(field), field.option.text
     if shared is not None:
         schema = {"type": "string"}
@@ -71,7 +71,7 @@ def _parameter(
 
 
 def body_schema(operation: Operation[Any, Any], route: HttpRoute) -> dict[str, Any] | None:
-    """The options of an operation as a JSON object; None: the route has no body."""
+    """The options of an operation as a JSON object, or None if the route has no body."""
     if not route.has_body:
         return None
     elsewhere = {"", *route.in_query}
@@ -87,7 +87,7 @@ def body_schema(operation: Operation[Any, Any], route: HttpRoute) -> dict[str, A
 
 
 def _closed(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a request, whose objects have no other members than these."""
+    """The schema of a request, whose objects allow no other members."""
     schema = dict(schema)
     if "properties" in schema:
         properties = {name: _closed(part) for name, part in schema["properties"].items()}
@@ -109,7 +109,7 @@ def object_schema(fields: Sequence[OptionField]) -> dict[str, Any]:
 
 
 def _member(field: OptionField) -> dict[str, Any]:
-    """An option in a body, where null counts as not given."""
+    """An option in a body, where null means that it is not given."""
     schema = option_schema(field)
     kinds = schema.get("type", [])
     kinds = [kinds] if isinstance(kinds, str) else kinds
@@ -149,7 +149,7 @@ def _set(**values: Any) -> dict[str, Any]:
 
 
 def answer_schema(operation: Operation[Any, Any], route: HttpRoute) -> dict[str, Any] | None:
-    """The JSON schema of an operation's answer; None: it has none."""
+    """The JSON schema of an operation's response, or None if it has none."""
     if operation.answer is type(None):
         return None
     schema = schema_of(operation.answer)
@@ -159,7 +159,7 @@ def answer_schema(operation: Operation[Any, Any], route: HttpRoute) -> dict[str,
 
 
 def schema_of(kind: Any) -> dict[str, Any]:
-    """The JSON schema of a type, as `json_values.to_json` writes it."""
+    """The JSON schema of a type in the form that `json_values.to_json` writes."""
     if typing.get_origin(kind) is Annotated:
         kind = typing.get_args(kind)[0]
     origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)
@@ -193,7 +193,7 @@ def _or_null(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _schema_of_members(kind: type) -> dict[str, Any]:
-    """The JSON schema of a dataclass, by its options or its types."""
+    """The JSON schema of a dataclass, from its options or its types."""
     fields = option_fields(kind)
     if any(field.option.text for field in fields):
         return object_schema(fields)

@@ -1,8 +1,8 @@
 """
-The frame of all HTML pages of the API: head, style, bar and main part. Pure.
+The layout of all HTML pages of the API: head, style, navigation bar and main part. Pure.
 
 Pages work without scripts and load nothing: the style is part of each page. Colors follow the
-reader's preference for light or dark, and the layout fits screens from 320 px on.
+reader's preference for light or dark, and the layout fits screens from 320 px up.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ _PLACES = (("/", "Look up"), ("/docs", "API"), ("/openapi.json", "OpenAPI"))
 
 def framed(title: str, place: str, main: str) -> str:
     """
-    A whole page.
+    A complete page.
 
     Args:
-        title: of the window; text.
-        place: the path in the bar that the page belongs to.
+        title: the window's title, as text.
+        place: the path of the entry to highlight in the navigation bar.
         main: the content, as HTML.
     """
     links = "".join(f'<a href="{path}"{_current(path, place)}>{name}</a>' for path, name in _PLACES)
@@ -36,7 +36,7 @@ def framed(title: str, place: str, main: str) -> str:
 
 
 def panel(title: str, content: str) -> str:
-    """A part of a page under a heading; `content` is HTML."""
+    """A section of a page with a heading; `content` is HTML."""
     return f'<section class="panel"><h2>{escape(title)}</h2>{content}</section>'
 
 

@@ -1,7 +1,7 @@
 """
-The page at `/`: the form, and what is known of one URL. Pure.
+The page at `/`: the form, and everything known about one URL. Pure.
 
-All text is untrusted: every value is escaped, and links lead to this page alone.
+All text is untrusted: every value is escaped, and links only lead to this page.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ def lookup_page(url: str, token: str, parts: Sequence[str], *, tokens: bool) -> 
     The page: the form, and the parts below it.
 
     Args:
-        url: what the form shows; may be empty.
-        token: the same.
+        url: the URL shown in the form; may be empty.
+        token: the token shown in the form; may be empty.
         parts: HTML.
-        tokens: the server requires tokens, so the form asks for one and sends it in its body.
+        tokens: True if the server requires tokens; the form then asks for one and sends it in its
+            body.
     """
     field = (
         '<p><label>Token <input type="password" name="token" autocomplete="off" '
@@ -49,7 +50,7 @@ def lookup_page(url: str, token: str, parts: Sequence[str], *, tokens: bool) -> 
 
 
 def address(normalized: str) -> str:
-    """The permanent address of a page that was looked up, the same for every spelling."""
+    """The permanent address of a looked-up page, the same for every spelling."""
     place = f"/?url={quote(normalized, safe='')}"
     return (
         f'<p>Permanent address of this page: <a rel="bookmark" href="{place}">'
@@ -77,7 +78,7 @@ def explanation(explained: Explanation) -> str:
 
 
 def links(title: str, rows: Sequence[LinkRecord]) -> str:
-    """A list of links; each leads to its look-up."""
+    """A list of links, each to the look-up page of its URL."""
     if not rows:
         return ""
     items = "".join(

@@ -1,4 +1,7 @@
-"""The OpenAPI document as the page at `/docs`: contents, errors, operations with examples. Pure."""
+"""
+Renders the OpenAPI document as the page at `/docs`: contents, errors, operations with examples.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ class _Entry(NamedTuple):
 
 
 def reference_page(document: Mapping[str, Any]) -> str:
-    """The whole page. Each operation has an anchor, its id in the document."""
+    """The complete page. Each operation's anchor is its id in the document."""
     groups = [
         (tag, [entry for entry in _entries(document) if tag["name"] in entry.operation["tags"]])
         for tag in document["tags"]
@@ -80,7 +83,7 @@ def _slug(name: str) -> str:
 
 
 def _errors(document: Mapping[str, Any]) -> str:
-    """The one table of errors, to which each operation refers."""
+    """The table of errors that all operations refer to."""
     rows = [
         (f'<a id="error-{code}"></a>{code}', _text(problem["description"]))
         for name, problem in document["components"]["responses"].items()
@@ -157,14 +160,14 @@ def _shown(example: Example) -> str:
 
 
 def _block(text: str, label: str) -> str:
-    """Text that may be wider than the page, and that the keyboard can scroll."""
+    """Text that may be wider than the page and can be scrolled with the keyboard."""
     if not text:
         return ""
     return f'<pre tabindex="0" role="region" aria-label="{escape(label)}">{escape(text)}</pre>'
 
 
 def _answers(operation: Mapping[str, Any]) -> str:
-    """Successes with their texts, and the errors as links to their table."""
+    """Successful responses with their texts, and errors as links to the table."""
     successes, errors = [], []
     for status, response in operation["responses"].items():
         if "$ref" in response:
@@ -175,7 +178,7 @@ def _answers(operation: Mapping[str, Any]) -> str:
 
 
 def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table whose cells are HTML; none without rows."""
+    """A table whose cells are HTML; empty if there are no rows."""
     if not rows:
         return ""
     head = "".join(f'<th scope="col">{escape(title)}' for title in titles)
@@ -213,5 +216,5 @@ def _default(value: Any) -> str:
 
 
 def _text(text: str) -> str:
-    """Text with names in backticks as code."""
+    """Text with names in backticks rendered as code."""
     return _CODE.sub(r"<code>\1</code>", escape(text, quote=False))

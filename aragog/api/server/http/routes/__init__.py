@@ -1,1 +1,1 @@
-"""The routes of the API, one module for each group of paths."""
+"""The routes of the API, one module per group of paths."""

@@ -1,9 +1,9 @@
 """
 The change feed over HTTP: `GET /v1/changes`, by long polling or as server-sent events.
 
-A reader keeps the cursor of the last response and sends it with the next request. With
-`Accept: text/event-stream`, each event's id is its cursor, and a client that reconnects sends the
-last id automatically (Last-Event-ID). A reader who waits holds no thread: one reads the feed for it
+A reader keeps the cursor of the last response and sends it with the next request. With `Accept:
+text/event-stream`, each event's id is its cursor, and a client that reconnects sends the last id
+automatically (Last-Event-ID). A waiting reader occupies no thread; a thread polls the feed for it
 every half second. Readers have their own limit.
 """
 
@@ -42,7 +42,7 @@ class ChangesApi:
 
     Args:
         calls: runs store calls.
-        operations: makes the reads that wait for a change.
+        operations: runs the reads that wait for a change.
         most_readers: how many may wait at once; further readers get 503.
         sleep: waits between two reads of the feed.
     """
@@ -61,20 +61,20 @@ class ChangesApi:
         self._sleep = sleep
         self._readers = 0
         self.draining = False
-        """True while the server stops: polls return and streams end."""
+        """True while the server is stopping: polls return and streams end."""
 
     async def answer(self, request: Request) -> Response:
-        """`GET /v1/changes`: a JSON response, after `wait_ms` at most, or a stream of events."""
+        """`GET /v1/changes`: a JSON response after at most `wait_ms`, or a stream of events."""
         query = _asked(request)
         if self._readers >= self._most_readers:
             raise unavailable("too many readers of the feed at once")
-        # Counted before anything is waited for: many that come at once are as many readers.
+        # Count the reader before any wait, so that simultaneous readers are all counted.
         with ExitStack() as reading:
             reading.enter_context(self._reading())
             if "text/event-stream" not in request.headers.get("accept", ""):
                 page = await self._operations.run(changes, query, request)
                 return json_response(to_json(page, self._calls.store.formats))
-            # A stream that has begun can report neither a bad cursor nor a body that is late.
+            # A stream that has begun cannot report a bad cursor or a late body.
             await request.scope["aragog.body"].skip()
             await self._page(query, query.cursor)
             if request.method == "HEAD":  # a stream would not end, and the connection is kept
@@ -105,14 +105,14 @@ class ChangesApi:
                 if len(page.items) < query.limit:
                     await self._sleep(LOOK_S)
         except (*TRANSIENT, TimeoutError, Overloaded):
-            return  # the stream ends; the reader connects again with its cursor
+            return  # the stream ends; the reader reconnects with its cursor
 
     async def _page(self, query: ChangesRequest, cursor: str | None) -> ListPage[Change]:
         return await self._calls.feed(read_changes, query, cursor)
 
 
 class _Stream(StreamingResponse):
-    """A stream of events that leaves `reading` when it ends, even if it never began."""
+    """A stream of events that closes `reading` when it ends, even if it never began."""
 
     def __init__(self, events: AsyncGenerator[bytes, None], reading: ExitStack) -> None:
         super().__init__(events, headers=_HEADERS, media_type=_EVENTS)
@@ -124,7 +124,7 @@ class _Stream(StreamingResponse):
 
 
 def _asked(request: Request) -> ChangesRequest:
-    """The parameters of a request; raises BadInput when they are invalid."""
+    """The parameters of a request; raises BadInput if they are invalid."""
     texts = Query(request).texts()
     refuse_unknown(texts, _PARAMETERS, "the query has no such parameter")
     query: ChangesRequest = checked(from_query(ChangesRequest, texts))

@@ -1,4 +1,4 @@
-"""Contents as responses, whole or one range of bytes (RFC 9110, section 14)."""
+"""Content as a response, complete or one byte range (RFC 9110, section 14)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aragog.api.operations.values import ContentPart
 from aragog.api.problems import Problem
 from aragog.api.server.http.etags import has_tag
 
-# Fetched HTML is served from our origin: a browser must not run it as a page of this server.
+# Fetched HTML is served from our origin, so a browser must not run it as a page of this server.
 _SANDBOX = {
     "Content-Security-Policy": "sandbox; default-src 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -21,10 +21,10 @@ _ONE = re.compile(r"bytes=(?:([0-9]{1,18})-([0-9]{0,18})|-([0-9]{1,18}))", re.AS
 
 
 def content_response(request: Request, content: ContentPart) -> Response:
-    """The body as it was fetched, or the range of it that the request names."""
+    """The body as fetched, or the requested range of it."""
     tag = f'"{hashlib.blake2b(content.body, digest_size=16).hexdigest()}"'
     is_current = has_tag(request, tag)
-    # RFC 9110, 13.2.2 and 14.2: ranges are for GET, and 304 comes before them.
+    # RFC 9110, 13.2.2 and 14.2: ranges only apply to GET, and 304 takes precedence.
     ranged = request.method == "GET" and not is_current
     fits = ranged and request.headers.get("if-range", tag) == tag
     part = byte_range(request.headers.get("range") if fits else None, len(content.body))
@@ -43,13 +43,13 @@ def content_response(request: Request, content: ContentPart) -> Response:
 
 def byte_range(header: str | None, length: int) -> tuple[int, int] | None:
     """
-    The begin and end (exclusive) of the requested range in a body of `length` bytes.
+    The start and end (exclusive) of the requested range in a body of `length` bytes.
 
-    Returns None if the whole body must be sent: there is no header, it uses another unit, it has
+    Returns None if the complete body must be sent: there is no header, it uses another unit, it has
     several ranges, or it is invalid.
 
     Raises:
-        Problem: 416, the range begins after the end of the body.
+        Problem: 416, the range starts after the end of the body.
     """
     match = _ONE.fullmatch((header or "").replace(" ", ""))
     if match is None:

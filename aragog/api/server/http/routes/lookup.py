@@ -1,8 +1,8 @@
 """
 The look-up page at `/`: everything about one URL, for people.
 
-It works without scripts, and the Content-Security-Policy allows no script, frame or foreign form.
-Where tokens are configured, the form sends one in its body, never in an address.
+It works without scripts, and the Content-Security-Policy forbids scripts, frames and forms to other
+sites. If tokens are configured, the form sends the token in its body, never in a URL.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Lookup:
 
     Args:
         calls: runs store calls.
-        services: fetches and explains.
-        tokens: who may look up and refresh.
+        services: fetches and explains URLs.
+        tokens: decides who may look up and refresh.
     """
 
     def __init__(self, calls: StoreCalls, services: Services, tokens: Tokens) -> None:
@@ -65,7 +65,7 @@ class Lookup:
         return await self._answer(request, form, refresh=False)
 
     async def post(self, request: Request) -> Response:
-        """`POST /`: look a URL up with a token, or fetch it now."""
+        """`POST /`: look up a URL with a token, or fetch it now."""
         refuse_cross_site(request)
         try:
             body = (await request.body()).decode("ascii")

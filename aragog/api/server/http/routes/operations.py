@@ -1,4 +1,4 @@
-"""The routes of the table of operations: requests and answers over HTTP."""
+"""The routes of the table of operations: requests and responses over HTTP."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 class OperationRoutes:
     """
-    Makes operations for requests.
+    Runs operations for HTTP requests.
 
     Args:
         calls: threads and deadlines.
         parts: what operations use.
-        tokens: who may make which operation.
+        tokens: decides who may run which operation.
         unsent: counts the large responses of all connections.
     """
 
@@ -54,7 +54,7 @@ class OperationRoutes:
         self._unsent = unsent
 
     def endpoint(self, among: Sequence[Choice]) -> Endpoint:
-        """The handler of the requests of a route."""
+        """The request handler of a route."""
         return partial(self._answer, among, _query_names(among))
 
     async def _answer(
@@ -63,7 +63,7 @@ class OperationRoutes:
         texts = Query(request).texts()
         refuse_unknown(texts, known, "the query has no such parameter")
         operation, route = _chosen(among, texts)
-        if operation.gate != among[0][0].gate:  # which was checked before
+        if operation.gate != among[0][0].gate:  # the first one's was checked already
             header = request.headers.get("authorization")
             self._tokens.check(header, operation.gate, counts=False)
         if route.method == "GET" and operation.scope == WRITE:
@@ -92,13 +92,13 @@ class OperationRoutes:
         held: GrowingBytes | None = None,
     ) -> Any:
         """
-        The answer of an operation, in threads of its kind and within their deadline.
+        Run an operation in the threads of its pool, within their deadline; returns its result.
 
-        A content is counted in `held` before it is read: others are read at the same time, and
-        more while it waits for the event loop.
+        Content is counted in `held` before it is read, because other content is read at the same
+        time, and more while this one waits for the event loop.
 
         Raises:
-            Problem: 503, there is no room for it.
+            Problem: 503, there is no memory for it.
             BadInput: an option is invalid.
             Overloaded, TimeoutError: as `StoreCalls`.
         """
@@ -139,7 +139,7 @@ class OperationRoutes:
         return body
 
     async def _records(self, made: Any) -> Response:
-        """A batch's records: the table's `get_many`, optimized."""
+        """A batch of records: an optimized version of the operation `get_many`."""
         asked, read = checked(made), self._calls.read_store
         with GrowingBytes(self._unsent) as held:
             results = await self._calls.metadata(
@@ -156,7 +156,7 @@ class OperationRoutes:
         made: Any,
         result: Any,
     ) -> Response:
-        """The answer of an operation as a response."""
+        """An operation's result as an HTTP response."""
         if result is None and operation.answer is not type(None):
             raise Problem(404, route.missing)
         if result is None or route.status == 204:
@@ -178,7 +178,7 @@ class OperationRoutes:
 
 
 def _query_names(among: Sequence[Choice]) -> frozenset[str]:
-    """The parameters that some operation of a route has in the query."""
+    """The query parameters that any operation of a route accepts."""
     names: set[str] = set()
     for operation, route in among:
         own = route.in_query if route.has_body else [field.http for field in operation.fields]
@@ -187,14 +187,14 @@ def _query_names(among: Sequence[Choice]) -> frozenset[str]:
 
 
 def _continuing(made: Any, context: str) -> Any:
-    """A request that enqueues, in the trace of its call, unless it names one itself."""
+    """A request that enqueues joins the trace of its call, unless it names one itself."""
     if getattr(made, HEADER, None) != "" or read(context) is None:
         return made
     return replace(made, traceparent=context)
 
 
 def _fresh_response(request: Request, page: FetchedPage, formats: FieldFormats) -> Response:
-    """The record with its age, or a problem 404 with the members of the age."""
+    """The record with its age, or a 404 problem with the members of the age."""
     shown = fresh_json(page, formats)
     if page.record is None:
         detail = page.reason or "there is no record of this URL yet"
@@ -203,7 +203,10 @@ def _fresh_response(request: Request, page: FetchedPage, formats: FieldFormats) 
 
 
 def _chosen(among: Sequence[Choice], texts: dict[str, str]) -> Choice:
-    """The operation that the query chooses; the parameters that only choose are taken out of it."""
+    """
+    The operation that the query selects; parameters that only select are removed from
+    `texts`.
+    """
     for name, default in among[0][1].selects.items():
         value = texts.pop(name, "") or default
         named = {choice[1].selects[name]: choice for choice in among}
@@ -220,7 +223,7 @@ def _chosen(among: Sequence[Choice], texts: dict[str, str]) -> Choice:
 def _refuse_empty_lists(
     operation: Operation[Any, Any], present: Sequence[str], texts: dict[str, str]
 ) -> None:
-    """A list that chooses an operation and names nothing might mean everything, or nothing."""
+    """Refuse an empty list that selects an operation, as it could mean everything or nothing."""
     for field in operation.fields:
         if field.origin is Sequence and field.http in present and not texts[field.http].strip(","):
             raise BadInput(f"{field.http}: name at least one, or leave it out for all")

@@ -1,6 +1,6 @@
 """
-The API's routes that read no page: index, docs, OpenAPI, liveness, readiness and metrics, and what
-is published about the crawler.
+The API's routes that read no page: index, docs, OpenAPI, liveness, readiness, metrics, and the
+documents that are published about the crawler.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Status:
         self._calls = calls
         self._metrics = metrics
         self.draining = False
-        """True while the server stops: readiness responds 503, so that no new requests arrive."""
+        """True while the server is stopping: readiness returns 503, so no new requests arrive."""
 
     async def index(self, _request: Request) -> Response:
         """`GET /` for programs: the list of paths."""
@@ -69,11 +69,11 @@ class Status:
         return Response(_OPENAPI, media_type="application/json")
 
     async def health(self, _request: Request) -> Response:
-        """`GET /healthz`: the process answers."""
+        """`GET /healthz`: the process responds."""
         return json_response({"status": "alive"})
 
     async def ready(self, _request: Request) -> Response:
-        """`GET /readyz`: the server accepts requests, and the store answers."""
+        """`GET /readyz`: the server accepts requests, and the store responds."""
         if self.draining:
             raise unavailable("the server is stopping")
         try:
@@ -100,7 +100,7 @@ def _docs() -> str:
 
 class PublishedRoutes:
     """
-    Sends what is published about the crawler, to everybody.
+    Serves the documents that are published about the crawler, without a token.
 
     Args:
         publication: has the files.
@@ -111,7 +111,7 @@ class PublishedRoutes:
         self.paths = publication.paths
 
     async def answer(self, request: Request) -> Response:
-        """Return the file, or 304 to those who have it."""
+        """Return the file, or 304 if the client already has it."""
         file = self._publication.files().get(request.url.path)
         if file is None:
             raise Problem(404, "it is not published")

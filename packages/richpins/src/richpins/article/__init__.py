@@ -1,1 +1,4 @@
-"""Private to `main_text`: the tree that a library reads, and what is written of it."""
+"""
+Private to `main_text`: prepare the tree that trafilatura reads, and write the text it
+selects.
+"""

@@ -1,9 +1,9 @@
 """
-Complete a text of which most was missed, from the element that the page calls its article.
+Complete a text that is mostly missing, from the element that the page marks as its article.
 
-An extractor sometimes returns one paragraph or one box of an article. Where the page has one
-element for its article or main part, and the paragraphs in it have at least twice as many letters
-as the text, which stands in it, all of these paragraphs are kept.
+An extractor sometimes returns one paragraph or one box of an article. If the page has exactly one
+element for its article or main part, that element contains the extracted text, and its paragraphs
+have at least twice as many letters as the text, all of these paragraphs are kept.
 """
 
 from __future__ import annotations
@@ -20,15 +20,18 @@ _CALLED = (
     "//article",
     "//main | //*[@role='main']",
 )
-"""What a page calls its article, the closest name first; each counts if the page has one of it."""
+"""
+Elements that mark an article, most specific first. Each counts only if the page has one
+of it.
+"""
 _LONG_BLOCK = 80
-"""Letters of a block that is rarely a link, a caption or a button."""
+"""A block with this many letters is rarely a link, a caption or a button."""
 _LEAST_HELD, _MUCH_LONGER = 0.8, 2.0
 _MOST_LINKS = 0.3
 _APART = frozenset(
     {"aside", "nav", "footer", "form", "figure", "figcaption", "header", "ul", "ol", "dialog"}
 )
-"""Lists among them: long entries are captions of a gallery, comments or other articles."""
+"""Includes lists, because long entries are gallery captions, comments or other articles."""
 _NAMED_APART = re.compile(
     r"comment|disqus|related|recommend|promo|teaser|newsletter|sidebar|share|author|bio|sponsor|advert|cookie|footer|"
     r"gallery|slide|carousel|caption|video|player|modal",
@@ -37,7 +40,7 @@ _NAMED_APART = re.compile(
 
 
 def complete(page: PageTexts) -> bool:
-    """Keep the paragraphs of the page's article if most of them were missed; whether they were."""
+    """Keep all paragraphs of the page's article if most were missed. Return True if they were."""
     for path in _CALLED:
         found = page.root.xpath(path)
         if len(found) == 1:
@@ -61,7 +64,10 @@ def _complete_from(article: Any, page: PageTexts) -> bool:
 
 
 def _paragraphs(article: Any, inside: set[Any], page: PageTexts) -> Iterator[tuple[int, int]]:
-    """Yield the numbers of long blocks in an element that are its own text, and their letters."""
+    """
+    Yield (index, letters) of each long block in an element that is part of the
+    article's own text.
+    """
     letters: Counter[int] = Counter()
     linked: Counter[int] = Counter()
     apart: set[int] = set()
@@ -80,7 +86,7 @@ def _paragraphs(article: Any, inside: set[Any], page: PageTexts) -> Iterator[tup
 
 
 def _within(element: Any, article: Any) -> Iterator[Any]:
-    """Yield an element and the few around it, up to the article."""
+    """Yield an element and its closest ancestors, up to the article."""
     for _ in range(_MAX_CLIMB):
         if element is None or element is article:
             return
@@ -92,7 +98,7 @@ _MAX_CLIMB = 4
 
 
 def _is_apart(element: Any, seen: dict[Any, bool]) -> bool:
-    """Whether an element is in a part of an article that is none of its text."""
+    """Return True if an element is in a part of the article that is not its text."""
     path = []
     while element is not None and element not in seen:
         path.append(element)

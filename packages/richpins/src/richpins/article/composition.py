@@ -1,8 +1,8 @@
 """
-Compose the tree that is written from the chosen texts of a page's own tree.
+Compose the output tree from the selected texts of a page's own tree.
 
-Headings, lists, tables, code and links are those of the page. The names of the elements are
-those that `richpins.article.writing` knows: `head`, `list`, `item`, `table`, `row`, `cell`, `code`,
+Headings, lists, tables, code and links are taken from the page. The element names are those that
+`richpins.article.writing` supports: `head`, `list`, `item`, `table`, `row`, `cell`, `code`,
 `quote`, `hi`, `del`, `ref`, `graphic`, `lb`, `p` and `div`.
 """
 
@@ -26,29 +26,29 @@ _STYLES = {
 _DELETED = frozenset({"del", "s", "strike"})
 _CELL_BLOCKS = ("p", "ul", "ol", "dl", "pre", "blockquote")
 _MAX_CELL_BLOCKS = 3
-"""A cell with more of them is part of the layout of its page."""
+"""A cell with more blocks than this is part of the page's layout."""
 _MAX_SPAN = 100
 _MIN_ROWS = 2
 _TRANSPARENT = frozenset({"picture", "noscript"})
 _NO_BLOCKS = frozenset({*_TRANSPARENT, "br", "img"})
 _MAX_DEPTH = 120
-"""What is nested deeper is written as plain text."""
+"""Elements nested deeper are written as plain text."""
 
 
 def compose(page: PageTexts, images: Sequence[ArticleImage] = ()) -> Any:
-    """A body with the texts that are kept, and the images whose neighbor is."""
+    """Return a body with the texts that are kept, and the images next to them."""
     return _Composer(page, images).body()
 
 
 class _Composer:
     def __init__(self, page: PageTexts, images: Sequence[ArticleImage]) -> None:
         self._live: set[Any] = set()
-        """Elements of which something is kept."""
+        """Elements that contain anything that is kept."""
         for piece in page.pieces:
             if piece.kept:
                 _add_with_ancestors(self._live, piece.holder)
         self._worded = frozenset(self._live)
-        """Elements of which text is kept."""
+        """Elements that contain text that is kept."""
         self._images = {image.element: image for image in images if image.near in self._live}
         for image in self._images.values():
             _add_with_ancestors(self._live, image.element)
@@ -71,7 +71,7 @@ class _Composer:
         return body
 
     def _fill(self, source: Any, target: Any, link: str | None, depth: int) -> None:
-        """Write the kept content of an element; `link` is a target around all of it."""
+        """Write the kept content of an element; `link` is the target of a link around all of it."""
         if source in self._texts:
             _add_text(target, source.text)
         for child in source:
@@ -102,14 +102,14 @@ class _Composer:
         elif tag == "blockquote":
             self._fill(child, etree.SubElement(target, "quote"), link, depth)
         elif self._has_block(child):
-            _add_border(target)  # containers of containers are left out
+            _add_border(target)  # nested containers are omitted
             self._fill(child, target, link, depth)
             _add_border(target)
         else:
             self._fill_leaf(child, etree.SubElement(target, "p"), link, depth)
 
     def _add_flat(self, element: Any, target: Any) -> None:
-        """Write the kept text in an element as one block."""
+        """Write the kept text of an element as one block."""
         made = etree.SubElement(target, "p")
         for event, each in etree.iterwalk(element, events=("start", "end")):
             if event == "start" and each in self._texts:
@@ -118,14 +118,17 @@ class _Composer:
                 _add_text(made, f"{each.tail} ")
 
     def _fill_leaf(self, source: Any, target: Any, link: str | None, depth: int) -> None:
-        """Fill a block; a link that encloses it stands within it if it holds no others."""
+        """
+        Fill a block. A link that encloses it moves inside if the block contains no
+        other links.
+        """
         if link is not None and not self._has_block(source):
             self._fill(source, etree.SubElement(target, "ref", target=link), None, depth)
         else:
             self._fill(source, target, link, depth)
 
     def _has_block(self, element: Any) -> bool:
-        """Whether an element contains blocks of which something is kept."""
+        """Return True if an element contains blocks that are partly kept."""
         return any(e.tag not in INLINE and e.tag not in _NO_BLOCKS for e in self._inside(element))
 
     def _inside(self, element: Any) -> Iterator[Any]:
@@ -134,7 +137,9 @@ class _Composer:
     def _add_inline(self, child: Any, target: Any, link: str | None, depth: int) -> None:
         tag = child.tag
         if child not in self._worded:
-            self._fill(child, target, link, depth)  # a link of images alone leads to a larger one
+            self._fill(
+                child, target, link, depth
+            )  # a link around images only leads to a larger image
             return
         if self._has_block(child):
             own = child.get("href") if tag == "a" else None
@@ -183,16 +188,16 @@ class _Composer:
             self._add(child, etree.SubElement(made, "item"), link, depth)
 
     def _is_layout(self, table: Any) -> bool:
-        """Whether a table arranges parts of a page: its cells hold more than a line of a table."""
+        """Return True for a layout table, whose cells contain more than one line of text."""
         if any(each.tag == "table" for each in self._inside(table)):
             return True
         if any("\n" in (code.text or "").strip() for code in table.iter("code")):
-            return True  # a cell of Markdown is one line
+            return True  # a Markdown cell is one line
         rows = [_cells(row) for row in self._rows(table)]
         if all(len(row) < 2 for row in rows):
             return True
         if len(rows[-1]) == 1 and len(rows) > _MIN_ROWS:
-            rows = rows[:-1]  # notes below a table
+            rows = rows[:-1]  # ignore notes below a table
         return any(_is_part_of_layout(cell) for row in rows for cell in row)
 
     def _rows(self, table: Any) -> list[Any]:
@@ -213,7 +218,10 @@ class _Composer:
     def _fill_row(
         self, cells: list[Any], line: Any, taken: dict[int, int], role: dict[str, str], depth: int
     ) -> None:
-        """Write the cells in their columns; `taken` has for how many rows a column is occupied."""
+        """
+        Write the cells into their columns; `taken` maps a column to its remaining
+        occupied rows.
+        """
         column = 0
         for cell in [*cells, None]:
             while taken.get(column, 0):
@@ -237,13 +245,13 @@ def _cells(row: Any) -> list[Any]:
 
 
 def _span(cell: Any, name: str) -> int:
-    """How many columns or rows a cell takes, 1 to 100."""
+    """Return how many columns or rows a cell spans, 1 to 100."""
     value = (cell.get(name) or "").strip()
     return min(max(int(value), 1), _MAX_SPAN) if value.isdecimal() else 1
 
 
 def _is_part_of_layout(cell: Any) -> bool:
-    """Whether a cell holds many blocks, or a heading with the text below it."""
+    """Return True if a cell contains many blocks, or a heading followed by text."""
     if sum(1 for _ in cell.iterdescendants(*_CELL_BLOCKS)) > _MAX_CELL_BLOCKS:
         return True
     headings = [letters_of("".join(each.itertext())) for each in cell.iterdescendants(*_HEADINGS)]
@@ -251,7 +259,7 @@ def _is_part_of_layout(cell: Any) -> bool:
 
 
 def _add_border(target: Any) -> None:
-    """End a block: an empty one divides what stands before it from what follows."""
+    """Add an empty block, which separates what precedes it from what follows."""
     etree.SubElement(target, "div")
 
 
@@ -262,7 +270,7 @@ def _add_with_ancestors(found: set[Any], element: Any) -> None:
 
 
 def _keep_captions(page: PageTexts, images: Iterable[ArticleImage]) -> None:
-    """Keep the captions of images that stand alone, unless the text has them already."""
+    """Keep the captions of standalone images, unless the text already contains them."""
     captions = {i.caption for i in images if i.caption is not None}
     if not captions:
         return

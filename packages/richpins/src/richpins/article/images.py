@@ -1,8 +1,8 @@
 """
-Find the images of a page that may stand in its main text, and the text that each belongs to.
+Find images that may belong to a page's main text, and the text next to each.
 
-trafilatura can keep images itself. It then keeps more teasers and captions: F1 of the main text
-falls by 1.5 points. An image is therefore kept afterward, if the text next to it was chosen.
+trafilatura can keep images itself, but then it keeps more teasers and captions: F1 of the main text
+falls by 1.5 points. Images are therefore added afterward, if the text next to them was selected.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ _MAX_IMAGES = 5_000
 
 @dataclass(frozen=True, slots=True)
 class ArticleImage:
-    """An image that may stand in the main text."""
+    """An image that may belong to the main text."""
 
     element: Any
     source: str
-    """Absolute, http(s)."""
+    """An absolute http(s) URL."""
     alt: str
-    """Its alternative text on one line; may be empty."""
+    """The alternative text on one line; may be empty."""
     alone: bool
-    """It stands between blocks of text and not within a line."""
+    """True if the image is between blocks of text, not within a line."""
     near: Any
-    """The block of text that it stands in, or next to."""
+    """The block of text that contains the image, or is next to it."""
     caption: Any = None
-    """The caption of its figure, if that has no other picture."""
+    """The caption of the image's figure, unless the figure has another image."""
 
 
 def images_of(tree: Any, base_url: str) -> list[ArticleImage]:
-    """The images of a tree, each address once."""
+    """Return the images of a tree, each URL once."""
     found: dict[str, ArticleImage] = {}
     for element in islice(tree.iter("img"), _MAX_IMAGES):
         source = image_source(element.attrib, base_url)
@@ -71,9 +71,9 @@ def _image(element: Any, source: str) -> ArticleImage | None:
 
 
 def image_source(attributes: Any, base_url: str) -> str | None:
-    """Return the absolute http(s) address of an image, the one loaded lazily first; else None."""
+    """Return an image's absolute http(s) URL, a lazily loaded one first, or None if it has none."""
     if {attributes.get("width"), attributes.get("height")} & {"0", "1"}:
-        return None  # counts readers
+        return None  # a tracking pixel
     offered = [attributes.get(name) for name in _SOURCES]
     offered += [_first_of_set(attributes.get(name)) for name in _SETS]
     for source in offered:
@@ -93,7 +93,10 @@ def _first_of_set(sources: str | None) -> str | None:
 
 
 def _wrapper(image: Any) -> Any:
-    """The outermost element around an image that has no text but captions; the image in a line."""
+    """
+    Return the outermost element around an image without text other than captions, or
+    the image.
+    """
     found = image
     for _, element in zip(range(_MAX_CLIMB), image.iterancestors(), strict=False):
         if element.tag in {"body", "html", "td", "th"}:
@@ -121,7 +124,7 @@ _MAX_CAPTION_CHARS = 500
 
 
 def _is_decoration(image: Any) -> bool:
-    """Return True for an image beside the text that is no picture, or not one of the text."""
+    """Return True for a decoration, or for an image that does not belong to the text."""
     if any(_NO_PICTURE.search(image.get(name) or "") for name in ("src", "class", "id", "alt")):
         return True
     apart = next(image.iterancestors(*_APART), None)
@@ -131,13 +134,13 @@ def _is_decoration(image: Any) -> bool:
 
 
 def _in_line(found: Any, image: Any) -> Any:
-    """A link or span without a text is no wrapper if text stands beside it."""
+    """A link or span without text is not a wrapper if there is text next to it."""
     parent = found.getparent()
     return image if parent.tag in _TEXT_BLOCKS and parent.text_content().strip() else found
 
 
 def _neighbor(wrapper: Any) -> Any:
-    """The block of text next to an element."""
+    """Return the block of text next to an element."""
     element = wrapper
     for _ in range(_MAX_CLIMB):
         before = element.getprevious()

@@ -1,7 +1,7 @@
 """
-All texts of a page's tree by blocks, and those of a tree that a library returned.
+Split a page's tree, and the tree that a library returned, into blocks of text.
 
-Both are compared by their letters, which white space and markup do not change.
+The two are compared by their letters, which white space and markup do not affect.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ _INLINE_CHOSEN = frozenset({*INLINE, "hi", "ref", "lb", "br", "graphic", "img"})
 
 
 def letters_of(text: str) -> str:
-    """The letters and digits of a text, which white space and markup do not change."""
+    """Return the letters and digits of a text, which white space and markup do not affect."""
     return _NO_LETTERS.sub("", text)
 
 
 @dataclass(slots=True)
 class Piece:
-    """One text of a tree: that of an element, or the one behind it."""
+    """One text of a tree: an element's text, or the text after the element."""
 
     element: Any
     is_tail: bool
     start: int
-    """Where its letters start in those of the page."""
+    """The offset of its letters among the page's letters."""
     end: int
     block: int
-    """The number of the block of text that it belongs to."""
+    """The index of its block of text."""
     kept: bool = False
 
     @property
     def holder(self) -> Any:
-        """The element that it stands in."""
+        """The element that contains it."""
         return self.element.getparent() if self.is_tail else self.element
 
 
@@ -63,13 +63,13 @@ class PageTexts:
     letters: str
     pieces: list[Piece]
     kinds: list[str]
-    """What each block is: a heading, an entry of a list, a cell, code or other text."""
+    """The kind of each block: heading, list entry, cell, code or other text."""
     starts: list[int]
-    """Where the letters of each block start, in ascending order."""
+    """The offset of each block's letters, in ascending order."""
     wholes: list[tuple[int, int]]
-    """The first and the last piece of each list and each table of data, inner ones first."""
+    """The first and last piece of each list and data table, inner ones first."""
     spans: dict[Any, tuple[int, int]]
-    """The same for each block that may stand between others of an article."""
+    """The first and last piece of each block that may be between others of an article."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class ChosenBlock:
 
 
 def texts_of(tree: Any) -> PageTexts:
-    """All texts of a page's tree that may be shown."""
+    """Return all texts of a page's tree that may be displayed."""
     pieces: list[Piece] = []
     kinds, starts, parts = [""], [0], []
     enclosing = [""]
@@ -131,13 +131,13 @@ def texts_of(tree: Any) -> PageTexts:
 
 
 def _is_data(table: Any) -> bool:
-    """Whether a table seems to hold data; others arrange a page's parts."""
+    """Return True if a table seems to contain data, rather than arrange parts of the page."""
     parts = table.iterdescendants("table", "h1", "h2", "h3", "h4", "h5", "h6", "form")
     return next(parts, None) is None and sum(1 for _ in islice(table.iter("tr"), 2)) > 1
 
 
 def blocks_of(body: Any) -> list[ChosenBlock]:
-    """The blocks of text of a tree that a library returned, whichever names its elements have."""
+    """Return the blocks of text in a tree that a library returned, whatever its element names."""
     found: list[ChosenBlock] = []
     run: list[str] = []
     enclosing = ["", ""]

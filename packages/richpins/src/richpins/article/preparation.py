@@ -1,9 +1,9 @@
 """
-Make the tree that trafilatura reads from the page's own tree, so that both agree on what is there.
+Build trafilatura's input tree from the page's own tree, so that both have the same structure.
 
-The page's parser writes the tree out, and lxml reads it. Links become absolute (`<base>` included),
-and those that are not http(s) lose their target. Permalinks and
-templates are removed, and code becomes a single text.
+The page's parser serializes the tree, and lxml reads it. Links become absolute (`<base>` included),
+and those that are not http(s) lose their target. Permalinks and templates are removed, and each
+code element becomes a single text.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _FRAGMENT_SAFE = "!$&'*+,;=:@/?%-._~"
 _JOINERS = ("\u200c", "\u200d")
 _FIRST_STAND_IN = 0x10600
-"""Linear A: letters to Unicode, and in no text but those about Crete."""
+"""Linear A. Unicode classifies it as letters, and it occurs only in texts about Crete."""
 _MAX_STAND_INS = 200
 _INVISIBLE = "\u00ad\u200b\u2060\ufeff"
-"""Hints for line breaks, and the byte order mark; readers see nothing of them."""
+"""Hints for line breaks, and the byte order mark, which are invisible."""
 _NOT_SHOWN = dict.fromkeys(map(ord, _INVISIBLE))
 
 
 @dataclass(slots=True)
 class ArticleTree:
-    """A tree for trafilatura, its images, and what its stand-ins stand for."""
+    """A tree for trafilatura, its images, and the characters that its stand-ins replace."""
 
     tree: Any
     images: list[ArticleImage] = field(default_factory=list)
     characters: dict[int, str] = field(default_factory=dict)
-    """By the code point that stands for it; for `str.translate`."""
+    """Maps the code point of each stand-in to the original, for `str.translate`."""
 
 
 def prepare(page: Document, *, with_images: bool) -> ArticleTree:
-    """Return a page as a tree of lxml; `page` stays as it is."""
+    """Return a page as an lxml tree, leaving `page` unchanged."""
     markup = page.tree.html or "<html></html>"
     stand_ins = _stand_ins(markup)
     parser = html.HTMLParser(encoding="utf-8", **_PARSER_OPTIONS)
@@ -75,10 +75,10 @@ def prepare(page: Document, *, with_images: bool) -> ArticleTree:
 
 def _stand_ins(markup: str) -> dict[int, str]:
     """
-    Return letters that stand for characters that trafilatura deletes although readers need them.
+    Return letters that stand in for characters that trafilatura deletes although readers need them.
 
-    It deletes what `str.isprintable` denies. That includes the joiners that Persian and Hindi spell
-    with, marks of direction, and letters newer than this Python.
+    It deletes characters that are not `str.isprintable`. These include the joiners used in Persian
+    and Hindi spelling, direction marks, and letters newer than this Python.
     """
     if markup.isascii() and "\\u200" not in markup:
         return {}
@@ -89,7 +89,7 @@ def _stand_ins(markup: str) -> dict[int, str]:
 
 
 def _restore_escapes(script: Any, stand_ins: dict[int, str]) -> None:
-    """The article may stand in JSON-LD, with escapes that become characters too late."""
+    """Replace escaped joiners in JSON-LD, which may contain the article, with their stand-ins."""
     text = script.text or ""
     for joiner in _JOINERS:
         if ord(joiner) in stand_ins:
@@ -106,10 +106,10 @@ def _is_deleted_text(character: str) -> bool:
 
 def _remove_hidden(tree: Any) -> None:
     """
-    Remove what nobody sees, or nobody is read, within a line: tooltips, and the letters of icons.
+    Remove inline text that is neither displayed nor read aloud: tooltips and icon letters.
 
-    A text of its own stays: scripts show some later, and effects hide a text from screen readers
-    that its label repeats.
+    A separate block of text is kept, because scripts may reveal it later, and visual effects hide
+    text from screen readers that its label repeats.
     """
     _remove_invisible(tree)
     for element in tree.xpath("//*[@hidden or @aria-hidden='true']"):
@@ -122,14 +122,14 @@ def _remove_hidden(tree: Any) -> None:
         if own.isalnum() or not own:
             element.drop_tree()
         else:
-            _only_text(element, " ")  # it may be what divides two words
+            _only_text(element, " ")  # it may separate two words
 
 
 def _remove_invisible(tree: Any) -> None:
     """
-    Remove what is invisible by its own style, if paragraphs are left.
+    Remove elements whose own style hides them, if any paragraphs are left.
 
-    Some pages are invisible as a whole until their script has run.
+    Some pages are entirely invisible until their script has run.
     """
     elements = tree.xpath("//*[contains(@style, 'isibility')]")
     invisible = [e for e in elements if _INVISIBLE_STYLE.search(e.get("style"))]
@@ -147,7 +147,7 @@ _LEAST_LEFT = 200
 
 
 def _remove_advertisement_lines(tree: Any) -> None:
-    """Remove lines that say no more than that an advertisement stood there."""
+    """Remove lines that only say that there was an advertisement."""
     for element in list(tree.iter("p", "div", "span", "small")):
         text = element.text
         if (
@@ -183,9 +183,10 @@ def _prepare_link(link: Any, page: Document) -> None:
 
 def absolute(page: Document, href: str) -> str | None:
     """
-    Return the target of a link with its fragment, normalized; None if it is not http(s).
+    Return a link's normalized target with its fragment, or None if it is not http(s).
 
-    A reference to the page itself (`#part`) has the page's own URL, or that of its base element.
+    A reference to the page itself (`#part`) resolves to the page's URL, or to its base element's
+    URL.
     """
     front, _, fragment = href.strip().partition("#")
     url = page.resolve(front or page.base_url)
@@ -196,9 +197,9 @@ def absolute(page: Document, href: str) -> str | None:
 
 def _tidy_space(tree: Any) -> None:
     """
-    Leave single spaces, and none between blocks: trafilatura counts characters.
+    Collapse white space, and remove it between blocks, because trafilatura counts characters.
 
-    How a page's source is indented then changes nothing.
+    The indentation of a page's source then has no effect.
     """
     for element in tree.iter():
         if element.tag == "code" or element.tag in NO_TEXT:
@@ -232,7 +233,7 @@ def _tidied(text: str | None, *, at_start: bool, at_end: bool) -> str | None:
 
 
 def _prepare_code(tree: Any) -> None:
-    """Make each code element one text; a line end at its start marks a block."""
+    """Make each code element one text. A newline at its start marks a block."""
     for block in list(tree.iter("pre")):
         for line_break in list(block.iter("br")):
             line_break.tail = "\n" + (line_break.tail or "")
@@ -240,7 +241,9 @@ def _prepare_code(tree: Any) -> None:
         block.tag = "code"
     for heading in tree.iter(*_HEADINGS):
         if len(heading) and not _own_text(heading) and all(each.tag in _CODE for each in heading):
-            _only_text(heading, heading.text_content())  # of code alone, it would be a paragraph
+            _only_text(
+                heading, heading.text_content()
+            )  # a heading that is only code would become a paragraph
     for code in tree.iter("code"):
         if not (code.text or "").startswith("\n") and not _is_alone(code):
             _join_lines(code)
@@ -252,7 +255,10 @@ def _prepare_code(tree: Any) -> None:
 
 
 def _is_alone(code: Any) -> bool:
-    """Whether code is all that its element has, such as one that a style sheet shows by line."""
+    """
+    Return True if code is the only content of its element, which a style sheet may show
+    as a line.
+    """
     parent = code.getparent()
     if parent is None or parent.tag in {"td", "th", "li"}:
         return False
@@ -260,7 +266,7 @@ def _is_alone(code: Any) -> bool:
 
 
 def _join_lines(code: Any) -> None:
-    """Join the lines of code within a line, which browsers show as one."""
+    """Join the lines of inline code, which browsers display as one."""
     for element in code.iter():
         element.text = element.text and element.text.replace("\n", " ")
         if element is not code:
@@ -276,7 +282,7 @@ def _flatten(code: Any) -> None:
     text = code.text_content()
     whole = links[0] if len(links) == 1 else None
     if whole is not None and whole.text_content().strip() == text.strip() and whole.get("href"):
-        href = whole.get("href")  # a link in code becomes code in a link, which Markdown has
+        href = whole.get("href")  # a link in code becomes code in a link, which Markdown supports
         inner = html.Element(code.tag)
         inner.text = text
         _only_text(code, None)

@@ -1,9 +1,9 @@
 """
-Find the texts of a page's tree that a library chose, from the text that it returned.
+Find the texts of a page's tree that a library selected, from the text that it returned.
 
 A library returns a tree of its own, in which lists, tables and spaces of the page may be lost. Its
-letters still stand in the page, block by block: they say which texts of the page it chose. What is
-written then comes from the page's tree alone (`richpins.article.composition`).
+letters still occur in the page, block by block, and so identify the selected texts. The output is
+then built from the page's tree alone (`richpins.article.composition`).
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from typing import Any
 from richpins.article.page_texts import ChosenBlock, PageTexts, Piece, letters_of
 
 _LONG = 40
-"""Letters in a row that hardly ever stand twice in a page."""
+"""A sequence of this many letters almost never occurs twice on a page."""
 _NEAR = 400
-"""Letters within which the next word of a block is searched for."""
+"""The next word of a block is searched for within this many letters."""
 _SEED = 12
 _MAX_MISSES = 200
 _MAX_CANDIDATES = 30
 _LEAST_OF_A_BLOCK = {"heading": 0.85}
 _LEAST_OF_OTHERS = 0.25
-"""A block of which such a share was chosen is written as a whole."""
+"""A block is written as a whole if at least this share of it was selected."""
 _WORDS_WITHIN = frozenset({"a", "code", "span", "tt", "kbd", "samp", "var"})
 _MOST_LINKS = 0.3
 _LEAST_OF_A_WHOLE = 0.6
-"""A list or table of which such a share was chosen is written as a whole."""
+"""A list or table is written as a whole if at least this share of it was selected."""
 
 
 def select(page: PageTexts, chosen: Iterable[ChosenBlock]) -> float:
     """
-    Mark the pieces of a page that a library chose; return the share of its letters that were found.
+    Mark the pieces of a page that a library selected, and return the share of its letters found.
 
-    Long blocks are found first. The place of a short one is between those of its neighbors.
+    Long blocks are found first. Short ones are located between their neighbors.
     """
     search = _Search(page, list(chosen))
     share = search.run()
@@ -51,7 +51,7 @@ class _Search:
         self.marks = bytearray(len(page.letters))
 
     def run(self) -> float:
-        """Mark what is found; the share of letters."""
+        """Mark the pieces found, and return the share of letters."""
         self._place_long()
         missing = 0
         end = None
@@ -81,7 +81,7 @@ class _Search:
                     self._mark(place, len(block.letters))
 
     def _next_starts(self) -> list[int | None]:
-        """For each block, where the next one starts that has a place."""
+        """Return, for each block, the start of the next block that was located."""
         following: list[int | None] = []
         start: int | None = None
         for place in reversed(self._places):
@@ -120,11 +120,11 @@ class _Search:
         distances = [abs(at - end)] if end is not None else []
         distances += [abs(following - stop)] if following is not None else []
         if end is not None and 0 not in distances:
-            distances = distances[:1]  # with neighbors on both sides, the one before it counts
+            distances = distances[:1]  # with neighbors on both sides, only the previous one counts
         return kind != block.kind, not is_whole, min(distances, default=0)
 
     def _kind_at(self, start: int) -> tuple[str, bool]:
-        """The kind of the block at a place, and whether it begins there."""
+        """Return the kind of the block at an offset, and whether it begins there."""
         low, high = 0, len(self._page.starts)
         while low + 1 < high:
             middle = (low + high) // 2
@@ -132,11 +132,14 @@ class _Search:
                 low = middle
             else:
                 high = middle
-        # Blocks without letters start at the same place: the last one has the letters.
+        # Blocks without letters start at the same offset; the last one has the letters.
         return self._page.kinds[low], self._page.starts[low] == start
 
     def _mark_parts(self, block: ChosenBlock, at: int) -> tuple[int, int]:
-        """Mark the parts of a block that was not found as a whole; what is missing, and its end."""
+        """
+        Mark the parts of a block that was not found as a whole. Return its missing
+        letters and end.
+        """
         missing = 0
         for part in block.parts:
             place = self._page.letters.find(part, at, at + _NEAR + len(part))
@@ -149,7 +152,7 @@ class _Search:
         return missing, at
 
     def _mark_runs(self, part: str, at: int) -> tuple[int, int]:
-        """Mark the longest runs of letters of a part that the page has in that order."""
+        """Mark the longest runs of letters of a part that the page has in the same order."""
         letters = self._page.letters
         number, missing, misses = 0, 0, 0
         while number < len(part):
@@ -169,7 +172,7 @@ class _Search:
 
 
 def _common(one: str, start: int, other: str, other_start: int) -> int:
-    """How many characters two texts have in common from two places on."""
+    """Return how many characters two texts have in common from the given offsets on."""
     length, step = 0, 32
     while step:
         stop = length + step
@@ -209,9 +212,9 @@ def _keep(page: PageTexts, marks: bytearray) -> None:
 
 def _is_torn(pieces: list[Piece], total: int) -> bool:
     """
-    Whether of a sentence nothing is kept but the words of its links or code.
+    Return True if only the words in a sentence's links or code are kept.
 
-    trafilatura may lose the text of an entry and keep the elements in it.
+    trafilatura may lose an entry's text and keep the elements in it.
     """
     within = [piece for piece in pieces if piece.holder.tag in _WORDS_WITHIN]
     letters = sum(piece.end - piece.start for piece in within)
@@ -220,7 +223,7 @@ def _is_torn(pieces: list[Piece], total: int) -> bool:
 
 
 def _keep_gaps(pieces: list[Piece], kept: int) -> None:
-    """Keep short texts between others of a block: without them two words would become one."""
+    """Keep short texts between kept ones in a block, so that two words do not merge."""
     places = [at for at, piece in enumerate(pieces) if piece.kept and piece.end > piece.start]
     between = pieces[places[0] : places[-1]]
     if sum(piece.end - piece.start for piece in between if not piece.kept) <= kept + _LONG:
@@ -229,7 +232,7 @@ def _keep_gaps(pieces: list[Piece], kept: int) -> None:
 
 
 def _keep_signs(pieces: list[Piece]) -> None:
-    """A text without letters is kept with the one before it, or else with the one behind it."""
+    """Keep a text without letters with the one before it, or else with the one after it."""
     before = next((piece.kept for piece in pieces if piece.end > piece.start), False)
     for piece in pieces:
         if piece.end == piece.start:
@@ -239,9 +242,9 @@ def _keep_signs(pieces: list[Piece]) -> None:
 
 def _keep_repeated(page: PageTexts) -> None:
     """
-    Keep paragraphs that say the same as one of their siblings of which all is kept, as refrains do.
+    Keep paragraphs that repeat a sibling that was kept completely, such as refrains.
 
-    trafilatura leaves out what a page says more than once, because menus do.
+    trafilatura omits repeated text, because it is usually a menu.
     """
     kept: set[tuple[Any, str]] = set()
     left: list[tuple[tuple[Any, str], Piece]] = []
@@ -263,9 +266,9 @@ _PARAGRAPHS = frozenset({"p", "div", "li", "blockquote"})
 
 def _keep_between(page: PageTexts) -> None:
     """
-    Keep blocks that stand between two of which something is kept, side by side in one element.
+    Keep blocks between two siblings that are partly kept.
 
-    trafilatura leaves out paragraphs that repeat others, headings, and some lists.
+    trafilatura omits paragraphs that repeat others, headings, and some lists.
     """
     worded: set[Any] = set()
     for piece in page.pieces:

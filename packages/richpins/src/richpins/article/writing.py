@@ -1,8 +1,8 @@
 """
-Write the main text of a page as Markdown (CommonMark with GitHub's tables) or as text.
+Write a page's main text as Markdown (CommonMark with GitHub's tables) or as plain text.
 
-Every character of the page's text that Markdown would read as markup is escaped: what a page shows
-as text stays text, even if a program renders the Markdown. Links and images are http(s) only.
+Every character that Markdown would read as markup is escaped, so text stays text when a program
+renders the Markdown. Links and images are http(s) only.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _MARKERS = {"#b": "**", "#i": "*"}
 _HTML_TAGS = {"#sup": "sup", "#sub": "sub"}
 _BLOCKS = frozenset({"p", "head", "list", "item", "table", "quote", "div", "body", "main", "row"})
 _MAX_DEPTH = 60
-"""Elements nested deeper are written as the text that they contain."""
+"""Elements nested deeper are written as plain text."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """What encloses the elements that are written."""
+    """The context of the elements being written."""
 
     depth: int = 0
     link: bool = False
@@ -59,7 +59,7 @@ class _Writer:
         self._markdown = markdown
 
     def body(self, body: Any) -> list[str]:
-        """The blocks of a body."""
+        """Return the blocks of a body."""
         return self.blocks(body, _Place())
 
     def _image(self, element: Any) -> str:
@@ -70,7 +70,10 @@ class _Writer:
         return [self._image(element)]
 
     def blocks(self, element: Any, place: _Place) -> list[str]:
-        """The blocks of an element's content; a run of text between two of them is one, too."""
+        """
+        Return the blocks of an element's content. A run of text between blocks is also
+        a block.
+        """
         if place.depth > _MAX_DEPTH:
             return self._paragraph(self._text(" ".join(element.itertext())))
         found: list[str] = []
@@ -106,7 +109,7 @@ class _Writer:
         return [self._as_lines(text) if self._markdown else text]
 
     def _as_lines(self, text: str) -> str:
-        """Escape what would begin a block at the start of one of the lines."""
+        """Escape whatever would begin a block at the start of a line."""
         return "  \n".join(map(_escape_start, text.split("\n")))
 
     def _heading(self, element: Any, place: _Place) -> list[str]:
@@ -181,13 +184,13 @@ class _Writer:
         return ["\n".join(f"| {' | '.join(line)} |" for line in padded)]
 
     def _cell(self, element: Any, place: _Place) -> str:
-        """The content of a cell on one line: Markdown has no blocks in cells."""
+        """Return a cell's content on one line, because Markdown has no blocks in cells."""
         text = " ".join(_tidy(self._inline(element, place)).split())
-        # A pipe ends a cell even in a code span, and there an escape is read first.
+        # A pipe ends a cell even in a code span, where escapes are read first.
         return re.sub(r"(?<!\\)\|", r"\\|", text) if self._markdown else text
 
     def _inline(self, element: Any, place: _Place) -> str:
-        """An element's content as inline text; blocks in it are divided by spaces."""
+        """Return an element's content as inline text, with spaces between blocks."""
         if place.depth > _MAX_DEPTH:
             return self._text(" ".join(element.itertext()))
         run = [self._text(element.text)]
@@ -206,7 +209,7 @@ class _Writer:
         if child.tag in _BLOCKS:
             text = f" {text} "
         elif text.startswith("`") and run and run[-1].endswith("`"):
-            text = f" {text}"  # two spans of code would be one
+            text = f" {text}"  # adjacent code spans would merge
         if text.startswith("[") and run and run[-1].endswith("!"):
             run[-1] = f"{run[-1][:-1]}\\!"
         run.append(text)
@@ -259,7 +262,7 @@ class _Writer:
         return (text or "").translate(self._article.characters)
 
     def _text(self, text: str | None) -> str:
-        """Text with single spaces, and escaped in Markdown."""
+        """Return text with single spaces, escaped if the output is Markdown."""
         shown = _SPACE.sub(" ", self._plain(text))
         if not self._markdown or not shown.strip():
             return shown
@@ -277,7 +280,7 @@ def _is_safe(target: str | None) -> bool:
 
 
 def _with_math(text: str) -> str:
-    """Escape text around formulas, which become `$…$`; one that holds markup is text."""
+    """Escape text around formulas, which become `$…$`. A formula with markup in it is text."""
     parts, at = [], 0
     for match in _MATH.finditer(text):
         formula = (match[1] or match[2]).strip()
@@ -289,7 +292,7 @@ def _with_math(text: str) -> str:
 
 
 def _tidy(run: str) -> str:
-    """Single spaces, and none around line breaks."""
+    """Collapse spaces, and remove those around line breaks."""
     lines = [_SPACE.sub(" ", line).strip() for line in run.split("\n")]
     return "\n".join(line for line in lines if line)
 
@@ -329,7 +332,10 @@ def _wrapped(inner: str, marker: str) -> str:
 
 
 def _can_be_emphasized(element: Any, inner: str) -> bool:
-    """Whether CommonMark reads the markers as such: none between a sign and a letter."""
+    """
+    Return True if CommonMark reads the markers as emphasis, not between punctuation and
+    a letter.
+    """
     text = inner.strip()
     if not text:
         return False

@@ -1,7 +1,7 @@
 """
-The character encodings of pages: what a page declares, what its bytes say, decoding. No I/O.
+Determine the character encoding of a page, and decode it. No I/O.
 
-Its modules are private. Names of encodings are those of the Encoding Standard, in lower case.
+The modules are private. Encoding names are those of the Encoding Standard, in lower case.
 """
 
 from richpins.encodings.detection import is_surely_utf8

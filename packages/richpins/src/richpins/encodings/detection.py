@@ -1,6 +1,6 @@
 """
-The encoding of a page, by the HTML Standard (13.2.3.2): byte order mark, Content-Type header, the
-page's own declaration, then detection from the bytes. Pure.
+Determine a page's encoding by the HTML Standard (13.2.3.2): byte order mark, Content-Type header,
+the page's own declaration, then detection from the bytes. Pure.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "u
 _CHARSET_WORD = re.compile(rb"charset", re.IGNORECASE)
 _LATE_DECLARATION_BYTES = 65_536
 _JOINED_LITERALS = re.compile(rb"""(["'])[ \t\r\n]*\+[ \t\r\n]*\1""")
-"""Scripts hide the tags that they write from the parser this way: `'<meta chars' + 'et=…'`."""
+"""Scripts hide the tags that they write from the parser like this: `'<meta chars' + 'et=…'`."""
 _DETECTION_BYTES = 20_000
 _DETECTION_CONFIDENCE = 0.18
 """
@@ -41,9 +41,9 @@ def encoding(body: bytes, content_type: str | None) -> str:
     UTF-16 without a mark is recognized by the null bytes of its ASCII characters, as Chrome does,
     whatever is declared.
 
-    If a page declares a legacy encoding but its bytes are valid UTF-8, but for one in fifty
-    characters, the result is UTF-8, although browsers would show mojibake. Text in a legacy
-    encoding is valid UTF-8 by chance only if it is very short.
+    If a page declares a legacy encoding but at least 49 of 50 characters are valid UTF-8, the
+    result is UTF-8, although browsers would show mojibake. Only very short text in a legacy
+    encoding is valid UTF-8 by chance.
     """
     for mark, name in _BOMS:
         if body.startswith(mark):
@@ -57,7 +57,7 @@ def encoding(body: bytes, content_type: str | None) -> str:
 
 
 def _utf16_without_mark(body: bytes) -> str | None:
-    """Return the kind of UTF-16 in which a page begins with markup, or None."""
+    """Return the UTF-16 variant of a page that begins with markup, or None."""
     start = body[:_WIDE_BYTES]
     if b"\0" not in start[:4]:
         return None
@@ -75,7 +75,7 @@ _WIDE_MARKUP = re.compile(rb"\s{0,20}<[!?a-zA-Z]")
 
 
 def as_utf8(body: bytes, name: str, problems: list[str]) -> bytes:
-    """Return `body`, whose encoding is `name`, in UTF-8; add what cannot be read to `problems`."""
+    """Convert `body` from the encoding `name` to UTF-8; add what cannot be read to `problems`."""
     if name == "utf-8":
         body = body.removeprefix(b"\xef\xbb\xbf")
         try:
@@ -158,12 +158,12 @@ _WHOLE_CHARACTER = re.compile(rb"[\xc2-\xf4][\x80-\xbf]")
 _THREE_BYTES = re.compile(rb"[\xe0-\xf4][\x80-\xbf]{2}")
 _MIN_LONG_CHARACTERS = 4
 """
-Pairs of bytes in a Chinese text may look like UTF-8; four characters of three bytes each do not.
+Byte pairs of a Chinese text may look like UTF-8; four characters of three bytes each do not.
 """
 
 
 def is_surely_utf8(body: bytes, declared: str) -> bool:
-    """Whether `body` is UTF-8, although it declares the encoding of that name."""
+    """Return True if `body` is UTF-8, although it declares the encoding `declared`."""
     if declared in _NEVER_UTF8 or not _is_utf8(body, most_broken=_MOST_BROKEN_IF_DECLARED):
         return False
     if declared not in _OF_SEVERAL_BYTES:
@@ -186,13 +186,13 @@ def _first_high_byte(body: bytes) -> int:
 _SAMPLE_BYTES = 262_144
 _MOST_BROKEN = 0.1
 """
-The share of broken characters up to which a page without a declaration is UTF-8: pages are cut
-inside a character, or have a comment in another encoding. In sentences of 14 languages in 24 legacy
-encodings, at most half of the characters were valid UTF-8, but for parts of ten bytes.
+Maximum share of broken characters in a UTF-8 page without a declaration. Pages may be cut inside a
+character, or contain a comment in another encoding. In sentences of 14 languages in 24 legacy
+encodings, at most half of the characters were valid UTF-8, except in fragments of ten bytes.
 """
 _MOST_BROKEN_IF_DECLARED = 0.02
 _FEW_CHARACTERS = 3
-"""One in this number of valid characters may be broken."""
+"""At most one in this many characters may be broken."""
 
 
 def _is_utf8(body: bytes, *, most_broken: float) -> bool:
@@ -212,7 +212,7 @@ def _is_utf8(body: bytes, *, most_broken: float) -> bool:
         return not body.isascii()
     first = _first_high_byte(body)
     sample = body[first : first + _SAMPLE_BYTES]
-    # It leaves out a character that the sample cuts.
+    # Omits a character that the end of the sample cuts.
     text = codecs.getincrementaldecoder("utf-8")("replace").decode(sample)
     broken = text.count("\ufffd") - sample.count("\ufffd".encode())
     whole = len(text) - len(sample.translate(None, _HIGH_BYTES)) - broken

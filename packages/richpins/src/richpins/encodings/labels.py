@@ -30,7 +30,7 @@ _CODECS = {
 
 
 _ENCODERS = _CODECS | {"big5": "cp950", "gbk": "gbk"}
-"""Encoders of the standard write fewer characters than its decoders read."""
+"""The standard's encoders write fewer characters than its decoders read."""
 _WRITTEN_AS_UTF8 = frozenset({"utf-8", "utf-16le", "utf-16be", "replacement"})
 """Encodings whose output encoding is UTF-8 (section 4.3)."""
 
@@ -53,15 +53,12 @@ def name_of(label: str) -> str | None:
 
 
 def codec_of(name: str) -> str:
-    """Return Python's codec for an encoding by its standard name, but `replacement`."""
+    """Return Python's codec for an encoding's standard name, except `replacement`."""
     return _CODECS.get(name, name)
 
 
 def _keep_byte(error: UnicodeError) -> tuple[str, int]:
-    """
-    Replace one undecodable byte with the C1 control of the same number, as the standard's tables
-    do.
-    """
+    """Replace one undecodable byte with the C1 control of its number, as the standard does."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
     byte = error.object[error.start]
@@ -72,7 +69,10 @@ codecs.register_error("richpins.keep_c1", _keep_byte)
 
 
 def _character_reference(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Replace one character that the encoding does not have, as browsers do in URLs and forms."""
+    """
+    Replace a character that the encoding lacks with a reference, as browsers do in URLs
+    and forms.
+    """
     if not isinstance(error, UnicodeEncodeError):
         raise error
     code, at = ord(error.object[error.start]), error.start + 1
@@ -82,7 +82,7 @@ def _character_reference(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 def _c1_or_reference(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Write a C1 control as the byte of the same number, which `decode` reads as it."""
+    """Write a C1 control as the byte of the same number, which `decode` reads back."""
     if isinstance(error, UnicodeEncodeError) and 0x80 <= ord(error.object[error.start]) < 0xA0:
         return error.object[error.start].encode("latin-1"), error.start + 1
     return _character_reference(error)
@@ -95,8 +95,9 @@ codecs.register_error("richpins.c1_or_reference", _c1_or_reference)
 
 def encode(text: str, name: str) -> bytes:
     """
-    Return a text in an encoding by its standard name, as browsers encode queries in it (URL
-    Standard, "percent-encode after encoding"): `&#9731;` for a character that it does not have.
+    Encode a text as browsers encode queries (URL Standard, "percent-encode after encoding"). `name`
+    is the encoding's standard name. A character that the encoding lacks becomes a reference
+    (`&#9731;`).
     """
     if name in _WRITTEN_AS_UTF8:
         return text.encode("utf-8", "replace")
@@ -107,10 +108,10 @@ def encode(text: str, name: str) -> bytes:
 
 def decode(body: bytes, name: str) -> str:
     """
-    Decode `body` to text; bytes that cannot be decoded become U+FFFD.
+    Decode `body` to text. Bytes that cannot be decoded become U+FFFD.
 
     `replacement` is the standard's name for encodings that browsers reject because they can smuggle
-    markup. A body in such an encoding is not read at all.
+    markup. A body in such an encoding is not read.
     """
     if name == "replacement":
         return "�" if body else ""

@@ -13,7 +13,7 @@ import re
 from richpins.encodings import labels
 
 PRESCAN_BYTES = 1024
-"""Number of bytes in which a body may declare its charset, as the standard defines it."""
+"""A body may declare its charset within this many bytes, by the standard."""
 
 _SPACE = b"\t\n\f\r "
 _SPACE_OR_SLASH = b"\t\n\f\r /"
@@ -26,11 +26,11 @@ _HEADER_CHARSET = re.compile(
 
 
 class _EndOfBytes(Exception):
-    """Raised when the bytes end inside a tag; the scan then finds no encoding."""
+    """Raised when the bytes end inside a tag. The scan then finds no encoding."""
 
 
 def from_header(content_type: str | None) -> str | None:
-    """Return the encoding that a Content-Type header names, or None if it names no known one."""
+    """Return the encoding named by a Content-Type header, or None if it names no known one."""
     if not content_type or "charset" not in content_type.lower():
         return None
     match = _HEADER_CHARSET.search(content_type)
@@ -66,8 +66,8 @@ def from_meta_content(content: str) -> str | None:
 
 def as_declared_inside(name: str | None) -> str | None:
     """
-    Replace a declared UTF-16 with UTF-8, as the standard does: the declaration itself is ASCII
-    bytes.
+    Replace a declared UTF-16 with UTF-8, as the standard does, because the declaration itself is
+    ASCII.
     """
     if name in {"utf-16le", "utf-16be"}:
         return "utf-8"
@@ -115,7 +115,7 @@ def _past_tag(head: bytes, at: int) -> int:
 
 
 def _meta(head: bytes, at: int) -> tuple[str | None, int]:
-    """Return what a meta element declares from its first attribute on, and the next position."""
+    """Return the encoding that a meta element declares, and the position after the element."""
     seen: set[bytes] = set()
     got_pragma, need_pragma = False, None
     charset: str | None = None
@@ -191,7 +191,10 @@ def _next(head: bytes, at: int) -> int:
 
 
 def from_xml_declaration(head: bytes) -> str | None:
-    """Return the encoding that the XML declaration at the start of `head` names, if it is known."""
+    """
+    Return the encoding named by the XML declaration at the start of `head`, or None if
+    unknown.
+    """
     if not head.startswith(b"<?xml"):
         return None
     end = head.find(b">")

@@ -1,4 +1,7 @@
-"""The fields of pages that are one item each: what differs between them, at the same selectors."""
+"""
+Guess the fields of pages that are one item each, from values that differ at the same
+selectors.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from richpins.guesses._lists import is_around
 MOST_FIELDS = 15
 MOST_LABELS = 12
 LONGEST = 300
-"""Characters of a value; a description may be longer."""
+"""Maximum characters of a value. A description may be longer."""
 MOST_NODES = 5_000
 _FIRST = (
     "title",
@@ -31,8 +34,8 @@ _FIRST = (
     "image",
 )
 _OFTEN_SAME = ("availability", "brand", "currency", "category")
-_OF_MANY = ("url", "tags", "location")
-"""What many elements of a page have, none of which is the page's own."""
+_COMMON_FIELDS = ("url", "tags", "location")
+"""Fields that occur in many places of a page, mostly not as those of the page itself."""
 _ASIDE = re.compile(
     r"cookie|consent|dialog|modal|popup|menu|cart|basket|newsletter|signup|login|skip"
 )
@@ -41,10 +44,10 @@ _QUOTES = "'\""
 
 def details_of(documents: Sequence[Document]) -> list[GuessedField]:
     """
-    The fields that each page has once.
+    Return the fields that each page has exactly once.
 
-    Of several pages, those whose values differ; those with known names may be equal. Of one page
-    only those with known names.
+    For several pages, these are fields whose values differ; values of known names may be equal. For
+    one page, only fields with known names are returned.
     """
     fields: dict[str, GuessedField] = {}
     for selector, end, name in sorted(_candidates(documents), key=_is_doubtful):
@@ -64,7 +67,7 @@ def details_of(documents: Sequence[Document]) -> list[GuessedField]:
 
 
 def _is_doubtful(candidate: tuple[str, str, str]) -> bool:
-    """Whether only a class or an id says what it is: a site has titles in menus and dialogs too."""
+    """Return True if only a class or id names the field. Menus and dialogs have titles too."""
     selector = candidate[0]
     return not selector.startswith("[itemprop=") and selector != "h1"
 
@@ -76,10 +79,10 @@ def _order(name: str) -> int:
 def _field(name: str, rule: str, end: str, values: Sequence[str | None]) -> GuessedField | None:
     found = [value for value in values if value]
     is_known = name in _names.FIELDS
-    if not name or name in _OF_MANY or len(found) < len(values):
+    if not name or name in _COMMON_FIELDS or len(found) < len(values):
         return None
     is_same = len(values) > 1 and len(set(found)) == 1
-    # What all pages have in common the site says everywhere, but for facts such as a currency.
+    # A value that all pages share belongs to the site, except for facts such as a currency.
     if (is_same and name not in _OFTEN_SAME) or (len(values) == 1 and not is_known):
         return None
     kind, clean = type_of(found, end)
@@ -90,7 +93,10 @@ def _field(name: str, rule: str, end: str, values: Sequence[str | None]) -> Gues
 
 
 def _candidates(documents: Sequence[Document]) -> Iterator[tuple[str, str, str]]:
-    """Selectors that each page has exactly once, what is read of them, and the field's name."""
+    """
+    Yield (selector, what is read, field name) for selectors that match exactly once on
+    each page.
+    """
     counts = [Counter(_selectors(document)) for document in documents]
     for (selector, end, name), count in counts[0].items():
         alike = all(other.get((selector, end, name)) == 1 for other in counts[1:])
@@ -140,7 +146,7 @@ def _name(texts: Sequence[str], tag: str) -> str:
 
 
 def _end(node: LexborNode) -> str | None:
-    """What is read of an element; None: it has no short text and no address."""
+    """Return what to read from an element, or None if it has neither a short text nor a URL."""
     attributes = node.attributes
     if node.tag == "img":
         return "::link" if attributes.get("src") else None
@@ -178,7 +184,10 @@ def _value(selector: str, end: str, document: Document) -> str | None:
 
 
 def _labelled(documents: Sequence[Document]) -> Iterator[tuple[str, str, list[str | None]]]:
-    """Rows of tables and lists of definitions with a label that all pages have: name and rule."""
+    """
+    Yield (name, rule, values) for table rows and definition lists with a label that all
+    pages have.
+    """
     pages = [dict(_rows(document)) for document in documents]
     shared = [label for label in pages[0] if all(label in page for page in pages)]
     for tag, label in shared[:MOST_LABELS]:

@@ -1,4 +1,4 @@
-"""The fields of elements that repeat: what each has in it, by which selector, of which type."""
+"""Guess the fields of repeated elements: their selectors and types."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from richpins.values.numbers import decimal
 
 MOST_FIELDS = 12
 SAMPLED = 30
-"""Elements of a page whose values are compared."""
-LOOKED_INTO = 5
-"""Elements whose parts become candidates."""
+"""Maximum number of elements whose values are compared."""
+SEARCHED = 5
+"""Maximum number of elements whose parts become candidates."""
 MOST_PARTS = 300
 LONGEST_TEXT = 2_000
 LEAST_SHARE = 0.6
-"""Of the elements that have a field."""
+"""Minimum share of the elements that must have a field."""
 _MONEY = re.compile(
     r"[$€£¥₹₽₩]\s?\d|\d\s?(?:[$€£¥₹₽₩]|(?:EUR|USD|GBP|CHF|SEK|NOK|DKK|PLN|CZK|kr|zł)\b)|"
     r"\b(?:EUR|USD|GBP|CHF|SEK|NOK|DKK|PLN|CZK)\s?\d"
@@ -35,13 +35,13 @@ _IGNORED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of an element: a selector within it, and what of it is read."""
+    """A part of an element: a selector within it, and what is read from the match."""
 
     selector: str
     end: str
     """`` (text), `::link`, `::attr(datetime)` …"""
     name: str
-    """Of the field; "" if nothing says it."""
+    """The name of the field, or an empty string if nothing names it."""
 
     @property
     def rule(self) -> str:
@@ -50,26 +50,29 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class GuessedField:
-    """A field of elements that repeat."""
+    """A field of repeated elements."""
 
     name: str
     rule: Mapping[str, Any] | str
-    """As in the settings."""
+    """The rule, as written in the settings."""
     share: float
-    """Of the elements that have it."""
+    """The share of elements that have the field."""
     differing: int
-    """How many values differ."""
+    """The number of different values."""
     is_known: bool
-    """Whether its name says what it is."""
+    """True if the field's name says what it is."""
     kind: str
     """Its type."""
 
 
 def fields_of(elements: Sequence[tuple[Document, LexborNode]]) -> list[GuessedField]:
-    """The fields that most of some elements have, with values that differ; the surest first."""
+    """
+    Return fields that most of the elements have, with differing values, the most
+    certain first.
+    """
     sampled = elements[:SAMPLED]
     by_values: dict[tuple[str | None, ...], Part] = {}
-    for part in _parts([node for _, node in sampled[:LOOKED_INTO]]):
+    for part in _parts([node for _, node in sampled[:SEARCHED]]):
         values = tuple(_value(part, document, node) for document, node in sampled)
         found = [value for value in values if value]
         if len(found) < max(2, LEAST_SHARE * len(sampled)) or len(set(found)) < 2:
@@ -86,14 +89,14 @@ def _rank(field: GuessedField) -> tuple[bool, float, int]:
 
 
 def _cost(part: Part) -> tuple[int, int, int]:
-    """Which of two selectors with the same values is worse."""
+    """Return a sort key for selectors with the same values; higher is worse."""
     has_name = 0 if part.name else 1
     by_tag = 0 if part.selector.startswith(("[", ".")) else 1
     return (has_name, by_tag, len(part.selector))
 
 
 def _parts(nodes: Sequence[LexborNode]) -> Iterator[Part]:
-    """The parts of elements that a class, an attribute or a tag tells from others, each once."""
+    """Yield parts that a class, an attribute or a tag distinguishes, each once."""
     seen: set[tuple[str, str]] = set()
     for node in nodes:
         for number, (inner, part) in enumerate(_of_element(node)):
@@ -105,7 +108,7 @@ def _parts(nodes: Sequence[LexborNode]) -> Iterator[Part]:
 
 
 def _is_single(node: LexborNode, inner: LexborNode, part: Part) -> bool:
-    """Whether the first match of a selector is the element that it was made for."""
+    """Return True if the selector's first match is the element it was made for."""
     first = node.css_first(part.selector)
     return first is not None and first.mem_id == inner.mem_id
 
@@ -129,7 +132,7 @@ def _plain_name(says: Sequence[str]) -> str:
 
 
 def _selectors(node: LexborNode, within: LexborNode) -> Iterator[tuple[str, list[str]]]:
-    """Selectors of an element that say what it is, each with the words that say so."""
+    """Yield selectors that describe an element, each with the words that describe it."""
     tag = node.tag or ""
     if itemprop := _names.itemprop(node):
         yield f'[itemprop="{itemprop}"]', [itemprop]
@@ -146,7 +149,7 @@ def _selectors(node: LexborNode, within: LexborNode) -> Iterator[tuple[str, list
 
 
 def _ends(node: LexborNode) -> Iterator[tuple[str, bool]]:
-    """What may be read of an element, and whether it has it."""
+    """Yield what can be read from an element, and whether the element has it."""
     attributes = node.attributes
     if node.tag == "a":
         yield "::link", bool(attributes.get("href"))
@@ -166,7 +169,7 @@ def _ends(node: LexborNode) -> Iterator[tuple[str, bool]]:
 
 
 def _is_text(node: LexborNode) -> bool:
-    """Whether an element has text of its own, and is not only around others."""
+    """Return True if an element has text of its own, and not only in its children."""
     own = normalize_space(node.text(deep=False))
     if own:
         return True
@@ -200,7 +203,7 @@ def _field(part: Part, values: Sequence[str | None]) -> GuessedField:
 
 
 def type_of(values: Sequence[str], end: str = "") -> tuple[str, tuple[str, ...]]:
-    """The type that all values have, and the cleaning that they need for it."""
+    """Return the type that all values have, and the cleaning steps that it requires."""
     if end == "::link":
         return "url", ()
     if all(map(_is_money, values)):
@@ -217,7 +220,10 @@ def _is_money(value: str) -> bool:
 
 
 def _named_apart(fields: Sequence[GuessedField]) -> list[GuessedField]:
-    """Fields without those that have the name of a surer one, unless they are plain texts."""
+    """
+    Return the fields, without those that repeat the name of a more certain one, except
+    plain texts.
+    """
     kept: dict[str, GuessedField] = {}
     for field in fields:
         if field.name not in kept:

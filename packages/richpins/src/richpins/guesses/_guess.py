@@ -1,4 +1,4 @@
-"""From example pages to the tables of kinds of items."""
+"""Guess kinds of items from example pages."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from richpins.items import find, kind_of
 from richpins.rich_pins import to_fields
 
 MOST_KINDS = 2
-"""Of one kind of pages."""
+"""Maximum number of kinds for pages that look the same."""
 LIST_SHARE = 0.3
-"""The least share of a page's words that its list has, if the page is a list."""
+"""Pages are lists if the repeated elements contain at least this share of their words."""
 SAME_KIND = 0.5
-"""Pages with this share of their classes in common are of one kind."""
+"""Pages are of the same kind if they share at least this part of their classes and ids."""
 EMBEDDED = ("json-ld", "microdata", "rdfa", "microformats")
 
 
@@ -32,30 +32,30 @@ class GuessedKind:
 
     name: str
     table: Mapping[str, Any]
-    """As `richpins.items.kind_of` reads it."""
+    """The input for `richpins.items.kind_of`."""
     items: int
-    """How many items the table finds on the examples."""
+    """The number of items that the table finds on the examples."""
     is_page: bool
-    """Whether a page is one item, as a page of a product is."""
+    """True if each page is one item, such as a product page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """What a few pages seem to have."""
+    """The rules guessed from a few pages."""
 
     kinds: tuple[GuessedKind, ...]
-    """The surest first."""
+    """The most certain kind first."""
     embedded: Mapping[str, str] = field(default_factory=dict)
-    """Fields that are read without any rule, with the syntax in which the pages have them."""
+    """Fields that need no rule, with the syntax in which the pages declare them."""
 
 
 def guessed(documents: Sequence[Document]) -> Guess:
     """
-    Kinds of items on pages of one site, and what is embedded in them.
+    Guess the kinds of items on pages of one site, and the fields embedded in them.
 
-    Pages with much the same classes are one kind of page. One whose words are mostly in elements
-    that repeat is a list of items; of another the page is the item, if there are two of them whose
-    values differ, or if its classes name fields.
+    Pages that share most of their classes are of one kind. If most words of a page are in repeated
+    elements, the page is a list of items. Otherwise the page is one item, if there are two such
+    pages with different values, or if its classes name fields.
     """
     kinds: list[GuessedKind] = []
     groups = _groups(documents)
@@ -66,7 +66,7 @@ def guessed(documents: Sequence[Document]) -> Guess:
 
 
 def _groups(documents: Sequence[Document]) -> list[list[Document]]:
-    """The pages by their kind: those with much the same classes and ids."""
+    """Group pages by kind: those that share most of their classes and ids."""
     groups: list[tuple[set[str], list[Document]]] = []
     for document in documents:
         own = _outline(document)
@@ -120,7 +120,10 @@ def _detail(pages: Sequence[Document], pattern: str) -> GuessedKind | None:
 
 
 def _required(fields: Sequence[GuessedField]) -> dict[str, Any]:
-    """The field without which an item is none, and the one that tells items apart."""
+    """
+    Return the table's `required` and `key`: a field that every item has, and one that identifies
+    it.
+    """
     whole = {one.name: one for one in fields if one.share == 1.0}
     found: dict[str, Any] = {}
     if first := next((name for name in ("title", "price", *whole) if name in whole), None):
@@ -133,7 +136,7 @@ def _required(fields: Sequence[GuessedField]) -> dict[str, Any]:
 def _tried(
     name: str, table: dict[str, Any], pages: Sequence[Document], *, is_page: bool
 ) -> GuessedKind | None:
-    """The kind, if its table finds items on the pages; without fields that it cannot read."""
+    """Return the kind if its table finds items on the pages, without fields that cannot be read."""
     while table["fields"]:
         try:
             kind = kind_of(name, table)
@@ -166,7 +169,8 @@ def _with_own_names(kinds: Sequence[GuessedKind]) -> Iterator[GuessedKind]:
 
 def pages_of(urls: Sequence[str], others: Sequence[str]) -> str:
     """
-    The pattern for URLs of a kind: `*` where they differ, or where a single one has its own name.
+    Return a pattern for a kind's URLs, with `*` where they differ or where a single one has its own
+    name.
 
     Without pages of other kinds it is `*`.
     """
@@ -185,7 +189,7 @@ def pages_of(urls: Sequence[str], others: Sequence[str]) -> str:
 
 
 def _embedded(documents: Sequence[Document]) -> dict[str, str]:
-    """Fields of typed metadata, and the syntax in which pages have them."""
+    """Return the fields of typed metadata, and the syntax in which pages declare them."""
     found: dict[str, str] = {}
     for document in documents:
         for name, where in to_fields(extraction.extract_from(document))[1].items():

@@ -1,4 +1,4 @@
-"""Elements that repeat on a page: cards, rows, entries; and the link to the next page."""
+"""Find repeated elements of a page, such as cards, rows and entries, and the next-page link."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from richpins.guesses import _names
 from richpins.guesses._fields import GuessedField, fields_of
 
 LEAST = 3
-"""The least number of similar elements that make a list."""
+"""The minimum number of similar elements in a list."""
 MOST = 200
 MOST_CANDIDATES = 40
 LEAST_WORTH = 3.0
@@ -41,21 +41,21 @@ _WORTH = {"url": 1.0, "image": 1.0, "price": 2.0, "date": 1.0, "title": 1.5}
 
 @dataclass(frozen=True, slots=True)
 class GuessedList:
-    """Elements that repeat, and their fields."""
+    """Repeated elements, and their fields."""
 
     each: str
     """A CSS selector."""
     name: str
     count: int
-    """On all examples."""
+    """The number of elements on all examples."""
     fields: tuple[GuessedField, ...]
     worth: float
     words: int
-    """How many words are in them."""
+    """The number of words in the elements."""
 
 
 def lists_of(documents: Sequence[Document]) -> list[GuessedList]:
-    """The lists of pages of one kind, the most worth first."""
+    """Return the lists on pages of one kind, the most valuable first."""
     counts: Counter[str] = Counter()
     for document in documents:
         counts.update(_candidates(document))
@@ -68,20 +68,20 @@ def lists_of(documents: Sequence[Document]) -> list[GuessedList]:
 
 
 def _most_distinct(counts: Counter[str]) -> list[tuple[str, int]]:
-    """The selectors that are checked: those that say what they select, and the frequent ones."""
+    """Return the selectors to check: descriptive ones, and frequent ones."""
     alike = [(s, n) for s, n in counts.items() if n >= LEAST]
     ordered = sorted(alike, key=lambda one: (*_vagueness(one[0]), -min(one[1], 50), one[0]))
     return ordered[:MOST_CANDIDATES]
 
 
 def _vagueness(selector: str) -> tuple[bool, int]:
-    """How little a selector says about what it selects, and how many steps it has."""
+    """Return a sort key: whether a selector uses a layout class, and its number of steps."""
     steps = selector.split(" > ")
     return any(_names.is_layout(step.strip(".#")) for step in steps), len(steps)
 
 
 def _candidates(document: Document) -> Iterator[str]:
-    """The selectors of the elements of a page, one for each element that it selects."""
+    """Yield the selectors of a page's elements, one for each element selected."""
     body = document.tree.body
     if body is None:
         return
@@ -98,7 +98,7 @@ def _candidates(document: Document) -> Iterator[str]:
 
 
 def _parent_selector(node: LexborNode) -> str:
-    """A selector of the parent of an element, by its id or class; "" if it has none."""
+    """Return a selector for an element's parent by its id or class, or an empty string."""
     parent = node.parent
     if parent is None:
         return ""
@@ -113,7 +113,10 @@ def _parent_selector(node: LexborNode) -> str:
 
 
 def is_around(node: LexborNode) -> bool:
-    """Whether an element is in a menu, or in the head or foot of the site, not of an article."""
+    """
+    Return True for an element in a menu, or in the site's (not an article's) header or
+    footer.
+    """
     at: LexborNode | None = node
     is_in_part = False
     while at is not None:
@@ -167,7 +170,10 @@ def _name_of(selector: str, node: LexborNode) -> str:
 
 
 def follow_of(document: Document) -> str | None:
-    """The selector of the link to the next page of a list; None: the page has none."""
+    """
+    Return the selector of the link to the next page of a list, or None if there is no
+    such link.
+    """
     for node in document.tree.css("a[href]"):
         if "next" in (node.attributes.get("rel") or "").split():
             return 'css:a[rel~="next"]'
@@ -181,7 +187,7 @@ def follow_of(document: Document) -> str | None:
 
 
 def _next_selector(node: LexborNode) -> str | None:
-    """A selector of a link to the next page that says so."""
+    """Return a selector that describes a next-page link."""
     for name in _names.classes(node):
         if "next" in _names.words(name):
             return f"a.{name}"

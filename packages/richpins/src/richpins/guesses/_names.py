@@ -1,4 +1,4 @@
-"""Which classes and ids authors wrote, and what a field is called that has one."""
+"""Recognize classes and ids that authors wrote, and the field names they suggest."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SHORT = frozenset(
     {"btn", "img", "html", "css", "svg", "txt", "str", "msg", "pdf", "hdr", "xml", "cms"}
 )
 _MODULE = re.compile(r"__(?=[A-Za-z0-9]{5}$)[A-Za-z]*[A-Z0-9][A-Za-z0-9]*$")
-"""The end that CSS modules give to classes: `Card_title__x7YzQ`."""
+"""The suffix that CSS modules add to classes: `Card_title__x7YzQ`."""
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 FIELDS = {
@@ -53,7 +53,7 @@ FIELDS = {
     "url": ("url", "link", "permalink", "href"),
     "currency": ("currency", "pricecurrency"),
 }  # fmt: skip
-"""The name of a field to the words of classes and attributes that mean it."""
+"""Maps a field name to the words in classes and attributes that mean it."""
 _FIELD_OF = {word: field for field, words in FIELDS.items() for word in words}
 _TAGS = {
     "h1": "title", "h2": "title", "h3": "title", "h4": "title", "time": "date", "img": "image",
@@ -62,7 +62,10 @@ _TAGS = {
 
 
 def is_written(name: str) -> bool:
-    """Whether an author wrote this class or id, and it says what the element is, not its state."""
+    """
+    Return True if an author wrote this class or id, and it describes the element, not
+    its state.
+    """
     if not 2 <= len(name) <= LONGEST or not _CSS_NAME.fullmatch(name):
         return False
     if _GENERATED.match(name) or _STATE.match(name) or _MODULE.search(name):
@@ -76,7 +79,7 @@ def _parts(name: str) -> list[str]:
 
 def _is_hash(part: str) -> bool:
     """
-    Whether a part of a name looks drawn by lot: `1x7Yz1`, `bGhKqP`, or is the number of a record.
+    Return True if part of a name looks random (`1x7Yz1`, `bGhKqP`) or is a record number.
 
     `h1`, `col2` and `heading1` are not.
     """
@@ -91,7 +94,7 @@ def _is_hash(part: str) -> bool:
 
 
 def _is_drawn(part: str) -> bool:
-    """Whether capitals divide a part into what are not words: `iwvBff`, `RdSek`, not `userID`."""
+    """Return True if capitals split a part into non-words: `iwvBff`, `RdSek`, but not `userID`."""
     divided = _WORDS.findall(part)
     if len(divided) < 2:
         return False
@@ -103,37 +106,40 @@ def _is_drawn(part: str) -> bool:
 
 
 def is_layout(name: str) -> bool:
-    """Whether a class says where an element is, rather than what it is."""
+    """Return True if a class says where an element is, rather than what it is."""
     return _LAYOUT.match(name) is not None
 
 
 def classes(node: LexborNode) -> list[str]:
-    """The classes of an element that authors wrote, those that say what it is first."""
+    """Return an element's classes that authors wrote, the descriptive ones first."""
     written = [name for name in (node.attributes.get("class") or "").split() if is_written(name)]
     return sorted(dict.fromkeys(written), key=is_layout)
 
 
 def itemprop(node: LexborNode) -> str:
-    """The first property of microdata that an element has; "" if it has none."""
+    """Return an element's first microdata property, or an empty string."""
     names = (node.attributes.get("itemprop") or "").split()
     return names[0] if names and _CSS_NAME.fullmatch(names[0]) else ""
 
 
 def itemtype(node: LexborNode) -> str:
-    """The last part of the type of microdata that an element has, such as `Product`, or ""."""
+    """
+    Return the last part of an element's microdata type, such as `Product`, or an empty
+    string.
+    """
     name = (node.attributes.get("itemtype") or "").rstrip("/").rpartition("/")[2]
     return name if _CSS_NAME.fullmatch(name) else ""
 
 
 def words(text: str) -> Iterator[str]:
-    """The words of a class or attribute, in small letters: `product-title`, `productTitle`."""
+    """Yield the lowercase words of a class or attribute: `product-title`, `productTitle`."""
     for part in _parts(text):
         for word in _WORDS.findall(part):
             yield word.lower()
 
 
 def known_field(texts: Iterable[str], tag: str = "") -> str | None:
-    """The field that one of some classes or attributes names, or that a tag stands for."""
+    """Return the field that one of the classes or attributes names, or that the tag implies."""
     for text in texts:
         joined = text.replace("-", "").replace("_", "").lower()
         if joined in _FIELD_OF:
@@ -145,6 +151,9 @@ def known_field(texts: Iterable[str], tag: str = "") -> str | None:
 
 
 def as_name(text: str) -> str:
-    """A text as the name of a field: small letters, digits and underscores; "" if it has none."""
+    """
+    Return a text as a field name (lowercase letters, digits, underscores), or an empty
+    string.
+    """
     name = "_".join(re.findall(r"[a-z0-9]+", text.lower()))[:LONGEST].strip("_")
     return name if name[:1].isalpha() else ""

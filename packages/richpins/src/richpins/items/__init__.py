@@ -1,5 +1,5 @@
 """
-Items: many typed records of one page, by rules, by a class or by a function. No I/O.
+Extract many typed records from one page, by rules, a class or a function. No I/O.
 
     cards = kind_of("cards", {
         "pages": "*/c/*",
@@ -14,9 +14,8 @@ Items: many typed records of one page, by rules, by a class or by a function. No
     found.dropped          # {"price: nothing found": 2}
     found.follow           # ("https://shop.example/c/lamps?page=2",)
 
-A kind says which elements of which pages are items, and which fields they have. As a class it is a
-dataclass with `Select` in the annotations of its fields (`item`), as a function whatever returns
-dicts.
+A kind defines which elements of which pages are items, and which fields they have. It can also be a
+dataclass with `Select` in its annotations (`item`), or a function that returns dicts.
 """
 
 from richpins.errors import InvalidKind

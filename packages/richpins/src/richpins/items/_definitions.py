@@ -1,4 +1,4 @@
-"""Kinds of items as classes: dataclasses whose annotations have the rules."""
+"""Define kinds of items as dataclasses whose annotations contain the rules."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _TYPES: dict[Any, str] = {
 @dataclasses.dataclass(frozen=True, slots=True)
 class Select:
     """
-    Where the value of a field is, in its annotation.
+    Says where a field's value is, in the field's annotation.
 
     Args:
-        rule: as in a table (`css:.price`); empty: it comes from the parent.
-        clean: the steps of cleaning.
-        type: the type, where that of the annotation does not say it, such as `url`.
-        of: `item`, or `page` for the whole page.
+        rule: as in a table (`css:.price`); empty if the value comes from the parent.
+        clean: the cleaning steps.
+        type: the type, if the annotation does not determine it, such as `url`.
+        of: `item`, or `page` to search the whole page.
         from_parent: kind and field of the item that led to this page.
     """
 
@@ -46,7 +46,7 @@ class Select:
 
 def item(**options: Any) -> Callable[[C], C]:
     """
-    Make a dataclass a kind of items.
+    Turn a dataclass into a kind of items.
 
         @item(each="css:.card", pages="*/c/*", key="sku")
         @dataclass
@@ -67,10 +67,10 @@ def item(**options: Any) -> Callable[[C], C]:
 
 def table_of(cls: type) -> dict[str, Any]:
     """
-    The table of a class.
+    Return the table that a class defines.
 
     Raises:
-        TypeError: it is no dataclass, or an annotation has no rule or another type.
+        TypeError: it is not a dataclass, or an annotation has no rule or an unsupported type.
     """
     if not dataclasses.is_dataclass(cls):
         raise TypeError(f"{cls.__name__} is not a dataclass")

@@ -1,4 +1,4 @@
-"""A page's items."""
+"""Extract the items of a page."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from richpins.items._values import cleaned, converted
 from richpins.selectors import Selectable, SelectedPage, evaluated
 
 MOST_ITEMS = 1_000
-"""Items of a kind on a page; those after them are dropped."""
+"""Maximum items of one kind per page. Later ones are dropped."""
 MOST_BYTES_AN_ITEM = 16 * 1024
-"""Of its values in JSON; a longer one is dropped."""
+"""Maximum size of an item's values in JSON. A larger item is dropped."""
 MOST_BYTES_A_PAGE = 512 * 1024
-"""Of all items of a kind on a page; those after them are dropped."""
+"""Maximum size of all items of one kind on a page. Later ones are dropped."""
 MOST_FOLLOWED = 100
-"""URLs of a page that continue it."""
+"""Maximum number of follow-up URLs of a page."""
 LONGEST_KEY = 500
 NOTHING = "nothing found"
 
@@ -35,9 +35,9 @@ class Item:
     """One item."""
 
     values: Mapping[str, Any]
-    """Field to JSON: decimals and dates are texts. A field that has no value is None."""
+    """Maps each field to JSON. Decimals and dates are strings; a field without a value is None."""
     key: str = ""
-    """What tells it from others of its kind; empty: nothing does."""
+    """Identifies the item among those of its kind; empty if the kind has no key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,28 +46,29 @@ class FoundItems:
 
     items: tuple[Item, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
-    """How many were dropped, by the reason."""
+    """The number of dropped items, by reason."""
     unreadable: Mapping[str, int] = field(default_factory=dict)
-    """How many values of optional fields were not of their type, by the field and its type."""
+    """The number of values of optional fields with the wrong type, by field and type."""
     follow: tuple[str, ...] = ()
     """Normalized URLs of the pages that continue this one."""
 
     def __bool__(self) -> bool:
-        """Whether the page has anything of the kind."""
+        """Return True if the page has anything of this kind."""
         return bool(self.items or self.dropped or self.follow)
 
 
 def find(kind: ItemKind, document: Document, page: Any = None) -> FoundItems:
     """
-    A page's items, in the order of the page; nothing if its URL is not one of the kind's.
+    Return a page's items in document order. Empty if the page's URL does not match the kind.
 
     Args:
         kind: which items.
         document: the page.
-        page: what a kind's function gets; None: the document.
+        page: the argument for the kind's function; `document` if None.
 
     Raises:
-        ValueError, TypeError: a function returned what is no item, or an XPath cannot be computed.
+        ValueError, TypeError: a function returned something other than items, or an XPath cannot be
+            computed.
         Exception: whatever a function raises.
     """
     if not kind.is_on(document.url):
@@ -87,7 +88,7 @@ def find(kind: ItemKind, document: Document, page: Any = None) -> FoundItems:
 
 
 class _Collected:
-    """Items so far, each checked against the rules of its kind and the bounds."""
+    """The items found so far, checked against the kind's rules and the limits."""
 
     def __init__(self, kind: ItemKind) -> None:
         self.items: list[Item] = []
@@ -120,7 +121,7 @@ class _Collected:
         self.items.append(Item(values, key))
 
     def _key(self, values: Mapping[str, Any]) -> str | None:
-        """The key of an item; None: it has none, or one that is too long."""
+        """Return the key of an item, or None if it is missing or too long."""
         parts = [values.get(name) for name in self._kind.key]
         if any(part is None for part in parts):
             return None
@@ -140,7 +141,7 @@ class _Collected:
 
 
 class _Element:
-    """An element of a page, as rules look at it; the element itself counts for CSS."""
+    """An element of a page in which rules search. CSS selectors can match the element itself."""
 
     def __init__(self, page: SelectedPage, node: Any) -> None:
         self._page = page
@@ -163,7 +164,7 @@ class _Element:
 def _by_rules(
     kind: ItemKind, page: SelectedPage, collected: _Collected
 ) -> Iterator[dict[str, Any]]:
-    """Each element's values, without those that are dropped for a value of another type."""
+    """Yield the values of each element, except those dropped for a value of the wrong type."""
     fields = [each for each in kind.fields if each.parent is None]
     needed = {*kind.required, *kind.key}
     of_page = {each.name: _read(each, page) for each in fields if each.of_page}
@@ -189,7 +190,7 @@ def _elements(kind: ItemKind, page: SelectedPage) -> Iterator[Selectable]:
 
 
 class _FieldValue(NamedTuple):
-    """What the rule of a field found: its value as JSON, or why that is none."""
+    """The result of a field's rule: its value as JSON, or the reason why there is none."""
 
     value: Any = None
     problem: str = ""
@@ -222,10 +223,10 @@ def _followed(kind: ItemKind, page: SelectedPage) -> tuple[str, ...]:
 
 def _of_function(found: Any) -> dict[str, Any]:
     """
-    An item of a function as JSON.
+    Return an item that a function returned, as JSON.
 
     Raises:
-        TypeError, ValueError: it is none.
+        TypeError, ValueError: it is not an item.
     """
     if dataclasses.is_dataclass(found) and not isinstance(found, type):
         found = {f.name: getattr(found, f.name) for f in dataclasses.fields(found)}
@@ -240,7 +241,7 @@ def _of_function(found: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value of Python as JSON has it."""
+    """Convert a Python value to JSON types."""
     if isinstance(value, Decimal):
         return format(value, "f")
     if isinstance(value, date):

@@ -1,4 +1,4 @@
-"""Kinds of items: tables of rules, checked and compiled."""
+"""Check tables of rules and compile them into kinds of items."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from richpins.items._values import TYPES, Clean, cleaning_of
 from richpins.selectors import Selector, parsed
 
 FIELD_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
-"""Names of kinds, and of their fields."""
+"""Names of kinds and of their fields."""
 MOST_FIELDS = 100
 MOST_PATTERNS = 50
 LONGEST_PATTERN = 500
 RESERVED = ("kind", "page_url", "fetched_at_ms")
-"""Names that every item has beside its fields."""
+"""Names that every item has in addition to its fields."""
 
 _TABLE = ("pages", "each", "fields", "required", "key", "follow", "link", "files")
 _FIELD = ("select", "type", "clean", "of", "default", "from_parent")
@@ -36,11 +36,11 @@ class ItemField:
 
     name: str
     selector: Selector | None
-    """None: the value comes from the parent, or from a function."""
+    """None if the value comes from the parent or from a function."""
     type: str = "text"
     steps: tuple[Clean, ...] = ()
     of_page: bool = False
-    """It is looked for in the whole page, not within the item's element."""
+    """True if the rule searches the whole page, not only the item's element."""
     default: Any = None
     parent: tuple[str, str] | None = None
     """The kind and the field of the item that led to this page."""
@@ -54,58 +54,61 @@ class ItemField:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemKind:
-    """What the items of a kind are, and where they are."""
+    """Defines which items a kind has, and where they are."""
 
     name: str
     pages: tuple[str, ...] = ("*",)
-    """Patterns for the whole URL of a page."""
+    """Patterns that match the whole URL of a page."""
     each: tuple[str, str] | None = None
-    """`css` or `xpath`, and what selects the elements; None: the page is one item."""
+    """`css` or `xpath`, and the selector of the elements; None if the page is one item."""
     fields: tuple[ItemField, ...] = ()
     required: tuple[str, ...] = ()
     key: tuple[str, ...] = ()
-    """Fields that tell one item from another; (): nothing does."""
+    """Fields that identify an item; empty if there are none."""
     link: str | None = None
     """The field with the URL of the item's own page."""
     follow: tuple[Selector, ...] = ()
     files: tuple[str, ...] = ()
-    """Fields whose URLs are files that belong to the item, such as its images."""
+    """Fields with URLs of files that belong to the item, such as its images."""
     function: Function | None = None
-    """Finds the items instead of rules."""
+    """Finds the items, in place of rules."""
 
     def is_on(self, url: str) -> bool:
-        """Whether pages under this URL have items of this kind."""
+        """Return True if the page at this URL has items of this kind."""
         return any(_matches(pattern, url) for pattern in self.pages)
 
     @property
     def types(self) -> dict[str, FieldType]:
-        """The type of each field; a function's are not known."""
+        """The type of each field. Unknown for a function."""
         return {field.name: field.field_type for field in self.fields}
 
     @property
     def parents(self) -> dict[str, tuple[str, str]]:
-        """Fields whose values come from the page that led here: kind and field of its item."""
+        """
+        Fields whose values come from the page that led here, with the kind and field of
+        its item.
+        """
         return {field.name: field.parent for field in self.fields if field.parent}
 
 
 def kind_of(name: str, table: Mapping[str, Any], source: Any = None) -> ItemKind:
     """
-    The kind that a table describes.
+    Return the kind that a table describes.
 
     Args:
-        name: of the kind.
-        table: its keys are those of `ItemKind`, as texts, lists and tables.
-        source: a class made by `item`, whose rules those of the table replace, or a function from a
-            page to its items; None: the table has all.
+        name: the name of the kind.
+        table: its keys are those of `ItemKind`, with strings, lists and tables as values.
+        source: a class made by `item`, whose rules the table overrides; a function from a page to
+            its items; or None if the table contains all rules.
 
     Raises:
-        InvalidKind: with a line for each mistake.
+        InvalidKind: the table is invalid; one line per mistake.
     """
     return _TableReader(name, table, source).kind()
 
 
 class _TableReader:
-    """Reads a table and collects what is wrong with it."""
+    """Reads a table and collects its mistakes."""
 
     def __init__(self, name: str, table: Mapping[str, Any], source: Any) -> None:
         self.problems: list[str] = []
@@ -157,7 +160,7 @@ class _TableReader:
                 self.problems.append(f"{at}{key}: is not known{hint}")
 
     def _texts(self, key: str, value: Any) -> tuple[str, ...]:
-        """One text, or a list of them."""
+        """Return the value as a tuple of strings; it may be one string or a list."""
         texts = [value] if isinstance(value, str) else value
         if not isinstance(texts, list | tuple) or not all(isinstance(t, str) and t for t in texts):
             self.problems.append(f"{key}: must be a text or a list of texts, got {value!r}")
@@ -269,7 +272,7 @@ class _TableReader:
                     )
 
     def _selected(self, fields: Sequence[ItemField]) -> set[str] | None:
-        """The names of fields that the page itself has; None: a function says which."""
+        """Return the names of fields read from the page; None if a function defines them."""
         if self._function is not None:
             return None
         given = self._table.get("fields")
@@ -312,12 +315,12 @@ class _TableReader:
 
 
 def _as_link(rule: str) -> str:
-    """A CSS rule without an ending selects the address of a link."""
+    """Make a CSS rule without an ending select a link's URL."""
     return f"{rule}::link" if rule.lstrip().startswith("css") and "::" not in rule else rule
 
 
 def _matches(pattern: str, url: str) -> bool:
-    """Whether a pattern, in which * stands for any characters, matches the whole URL."""
+    """Return True if a pattern, in which * matches any characters, matches the whole URL."""
     first, *others = pattern.split("*")
     if not others:
         return pattern == url

@@ -1,4 +1,4 @@
-"""The cleaning and the types of the values of items."""
+"""Clean and convert the values of items."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from richpins.values.dates import moment
 from richpins.values.numbers import decimal
 
 Clean = Callable[[str], str | None]
-"""A text after one step of cleaning; None: nothing is left of it."""
+"""Returns a text after one cleaning step, or None if nothing is left."""
 Resolve = Callable[[str], str | None]
-"""An address of the page as a normalized URL; None if it is none."""
+"""Returns a URL of the page normalized, or None if it is not a valid URL."""
 
 TYPES: dict[str, FieldType] = {
     "text": TEXT,
@@ -28,7 +28,7 @@ TYPES: dict[str, FieldType] = {
     "url": TEXT,
     "bool": BOOLEAN,
 }
-"""The types that rules name, with what their JSON holds."""
+"""Maps the type names used in rules to their JSON types."""
 _FALSE = frozenset({"false", "no", "0", "off"})
 _MOST_CHARS = 64 * 1024
 _REGEX = "regex:"
@@ -36,10 +36,10 @@ _REGEX = "regex:"
 
 def cleaning_of(step: str) -> Clean:
     """
-    One step of cleaning: `strip`, `number` or `regex:PATTERN`.
+    Return a cleaning step: `strip`, `number` or `regex:PATTERN`.
 
     Raises:
-        ValueError: it is none.
+        ValueError: there is no such step.
     """
     if step == "strip":
         return normalize_space
@@ -51,7 +51,10 @@ def cleaning_of(step: str) -> Clean:
 
 
 def _number(text: str) -> str | None:
-    """The number in a text such as `ab 1.299,00 €`; None if it has none, or an ambiguous one."""
+    """
+    Return the number in a text such as `ab 1.299,00 €`, or None if it is missing or
+    ambiguous.
+    """
     found = decimal(text[:200])
     return None if found is None else _plain(found)
 
@@ -72,7 +75,7 @@ def _matching(pattern: str) -> Clean:
 
 
 def cleaned(value: Any, steps: Sequence[Clean]) -> Any:
-    """A value after all steps, which concern texts alone; None: nothing is left."""
+    """Return a value after all steps, which apply only to text, or None if nothing is left."""
     for step in steps:
         if isinstance(value, str):
             value = step(value)
@@ -81,7 +84,7 @@ def cleaned(value: Any, steps: Sequence[Clean]) -> Any:
 
 def converted(value: Any, kind: str, resolve: Resolve) -> Any:
     """
-    A value of a page as JSON of the type `kind`: decimals and dates are texts.
+    Convert a value of a page to JSON of the type `kind`. Decimals and dates become strings.
 
     Raises:
         ValueError: it is not of that type.
@@ -122,7 +125,7 @@ def _time(value: Any, kind: str) -> str | None:
 
 
 def _exact(value: Any) -> Decimal | None:
-    """A number as programs write it; the step `number` reads other notations."""
+    """Return a number in program notation. The step `number` reads other notations."""
     if isinstance(value, bool):
         return None
     try:

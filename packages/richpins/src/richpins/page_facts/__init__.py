@@ -1,1 +1,1 @@
-"""Read what every page has, whatever its type: title, site name, image, authors, dates."""
+"""Read facts that every page type has: title, site name, image, authors, dates."""

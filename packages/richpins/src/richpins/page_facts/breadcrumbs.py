@@ -16,10 +16,10 @@ _MAX_CRUMBS = 20
 
 def categories(sources: Sources, name: str | None) -> Iterator[Candidate]:
     """
-    Yield the last part of each trail that is neither the start of the site nor the page itself.
+    Yield the last part of each trail that is neither the site's start page nor the page itself.
 
-    `name` is what the page is about. A trail whose last part does not have it ends in a category;
-    where all of a trail is one part, that is the start of the site.
+    `name` is what the page is about. If the last part of a trail does not contain it, that part is
+    a category. A trail with a single part contains only the start page.
     """
     for trail in sources.graph.of_types(_LISTS):
         names = _names(trail)
@@ -43,7 +43,10 @@ def _place(crumb: tuple[int | None, Node]) -> int:
 
 
 def is_named(crumb: str, name: str | None) -> bool:
-    """Return True if a part of a trail has most words of the page's name, or is cut from it."""
+    """
+    Return True if a part of a trail has most words of the page's name, or is a truncated form of
+    it.
+    """
     start = crumb.rstrip(".… ")
     if start != crumb and (name or "").startswith(start):
         return True

@@ -1,4 +1,4 @@
-"""Read the values that every page type has, such as title, image, authors and dates."""
+"""Read the values common to all page types, such as title, image, authors and dates."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ def read(
     around: list[Node],
 ) -> GenericPage:
     """
-    Return the common values of a page about `nodes` (most trusted first; none for an unmarked
-    page).
+    Return the common values of a page about `nodes` (most trusted first; empty for a page without
+    markup).
 
-    `around` are the articles that contain it. `name_properties` are the properties that name such a
-    thing, best first. With `prefers_shared_image`, the image that the page offers for sharing takes
-    precedence over larger images in the markup, which often show an author or come later in the
-    page. `shown_names`, `shown_dates` and `shown_changes` are authors, dates and dates of a change
-    in the visible text, for a page whose markup has none, and `shown_pictures` its pictures, for
-    one that offers none.
+    `around` are the articles that contain the subject. `name_properties` are the properties that
+    name such a thing, best first. With `prefers_shared_image`, the image that the page offers for
+    sharing takes precedence over larger images in the markup, which often show an author or come
+    later in the page. `shown_names`, `shown_dates` and `shown_changes` are authors, publication
+    dates and change dates in the visible text, used if the markup has none. `shown_pictures` are
+    the visible pictures, used if the page offers no image.
     """
     pages = list(sources.graph.of_types(_PAGE_TYPES))
     site_name = site_name_of(sources, nodes)
@@ -120,7 +120,7 @@ def _canonical_url(sources: Sources, nodes: list[Node]) -> str | None:
 
 
 def _page_url(sources: Sources, raw: Any) -> str | None:
-    """The URL, unless a placeholder stands in its place."""
+    """Return the URL, or None if it is a placeholder."""
     if isinstance(raw, str) and why_no_page(raw, sources.document.url):
         return None
     return _url(sources, raw)
@@ -187,7 +187,7 @@ def _offered_by_the_page(sources: Sources, pages: list[Node]) -> Iterator[tuple[
 
 
 def _leave_out_tiles(sources: Sources) -> None:
-    """Record the site's icons that some pages offer instead of an image."""
+    """Record the site icons that some pages offer in place of an image."""
     icons = (
         Candidate(link.href, "html", "link[rel=apple-touch-icon]")
         for link in sources.document.link_elements
@@ -244,7 +244,7 @@ _ICON_RELS = (
     ("icon", False), ("icon", True), ("apple-touch-icon", False),
     ("apple-touch-icon-precomposed", False), ("fluid-icon", False),
 )  # fmt: skip
-"""The relations of icons, best first, and whether they are alternates for another icon."""
+"""Relations of icons, best first, and whether they are alternates for another icon."""
 
 
 def _oembed(sources: Sources) -> str | None:

@@ -1,7 +1,7 @@
 """
 Choose the authors and publication date of a page.
 
-A candidate that other sources confirm takes precedence over the first one.
+A candidate confirmed by other sources takes precedence over the first one.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _AUTHOR_METAS = (
     "article:author", "parsely-author", "sailthru.author", "byl", "citation_author", "dc.creator",
     "dcterms.creator", "article:author_name", "og:article:author", "book:author", "author",
 )  # fmt: skip
-"""`author` is last: templates fill it with the name of a publisher."""
+"""`author` comes last because templates fill it with the name of a publisher."""
 _AUTHOR_ENDINGS = ("_author", "_authors", "-author", "-authors", ":author", ".author")
-"""Endings of meta names that a site invented, such as `lrt_authors`."""
+"""Suffixes of site-specific meta names, such as `lrt_authors`."""
 _PUBLISHED_METAS = (
     "article:published_time", "og:article:published_time", "article:published",
     "og:published_time", "article:published:time",
@@ -60,9 +60,9 @@ def authors_of(
     """
     Return the names of the page's authors.
 
-    `shown` are names in the visible text, used if the markup names no author. A name that several
-    sources give comes before a name from a single source. The name of the site or its publisher is
-    used only if no person is named, neither in the markup nor in the text.
+    `shown` are names in the visible text, used if the markup names no author. A name found in
+    several sources comes before a name from a single source. The name of the site or its publisher
+    is used only if neither the markup nor the text names a person.
     """
     declared = list(_declared_authors(sources, nodes, pages))
     organizations = _organizations(sources, nodes, site_name)
@@ -89,7 +89,7 @@ def authors_of(
 
 
 def _are_companies(value: Any) -> bool:
-    """Return True if all of an author's items are organizations by their types."""
+    """Return True if all items of an author have organization types."""
     items = value if isinstance(value, list) else [value]
     return bool(items) and all(
         isinstance(item, Node) and item.is_a(_COMPANIES) and not item.is_a(_PERSONS)
@@ -102,7 +102,7 @@ _PERSONS = frozenset({"person"})
 
 
 def _fullest_first(candidates: list[Candidate]) -> list[Candidate]:
-    """Put a list that names the first candidate's persons and more before it: `A, B and C`."""
+    """Move a list that contains the first candidate's persons and more before it: `A, B and C`."""
     if len(candidates) < 2:
         return candidates
     names = [
@@ -119,7 +119,7 @@ def _fullest_first_of(shown: Iterable[Candidate]) -> Iterator[Candidate]:
 
 
 def _without_organizations(names: tuple[str, ...], organizations: set[str]) -> tuple[str, ...]:
-    """Return the persons in a list that also names the site or its publisher."""
+    """Return only the persons in a list that also names the site or its publisher."""
     persons = tuple(name for name in names if bare(name) not in organizations)
     return persons or names
 
@@ -146,7 +146,7 @@ def _declared_authors(
 
 
 def _profiles(sources: Sources) -> Iterator[Candidate]:
-    """Yield the name in the address of an author's page on this site, `/authors/ann-lee`."""
+    """Yield the name in the URL of an author's page on this site, `/authors/ann-lee`."""
     site = registered_domain(sources.document.url)
     for candidate in sources.meta("article:author"):
         match = _PROFILE.search(candidate.value)
@@ -164,7 +164,7 @@ _LABELS = frozenset({"written by", "author", "by"})
 
 
 def _organizations(sources: Sources, nodes: list[Node], site_name: str | None) -> set[str]:
-    """Return the names of the site and its publishers, without spaces and capitals."""
+    """Return the normalized names of the site and its publishers."""
     names = {*filter(None, [site_name, sources.metas.first("og:site_name")]), *own_names(sources)}
     for node in nodes:
         names.update(filter(None, map(scalars.name, node.all("publisher")[:5])))
@@ -172,7 +172,7 @@ def _organizations(sources: Sources, nodes: list[Node], site_name: str | None) -
 
 
 def person_names(raw: Any) -> tuple[str, ...] | None:
-    """Return the names of persons, split if one text has several."""
+    """Return the names of persons. A text with several names is split."""
     names = [name for name in scalars.names(raw) or () if not is_no_author(name)]
     apart = (name for each in names for name in _apart(_WITHOUT.sub("", each).strip()))
     return (
@@ -182,7 +182,7 @@ def person_names(raw: Any) -> tuple[str, ...] | None:
 
 
 _WITHOUT = re.compile(r"\s\([\w.]{1,6}\)\Z|^\([^()]{1,80}\)\Z|\s(?:기자|記者|Twitter|Facebook)\Z")
-"""Initials after a name, picture credits, titles of reporters, names of links."""
+"""Initials after a name, picture credits, reporters' titles, and link texts."""
 _LETTER = re.compile(r"[^\W\d_]")
 _AND = r"(?:and|und|et|y|og|och|en|e|&)\s"
 _BETWEEN_NAMES = re.compile(rf"\s?[,;/]\s(?:{_AND})?|\s{_AND}", re.IGNORECASE)
@@ -191,7 +191,7 @@ _NO_PERSON = frozenset({"of", "for", "the", "für", "de la", "dos", "news", "tea
 
 
 def _apart(text: str) -> list[str]:
-    """Split a text of several names; keep it whole unless two parts look like full names."""
+    """Split a text with several names, but only if two parts look like full names."""
     parts = [part.strip() for part in _BETWEEN_NAMES.split(text) if part.strip()]
     full = sum(
         _PERSON.fullmatch(part) is not None and not _NO_PERSON & set(part.lower().split())
@@ -207,8 +207,8 @@ def published_at(
     """
     Return when the page was published.
 
-    `shown` are dates in the visible text, used if the markup has none. If sources differ, the date
-    that most of them and the page's URL give is returned, else the first.
+    `shown` are dates in the visible text, used if the markup has none. If the sources differ, the
+    date found in most of them (including the page's URL) is returned, else the first.
     """
 
     def candidates() -> Iterator[Candidate]:
@@ -232,7 +232,7 @@ def published_at(
 
 
 _CLAIM_REVIEWS = frozenset({"claimreview"})
-"""What a page that checks a claim may have instead of an article."""
+"""Markup that a fact-checking page may have in place of an article."""
 
 
 def _by_votes(dated: list[Candidate], in_url: date | None, language: str | None) -> list[Candidate]:

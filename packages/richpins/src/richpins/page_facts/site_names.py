@@ -1,7 +1,7 @@
 """
-Find the name of a page's site: in its markup, its meta elements, its title or its logo.
+Find the name of a page's site in its markup, its meta elements, its title or its logo.
 
-Preferably as the site states it; the host's name decides which spelling is meant.
+The name that the site declares is preferred; the host name decides between spellings.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from urlspelling import InvalidUrl
 from urlspelling.domain import registered_domain
 
 _WORKS = app.TYPES | book.TYPES | movie.TYPES
-"""Types whose publishers are rarely the site's publisher."""
+"""Types whose publishers are rarely the publisher of the site."""
 _SITE_TYPES = frozenset({"website"})
 TITLE_CUTS = re.compile(
     r"\s[|\-–—·•:»│›~]\s{1,9}|\s?[|│｜ㅣ]\s?|(?<=[^\x00-\x7f])_|_(?=[^\x00-\x7f])"
 )
-"""Separators in a title; scripts without spaces have none around the separator."""
+"""Separators in a title. Scripts without spaces have no spaces around them."""
 _NOT_LETTERS = re.compile(r"[\W_]+")
 
 
@@ -37,7 +37,7 @@ def own_names(sources: Sources) -> tuple[str, ...]:
 
 @lru_cache(4)
 def _own_names(url: str) -> tuple[str, ...]:
-    """Return the names in a URL; cached because a page asks for its own five times."""
+    """Return the names in a URL. Cached, because a page's own URL is needed five times."""
     try:
         domain = registered_domain(url)
     except InvalidUrl:
@@ -46,7 +46,7 @@ def _own_names(url: str) -> tuple[str, ...]:
 
 
 def bare(text: str) -> str:
-    """Return a name without spaces, punctuation and capitals, as it appears in a host name."""
+    """Normalize a name as in a host name: without spaces, punctuation and capitals."""
     return _bare_of_short(text) if len(text) <= _MAX_CACHED_CHARS else _bare(text)
 
 
@@ -56,11 +56,11 @@ def _bare(text: str) -> str:
 
 _MAX_CACHED_CHARS = 300
 _bare_of_short = lru_cache(256)(_bare)
-"""A page's few names are compared with each other again and again."""
+"""Cached, because a page's few names are compared repeatedly."""
 
 
 def site_name_of(sources: Sources, nodes: list[Node]) -> str | None:
-    """Return the site's name, preferably as the site states it."""
+    """Return the site's name, preferably as the site declares it."""
 
     def candidates() -> Iterator[Candidate]:
         sites = [n for n in sources.graph.of_types(_SITE_TYPES) if n.role in {"", "ispartof"}]
@@ -72,7 +72,7 @@ def site_name_of(sources: Sources, nodes: list[Node]) -> str | None:
         yield from sources.meta("al:ios:app_name", "al:android:app_name", "twitter:app:name:iphone")
         yield from _named_like_the_host(sources)
 
-    # A site that uses its address as its name in one place often has a real name in another.
+    # A site that uses its host as its name in one place often has a real name in another.
     ranked = sorted(candidates(), key=lambda candidate: _is_address(candidate.value))
     name = sources.ledger.pick(
         "page.site_name",
@@ -87,7 +87,10 @@ def site_name_of(sources: Sources, nodes: list[Node]) -> str | None:
 
 
 def _with_blanks(sources: Sources, name: str | None) -> str | None:
-    """Return `Headbanger's Kitchen` for `Headbangerskitchen`, if the page's tags spell it so."""
+    """
+    Return `Headbanger's Kitchen` for `Headbangerskitchen`, if the page's tags spell it
+    that way.
+    """
     if name and " " not in name:
         for candidate in sources.meta("og:site_name"):
             other = scalars.name(candidate.value)
@@ -102,12 +105,12 @@ _ADDRESS = re.compile(r"\s*+[\w\-]++\.[\w\-]++(?:\.[\w\-]++|)*+\s*+")
 
 
 def _is_address(value: object) -> bool:
-    """Return True for an address as machines write it; with capital letters it is a name."""
+    """Return True for a host name in lower case. With capital letters it is a name."""
     return isinstance(value, str) and value.islower() and _ADDRESS.fullmatch(value) is not None
 
 
 def _named_like_the_host(sources: Sources) -> Iterator[Candidate]:
-    """Yield the part of a title that spells the host's name: `Bong Eats` of bongeats.com."""
+    """Yield the part of a title that matches the host name: `Bong Eats` of bongeats.com."""
     own = {bare(name) for name in own_names(sources)}
     for where, text in (
         ("title", sources.document.title),
@@ -120,7 +123,7 @@ def _named_like_the_host(sources: Sources) -> Iterator[Candidate]:
 
 def _spelled_like_the_host(sources: Sources) -> Iterator[Candidate]:
     """
-    Yield the most frequent stand-alone text, in a logo or a link, that spells the host's name.
+    Yield the most frequent standalone text, in a logo or a link, that matches the host name.
 
     It must contain a capital letter or a space. This is the last resort, because it searches the
     start and the end of the page.
@@ -144,10 +147,10 @@ def _spelled_like_the_host(sources: Sources) -> Iterator[Candidate]:
 
 def _spelled(body: bytes, letters: str) -> Iterator[tuple[int, int]]:
     """
-    Yield where `letters` occur with at most three spaces and marks between two of them.
+    Yield where `letters` occur with at most three spaces and marks between adjacent letters.
 
-    The search begins at the letter that is the rarest in texts, which takes a third of the time of
-    a search for a first letter that is frequent.
+    The search starts from the rarest letter, which takes a third of the time of a search for a
+    frequent first letter.
     """
     before, from_rarest = _spelling_of(letters)
     most = len(before.pattern)
@@ -160,7 +163,7 @@ def _spelled(body: bytes, letters: str) -> Iterator[tuple[int, int]]:
 
 @lru_cache(256)
 def _spelling_of(letters: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-    """Return what matches the letters before the rarest one, up to it, and those from it on."""
+    """Return patterns for the letters up to and including the rarest one, and from it on."""
     rarest = max(range(len(letters)), key=lambda at: _BY_FREQUENCY.find(letters[at]))
     spelled = [re.escape(char.encode()) for char in letters]
     head = b"".join(char + _BETWEEN for char in spelled[:rarest])
@@ -187,13 +190,13 @@ def _ends(body: bytes) -> bytes:
 _MAX_SPELLED = 500
 _MAX_BLANKS = 40
 _MAX_SEARCHED_BYTES = 32_768
-"""Number of bytes at the start and at the end of a page, where logos and imprints are."""
+"""Bytes searched at the start and the end of a page, where logos and imprints are."""
 _MIN_HOST_CHARS = 5
 _MAX_HOST_CHARS = 40
 
 
 def _without_slogan(sources: Sources, name: str) -> str:
-    """Return the part of a sentence that is named like the host, else the first part."""
+    """Return the part of a slogan that resembles the host name, else its first part."""
     own = {bare(own_name) for own_name in own_names(sources)}
     parts = [part.strip() for part in TITLE_CUTS.split(name) if part.strip()]
     return next((part for part in parts if bare(part) in own), parts[0] if parts else name)

@@ -2,9 +2,9 @@
 Choose a page's title, without the name of its site (`site_names`).
 
 A page names itself in its markup, its meta elements, its title and its headings. Any of them can be
-wrong: markup describes a related page, an h1 contains the site's name, a `headline` contains a
-short description. The title is the candidate with which the others agree; a name in the markup
-counts only if the page repeats it elsewhere.
+wrong: markup may describe a related page, an h1 may contain the site's name, a `headline` may
+contain a short description. The title is the candidate with which the others agree. A name in the
+markup counts only if the page repeats it elsewhere.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def without_site(title: str, site_names: set[str]) -> str:
     """
     Return a title without the site's name before or after a dash, bar or dot.
 
-    Chinese and Korean sites put the section between both: `title_section_site`.
+    Chinese and Korean sites put the section between the two: `title_section_site`.
     """
     cuts = [] if _NO_CUT.fullmatch(title) else list(TITLE_CUTS.finditer(title))
     if cuts and site_names:
@@ -52,7 +52,7 @@ _METAS = (
     "parsely-title", "sailthru.title",
 )  # fmt: skip
 _ALIKE = 0.5
-"""The share of the shorter text's three-letter groups that both texts must have."""
+"""Two texts match if they share at least this part of the shorter one's three-letter groups."""
 _MAX_COMPARED_CHARS = 300
 _MAX_NAMES = 4
 _MAX_WITNESSES = 12
@@ -64,7 +64,7 @@ _MARKS = re.compile(r"(?<=\w)-(?=\w)|\s[-–—:]\s|[–—|│｜ㅣ·•»›~
 def title_of(
     sources: Sources, nodes: list[Node], properties: tuple[str, ...], site_name: str | None
 ) -> str | None:
-    """Return the title of a page about `nodes`; values of these properties come first."""
+    """Return the title of a page about `nodes`. Values of `properties` take precedence."""
     sites = {*filter(None, [site_name]), *own_names(sources)}
     shown = list(filter(_may_be_title, _shown(sources, sites)))
     marked = list(filter(_may_be_title, _marked(nodes, properties)))
@@ -80,7 +80,7 @@ def title_of(
         return title
     if len(title) > _MAX_COMPARED_CHARS or not _MARKS.search(title):
         return title
-    # An h1 at the end of a longer list is one that neither title nor meta elements resemble.
+    # An h1 at the end of a list of several candidates resembles neither title nor meta elements.
     sure = shown[:-1] if len(shown) > 1 and shown[-1].where == "h1" else shown
     others = [
         scalars.text(candidate.value) or "" for candidate in (*confirmed, *sure[:_MAX_WITNESSES])
@@ -89,7 +89,7 @@ def title_of(
 
 
 def _may_be_title(candidate: Candidate) -> bool:
-    """Return False for a text that names no page; a heading `Untitled` may name a painting."""
+    """Return False for a text that names no page. A heading `Untitled` may name a painting."""
     text = scalars.text(candidate.value)
     if not text or is_placeholder(text):
         return False
@@ -99,7 +99,10 @@ def _may_be_title(candidate: Candidate) -> bool:
 def _marked_by_trust(
     sources: Sources, marked: list[Candidate], shown: list[Candidate], sites: set[str]
 ) -> tuple[list[Candidate], list[Candidate]]:
-    """Return the names from the markup that may be the title, and those that the page refutes."""
+    """
+    Return the names from the markup that may be the title, and those that the page
+    contradicts.
+    """
     if not marked:
         return [], []
     witnesses = [
@@ -125,7 +128,7 @@ def _marked(nodes: list[Node], properties: tuple[str, ...]) -> Iterator[Candidat
 def _by_agreement(
     marked: list[Candidate], witnesses: list[str], url: str
 ) -> list[tuple[int, Candidate]]:
-    """Return names from the markup; exact repetitions in the page come before similar names."""
+    """Return the names from the markup, those that the page repeats exactly before similar ones."""
     ranked = []
     for candidate in marked:
         text = scalars.text(candidate.value) or ""
@@ -134,14 +137,17 @@ def _by_agreement(
 
 
 def _is_in_url(text: str, url: str) -> bool:
-    """Return True if the path of a URL is made of a title: `/leek-soup-with-barley`."""
+    """Return True if the path of a URL spells a title: `/leek-soup-with-barley`."""
     grams = _grams(bare(text[:_MAX_COMPARED_CHARS]))
     path = _grams(bare(url.partition("://")[2].partition("/")[2][:_MAX_COMPARED_CHARS]))
     return len(grams) >= _MIN_URL_GRAMS and len(grams & path) >= _ALIKE * len(grams)
 
 
 def _agree_among_themselves(shown: list[Candidate], witnesses: list[str]) -> bool:
-    """Return True if two of meta elements, title and heading agree; markup must then agree."""
+    """
+    Return True if two of meta elements, title and heading agree. Markup must then agree
+    with them.
+    """
     by_place: dict[str, list[str]] = {}
     for candidate, text in zip(shown, witnesses, strict=False):
         by_place.setdefault(candidate.where if candidate.syntax == "html" else "meta", []).append(
@@ -158,10 +164,10 @@ def _agree_among_themselves(shown: list[Candidate], witnesses: list[str]) -> boo
 
 def _shown(sources: Sources, sites: set[str]) -> Iterator[Candidate]:
     """
-    Yield what the page calls itself outside its markup, best first.
+    Yield the page's names outside its markup, best first.
 
     A heading that resembles the title or a meta element comes before both, because those are often
-    shortened or reworded for search results and for sharing.
+    shortened or reworded for search results and sharing.
     """
     tag, heading = sources.document.title, _heading(sources, sites)
     metas = list(sources.meta(*_METAS))
@@ -182,7 +188,8 @@ def _is_confirmed(heading: str, tag: str | None, others: list[str], url: str) ->
     """
     Return True if the title or a meta element resembles a heading.
 
-    One that is a short part in the middle of the title, and of the title alone, names a section.
+    If only the title contains the heading, as a short part in its middle, the heading names a
+    section.
     """
     parts = [bare(part) for part in TITLE_CUTS.split(tag or "")]
     if bare(heading) in parts[1:-1] and len(bare(heading)) <= len(parts[0]):
@@ -192,7 +199,10 @@ def _is_confirmed(heading: str, tag: str | None, others: list[str], url: str) ->
 
 
 def _heading(sources: Sources, sites: set[str]) -> Candidate | None:
-    """Return the h1 that the title repeats; the site's name only if there is no title."""
+    """
+    Return the h1 that the title repeats. The site's name is returned only if there is
+    no title.
+    """
     tag = sources.document.title
     headings = sources.document.headings
     if tag and len(headings) > 1:
@@ -212,10 +222,10 @@ def _is_start_page(url: str) -> bool:
 
 def _below_banner(sources: Sources, sites: set[str]) -> Candidate | None:
     """
-    Return the heading that repeats the title, on a page whose only h1 is its site's name.
+    Return the heading that repeats the title, on a page whose only h1 is the site's name.
 
-    The first heading of such a page is as often that of a menu (`Popular posts`). Where title and
-    meta elements have no other name than the site's, it is that of the only article.
+    The first heading of such a page is often the title of a menu (`Popular posts`). If the title
+    and the meta elements contain only the site's name, the heading of the only article is returned.
     """
     document = sources.document
     names = {*sites, *document.banners}
@@ -247,7 +257,7 @@ _MAX_HEADINGS = 100
 
 
 def _repeats(plain: str, witnesses: list[str]) -> bool:
-    """Return True if a heading and one of `witnesses` have half of the longer one in common."""
+    """Return True if a heading shares half of the longer text with one of `witnesses`."""
     grams = _grams(plain)
     return any(
         len(grams & other) >= _ALIKE * max(len(grams), len(other))
@@ -256,7 +266,7 @@ def _repeats(plain: str, witnesses: list[str]) -> bool:
 
 
 def _is_site(heading: str, tag: str, sites: set[str]) -> bool:
-    """Return True for the site's name, and for the end of a title whose start is more specific."""
+    """Return True for the site's name, or for the end of a title whose start is more specific."""
     plain = bare(heading)
     if bare(tag) == plain:
         return False
@@ -267,7 +277,7 @@ def _is_site(heading: str, tag: str, sites: set[str]) -> bool:
 
 
 def agreement(text: str, others: list[str]) -> int:
-    """Return 2 if one of `others` is or contains the same text, 1 if one is similar, else 0."""
+    """Return 2 if one of `others` equals or contains the text, 1 if one is similar, else 0."""
     plain = bare(text[:_MAX_COMPARED_CHARS])
     if not plain:
         return 0
@@ -289,12 +299,15 @@ def _grams(plain: str) -> set[str]:
 
 
 def _without_section(title: str, others: list[str], sites: set[str]) -> str:
-    """Return a title cut to the part in another source: `Leek soup` of `Leek soup - Recipes`."""
+    """
+    Return a title cut to the part that another source has: `Leek soup` of `Leek soup -
+    Recipes`.
+    """
     alone = {plain for plain in map(bare, others) if len(plain) >= _MIN_PART_CHARS} - sites
     for cut in _MARKS.finditer(title):
         parts = (title[: cut.start()], title[cut.end() :])
         if not all(map(bare, parts)):
-            continue  # a mark at an end separates nothing: `__init__ - the first file`
+            continue  # a separator at an end separates nothing: `__init__ - the first file`
         for part in parts:
             if bare(part) in alone:
                 return part.strip()

@@ -1,8 +1,8 @@
 """
-Find the number of a product in its page's URL: `/itm/133588510845`, `/dp/B00BRMIU7A`.
+Find a product's number in its page's URL: `/itm/133588510845`, `/dp/B00BRMIU7A`.
 
-A path has many numbers. One counts as the shop's if the page has it as a value of its own, too: all
-of a text, of an attribute or of a string in a script.
+A path contains many numbers. A number counts as the shop's product number if the page also has it
+as a complete value: a text, an attribute or a string in a script.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _QUERY_NAMES = frozenset(
     "sku childsku pid productid product_id prodid item itemid item_id article articleid".split()
 )
 _NUMBER = re.compile(r"(?:\A|[-_])(\d{6,14})\Z|\A(\d{6,14})[-_]")
-"""The first or last part of a segment; `p4781720` is often the number of the page."""
+"""The first or last part of a path segment. `p4781720` is often the page's number."""
 _CODE = re.compile(r"(?=.{0,20}\d.{0,20}[a-z]|.{0,20}[a-z].{0,20}\d)[a-z\d]{7,14}", re.IGNORECASE)
 _EXTENSION = re.compile(r"\.(?:html?|php|aspx?|jsp)\Z", re.IGNORECASE)
 _MAX_CODES = 4
 
 
 def asins(sources: Sources) -> Iterator[Candidate]:
-    """Yield the number that Amazon gives a product, from the URL of one of its pages there."""
+    """Yield the product number (ASIN) in the URL of an Amazon product page."""
     try:
         shop = registered_domain(sources.document.url).partition(".")[0]
     except InvalidUrl:
@@ -39,7 +39,7 @@ def asins(sources: Sources) -> Iterator[Candidate]:
 
 
 def codes(sources: Sources) -> Iterator[Candidate]:
-    """Yield numbers in the query, then in the last parts of the path, that the page has, too."""
+    """Yield numbers in the query, then in the last path segments, that also occur in the page."""
     for code in list(dict.fromkeys(_codes_in(sources.document.url)))[:_MAX_CODES]:
         spelled = _as_value(sources, code)
         if spelled is not None:
@@ -60,7 +60,7 @@ def _codes_in(url: str) -> Iterator[str]:
 
 
 def _as_value(sources: Sources, code: str) -> str | None:
-    """Return a code as the page spells it where it is all of a value; None if it is nowhere."""
+    """Return a code as spelled where it is a complete value in the page, or None if it is not."""
     wanted, lowered = code.lower().encode(), sources.words.lowered
     at = lowered.find(wanted)
     for _ in range(_MAX_PLACES):

@@ -1,10 +1,11 @@
 """
-The types of pages that have metadata of their own. Each is one module here, which registers itself.
+The types of pages that have metadata of their own. Each is a module here that registers itself.
 
-A module defines the record of its type, how to read it from a page, and `PAGE_TYPE`. The name of
-the module is the name of the type and the prefix of its fields (`recipe.yields`). No other module
-lists the types, so a new one is one file. `_page_type` has what `PAGE_TYPE` may say. `NAMES`
-imports no parser.
+A module defines the type's record, how to read it from a page, and `PAGE_TYPE`. The name of the
+module is the name of the type and the prefix of its fields (`recipe.yields`). No other module lists
+the types, so a new type is one file. Also increment `rich_pins.EXTRACTOR_VERSION`, so that programs
+that store fields read their pages again. `_page_type` documents `PAGE_TYPE`. `NAMES` imports no
+parser.
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ NAMES = tuple(
 @cache
 def page_types() -> tuple[PageType, ...]:
     """
-    Return all page types, heaviest first. The first call imports their modules.
+    Return all page types, those with the highest weight first. The first call imports their
+    modules.
 
     Raises:
-        TypeError: a module has no `PAGE_TYPE`, or one of another name.
+        TypeError: a module has no `PAGE_TYPE`, or its name differs from the module's.
     """
     types = [_registered(name) for name in NAMES]
     return tuple(sorted(types, key=lambda page_type: -page_type.weight))

@@ -1,4 +1,4 @@
-"""What the module of a page type says about its type: the contract of `PAGE_TYPE`."""
+"""The contract of `PAGE_TYPE`, with which a page type's module describes its type."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def _never(_node: Node) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageType:
-    """What the extractor knows about one type of page; `_subject` uses it to decide."""
+    """The properties of one page type. `_subject` uses them to choose a type."""
 
     name: str
     """The name of the module."""
     record: type
-    """The frozen dataclass that `read` returns; its fields become the page's fields."""
+    """The frozen dataclass that `read` returns. Its fields become the page's fields."""
     schema_types: frozenset[str]
-    """The types of schema.org that describe it, in lower case."""
+    """The schema.org types that describe it, in lower case."""
     weight: int
     """How likely an item of this type is the subject of its page, relative to other types."""
     read: Callable[[Sources, list[Node]], Any]
@@ -42,24 +42,24 @@ class PageType:
     og_types: tuple[str, ...] = ()
     """Values of `og:type` that declare such a page."""
     og_weight: int = 30
-    """What such a declaration adds to the weight."""
+    """Added to the weight if the page declares one of `og_types`."""
     declared: Callable[[Sources, str], int] = _no_evidence
     """
-    How clearly the meta elements of a page without such items declare the type: 0 for not at all.
+    How clearly the meta elements of a page without such items declare the type; 0 if they do not.
     Its second argument is the value of `og:type`.
     """
     adjustment: Callable[[Sources, Node, str], int] = _unchanged
-    """What an item adds to the weight; its last argument is the value of `og:type`."""
+    """The weight that an item adds. Its last argument is the value of `og:type`."""
     is_complete: Callable[[Node], bool] = _never
-    """True for an item that can only describe the subject of its page."""
+    """Returns True for an item that can only describe the subject of its page."""
     yields_to_others: bool = False
-    """True where an item without a type of its own comes first: a trip before its places."""
+    """True if an item without a page type comes first, such as a trip before its places."""
     from_text: Callable[[Sources, PageType | None], tuple[list[Node], Any] | None] | None = None
     """
     Return the nodes and the record of a page whose visible text shows such a subject, else None.
-    Called for the type that was decided before, or None.
+    The second argument is the type chosen before, or None.
     """
     credits_authors: bool = True
-    """False where names in the visible text belong to reviewers."""
+    """False if names in the visible text belong to reviewers."""
     shared_image_first: bool = False
-    """True where the image for sharing shows the subject better than images in the markup."""
+    """True if the image for sharing shows the subject better than images in the markup."""

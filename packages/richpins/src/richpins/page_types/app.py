@@ -25,12 +25,12 @@ class App:
     version: str | None = None
     developer: str | None = None
     price: Decimal | None = None
-    """0 if it is free; None without a price or its currency (0 needs none)."""
+    """0 if it is free. None without a price or its currency (0 needs no currency)."""
     currency: str | None = None
     ios_url: str | None = None
-    """Its page's URL in the App Store."""
+    """The URL of its page in the App Store."""
     android_url: str | None = None
-    """Its page's URL on Google Play."""
+    """The URL of its page on Google Play."""
     rating: Rating | None = None
 
 
@@ -114,7 +114,7 @@ def _category(value: Any) -> str | None:
 
 
 def links(sources: Sources, nodes: list[Node]) -> dict[str, str]:
-    """Return the store pages that the page names, with the keys `ios` and `android`."""
+    """Return the URLs of the store pages that the page names, with the keys `ios` and `android`."""
     links: dict[str, str] = {}
     for system, candidate in _links(sources, nodes):
         if system not in links:

@@ -19,7 +19,7 @@ from richpins.values.ratings import Rating, rating_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """A postal address in its parts; `text` if the page gives it as one text."""
+    """A postal address in parts, or in `text` if the page gives it as one text."""
 
     street: str | None = None
     locality: str | None = None
@@ -153,7 +153,7 @@ _PREFIXES = ("business:contact_data", "og", "place:contact_data", "restaurant:co
 
 
 def address(value: Any) -> Address | None:
-    """Return an address from a PostalAddress, a text, or the parts of Open Graph."""
+    """Return an address from a PostalAddress, a text, or Open Graph's parts."""
     if isinstance(value, dict):
         return Address(
             street=value["street_address"],
@@ -206,7 +206,7 @@ _POSITION_TAGS = (
 
 
 def coordinates(value: Any) -> Coordinates | None:
-    """Return latitude and longitude within bounds; 0, 0 is ignored as an empty form."""
+    """Return latitude and longitude within bounds. 0, 0 is ignored, because it is an empty form."""
     if isinstance(value, Node):
         inner = value.first("geo")
         if isinstance(inner, Node):
@@ -269,7 +269,7 @@ _TIME = re.compile(r"(\d{1,2}:\d{2})(?::\d{2}(?:\.\d{1,9})?)?(\s?[ap]\.?m\b\.?)?
 
 
 def _time_of_day(text: str) -> str:
-    """Return hours and minutes of a time such as `T8:00:00+01:00`, else the text."""
+    """Return the hours and minutes of a time such as `T8:00:00+01:00`, or the text itself."""
     match = _TIME.search(text[:40])
     return f"{match[1]}{match[2] or ''}" if match else text[:20]
 

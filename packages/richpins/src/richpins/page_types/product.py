@@ -35,13 +35,13 @@ class Product:
     """A product. Prices are in `currency`; without a currency they are None."""
 
     price: Decimal | None = None
-    """The current price; the lowest if there are several offers."""
+    """The current price, or the lowest if there are several offers."""
     price_high: Decimal | None = None
-    """The highest price of several offers or of a declared range; None if there is one price."""
+    """The highest price of several offers or of a declared range, or None if there is one price."""
     list_price: Decimal | None = None
     """The price before a reduction, if the page states it."""
     currency: str | None = None
-    """The currency's code of ISO 4217."""
+    """The ISO 4217 code of the currency."""
     price_valid_until: date | None = None
     availability: Availability | None = None
     condition: Condition | None = None
@@ -80,7 +80,7 @@ Finder = Callable[[Sources], Iterable[Candidate]]
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Picks one product's values from its items, its offers, and the page."""
+    """Reads one product's values from its items, its offers, and the page."""
 
     sources: Sources
     nodes: list[Node]
@@ -103,7 +103,7 @@ class _Reader:
         )
 
     def own(self, *properties: str) -> Iterator[Candidate]:
-        """Yield the values that the product's items have for these properties."""
+        """Yield the values of these properties in the product's items."""
         return self.sources.scalars(self.nodes, *properties)
 
     def offered(self, *properties: str) -> Iterator[Candidate]:
@@ -115,7 +115,7 @@ class _Reader:
 
 
 def read(sources: Sources, nodes: list[Node]) -> Product:
-    """Return the product of `nodes`, most trusted first, and of the visible text after them."""
+    """Return the product described by `nodes`, most trusted first, then by the visible text."""
     price = _price(sources, nodes, partial(shown_price, is_product=True))
     reader = _Reader(sources, nodes, _taken_first(list(offers_of(nodes)), price))
     product = Product(
@@ -130,7 +130,7 @@ def read(sources: Sources, nodes: list[Node]) -> Product:
 
 
 def _offered(reader: _Reader, product: Product) -> Product:
-    """Return the product with what its offers say beside the price."""
+    """Return the product with values from its offers other than the price."""
     pick, offered, meta = reader.pick, reader.offered, reader.sources.meta
     conditions = chain(offered("itemcondition"), reader.own("itemcondition"))
     return replace(
@@ -151,7 +151,7 @@ def _offered(reader: _Reader, product: Product) -> Product:
 
 
 def _identified(reader: _Reader, product: Product) -> Product:
-    """Return the product with its brand and its numbers."""
+    """Return the product with its brand and identifiers."""
     pick, own, meta = reader.pick, reader.own, reader.sources.meta
     name = reader.name or reader.sources.document.heading
     gtins = (chain(own(name), reader.offered(name)) for name in _GTINS)
@@ -172,7 +172,7 @@ def _identified(reader: _Reader, product: Product) -> Product:
 
 
 def _described(reader: _Reader, product: Product) -> Product:
-    """Return the product with what it is like, and its category."""
+    """Return the product with its description and category."""
     pick, own = reader.pick, reader.own
     name = reader.name or reader.sources.document.heading
     return replace(
@@ -219,7 +219,10 @@ _GTINS = ("gtin13", "gtin", "gtin12", "gtin14", "gtin8", "ean", "upc")
 
 
 def _taken_first(offers: list[Node], price: Price | None) -> list[Node]:
-    """Return offers with the one first that has the price; seller and condition are its own."""
+    """
+    Return the offers, starting with the one that has the chosen price, so that seller and
+    condition are read from it.
+    """
     taken = [offer for offer in offers if price is not None and offer is price.offer]
     return [*taken[:1], *(offer for offer in offers if offer not in taken)]
 
@@ -228,10 +231,11 @@ def _availability(
     sources: Sources, price: Price | None, offers: list[Node], nodes: list[Node]
 ) -> Availability | None:
     """
-    Return the state of the offer whose price is given.
+    Return the availability that the offer with the chosen price declares.
 
-    If it declares none: in stock if any other offer without a price of its own is, or the product;
-    otherwise the first state. A product of which one size is sold out is in stock.
+    If it declares none, the result is in stock if the product, or another offer without a price of
+    its own, is in stock; otherwise the first availability found. A product with one size sold out
+    is in stock.
     """
     passed_over = {id(offer) for offer in price.passed_over} if price else set()
     left = [offer for offer in offers if id(offer) not in passed_over]
@@ -255,7 +259,10 @@ def _availability(
 
 
 def _in_other_sizes(sources: Sources, nodes: list[Node], price: Price | None) -> list[Node]:
-    """Return an offer in stock, at this price, of another item of this name: one for each size."""
+    """
+    Return in-stock offers at this price from other items of the same name, such as
+    other sizes.
+    """
     if price is None or price.offer is None or availability_of(price.offer) not in _GONE:
         return []
     name = scalars.text(nodes[0].first("name"))
@@ -288,7 +295,7 @@ def condition(value: Any) -> Condition | None:
 
 
 def brand(value: Any) -> str | None:
-    """Return a brand without the words of a link to its page: `Visit the Pot & Co Store`."""
+    """Return a brand without the words of a store link: `Visit the Pot & Co Store`."""
     name = scalars.name(value)
     if name is None:
         return None
@@ -305,9 +312,9 @@ _BRAND_LINK = re.compile(
 
 def sku(value: Any, name: str | None) -> str | None:
     """
-    Return a number of a product without its label and its name; None for the name alone.
+    Return a product number without its label and the product's name; None if only the name is left.
 
-    Of a URL it is the last part, if that has a digit.
+    For a URL, this is the last part, if it contains a digit.
     """
     text = _SKU_LABEL.sub("", scalars.text(value) or "")
     if "://" in text:
@@ -325,7 +332,10 @@ _SKU_LABEL = re.compile(
 
 
 def gtin(value: Any) -> str | None:
-    """Return a GTIN's digits, or None if its check digit is wrong; also of an ISBN in brackets."""
+    """
+    Return a GTIN's digits, also from an ISBN in brackets, or None if its check digit is
+    wrong.
+    """
     digits = _GTIN_LABEL.sub("", _NO_DIGITS.sub("", str(value).lower()))
     if not (digits.isascii() and digits.isdigit() and len(digits) in {8, 12, 13, 14}):
         return None
@@ -339,7 +349,7 @@ _GTIN_LABEL = re.compile(r"\A(?:gtin|ean|upc|isbn|jan)(?:(?:8|1[0-4])(?=\D))?\D{
 
 
 def _day(value: Any) -> date | None:
-    """Return the day; one before shops were on the web stands for none (`1970-01-01`)."""
+    """Return the day. A date from before online shops existed (`1970-01-01`) means none."""
     moment = dates.moment(value)
     day = moment.date() if isinstance(moment, datetime) else moment
     return day if day is not None and day.year >= _FIRST_YEAR else None
@@ -349,7 +359,7 @@ _FIRST_YEAR = 1995
 
 
 def _from_text(sources: Sources, decided: PageType | None) -> tuple[list[Node], Product] | None:
-    """Return the product of a page without markup that shows a price and a way to buy."""
+    """Return the product of a page without markup that shows a price and a way to buy it."""
     if decided is not None:
         return None
     if shown_price(sources, country_of(sources), is_product=False) is None:
@@ -370,7 +380,7 @@ def _declared(sources: Sources, og_type: str) -> int:
 
 
 def _adjustment(sources: Sources, product: Node, _og_type: str) -> int:
-    """Lower the weight of another site's product on an article's page: an offer beside it."""
+    """Lower the weight of another site's product on an article page, where it is only an offer."""
     url = product.first("url")
     addresses = addresses_of(sources)
     articles = sources.graph.of_types(article.TYPES)

@@ -35,9 +35,9 @@ class Recipe:
     prep_minutes: int | None = None
     cook_minutes: int | None = None
     total_minutes: int | None = None
-    """The total that the page declares, else the sum of the two others if it has both."""
+    """The total that the page declares, else the sum of the two other times if both are known."""
     nutrition: dict[str, str] = field(default_factory=dict)
-    """The keys are schema.org's names: `calories` has `143 kcal`."""
+    """Keys are schema.org's names: `calories` may be `143 kcal`."""
     rating: Rating | None = None
     categories: tuple[str, ...] = ()
     cuisines: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ def read(sources: Sources, nodes: list[Node]) -> Recipe:
     """
     Return the recipe that `nodes` (of type Recipe, most trusted first) describe.
 
-    What the markup lacks (ingredients, steps, amounts, times) comes from the visible text.
+    Values that the markup lacks (ingredients, steps, amounts, times) come from the visible text.
     """
     return _completed(sources, _marked(sources, nodes))
 
@@ -127,7 +127,7 @@ def _minutes(sources: Sources, name: str, nodes: list[Node], *properties: str) -
 
 
 def _lasting(value: Any) -> int | None:
-    """Return minutes, or None if there are only seconds (`PT30S`), which often mean minutes."""
+    """Return minutes. Seconds alone (`PT30S`) often mean minutes, so they give None."""
     if isinstance(value, str) and _SECONDS_ALONE.fullmatch(value.strip()):
         return None
     return durations.minutes(value)
@@ -165,7 +165,7 @@ def _ingredient(value: Any, *, alone: bool) -> list[str]:
         joined = clean(" ".join(filter(None, map(scalars.text, parts))))
         return [joined] if joined else []
     if isinstance(value, str) and ("\n" in value or "<" in value):
-        # If there are several ingredients, the paragraphs of one are its amount, name and note.
+        # Among several ingredients, the paragraphs of one are its amount, name and note.
         return lines(value) if alone or _ENTRIES.search(value) else [" ".join(lines(value))]
     text = scalars.text(value)
     return [text] if text else []
@@ -177,7 +177,7 @@ _UNIT_CODES = {
     "CLT": "cl", "DLT": "dl", "LTR": "l", "LBR": "lb", "ONZ": "oz", "OZA": "fl oz", "C62": None,
     "EA": None, "H87": None,
 }  # fmt: skip
-"""UN/CEFACT Recommendation 20, from which schema.org takes units; single items need no unit."""
+"""UN/CEFACT Recommendation 20 codes, which schema.org uses. Single items need no unit."""
 
 
 def _nutrition(raw: list[Any]) -> dict[str, str] | None:
@@ -204,7 +204,7 @@ def _completed(sources: Sources, marked: Recipe) -> Recipe:
             ingredients=(lone and len(shown.ingredients) > 2)
             or not marked.ingredients
             or (bare and shown.has_amounts_of(marked)),
-            instructions=hollow and shown.says_more_than(marked.instructions),
+            instructions=hollow and shown.is_longer_than(marked.instructions),
         )
     open_ended = _is_timeless(marked) or marked.yields is None
     return _captioned(sources, marked) if open_ended else marked
@@ -222,7 +222,7 @@ class _Shown:
 
     @property
     def is_recipe(self) -> bool:
-        """Return True if there are ingredients and steps, not both of them in doubt."""
+        """Return True if there are ingredients and steps, and at least one of them is certain."""
         has_both = len(self.ingredients) > 1 and bool(self.instructions)
         return has_both and not all(self._doubts.values())
 
@@ -231,12 +231,12 @@ class _Shown:
         return tuple(entry for group in groups for entry in group.entries)
 
     def has_amounts_of(self, marked: Recipe) -> bool:
-        """Return True if the visible list is the marked-up one with amounts."""
+        """Return True if the visible list is the marked-up list plus amounts."""
         text = " ".join(self.ingredients).lower()
         named = sum(name.lower() in text for name in marked.ingredients)
         return not _lacks_amounts(self.ingredients) and named * 10 >= 7 * len(marked.ingredients)
 
-    def says_more_than(self, steps: tuple[str, ...]) -> bool:
+    def is_longer_than(self, steps: tuple[str, ...]) -> bool:
         """Return True if the visible steps are twice as long as the marked-up ones."""
         return sum(map(len, self.instructions)) > 2 * sum(map(len, steps))
 
@@ -251,7 +251,7 @@ class _Shown:
         return recipe
 
     def _is_certain(self, kind: SectionKind, field: str) -> bool:
-        """Return False, and record why, for a section that is in doubt."""
+        """Return False for an uncertain section, and record why."""
         section, doubt = self._sections[kind], self._doubts[kind]
         if doubt is not None:
             text = " / ".join(section.entries)
@@ -267,16 +267,17 @@ class _Shown:
 
 
 def _lacks_amounts(ingredients: tuple[str, ...]) -> bool:
-    """Return True for a list of names only: ingredients without amounts."""
+    """Return True for ingredients without amounts."""
     with_digits = sum(any(char.isnumeric() for char in entry) for entry in ingredients)
     return len(ingredients) > 2 and with_digits * 5 <= len(ingredients)
 
 
 def _are_hollow(steps: tuple[str, ...]) -> bool:
     """
-    Return True for no steps, only a heading, or a text that ends in its first sentences.
+    Return True if there are no steps, only a heading, or a text that stops after its first
+    sentences.
 
-    A list of several steps is none of these, however short they are.
+    A list of several steps is never hollow, however short they are.
     """
     if len(steps) >= _LISTED_STEPS:
         return False
@@ -325,9 +326,9 @@ def _groups(section: Section | None) -> tuple[Group, ...]:
 
 def _from_text(sources: Sources, decided: PageType | None) -> tuple[list[Node], Recipe] | None:
     """
-    Return the recipe in the headings, lists and class names of a page that declares none.
+    Return the recipe found in the headings, lists and class names of a page that declares none.
 
-    Only a list of ingredients together with steps counts as a recipe. On pages without a word for
+    A list of ingredients counts as a recipe only together with steps. On pages without a word for
     ingredients this costs one search in the bytes.
     """
     if decided is not None and decided.name != "article":

@@ -17,7 +17,7 @@ from richpins.values.dates import Moment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Video:
-    """A video and its players."""
+    """A video and the URLs of its players."""
 
     duration_s: int | None = None
     duration_minutes: int | None = None

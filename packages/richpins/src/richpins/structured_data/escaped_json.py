@@ -1,9 +1,9 @@
 r"""
-Undo the escapes that templates and editors apply to a whole block of JSON.
+Undo escapes that templates and editors apply to a whole block of JSON.
 
-The first quote of the block says how: `{&#34;name&#34;: …` is escaped for HTML, `{\"name\": …` for
-a string, `%7B%22name%22…` for a URL, and `{“name”: …` by an editor. Quotes that are escaped inside
-the strings of an intact block are left alone.
+The first quote of the block shows the kind: `{&#34;name&#34;: …` is escaped for HTML,
+`{\"name\": …` for a string, `%7B%22name%22…` for a URL, and `{“name”: …` by an editor. Escaped
+quotes inside the strings of an intact block are left unchanged.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import re
 from urllib.parse import unquote
 
 MAX_LAYERS = 4
-"""Escapes of escapes that are undone: `&amp;quot;` has two."""
+"""Maximum levels of escaping that are undone: `&amp;quot;` has two."""
 
 _OPENING = r"\s{0,99}+(?:[\[{]\s{0,99}+|){0,9}+"
 _HTML = re.compile(
@@ -34,7 +34,7 @@ _HEX = re.compile(r"\\x([0-9a-fA-F]{2})")
 
 
 def unescaped(text: str) -> str | None:
-    """Return a block without the escapes of the whole, or None if it has none."""
+    """Return a block without its outer escapes, or None if it is not escaped."""
     before = text
     for _ in range(MAX_LAYERS):
         step = _without_a_layer(text)

@@ -2,10 +2,10 @@
 Represent structured data of all syntaxes as nodes with types and properties.
 
 JSON-LD, microdata and RDFa all describe items of a type with properties. They become `Node`s here,
-with names stripped of their vocabulary (`http://www.schema.org/name`, `schema:name` and `Name` are
-all `name`), so the code that reads a recipe does not depend on its syntax. References by id are
-resolved on access, across blocks and syntaxes, and may form cycles: code that follows more than one
-property must limit its depth.
+without vocabulary prefixes (`http://www.schema.org/name`, `schema:name` and `Name` are all `name`),
+so the code that reads a recipe does not depend on its syntax. References by id are resolved on
+access, across blocks and syntaxes, and may form cycles. Code that follows more than one property
+must limit its depth.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ MAX_NODES = 20_000
 """Maximum for one page; the largest of 1,100 real pages had 3,400."""
 MAX_DEPTH = 32
 MAX_VALUES = 2_000
-"""The most values of one property."""
+"""Maximum number of values of one property."""
 
 Value = Any
-"""A str, int, float, bool or Node, as parsed; the modules in `types` interpret it."""
+"""A str, int, float, bool or Node, as parsed. Page types interpret it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -62,14 +62,14 @@ class Node:
         return values[0] if values else None
 
     def add(self, name: str, value: Value) -> None:
-        """Add a value to a property, unless it has too many."""
+        """Add a value to a property, unless the property is full."""
         values = self.properties.setdefault(name, [])
         if len(values) < MAX_VALUES:
             values.append(value)
 
 
 class Graph:
-    """The nodes of one page, by trust and then in document order, and their problems."""
+    """The nodes of one page, by trust and then in document order, and the problems found."""
 
     def __init__(self) -> None:
         self.top: list[Node] = []
@@ -80,7 +80,7 @@ class Graph:
         self._indexed = 0
 
     def full(self) -> bool:
-        """Return True if no more nodes are accepted; this is added to `problems` once."""
+        """True if no more nodes are accepted. Adds this to `problems` once."""
         if len(self.nodes) < MAX_NODES:
             return False
         note = f"more than {MAX_NODES} items: the rest unread"
@@ -97,7 +97,7 @@ class Graph:
         parent: Node | None = None,
         role: str = "",
     ) -> Node:
-        """Create a node, at the top level if it has no parent."""
+        """Create a node. Without a parent, it is at the top level."""
         node = Node(types, syntax, where, self, parent=parent, role=role)
         self.nodes.append(node)
         if parent is None:
@@ -109,7 +109,7 @@ class Graph:
         Assign an id to `node`.
 
         A later node with the same id adds the properties that the earlier one lacks, because blocks
-        of one page describe the same thing in parts.
+        of one page may describe parts of the same thing.
         """
         node.id = identifier
         existing = self._by_id.get(identifier)

@@ -1,8 +1,8 @@
 """
 Find JSON in the values of properties: `content='[{"@type":"HowToStep","text":"Stir."}]'`.
 
-Templates write a list or an item of JSON-LD where a text is expected. It is never a text: it is
-read as what it says, or as nothing.
+Templates write a JSON-LD list or item where a text is expected. It is parsed as JSON, or ignored,
+but never used as text.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _TEXTS = re.compile(rf"\s{{0,99}}+\[\s{{0,99}}+{_QUOTE}.*\]\s{{0,99}}+", re.IGNO
 
 
 def is_json(text: str) -> bool:
-    """Return True for an object, the start of one, or a list of texts."""
+    """Return True for a JSON object, the start of one, or a list of strings."""
     if text[:1] not in {"[", "{", " ", "\n", "\t", "\r"}:
         return False
     return _OBJECT.match(text) is not None or _TEXTS.fullmatch(text) is not None
 
 
 def values_in(text: str) -> list[Any]:
-    """Return what a text of JSON holds; nothing if it is unreadable or too long."""
+    """Return the values in a JSON text. Empty if it is unreadable or too long."""
     if len(text) > MAX_CHARS:
         return []
     try:

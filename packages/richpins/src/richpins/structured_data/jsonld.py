@@ -3,8 +3,8 @@ Read JSON-LD blocks as nodes: the subset of JSON-LD that pages use, including co
 
 The subset is `@graph`, arrays, nesting, `@id` references, containers (`@list`, `@set`, `@value`),
 and contexts that are objects (prefixes and renamed terms). Remote contexts are not fetched: names
-are assumed to be schema.org's. The reader never raises for a page's contents; it adds problems
-to `Graph.problems`.
+are assumed to be schema.org's. The reader never raises for a page's contents; it adds problems to
+`Graph.problems`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _CONTAINERS = ("@list", "@set", "@value")
 
 
 PROSE = frozenset({"articlebody", "reviewbody", "text", "description", "name", "headline"})
-"""Properties whose text may be about JSON."""
+"""Properties whose text may mention JSON."""
 
 
 def add_json(node: Node, name: str, text: str) -> None:
-    """Add what a text of JSON holds to a property of an item of any syntax."""
+    """Add the values of a JSON text to a property of an item, in any syntax."""
     for value in json_texts.values_in(text):
         _JsonLdReader(node.graph).add(node, name, value, 1)
 
@@ -110,7 +110,7 @@ class _JsonLdReader:
         return node
 
     def add(self, node: Node, name: str, value: Any, depth: int) -> None:
-        """Add a value of JSON to a property."""
+        """Add a JSON value to a property."""
         if isinstance(value, str):
             if not value or value.isspace():
                 return

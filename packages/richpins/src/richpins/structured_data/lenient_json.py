@@ -4,8 +4,8 @@ Parse JSON as pages write it: valid JSON with a fast parser, the rest with a len
 The lenient parser accepts control characters and line ends inside strings, HTML comments and CDATA
 marks around the JSON, JavaScript comments, trailing and missing commas, unknown escapes, unescaped
 quotes inside strings, single and typographic quotes around strings, several consecutive values, and
-a missing end: it keeps what it read before the end. A block that is escaped as a whole
-(`{&#34;name&#34;: …`) is read as what it was before (`escaped_json`).
+a missing end, where it keeps what it has read. A block that is escaped as a whole
+(`{&#34;name&#34;: …`) is unescaped first (`escaped_json`).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from richpins.structured_data.escaped_json import unescaped
 MAX_DEPTH = 64
 MAX_STRICT_DEPTH = 1_000
 """
-Maximum depth of what Python's own parser reads, close to the limit of orjson (1,024). From Python
-3.14 on its parser has no limit but the stack, and returns values that nothing else can walk.
+Maximum nesting that Python's own parser reads, close to orjson's limit (1,024). From Python 3.14 on
+that parser is limited only by the stack, and returns values that other code cannot traverse.
 """
 MAX_MALFORMED_CHARS = 1_000_000
 """
@@ -95,7 +95,7 @@ def _unwrapped(text: str) -> str:
 
 
 def _is_shallow(text: str) -> bool:
-    """Whether no bracket outside of strings is deeper than MAX_STRICT_DEPTH."""
+    """Return True if no bracket outside of strings is nested deeper than MAX_STRICT_DEPTH."""
     depth = 0
     for match in _STRING_OR_BRACKET.finditer(text):
         if match[0] in {"[", "{"}:
@@ -113,12 +113,12 @@ def _whole_characters(text: str) -> str:
 
 
 def _without_end(text: str) -> str:
-    """Remove the marks that end a block from its last characters."""
+    """Remove the marks that end a block from the end of the text."""
     return text[:-_MAX_END_CHARS] + _WRAPPERS_END.sub("", text[-_MAX_END_CHARS:])
 
 
 class _LenientReader:
-    """A scanner that continues after an error, and never nests deeper than MAX_DEPTH."""
+    """A scanner that continues after errors, and never nests deeper than MAX_DEPTH."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -156,7 +156,7 @@ class _LenientReader:
         return self._peek()
 
     def _ends(self, char: str, end: str, fault: str) -> bool:
-        """Whether the object or array ends here, with `end` or by a fault."""
+        """Return True if the object or array ends here, at `end` or because of a fault."""
         if char == end:
             self.at += 1
         elif not char:
@@ -189,7 +189,7 @@ class _LenientReader:
         return self._typographic(char) if char in _OPENING_QUOTES else self._literal()
 
     def _typographic(self, opening: str) -> Any:
-        """Read a string between quotes that an editor made typographic, double or single."""
+        """Read a string between typographic quotes, double or single."""
         for match in _CLOSING_QUOTES[opening].finditer(self.text, self.at + 1):
             if _ENDS_STRING.match(self.text, match.end()):
                 self._fault("typographic quotes")
@@ -199,7 +199,7 @@ class _LenientReader:
         return self._literal()
 
     def _single_quoted(self) -> Any:
-        """Read a string between single quotes, which may hold apostrophes."""
+        """Read a string between single quotes, which may contain apostrophes."""
         if self._no_single_end:
             return self._literal()
         for match in _QUOTE.finditer(self.text, self.at + 1):
@@ -208,8 +208,8 @@ class _LenientReader:
                 inside = self.text[self.at + 1 : match.start()]
                 self.at = match.end()
                 return _BACKSLASHED.sub(lambda m: _ESCAPES.get(m[1], m[1]), inside)
-        # None of the quotes that follow ends a string either; to look at them again for each of
-        # 30,000 opening quotes took 100 s.
+        # The quotes that follow do not end a string either. Examining them again for each of 30,000
+        # opening quotes took 100 s.
         self._no_single_end = True
         return self._literal()
 

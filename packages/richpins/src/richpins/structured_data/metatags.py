@@ -17,7 +17,7 @@ _DOTTED = ("dc:", "dcterms:", "dcterm:")
 """Dublin Core names use a dot or a colon."""
 
 MAX_CONTENTS = 100
-"""Maximum for one name."""
+"""Maximum number of contents for one name."""
 
 _SYNTAXES = {
     "og": "opengraph", "product": "opengraph", "article": "opengraph", "book": "opengraph",
@@ -38,11 +38,11 @@ _PARSELY_NAMES = {
     "title": "title", "link": "link", "image_url": "image-url", "pub_date": "pub-date",
     "section": "section", "author": "author", "authors": "author", "tags": "tags",
 }  # fmt: skip
-"""Fields of Parse.ly's older form, one JSON object, and the ends of its meta names."""
+"""The fields of Parse.ly's older form (one JSON object), and the suffixes of its meta names."""
 
 
 def _parsely(content: str) -> Iterator[tuple[str, str]]:
-    """Yield the fields of a `parsely-page` element, as single elements would give them."""
+    """Yield the fields of a `parsely-page` element as if each had its own meta element."""
     try:
         fields = orjson.loads(content)
     except ValueError:
@@ -92,11 +92,11 @@ class MetaTags:
         return [content for name in names for content, _ in self._contents.get(name, ())]
 
     def lack(self, names: Iterable[str]) -> bool:
-        """Return True if the page has no meta element of one of `names`."""
+        """Return True if the page has no meta element with any of `names`."""
         return self._contents.keys().isdisjoint(names)
 
     def placed(self, name: str) -> list[tuple[str, int]]:
-        """Return the contents of a name, each with the number of its meta element."""
+        """Return the contents of a name, each with the index of its meta element."""
         return self._contents.get(name, [])
 
     def __contains__(self, name: str) -> bool:

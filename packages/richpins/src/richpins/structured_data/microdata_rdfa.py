@@ -1,10 +1,10 @@
 """
-Read microdata and RDFa Lite as nodes: items marked by attributes of the page's elements.
+Read microdata and RDFa Lite, which mark items by attributes of the page's elements, as nodes.
 
 Both express the same structure with different attributes: an element starts an item, and elements
-inside it are its properties. One walk over the marked elements serves both. The element that owns a
-property is found by climbing the tree, and each climb is cached, so the cost depends on the number
-of marked elements and not on the size of the tree.
+inside it are its properties. One walk over the marked elements handles both. The element that owns
+a property is found by climbing the tree, and each climb is cached, so the cost depends on the
+number of marked elements and not on the size of the tree.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from richpins.structured_data.json_texts import is_json
 MICRODATA = "microdata"
 RDFA = "rdfa"
 FORMER_PRICE = "formerprice"
-"""The name under which a `price` is kept that the page strikes out, which no vocabulary has."""
+"""The property name for a `price` that the page strikes out. No vocabulary uses it."""
 
 MAX_MARKS = 20_000
 MAX_REFERENCES = 200
@@ -32,7 +32,7 @@ MAX_REFERENCED = 5_000
 """Maximum number of elements that all itemrefs of a page may reach."""
 
 MAX_VALUE_CHARS = 8_000_000
-"""Maximum markup of all values together; properties inside properties read it repeatedly."""
+"""Maximum markup read for all values, because nested properties read it repeatedly."""
 
 _MAX_NAME_CHARS = 200
 
@@ -52,9 +52,9 @@ class _Mark:
     element: LexborNode
     attributes: Attributes
     names: list[str]
-    """The properties of its owner that have it as a value."""
+    """The properties of its owner whose value it is."""
     node: Node | None
-    """The item that it starts."""
+    """The item that the element starts."""
 
 
 def read_microdata(tree: LexborHTMLParser, graph: Graph) -> None:
@@ -90,7 +90,7 @@ def read_rdfa(tree: LexborHTMLParser, graph: Graph) -> None:
 
 
 def _each_once(elements: list[LexborNode]) -> Iterator[LexborNode]:
-    """Yield each element once, although it may match several selectors."""
+    """Yield each element once, even if it matches several selectors."""
     seen: set[int] = set()
     for element in elements:
         if element.mem_id not in seen:
@@ -99,7 +99,7 @@ def _each_once(elements: list[LexborNode]) -> Iterator[LexborNode]:
 
 
 def _hanging_rel(element: LexborNode) -> list[str]:
-    """Return the hanging `rel` of the element around an item: one without its own object."""
+    """Return the hanging `rel` of the element around an item: a `rel` without its own object."""
     around = element.parent.attributes if element.parent is not None else {}
     if any(name in around for name in ("href", "src", "resource", "typeof", "property")):
         return []
@@ -116,7 +116,7 @@ class _MarkupWalk:
         self.count = 0
         self.room = MAX_VALUE_CHARS
         self.inside: dict[int, list[LexborNode]] = {}
-        """The property elements in the targets of itemrefs, which many items may share."""
+        """Caches the property elements in itemref targets, which many items may share."""
 
     def take(
         self,
@@ -142,7 +142,7 @@ class _MarkupWalk:
             self.items[element.mem_id] = mark
 
     def connect(self) -> None:
-        """Assign each property to its owner; items without an owner are at the top level."""
+        """Assign each property to its owner. Items without an owner are at the top level."""
         for mark in self.marks:
             owner = self._owner(mark.element)
             if owner is not None and owner.node is not None and mark.names:
@@ -162,7 +162,10 @@ class _MarkupWalk:
                 self._name_by_text(mark.node, mark.element)
 
     def _name_by_text(self, node: Node, element: LexborNode) -> None:
-        """Name an item that has only text by its text: `<b itemprop=author itemscope>Ann</b>`."""
+        """
+        Use an item's text as its name if it has only text: `<b itemprop=author
+        itemscope>Ann</b>`.
+        """
         if self.graph.follow(node) is node:
             text = shown_text(element)
             if 0 < len(text) <= _MAX_NAME_CHARS:
@@ -173,8 +176,8 @@ class _MarkupWalk:
         Build one recipe from the properties outside any item, if some of them belong only to
         recipes.
 
-        Templates lose their `itemscope` more often than their purpose. Only the first value is used
-        of properties that other types share: the others may describe pages that this one links to.
+        Templates often lose their `itemscope`. For properties that other types share, only the
+        first value is used, because the others may describe pages that this one links to.
         """
         loose = [m for m in self.marks if m.names and self._owner(m.element) is None]
         if self.graph.full() or not any(_OF_RECIPES & set(m.names) for m in loose):
@@ -264,7 +267,7 @@ class _MarkupWalk:
                     node.add(name, value)
 
     def _has_room(self, element: LexborNode) -> bool:
-        """Return True if the element's markup may be read too."""
+        """Return True if the element's markup fits into the limit."""
         if _is_text(element):
             return True
         if self.room > 0:
@@ -304,14 +307,14 @@ class _MarkupWalk:
 
 
 def _is_text(element: LexborNode) -> bool:
-    """Return True for an element without elements in it."""
+    """Return True for an element without child elements."""
     child = element.child
     return child is None or (child.tag == "-text" and child.next is None)
 
 
 def _holds_list(element: LexborNode) -> bool:
-    """Return True for an element that contains entries or line breaks and so is not one entry."""
-    inner = element.css("li,br,tr,dd")  # which also finds the element itself
+    """Return True if an element contains list entries or line breaks, and so is not one entry."""
+    inner = element.css("li,br,tr,dd")  # this also matches the element itself
     return any(child.mem_id != element.mem_id for child in inner)
 
 
@@ -335,4 +338,4 @@ _TEXT_OF_LINKS = frozenset(
         "contributor", "editor", "manufacturer", "recipeingredient", "ingredients",
     }
 )  # fmt: skip
-"""Properties whose value is the text of a link, although the standards use its address."""
+"""Properties whose value is a link's text, although the standards use its URL."""

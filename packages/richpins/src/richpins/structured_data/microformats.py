@@ -1,10 +1,10 @@
 """
-Read recipes and products in microformats as nodes: `h-recipe`, `h-product` and the older ones.
+Read recipes and products in microformats as nodes: `h-recipe`, `h-product` and older formats.
 
-Class names mark an item and its properties. The rules of values are those of microformats2
+Class names mark an item and its properties. Values are read by the rules of microformats2
 (https://microformats.org/wiki/microformats2-parsing): `p-` is a text, `u-` a URL, `dt-` a date or
-duration, `e-` an element's text by its lines. An item inside another one has its own
-properties; as a value it is its name.
+duration, `e-` the lines of an element's text. A nested item has its own properties; as a value it
+is represented by its name.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _NAMES = {
     },
 }  # fmt: skip
 _PREFIX = re.compile(r"(?:p|u|dt|e)-")
-"""The properties of an item of microformats2; those of an older one have no prefix."""
+"""Properties of a microformats2 item. Those of older formats have no prefix."""
 _DATES = frozenset({"totaltime", "preptime", "cooktime", "datepublished"})
 _URLS = frozenset({"image", "url"})
 _BY_LINES = frozenset({"recipeinstructions", "description"})
@@ -56,7 +56,7 @@ _LISTS = frozenset({"recipeingredient"})
 
 
 def read(tree: LexborHTMLParser, graph: Graph) -> None:
-    """Add the items of a page whose type no other syntax has."""
+    """Add the page's items of types that no other syntax provides."""
     known = {type_.lower() for node in graph.nodes for type_ in node.types}
     roots = tree.css(",".join(f".{name}" for name in MICROFORMATS))[:MAX_ITEMS]
     left = MAX_ELEMENTS
@@ -80,7 +80,7 @@ def _classes(element: LexborNode) -> list[str]:
 
 
 def _own_elements(root: LexborNode) -> Iterator[LexborNode]:
-    """Yield the elements inside an item that are in no other item in it, in document order."""
+    """Yield the elements of an item, except those of nested items, in document order."""
     stack = [iter(root.iter())]
     while stack:
         element = next(stack[-1], None)
@@ -108,7 +108,7 @@ def _add(node: Node, name: str, element: LexborNode) -> None:
     elif name in _URLS:
         node.add(name, _url(element))
     elif name in _LISTS:
-        for row in element.css("li") or [element]:  # of an amount, `value` is only a part
+        for row in element.css("li") or [element]:  # `value` is only part of an amount
             node.add(name, parted_text(row))
     elif name in _BY_LINES:
         node.add(name, "\n".join(_lines(element))[:MAX_TEXT_CHARS])
@@ -117,7 +117,7 @@ def _add(node: Node, name: str, element: LexborNode) -> None:
 
 
 def _add_rating(node: Node, element: LexborNode) -> None:
-    """Add the average of an `h-review-aggregate`; one review is no rating of the product."""
+    """Add the average of an `h-review-aggregate`. A single review is not the product's rating."""
     if not {"h-review-aggregate", "hreview-aggregate"} & set(_classes(element)):
         return
     rating = node.graph.node(
@@ -142,7 +142,7 @@ _RATING = {
 
 
 def _lines(element: LexborNode) -> list[str]:
-    """Return the items of the only list in an element, else its lines."""
+    """Return the entries of the only list in an element, else the element's lines."""
     items = element.css("li")
     return [" ".join(lines_of(item)) for item in items] if items else lines_of(element)
 
@@ -158,7 +158,7 @@ def _text(element: LexborNode) -> str:
 
 
 def _value_class(element: LexborNode) -> str:
-    """Return what the elements of class `value` in a property state, as microformats allow."""
+    """Return the text of the elements of class `value` in a property (the value-class pattern)."""
     titled = element.css_first(".value-title")
     if titled is not None:
         return titled.attributes.get("title") or ""

@@ -1,9 +1,9 @@
 """
-Write a page so that searches in its bytes find what a reader of the page sees.
+Convert a page so that searches in its bytes find what a reader sees.
 
-Letters written as references (`sk&#322;adniki`) hide words, comments hold text that nobody sees,
-and blanks and line ends between elements push apart what stands together. None of this may change
-what is found, so searches use these bytes instead of the page's own.
+Letters written as references (`sk&#322;adniki`) hide words, comments contain invisible text, and
+white space between elements separates text that belongs together. Searches use the converted bytes
+so that none of this affects them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import lru_cache
 from ahocorasick_rs import BytesAhoCorasick
 
 MAX_REFERENCES = 200_000
-"""Maximum number of references that are replaced; one costs about 0.3 µs, a rare one 2 µs."""
+"""Maximum number of references replaced. One takes about 0.3 µs, a rare one 2 µs."""
 _REFERENCE = re.compile(
     rb"&(?:#(?:[0-9]{2,7}|[xX][0-9a-fA-F]{2,6})|(?!(?:amp|lt|gt|quot|nbsp|apos);)[a-zA-Z][a-zA-Z0-9]{1,31});"
 )
@@ -29,12 +29,12 @@ _RAW_ENDS = {
 _LEAST_LETTER = 0xA1
 _TWO_BLANKS = BytesAhoCorasick([b"  "])
 _PIECE_BYTES = 262_144
-"""Bodies are searched in pieces, so that the list of matches stays small, whatever they contain."""
+"""Bodies are searched in chunks, which keeps the list of matches short for any content."""
 _TO_SPACE = bytes.maketrans(b"\t\n\v\f\r", b"     ")
 
 
 def searchable(body: bytes) -> bytes:
-    """Return a page in UTF-8 without comments, with letters for references and single blanks."""
+    """Return a page in UTF-8 without comments, with letters for references and single spaces."""
     if b"<!--" in body:
         body = _without_comments(body)
     if b"&" in body:
@@ -43,7 +43,7 @@ def searchable(body: bytes) -> bytes:
 
 
 def _with_single_blanks(body: bytes) -> bytes:
-    """Return `b" ".join(body.split())` in less than half the time: most words stand in one line."""
+    """Return `b" ".join(body.split())` in less than half the time, as most words need no change."""
     body = b" ".join(filter(None, map(bytes.strip, body.split(b"\n"))))
     if any(blank in body for blank in (b"\t", b"\r", b"\f", b"\v")):
         body = body.translate(_TO_SPACE)
@@ -51,7 +51,7 @@ def _with_single_blanks(body: bytes) -> bytes:
 
 
 def _split_at_two_blanks(body: bytes) -> Iterator[bytes]:
-    """Yield what `body.split(b"  ")` returns, which searches for them with vector instructions."""
+    """Yield what `body.split(b"  ")` returns, searching for the spaces with vector instructions."""
     copied = at = 0
     while at < len(body):
         end = at + _PIECE_BYTES
@@ -68,14 +68,17 @@ def _letter(match: re.Match[bytes]) -> bytes:
 
 @lru_cache(maxsize=4_096)
 def _letter_of(reference: bytes) -> bytes:
-    """Return the letter, digit or sign of another script for a reference; markup stays as it is."""
+    """
+    Return the letter, digit or non-ASCII sign for a reference. Markup characters stay
+    escaped.
+    """
     text = html.unescape(reference.decode())
     is_plain = len(text) == 1 and (text.isalnum() or ord(text) >= _LEAST_LETTER)
     return text.encode("utf-8", "replace") if is_plain else reference
 
 
 def _without_comments(body: bytes) -> bytes:
-    """Return a page without its comments; scripts and other raw text keep theirs."""
+    """Return a page without its comments. Comments in scripts and other raw text are kept."""
     last = body.rfind(b"<!--") + 4
     parts, at, copied = [], 0, 0
     while (begin := _COMMENT_OR_RAW.search(body, at, last)) is not None:
@@ -85,13 +88,13 @@ def _without_comments(body: bytes) -> bytes:
         else:
             end = _RAW_ENDS[begin[1].lower()].search(body, begin.end(), last)
             if end is None:
-                break  # this element contains all comments that are left
+                break  # this element contains all remaining comments
             at = end.end()
     return b"".join([*parts, body[copied:]])
 
 
 def _end_of_comment(body: bytes, at: int) -> int:
-    """Return the place behind a comment whose text begins at a place; HTML Standard 13.2.5.43."""
+    """Return the offset after a comment whose text begins at `at` (HTML Standard 13.2.5.43)."""
     if body.startswith((b">", b"->"), at):
         return body.index(b">", at) + 1
     end = _COMMENT_END.search(body, at)

@@ -1,8 +1,8 @@
 """
 Find the labels and phrases of shops in a page, in one pass over its bytes.
 
-The pass covers what follows the first h1, without scripts and styles. It is made only for pages
-about a product, so other pages do not pay for these words.
+The pass covers what follows the first h1, without scripts and styles. It runs only for pages about
+a product, so it costs other pages nothing.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
-# In lower case: only the ASCII letters of the page's bytes are made lower, so words that begin with
-# another letter are listed in both cases. Some 25 languages.
+# Lowercase. Only the ASCII letters of the page's bytes are lowered, so words that begin with
+# another letter are listed in both cases. About 25 languages.
 BRAND_LABELS = (
     "brand", "brand name", "marke", "marque", "marca", "merk", "märke", "varumärke", "mærke",
     "merke", "značka", "znacka", "marka", "márka", "brändi", "tuotemerkki", "kaubamärk",
@@ -111,7 +111,7 @@ LABELED_IN_STOCK = frozenset(
         "dostępny", "dostępne", "disponibil", "saatavilla", "pieejams", "laos",
     }
 )  # fmt: skip
-"""Texts that mean in stock only next to a label for it."""
+"""Texts that mean in stock only next to a stock label."""
 LABELED_OUT_OF_STOCK = frozenset(
     {
         *OUT_OF_STOCK, "no", "unavailable", "not available", "nicht verfügbar", "indisponible",
@@ -142,13 +142,13 @@ BUY = frozenset(
         "구매하기", "바로구매", "加入购物车", "加入購物車", "立即購買", "立即购买",
     }
 )  # fmt: skip
-"""The texts of buttons that sell."""
+"""The texts of buy buttons."""
 
 
 MAX_PLACES = 100
-"""Maximum number of places of one word that are examined."""
+"""Maximum number of occurrences examined per word."""
 MAX_BYTES = 1_048_576
-"""Maximum number of bytes searched, scripts and styles not counted."""
+"""Maximum number of bytes searched, not counting scripts and styles."""
 _MAX_PIECES = 2_000
 
 _WORDS = list(dict.fromkeys((*LABELS, *STATES)))
@@ -159,10 +159,10 @@ _HIDDEN = re.compile(rb"<(script|style)")
 
 
 class ShopTexts:
-    """The places of labels and phrases in a page's bytes, whose ASCII letters are in lower case."""
+    """The offsets of labels and phrases in a page's bytes, whose ASCII letters are lowered."""
 
     def __init__(self, lowered: bytes, heading: int) -> None:
-        """Search from the offset of the first h1 on; -1 without one."""
+        """`heading` is the offset of the first h1, where the search starts; -1 if there is none."""
         self._places: dict[str, list[int]] = {}
         for start, end in _visible(lowered, heading):
             for number, at, _ in _AUTOMATON.find_matches_as_indexes(
@@ -178,7 +178,7 @@ class ShopTexts:
 
 
 def _visible(lowered: bytes, at: int) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of the parts from an offset on that are neither scripts nor styles."""
+    """Yield the bounds of the parts after an offset that are neither scripts nor styles."""
     left = MAX_BYTES
     for _ in range(_MAX_PIECES if at >= 0 else 0):
         hidden = _HIDDEN.search(lowered, at)

@@ -1,4 +1,4 @@
-"""Collect the metadata of a page in all syntaxes for the readers of the pin types."""
+"""Collect a page's metadata in all syntaxes for the page types."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Sources:
 
     @cached_property
     def shop_texts(self) -> ShopTexts:
-        """The labels and phrases of shops in the page, searched when first asked for."""
+        """The labels and phrases of shops in the page, searched on first access."""
         return ShopTexts(self.words.lowered, self.words.first(HEADING))
 
     @cached_property
@@ -62,7 +62,10 @@ class Sources:
         return self.words.first(HEADING_END)
 
     def scalars(self, nodes: Iterable[Node], *names: str) -> Iterator[Candidate]:
-        """Yield each value of a property, node by node: the first of `names` that a node has."""
+        """
+        Yield each value of a property, node by node, from the first of `names` that a
+        node has.
+        """
         for node in nodes:
             for name in names:
                 if name in node.properties:
@@ -81,7 +84,10 @@ class Sources:
                     break
 
     def _meant(self, node: Node, name: str) -> list[Any]:
-        """Return the values of a property; for things, an id is resolved to its node."""
+        """
+        Return the values of a property. For properties whose values are things, resolve ids to
+        nodes.
+        """
         values = node.all(name)
         return list(map(self.graph.dereferenced, values)) if name in _THINGS else values
 
@@ -102,11 +108,11 @@ class Sources:
         return Candidate(text, "html", "h1") if text else None
 
     def shown(self, heading: str) -> Iterator[Candidate]:
-        """Yield a candidate for a value in the visible text at a heading or caption."""
+        """Yield a candidate for a value in the visible text, located by its heading or caption."""
         yield Candidate(heading, "html", f"at {heading!r}")
 
     def absolute(self, text: str) -> str | None:
-        """Return a URL absolute but otherwise as written, or None if it is not http(s)."""
+        """Return an absolute URL, otherwise as written, or None if it is not http(s)."""
         text = text.strip()
         if not text or len(text) > MAX_URL_CHARS:
             return None
@@ -126,7 +132,10 @@ class Sources:
         return text if host and host[0] not in "/?#" else None
 
     def _joined(self, text: str) -> str:
-        """Join a reference to the base as `urljoin` does, which takes ten times as long."""
+        """
+        Join a reference to the base with the result of `urljoin`, which takes ten times
+        as long.
+        """
         base = self.document.base_url
         plain = _PLAIN_PATH.fullmatch(text)
         if plain is None or _NOT_PLAIN.search(text, plain.start(2)):
@@ -144,7 +153,7 @@ _PLAIN_BASE = re.compile(r"(https?://[A-Za-z0-9.:-]++/)([A-Za-z0-9_~.,/-]*+)")
 
 
 def _folder(base: str, prefix: str) -> str | None:
-    """Return the folder that a prefix of `/` or `../` leads to, or None where that is in doubt."""
+    """Return the folder that a prefix of `/` or `../` leads to, or None if that is ambiguous."""
     plain = _PLAIN_BASE.fullmatch(base)
     if plain is None or plain[2][:1] in {"/", "."} or _NOT_PLAIN.search(plain[2]):
         return None

@@ -1,8 +1,8 @@
 """
-Find the words that the readers of a page look for, a group of them in one pass over its bytes.
+Find the words that page readers look for, one group at a time, in one pass over the page's bytes.
 
 A query of the tree or a search for one word costs 20 to 200 µs for a page of 57 KB, and most pages
-have none of these words. Readers therefore ask here first whether a query can find anything.
+contain none of these words. Readers therefore check here first whether a query can find anything.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ INGREDIENTS = {
     "el": ("υλικά", "Υλικά", "συστατικ", "Συστατικ"), "ru": ("ингредиент", "Ингредиент"),
     "uk": ("інгредієнт", "Інгредієнт"), "ja": ("材料",), "zh": ("材料", "食材"), "ko": ("재료",),
 }  # fmt: skip
-"""The words for ingredients by language; in those not listed they contain `ingred`."""
+"""Words for ingredients, by language. In other languages they contain `ingred`."""
 PRICES = (
     "price", "preis", "prix", "precio", "prezzo", "preco", "cena", "hinta", "fiyat", "cijena",
 )  # fmt: skip
@@ -50,15 +50,15 @@ CARTS = (
     "winkelmand", "panier", "kosárba", "in den korb", "sacola", "în coș", "in cos",
     "grozs", "grozā", "krepšel", "ostukorv", "καλάθι", "giỏ hàng", "ตะกร้า", "加入购物袋",
 )  # fmt: skip
-"""The words and class names that pages use for buying."""
+"""Words and class names that pages use for buying."""
 NOT_MAIN = (
     "<script", "<style", "<noscript", "<template", "<nav", "<header", "<footer", "<aside", "<form",
     "<select", "<button", "<svg", "<iframe", "<dialog",
 )  # fmt: skip
-"""The tags of elements whose text is not what a page is about."""
+"""Tags of elements whose text is not what a page is about."""
 
 MAX_PLACES = 300
-"""Maximum number of places of one word that are examined."""
+"""Maximum number of occurrences examined per word."""
 
 _GROUPS = (
     (*MARKUP, BASE, AREA, *JSON_LD, *AUTHORS, *DATES, TIME, *MICROFORMATS, *INGREDIENTS[""]),
@@ -69,11 +69,11 @@ _GROUPS = (
     NOT_MAIN,
 )
 """
-Words that are searched for together, when one of them is first asked for. Up to 64 words are found
-with vector instructions: five times as fast as by a table of states. These compare as many bytes as
-the shortest word has, up to four. Words of three bytes are therefore alone: one word is searched
-for from its rarest bytes, and all three take a fifth of the time of a group of them. Of words of a
-group that overlap in a text, only the first is found.
+Groups of words that are searched for together when one of them is first needed. Up to 64 words are
+found with vector instructions, five times as fast as with a state table. These instructions compare
+as many bytes as the shortest word has, up to four. Three-byte words are therefore separate: a
+single word is searched for by its rarest bytes, and all three take a fifth of the time of a group.
+If words of a group overlap in a text, only the first is found.
 """
 _AUTOMATA = [
     BytesAhoCorasick(
@@ -85,18 +85,18 @@ _AUTOMATA = [
 ]
 _GROUP_OF = {word: number for number, group in enumerate(_GROUPS) for word in group}
 _PIECE_BYTES = 262_144
-"""Bodies are searched in pieces, so that the list of matches stays small, whatever they contain."""
+"""Bodies are searched in chunks, which keeps the list of matches short for any content."""
 _LONGEST = max(len(word.encode()) for word in _GROUP_OF)
 _MAX_ATTRIBUTES_BYTES = 2_000
 _MAX_CLASS_BYTES = 300
 
 
 class Words:
-    """The words that occur in a page. Each group costs 0.02 ms for 57 KB."""
+    """The words that occur in a page. Each group takes 0.02 ms for 57 KB."""
 
     def __init__(self, body: bytes) -> None:
         self.body = searchable(body)
-        """The page as `searchable` writes it; offsets are in these bytes."""
+        """The page as converted by `searchable`. Offsets refer to these bytes."""
         self.lowered = self.body.lower()
         self._groups: list[dict[str, list[int]] | None] = [None] * len(_GROUPS)
 
@@ -125,7 +125,7 @@ class Words:
         return bool(self.places(word))
 
     def any(self, words: tuple[str, ...]) -> bool:
-        """Return True if one of `words`, which are of one group, occurs."""
+        """Return True if any of `words` occurs. All of them must be in the same group."""
         found = self._found(_GROUP_OF[words[0]])
         return not found.keys().isdisjoint(words)
 
@@ -134,23 +134,26 @@ class Words:
         return next(iter(self.places(word)), -1)
 
     def in_class(self, *words: str) -> bool:
-        """Return True if a class attribute contains one of `words`, or may do so."""
+        """Return True if a class attribute contains one of `words`, or might."""
         return self.any(words) and any(self._any_place(word, self._is_in_class) for word in words)
 
     def in_tag(self, word: str) -> bool:
-        """Return True if a tag other than link and meta contains `word`, or may do so."""
+        """Return True if a tag other than link and meta contains `word`, or might."""
         return self._any_place(word, self._is_in_tag)
 
     def is_attribute(self, word: str) -> bool:
-        """Return True if `word` names an attribute, or may do so: `typeof x` hardly ever does."""
+        """
+        Return True if `word` is an attribute's name, or might be. `typeof x` in a script rarely
+        matches.
+        """
         return self._any_place(word, lambda at: self._is_name(at, at + len(word)))
 
     def stands_alone(self, word: str) -> bool:
-        """Return True if `word` or its plural is a whole word somewhere: `tsp` in `2 tsps`."""
+        """Return True if `word` or its plural occurs as a whole word: `tsp` in `2 tsps`."""
         return any(self._is_whole(at, at + len(word)) for at in self.places(word))
 
     def _any_place(self, word: str, test: Callable[[int], bool]) -> bool:
-        """Return True if a place passes `test`, or if there are too many to examine."""
+        """Return True if any occurrence passes `test`, or if there are too many to examine."""
         places = self.places(word)
         return any(map(test, places)) or len(places) >= MAX_PLACES
 

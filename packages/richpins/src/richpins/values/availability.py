@@ -31,12 +31,12 @@ def availability(value: Any) -> Availability | None:
 
 
 def rank(state: Availability | None) -> int:
-    """Return 0 if a buyer gets it now, 1 if later or if it is not stated, 2 if not at all."""
+    """Return 0 if available now, 1 if later or not stated, 2 if unavailable."""
     return 0 if state in _NOW else 1 if state in _LATER else 2
 
 
 def word_of(value: Any) -> str:
-    """Return a term without its vocabulary, blanks and case: `InStock` and `in stock` are one."""
+    """Return a term without vocabulary, spaces and case: `InStock` and `in stock` are equal."""
     if isinstance(value, Node):
         value = value.id or value.first("name", "url") or ""
     return re.sub(

@@ -1,7 +1,7 @@
 """
-Name currencies: codes of ISO 4217, and the symbols, words and short names that pages use for them.
+Identify currencies by their ISO 4217 codes and the symbols, words and short names that pages use.
 
-A symbol of several currencies (`$`, `kr`, `¥`, `Rs.`) names one only together with a country.
+A symbol that several currencies share (`$`, `kr`, `¥`, `Rs.`) names one only with a country.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ CURRENCIES = frozenset(
     "XAG XAU XCD XCG XDR XOF XPF YER ZAR ZMW ZWG ZWL DEM FRF ITL ESP NLG BEF ATS LTL LVL EEK SKK "
     "TRL BTC CNH GGP IMP JEP XBT ETH".split()
 )
-"""ISO 4217 with its recent past codes, and similar codes that shops use in `priceCurrency`."""
+"""ISO 4217 with recently retired codes, and similar codes that shops use in `priceCurrency`."""
 OTHER_CODES = {"RUR": "RUB", "RMB": "CNY", "NIS": "ILS", "NTD": "TWD", "UKP": "GBP"}
-"""What shops write for a code, and the code that is meant. `RUR` was replaced by `RUB` in 1998."""
+"""Maps unofficial codes used by shops to ISO codes. `RUB` replaced `RUR` in 1998."""
 WORDS = frozenset("ALL ANG BAM COD COP CUP ETH GEL IMP LAK MAD MOP NIS PEN RON SOS TOP TRY".split())
-"""Codes that are also words: in a text they count only with nothing else but a number."""
+"""Codes that are also words. In a text they count only if nothing but a number is next to them."""
 
 SYMBOLS = {
     "€": "EUR", "£": "GBP", "円": "JPY", "₹": "INR", "₽": "RUB", "₩": "KRW", "원": "KRW",
@@ -66,7 +66,7 @@ _SHARED = {
 }  # fmt: skip
 """Symbols of several currencies, by the country of the page's audience."""
 _USUAL = {"руб": "RUB", "lei": "RON"}
-"""What such a symbol means on a page whose country is unknown or none of those."""
+"""The meaning of such a symbol if the page's country is unknown or not listed."""
 _ALIASES = {
     "kr.": "kr", "kronor": "kr", "kroner": "kr", "rs.": "rs", "₨": "rs", "rupees": "rs", ":-": "kr",
     "dollars": "$", "dollar": "$", "руб.": "руб", "рублей": "руб", "рубля": "руб",
@@ -76,7 +76,7 @@ _ALIASES = {
 MARKS = "|".join(
     re.escape(symbol) for symbol in sorted({*SYMBOLS, *_SHARED, *_ALIASES}, key=len, reverse=True)
 )
-"""A pattern of all symbols and names but codes, longest first; it ignores case."""
+"""A case-insensitive pattern for all symbols and names except codes, longest first."""
 
 _ADDRESS = re.compile(r"(?:https?://|urn:|[a-z][\w-]{1,20}:)\S{0,200}?(?:[/:#])?([A-Za-z]{3})/?")
 _WORD = re.compile(rf"(?<![^\W\d_])(?:(?P<code>[A-Z]{{3}})|(?i:(?P<mark>{MARKS})))(?![^\W\d_])")
@@ -84,7 +84,7 @@ _MAX_NAME_CHARS = 40
 
 
 def currency_of_mark(mark: str, country: str | None = None) -> str | None:
-    """Return the code of a symbol or name; `country` (two letters) decides those of several."""
+    """Return the code of a symbol or name. `country` (two letters) decides if it is ambiguous."""
     mark = mark.lower()
     if mark in SYMBOLS:
         return SYMBOLS[mark]
@@ -93,16 +93,16 @@ def currency_of_mark(mark: str, country: str | None = None) -> str | None:
 
 
 def currency_of_code(code: str) -> str | None:
-    """Return the code of ISO 4217 that a text of three letters is or stands for."""
+    """Return the ISO 4217 code for a three-letter text, or None."""
     code = code.upper()
     return code if code in CURRENCIES else OTHER_CODES.get(code)
 
 
 def named(text: str, country: str | None = None) -> str | None:
     """
-    Return the currency that a text without numbers names: `eur`, `http://schema.org/EUR`, `US$`.
+    Return the currency in a text without numbers: `eur`, `http://schema.org/EUR`, `US$`.
 
-    A text that names two currencies names none; `EUR (€)` names one.
+    A text that names two currencies gives None; `EUR (€)` names one.
     """
     alone = currency_of_code(text) or currency_of_mark(text, country)
     if alone:

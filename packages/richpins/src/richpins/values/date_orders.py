@@ -1,5 +1,5 @@
 """
-Decide which number of a date such as `2/12/2015` is its day: by its language or its weekday.
+Decide which number of a date such as `2/12/2015` is the day, by its language or weekday.
 
 The orders are those of CLDR's short dates.
 """
@@ -10,13 +10,13 @@ _DAY_FIRST = frozenset(
     "ar az be bg bn bs ca cs cy da de el es et eu fi fr ga gl he hi hr id is it ka kk lb lv mk ms "
     "mt nb nl nn no pl pt ro ru sk sl sq sr sv ta te th tr uk ur uz vi".split()
 )
-"""Languages whose dates with slashes have the day first, in almost all of their countries."""
+"""Languages in which dates with slashes have the day first, in almost all countries."""
 _DAY_FIRST_IN = frozenset(
     "en-au en-bz en-gb en-gh en-hk en-ie en-in en-jm en-ke en-mt en-my en-ng en-nz en-pk en-sg "
     "en-tt en-ug en-uk en-zm".split()
 )
 _OTHERS = frozenset({"es-pa", "es-pr", "es-us", "fr-ca"})
-"""Where the month comes first, or both orders are in use."""
+"""Regions where the month comes first, or both orders are in use."""
 _WEEKDAYS = {
     name: number
     for number, names in enumerate(
@@ -57,7 +57,7 @@ _WEEKDAYS = {
     )
     for name in names.split()
 }
-"""Names and abbreviations of one meaning each; Dutch `di` and German `Di` are the same day."""
+"""Unambiguous names and abbreviations. Dutch `di` and German `Di` are the same day."""
 
 
 def has_day_first(language: str) -> bool:

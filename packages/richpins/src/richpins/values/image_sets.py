@@ -1,4 +1,4 @@
-"""Read `srcset`: the addresses of one picture in several sizes (HTML Standard, 4.8.4.2.1)."""
+"""Parse `srcset`, the URLs of one picture in several sizes (HTML Standard, 4.8.4.2.1)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _MAX_CHARS = 20_000
 
 def largest(srcset: str) -> str | None:
     """
-    Return the address of the largest candidate as written; None if there is no address.
+    Return the URL of the largest candidate as written, or None if there is no URL.
 
-    A comma ends an address only at its end: image servers have commas within theirs. Of equal
-    sizes, or without any, it is the first one.
+    A comma separates URLs only at the end of one, because image servers use commas in URLs. If
+    sizes are equal or missing, the first URL is returned.
     """
     best: tuple[float, str] | None = None
     at, text = 0, srcset[:_MAX_CHARS]

@@ -17,18 +17,18 @@ from richpins.values import image_sets, numbers
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """One image; sizes are the declared pixels, or None if not declared."""
+    """One image. Sizes are in declared pixels, or None if not declared."""
 
     url: str
-    """Absolute, otherwise as written: image servers often sign or parse their URLs."""
+    """Absolute, otherwise as written, because image servers often sign or parse their URLs."""
     width: int | None = None
     height: int | None = None
     alt: str | None = None
-    """Its text for readers who do not see it."""
+    """The alternative text."""
 
     @property
     def pixels(self) -> int:
-        """Return declared width times height; 0 if unknown."""
+        """Return the declared width times height, or 0 if unknown."""
         return (self.width or 0) * (self.height or 0)
 
 
@@ -36,7 +36,7 @@ MAX_IMAGES = 20
 MAX_SHOWN = 100
 PRESENTABLE_PIXELS = 400
 SMALL_PIXELS = 200
-"""An image with a declared side below this is an icon, used only if there is no other."""
+"""An image with a declared side below this is an icon, used only if there is no other image."""
 
 
 def read(value: Any, sources: Sources) -> list[Image]:
@@ -71,7 +71,7 @@ def _image(value: Any, sources: Sources) -> Image | None:
 
 
 _RELATIVE = re.compile(r"(?:%|em|vw|vh)\s*\Z", re.IGNORECASE)
-"""Units of sizes that depend on the window or the font."""
+"""Size units that depend on the window or the font."""
 
 
 def _side(value: Any) -> int | None:
@@ -116,11 +116,11 @@ def _open_graph_image(
 
 def shown(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
     """
-    Yield the first image named like the page, else the first one declared to be large.
+    Yield the first image whose name resembles the page's, else the first that is declared large.
 
-    For pages that offer no image in any other way, or an icon alone.
+    Used for pages that offer no other image, or only an icon.
     """
-    if b"<im" not in sources.words.lowered:  # the parser takes an `image` for an `img`
+    if b"<im" not in sources.words.lowered:  # the parser treats `image` as `img`
         return
     words = _words(sources.document.heading or sources.document.title)
     large: Image | None = None
@@ -147,7 +147,7 @@ def shown(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
 
 
 def _of_the_article(sources: Sources) -> Image | None:
-    """Return the first picture of a figure in the page's only article, or in its main part."""
+    """Return the first figure's picture in the page's only article, or in its main part."""
     tree = sources.document.tree
     articles = tree.css("article")
     around = articles[0] if len(articles) == 1 else tree.css_first("main")
@@ -165,7 +165,10 @@ def _of_the_article(sources: Sources) -> Image | None:
 
 
 def address(attributes: dict[str, str | None], sources: Sources) -> str | None:
-    """Return the absolute URL of an `img`: lazy ones first, the largest of a set last."""
+    """
+    Return the absolute URL of an `img`: lazy-loading attributes first, the largest of a
+    set last.
+    """
     for name in ("data-src", "data-lazy-src", "src"):
         if url := sources.absolute(attributes.get(name) or ""):
             return url
@@ -176,7 +179,7 @@ def address(attributes: dict[str, str | None], sources: Sources) -> str | None:
 
 
 def _is_logo(node: LexborNode, attributes: dict[str, str | None]) -> bool:
-    """Return True for an image in the frame of the page, and for one that is called a logo."""
+    """Return True for an image in the page's header, footer or menus, or one called a logo."""
     if any("logo" in (attributes.get(name) or "").lower() for name in ("class", "id", "alt")):
         return True
     at = node.parent
@@ -190,7 +193,7 @@ def _is_logo(node: LexborNode, attributes: dict[str, str | None]) -> bool:
 
 
 def sized(url: str, width: Any, height: Any) -> Image:
-    """Return an image with its declared size, or the one that its URL shows."""
+    """Return an image with its declared size, or the size in its URL."""
     return _sized(Image(url, _side(width), _side(height)))
 
 
@@ -207,8 +210,8 @@ def best(images: Iterable[Image]) -> Image | None:
     """
     Return the largest image by its declared size or the size in its URL.
 
-    Among images of equal or unknown size, a secure one comes first, then the first one, because the
-    most trusted come first. An icon or logo is used only if there is no other image.
+    Among images of equal or unknown size, https comes first, then the most trusted one, which is
+    listed first. An icon or logo is used only if there is no other image.
     """
     ranked = [(_rank(image), -place, image) for place, image in enumerate(images)]
     return max(ranked, key=lambda entry: entry[:2])[2] if ranked else None
@@ -229,7 +232,7 @@ _HEIGHT_IN_QUERY = re.compile(r"[?&,](?:h|height|hei)=(\d{3,4})(?:\D|$)", re.IGN
 
 
 def is_icon(image: Image) -> bool:
-    """Return True for an image that is declared to be small, or is called an icon or a logo."""
+    """Return True for an image that is declared small, or is called an icon or logo."""
     sides = [side for side in (image.width, image.height) if side]
     if sides and max(sides) < SMALL_PIXELS:
         return True
@@ -237,13 +240,13 @@ def is_icon(image: Image) -> bool:
 
 
 def is_presentable(image: Image) -> bool:
-    """Return True unless it is an icon or declared to be too small to represent a page."""
+    """Return True unless it is an icon, or declared too small to represent a page."""
     sides = [side for side in (image.width, image.height) if side]
     return not is_icon(image) and (not sides or max(sides) >= PRESENTABLE_PIXELS)
 
 
 def _sized(image: Image) -> Image:
-    """Return the image with the size that its URL shows, if none is declared."""
+    """Return the image with the size in its URL, if none is declared."""
     if image.width and image.height:
         return image
     match = _SIZE_IN_NAME.search(image.url)

@@ -17,7 +17,7 @@ _MAX_NESTING = 6
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Steps or ingredients under one heading; the heading may be None."""
+    """Steps or ingredients under one heading, which may be None."""
 
     name: str | None
     entries: tuple[str, ...]
@@ -45,7 +45,10 @@ def once(entries: list[str]) -> list[str]:
 
 
 def instruction_groups(raw: list[Any]) -> tuple[Group, ...] | None:
-    """Return the steps by section, as pages nest and number them, or None if there are none."""
+    """
+    Return the steps by section, with nesting and numbering resolved, or None if there
+    are none.
+    """
     collector = _Steps()
     collector.take(raw, None, 0)
     groups = [Group(name, tuple(steps)) for name, steps in collector.groups if steps]
@@ -59,7 +62,7 @@ def instruction_groups(raw: list[Any]) -> tuple[Group, ...] | None:
 
 
 class _Steps:
-    """Collects steps by section, each item once, so that cyclic references terminate."""
+    """Collects steps by section. Visits each item once, so cyclic references terminate."""
 
     def __init__(self) -> None:
         self.groups: list[tuple[str | None, list[str]]] = []
@@ -137,7 +140,7 @@ def unnumbered(steps: list[str]) -> list[str]:
     """
     Remove sequential step numbers, and a text that contains all the other steps.
 
-    Numbers are removed if they run 1, 2, 3 from the first step on; other numbers have a meaning.
+    Numbers are removed if they run 1, 2, 3 from the first step on. Other numbers have a meaning.
     """
     if len(steps) == 1:
         steps = _parts_of(steps[0])

@@ -3,8 +3,8 @@ Parse prices as people write them: which number is the price, and in which curre
 
 A symbol or code counts only next to a number or alone: `after` does not contain the currency `ft`,
 and a `TOPAZ RING` is not priced in `TOP`. Percentages, quantities of goods, prices of several
-pieces and former prices are not the current price. A price that is written in a way of which only
-a part is understood is none.
+pieces and former prices are not the current price. If only part of a price is understood, it is
+rejected.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _POWERS = {
     )
     for word in words.split()
 }
-"""Words and letters that multiply the number before them, each with one meaning; `M` is another."""
+"""Words and letters that multiply the preceding number. `M` is left out because it is ambiguous."""
 _MULTIPLIER = (
     r"(?P<power>[kKM](?![^\W\d_])|[eE][+-]?\d{1,3}(?![\w,.])|\s?[万萬만億亿억千천](?!\d)|"
     r"\s?(?i:thousand|lakhs?|lac|crores?|millionen|millions?|millones|millón|milh[õã][eo]s?|milioni|"
@@ -45,7 +45,7 @@ _UNSURE = re.compile(
     r"[eE][+-]?\d|'\d|\x20\d\d\Z|[mbB](?![^\W\d_])|mm(?![^\W\d_])|\s?[万萬만億亿억千천]|\s?[KMB](?![^\W\d_])|"
     r"\s?(?i:mil|bn|mrd|milliarden?|billion(?:en|s)?)(?![^\W\d_])|[½¼¾⅓⅔⅛]"
 )
-"""What follows a number that is therefore not a price by itself: `£1.2m`, `5 mil`, `1½`."""
+"""If one of these follows a number, the number alone is not a price: `£1.2m`, `5 mil`, `1½`."""
 _CODE = r"[A-Z]{3}"
 _BEFORE = re.compile(
     rf"(?<![^\W\d_])(?:(?P<mark>(?i:{MARKS}))|(?P<code>{_CODE}))\s?"
@@ -63,7 +63,7 @@ _CENTS_BEHIND = re.compile(
     rf"(?<=\d)\s?(?:(?i:{_SUFFIXES})|(?<=\d)[€$£])\s?(\d\d)"
     rf"(?:\s?(?i:cents?|ct|c|gr|коп|kop|bani))?\.?(?=[\s)/*]*\Z|\s?[/(*])"
 )
-"""Decimals behind the symbol, at the end of a text: `5€99`, `5 € 99`, `12 zł 50 gr`."""
+"""Decimals after the symbol, at the end of a text: `5€99`, `5 € 99`, `12 zł 50 gr`."""
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 _FORMER = re.compile(
     r"\b(?:was|rrp|msrp|list(?:\sprice)?|regular|instead\sof|before|old|statt|uvp|avant|prima|antes|"
@@ -78,7 +78,7 @@ _SEVERAL = re.compile(
     r"(?<![\w.,])[2-9]\d?\s?(?:(?:pairs?|pieces|pcs|packs|items|stück|paar|paires?|pares)\s)?(?:for|für|pour|per|za)\s{0,2}\Z|[万萬만億亿억千천]\s?\Z",
     re.IGNORECASE,
 )
-"""What stands before the price of several pieces, or before a part of a number: `1億2000万円`."""
+"""Matches what precedes a price for several pieces, or part of a number: `1億2000万円`."""
 _MEASURED = re.compile(
     r"\s?(?:%|¢|(?:lit(?:er|re)s?|l|ml|cl|kg|g|gr|lbs?|oz|packs?|pcs|pieces?|x|cm|mm|m|inch(?:es)?|in|"
     r"stück|stk|gb|tb|w|v|reviews?|ratings?|stars?|cents?|ct|cts|c|p|pence|коп|groszy|øre|öre)\b)",
@@ -90,19 +90,19 @@ _MINUS_BEFORE = re.compile(rf"-[$€£ ]*|(?:(?i:{MARKS})|{_CODE})\s?-\s?")
 
 @dataclass(frozen=True, slots=True)
 class _Amount:
-    """A number in a text, next to a currency or not."""
+    """A number in a text, with or without a currency next to it."""
 
     start: int
-    """Where the number or the currency before it begins."""
+    """The start of the number, or of the currency before it."""
     end: int
-    """Where the number and its multiplier end."""
+    """The end of the number and its multiplier."""
     number: str
     power: str
     code: str | None
-    """Its currency if that is known."""
+    """Its currency, if known."""
 
     def value(self, text: str, currency: str | None) -> Decimal | None:
-        """Return its value, or None if what stands around it may change that."""
+        """Return the value, or None if the surrounding text may change it."""
         if _UNSURE.match(text, self.end) or _SEVERAL.search(
             text[max(0, self.start - _WORDS_BEFORE) : self.start]
         ):
@@ -119,9 +119,9 @@ class _Amount:
 
 def currency_of(value: Any, country: str | None = None) -> str | None:
     """
-    Return the ISO 4217 code that a text is, or that it shows next to a number.
+    Return the ISO 4217 code that a text consists of, or that it shows next to a number.
 
-    `country` (two letters) decides what `$`, `kr` or `Rs` mean; without it they are ignored.
+    `country` (two letters) decides what `$`, `kr` or `Rs` mean. Without it they are ignored.
     """
     if not isinstance(value, str) or len(value) > MAX_CHARS:
         return None
@@ -134,8 +134,8 @@ def amount_of(value: Any, currency: str | None = None) -> Decimal | None:
     """
     Return the price in a JSON number or a text, or None if it is absent or ambiguous.
 
-    Of several numbers, the current price is returned: one next to a currency takes precedence, and
-    a percentage, a quantity of goods or a former price is never returned.
+    If there are several numbers, the current price is returned. A number next to a currency takes
+    precedence. A percentage, a quantity of goods or a former price is never returned.
     """
     if not isinstance(value, str):
         return numbers.decimal(value, currency)
@@ -151,12 +151,12 @@ def amount_of(value: Any, currency: str | None = None) -> Decimal | None:
 
 
 def count_of_amounts(text: str) -> int:
-    """Return how many numbers with a currency next to them a text has."""
+    """Return how many numbers in a text have a currency next to them."""
     return len(_amounts(_as_shown(text[:MAX_CHARS]), None))
 
 
 def _as_shown(value: str) -> str:
-    """Return a text without escapes and tags, and with decimals behind a symbol in their place."""
+    """Return a text without escapes and tags, and with decimals moved before the symbol."""
     if "\\u" in value:
         value = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), value)
     text = numbers.readable(clean(value))
@@ -182,7 +182,7 @@ def _price_amount(text: str, amounts: list[_Amount]) -> _Amount:
 
 
 def _is_negative(text: str, at: int) -> bool:
-    """Return True for the first amount, at `at`, behind a minus sign, with a currency or not."""
+    """Return True if a minus sign precedes the first amount, which starts at `at`."""
     return _MINUS_BEFORE.fullmatch(text[:at]) is not None
 
 
@@ -196,7 +196,7 @@ def _amounts(text: str, country: str | None) -> list[_Amount]:
     """
     Return the numbers next to a currency, in order.
 
-    A symbol between two numbers belongs to the one that it touches: `2 $50`.
+    A symbol between two numbers belongs to the one it touches: `2 $50`.
     """
     result: dict[int, _Amount] = {}
     touching: set[int] = set()
@@ -215,7 +215,10 @@ def _amounts(text: str, country: str | None) -> list[_Amount]:
 def _add_amount(
     result: dict[int, _Amount], match: re.Match[str], text: str, country: str | None
 ) -> None:
-    """Add the amount of a match by the end of its number, unless its code is none here."""
+    """
+    Add a match's amount under the end of its number, unless its code is an ordinary
+    word here.
+    """
     code = match["code"]
     if code is None:
         name = currencies.currency_of_mark(match["mark"], country)

@@ -1,8 +1,8 @@
 """
-Know the names of months in the languages of Europe, in Turkish and in Indonesian.
+Recognize the names of months in the languages of Europe, in Turkish and in Indonesian.
 
-A name that means another month in another language is left out: `listopad` is October in Croatian
-and November in Czech, `lip` June and July.
+A name that means different months in different languages is left out: `listopad` is October in
+Croatian and November in Czech, and `lip` is June or July.
 """
 
 from __future__ import annotations
@@ -79,5 +79,5 @@ MONTHS = {name: number for number, names in enumerate(_NAMES, 1) for name in nam
 
 
 def month_of(name: str) -> int | None:
-    """Return 1 to 12 for a name or an abbreviation, in any case, or None for another word."""
+    """Return 1 to 12 for a name or an abbreviation, in any case, or None for any other word."""
     return MONTHS.get(name.lower().rstrip("."))

@@ -1,8 +1,8 @@
 """
 Parse decimals and counts in the notations of many countries.
 
-Values are never guessed: a text with two readings of different value is rejected, unless the
-currency decides (euros have two decimals, so `1.299` euros are thousands).
+Values are never guessed: a text with two possible values is rejected, unless the currency decides
+(euros have two decimals, so `1.299` euros are thousands).
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import Any
 
 DIGITS = r"\d(?:[\d.,]|(?<=\d)[\x20'](?=\d{3}(?!\d))|){0,40}+|(?<!\w)[.,]\d{1,9}+(?![.,]?\d)"
 """
-A number after `readable`. A blank or an apostrophe groups three digits; a point or comma at the
-start (`.75`) is a decimal one.
+A number after `readable`. A space or an apostrophe groups three digits. A point or comma at the
+start (`.75`) is a decimal separator.
 """
 _NUMBER = re.compile(rf"[-+]?(?:{DIGITS})")
 _POWER = re.compile(r"[eE]([+-]?\d{1,3})(?![\w.,])")
-"""The rest of a number such as `1.25E7`, as Java and PHP write large ones."""
+"""The rest of a number such as `1.25E7`, which Java and PHP write for large numbers."""
 _MANTISSA = re.compile(r"[-+]?\d(?:\.\d{1,20})?")
 _CUT = re.compile(
     r"[eE][+-]?\d|'\d|[kKmMbB](?![^\W\d_])|\s?[万萬만億亿억千천]|"
     r"\s?(?:[KMB]|mil|mio|mln|[bm]illi?ons?|thousand|lakhs?|crores?)(?![^\W\d_])"
 )
-"""What continues a number: without it, `1.2M` is 1.2 and `1'25` is 1."""
+"""Matches what continues a number, to avoid reading `1.2M` as 1.2 or `1'25` as 1."""
 _MAX_DIGITS = 18
 _ARABIC_MARKS = {ord("٫"): ".", ord("٬"): ",", ord("،"): ","}
-"""The separators between Arabic and Persian digits, which Python reads like others."""
+"""Arabic and Persian separators. Python reads the digits of these scripts like others."""
 _BLANKS = dict.fromkeys(
     map(ord, "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2007\u2008\u2009\u202f"), " "
 )
@@ -57,7 +57,7 @@ _THREE_DECIMALS = frozenset({"BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"})
 
 def readable(text: str) -> str:
     """
-    Return a text whose separators, signs and blanks are those of ASCII, without invisible ones.
+    Return a text with ASCII separators, signs and spaces, without invisible characters.
 
     Two raised digits after a number are its decimals: `12⁹⁹`.
     """
@@ -71,10 +71,10 @@ def decimal(value: Any, currency: str | None = None) -> Decimal | None:
     """
     Return a number as Decimal, or None if it is absent or ambiguous.
 
-    A JSON number is used as it is. In a text, the last of two kinds of separators is the decimal
-    one (`1.299,00` and `1,299.00`), a repeated separator groups digits (`1.299.000`), and a single
-    separator before three digits groups them unless the currency has three decimals. A rounded
-    number (`1.2M`) is none here.
+    A JSON number is used unchanged. In a text, the last of two kinds of separators is the decimal
+    separator (`1.299,00` and `1,299.00`), a repeated separator groups digits (`1.299.000`), and a
+    single separator before three digits groups them unless the currency has three decimals. A
+    rounded number (`1.2M`) gives None.
     """
     if isinstance(value, bool) or value is None:
         return None
@@ -94,10 +94,10 @@ def decimal(value: Any, currency: str | None = None) -> Decimal | None:
 
 def plain_decimal(value: Any, currency: str) -> Decimal | None:
     """
-    Return a number such as `3.350` with its point as a decimal one; None for all other values.
+    Return a number such as `3.350`, with the point as its decimal separator; None for other texts.
 
-    Software that knows a currency of two decimals may write three, of which the last is zero; in a
-    currency without decimals that people use, the point can only group thousands.
+    Software may write three decimals for a currency with two, where the last is zero. In a currency
+    whose decimals people do not use, the point can only group thousands.
     """
     if not isinstance(value, str) or _THREE_WITH_ZERO.fullmatch(value.strip()) is None:
         return None
@@ -112,7 +112,7 @@ _NO_DECIMALS = frozenset(
 
 
 def count(value: Any) -> int | None:
-    """Return a whole number from 0 up, such as `1,234 reviews`, or None."""
+    """Return a whole number from 0 up, as in `1,234 reviews`, or None."""
     number = decimal(value)
     if number is None or number < 0 or number != number.to_integral_value():
         return None
@@ -148,8 +148,8 @@ def _is_grouping(text: str, mark: str, currency: str | None) -> bool:
     """
     Return True if a single separator groups thousands.
 
-    `1,299` groups; `1.299` groups in a currency with two decimals; `0.299` never does, and neither
-    does any number in a currency with three decimals.
+    `1,299` is grouped; `1.299` is grouped in a currency with two decimals; `0.299` never is, and
+    neither is any number in a currency with three decimals.
     """
     whole, _, rest = text.lstrip("+-").partition(mark)
     if len(rest) != 3 or not whole or whole == "0" or len(whole) > 3:

@@ -1,8 +1,8 @@
 """
 Read the price of one offer: its amount, its currency, and the price before a reduction.
 
-An offer states a price in a property, in a monetary amount, or in price specifications. Of these,
-fees for delivery and payment, prices of larger quantities, of members, of parts and per measure are
+An offer states a price in a property, in a monetary amount, or in price specifications. Fees for
+delivery and payment, and prices for larger quantities, for members, of parts and per measure are
 not what one buyer pays for one piece.
 """
 
@@ -28,12 +28,12 @@ _LISTED = frozenset(
 _NOT_ASKED = frozenset({"invoiceprice", "minimumadvertisedprice"})
 _OF_FEW = ("pricecomponenttype", "validformembertier", "membershippointsearned")
 _PIECES = frozenset({"c62", "ea", "h87", "pce", "pcs", "nmp", "pr", "set", "unit", "piece", ""})
-"""Codes and words of units that are pieces; a price per kilogram is not a product's price."""
+"""Unit codes and words that mean pieces. A price per kilogram is not a product's price."""
 _RENTS = frozenset({"leaseout", "rent", "lease", "offerforlease"})
 _MAX_CLIMB = 4
 
 NO_CURRENCY = "XXX"
-"""ISO 4217's code where no currency is involved; with it, a number is read as a price."""
+"""ISO 4217's code for no currency. With it, a number is parsed as a price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +47,13 @@ class Price:
     listed: Decimal | None
     """The price before a reduction."""
     offer: Node | None = field(default=None, compare=False)
-    """The offer that has this price; None if it is from another source."""
+    """The offer that has this price, or None if it is from another source."""
     passed_over: tuple[Node, ...] = field(default=(), compare=False)
-    """The offers with prices that were not taken."""
+    """The offers with prices that were not chosen."""
 
 
 IsPlain = Callable[[str], bool]
-"""Whether the point in an amount of three decimals, such as `3.350`, is a decimal one."""
+"""Decides if the point in an amount with three decimals, such as `3.350`, is decimal."""
 
 
 def _never(_: str) -> bool:
@@ -62,9 +62,9 @@ def _never(_: str) -> bool:
 
 def price_of_offer(offer: Node, country: str | None, *, is_plain: IsPlain = _never) -> Price | None:
     """
-    Return the price that an offer states, or None without an amount or a certain currency.
+    Return the price that an offer states, or None if it has no amount or no certain currency.
 
-    `is_plain` decides about amounts that have two readings.
+    `is_plain` decides ambiguous amounts.
     """
     specifications = _nodes(offer.all("pricespecification"))
     code = _currency(offer, specifications, country)
@@ -92,14 +92,17 @@ def availability_of(offer: Node) -> Availability | None:
 
 
 def rank_of(offer: Node) -> int:
-    """Return how well a buyer of one piece can take an offer: 0 at once, 3 hardly ever."""
+    """Rank how easily a buyer of one piece can use an offer, from 0 (at once) to 3 (hardly)."""
     is_for_few = any(offer.all(name) for name in _OF_FEW) or _least_quantity(offer) > 1
     is_rent = word_of(offer.first("businessfunction") or "").rpartition("#")[2] in _RENTS
     return 3 if is_for_few or is_rent else rank(availability_of(offer))
 
 
 def _is_of_one_piece(specification: Node) -> bool:
-    """Return False for a fee, a part of a price, a price per measure, of members, of quantities."""
+    """
+    Return False for a fee, a partial price, or a price per measure, for members or for
+    quantities.
+    """
     if specification.is_a(_FEES) or any(specification.all(name) for name in _OF_FEW):
         return False
     reference = specification.first("referencequantity")
@@ -125,7 +128,7 @@ def _nodes(values: list[Any]) -> list[Node]:
 
 
 def _currency(offer: Node, specifications: list[Node], country: str | None) -> str | None:
-    """Return the currency of an offer; None if its text and its property name different ones."""
+    """Return the currency of an offer, or None if its text and its property differ."""
     declared = next(_declared_currencies(offer, specifications, country), None)
     texts = [text for name in _PRICES if isinstance(text := offer.first(name), str)]
     shown = next((code for text in texts if (code := money.currency_of(text))), None)
@@ -138,7 +141,10 @@ def _currency(offer: Node, specifications: list[Node], country: str | None) -> s
 def _declared_currencies(
     offer: Node, specifications: list[Node], country: str | None
 ) -> Iterator[str]:
-    """Yield the currencies of an offer, its amounts and specifications, and of what it is in."""
+    """
+    Yield the currencies of an offer, of its amounts and specifications, and of its
+    parent nodes.
+    """
     for node in [offer, *_nodes(offer.all(*_PRICES)), *specifications, *_around(offer)]:
         raw = node.first(*_CURRENCIES)
         code = money.currency_of(scalars.text(raw), country) if raw is not None else None
@@ -158,7 +164,7 @@ def _around(offer: Node) -> Iterator[Node]:
 def _amount(
     node: Node, names: tuple[str, ...], currency: str | None, is_plain: IsPlain
 ) -> Decimal | None:
-    """Return the amount of the first of `names` that has one, and no two that differ."""
+    """Return the amount of the first of `names` that has one, or None if its values differ."""
     for name in names:
         amounts = (_amount_of(value, currency, is_plain) for value in node.all(name))
         amount = _agreed([each for each in amounts if each is not None])
@@ -168,7 +174,7 @@ def _amount(
 
 
 def _amount_of(value: Any, currency: str | None, is_plain: IsPlain) -> Decimal | None:
-    """Return the amount of one value; None for one in another currency."""
+    """Return the amount of one value, or None if it is in another currency."""
     named: Any = value if isinstance(value, str) else None
     if isinstance(value, Node):
         named, value = value.first(*_CURRENCIES), value.first("price", "value", "minvalue")
@@ -179,7 +185,7 @@ def _amount_of(value: Any, currency: str | None, is_plain: IsPlain) -> Decimal |
 
 
 def read_amount(value: Any, currency: str, is_plain: IsPlain) -> Decimal | None:
-    """Return an amount in `currency`, whose point before three digits may be a decimal one."""
+    """Return an amount in `currency`, in which a point before three digits may be decimal."""
     plain = numbers.plain_decimal(value, currency)
     return plain if plain is not None and is_plain(value) else money.amount_of(value, currency)
 
@@ -188,7 +194,8 @@ def _agreed(amounts: list[Decimal]) -> Decimal | None:
     """
     Return the amount that all values state, or None if they differ.
 
-    Templates print 0 for what is not set, and an amount once with and once without its cents.
+    Templates print 0 for a value that is not set, and may print an amount with and without its
+    cents.
     """
     stated = list(dict.fromkeys(amount for amount in amounts if amount)) or amounts[:1]
     if len(stated) > 1:

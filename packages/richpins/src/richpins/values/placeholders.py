@@ -1,6 +1,6 @@
 """
-Recognize texts that stand where a value should: templates that were not filled in, and the names
-that programs give to what has none yet (`Untitled document`, `admin`).
+Recognize placeholder texts: templates that were not filled in, and default names that programs use
+(`Untitled document`, `admin`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MAX_CHARS = 300
 
 
 def is_placeholder(text: str) -> bool:
-    """Return True for a text of nothing but templates that were not filled in, or for no value."""
+    """Return True for a text made only of unfilled templates, or one that means no value."""
     if len(text) > _MAX_CHARS:
         return False
     if text.strip().lower() in _VALUES:
@@ -44,10 +44,10 @@ def is_placeholder(text: str) -> bool:
 
 
 def is_untitled(text: str) -> bool:
-    """Return True for what programs write as the title of a page that has none."""
+    """Return True for a default title that programs give to untitled pages."""
     return is_placeholder(text) or _UNTITLED.fullmatch(text.strip()) is not None
 
 
 def is_user_name(text: str) -> bool:
-    """Return True for the account of a publishing program, which names nobody: `admin`."""
+    """Return True for the default account name of a publishing program, such as `admin`."""
     return is_placeholder(text) or _USERS.fullmatch(text.strip()) is not None

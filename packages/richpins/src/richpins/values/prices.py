@@ -1,4 +1,4 @@
-"""Prices of items with offers: from markup, or as the visible text shows them."""
+"""Read prices of items with offers, from markup or from the visible text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_OFFERS = 500
 _OFFER_TYPES = frozenset({"offer", "aggregateoffer", "demand", "offerforpurchase", "offerforlease"})
 
 ShownPrice = Callable[[Sources, str | None], tuple[Decimal, str, Candidate] | None]
-"""Finds a price in the visible text, given the country: the amount, its currency, its position."""
+"""Finds a price in the visible text, given the country. Returns amount, currency and position."""
 
 
 def offers_of(nodes: list[Node]) -> Iterator[Node]:
@@ -125,13 +125,16 @@ def country_of(sources: Sources) -> str | None:
 
 
 def _names_no_other_dollar(sources: Sources) -> bool:
-    """Return True if a page in English of no country names no dollar but that of the USA."""
+    """
+    Return True for an English page without a country that names no dollar other than
+    the US dollar.
+    """
     body = sources.words.body
     return not any(_OTHER_DOLLAR.match(body, at) for at in _places_of_dollars(body))
 
 
 def _places_of_dollars(body: bytes) -> Iterator[int]:
-    """Yield where another dollar may be named: the expression alone takes 1 ms for 60 KB."""
+    """Yield where another dollar may be named. The expression alone would take 1 ms for 60 KB."""
     for start in range(0, len(body), _PIECE_BYTES):
         piece = body[start : start + _PIECE_BYTES + _LONGEST]
         for _, at, _ in _NAMES_OF_DOLLARS.find_matches_as_indexes(piece):
@@ -156,13 +159,13 @@ _OTHER_DOLLAR = re.compile(
 _COUNTRY_OF_LANGUAGE = {
     "ja": "jp", "sv": "se", "da": "dk", "nb": "no", "nn": "no", "no": "no", "hi": "in",
 }  # fmt: skip
-"""Languages of one country, for a page that states no region."""
+"""Languages used in one country, for a page that declares no region."""
 _NO_COUNTRIES = frozenset({"io", "co", "me", "tv", "ai", "to", "ly", "gg", "eu", "fm", "cc", "ws"})
 """Country top-level domains that sites of all countries use."""
 
 
 def _shows_grouped(body: bytes, text: str) -> bool:
-    """Return True if `1.290` in the markup is, in the visible text, a number of four digits."""
+    """Return True if the visible text shows `1.290` in the markup as a four-digit number."""
     whole, _, rest = text.strip().encode().partition(b".")
     gap = rb"(?:[.,' ]|\xc2\xa0|\xe2\x80\xaf|&nbsp;|)"
     shown = (
@@ -182,7 +185,7 @@ def _price(raw: Any, country: str | None, is_plain: IsPlain) -> Price | None:
 
 
 def _tagged(raw: tuple[Any, Any, Any], country: str | None, is_plain: IsPlain) -> Price | None:
-    """Return the price of meta elements; None if amount and currency name different currencies."""
+    """Return the price in meta elements, or None if amount and currency disagree."""
     amount, currency, listed = raw
     declared, shown = money.currency_of(currency), money.currency_of(amount)
     if declared and shown and declared != shown:
@@ -196,15 +199,15 @@ def _tagged(raw: tuple[Any, Any, Any], country: str | None, is_plain: IsPlain) -
 
 
 _FOR_FEW = 3
-"""The rank of an offer that hardly any buyer can take."""
+"""The rank of an offer that hardly any buyer can use."""
 
 
 def _best(raw: list[Node], country: str | None, is_plain: IsPlain) -> Price | None:
     """
-    Return the lowest price of the offers that a buyer can take best.
+    Return the lowest price among the offers with the best rank.
 
-    Offers in stock come before those that are sold out, which count for the highest price alone.
-    The currency is that of the first of the best.
+    Sold-out offers come after those in stock, and then count only for the highest price. The
+    currency is that of the first offer of the best rank.
     """
     read = ((offer, offers.price_of_offer(offer, country, is_plain=is_plain)) for offer in raw)
     priced = [(offer, price) for offer, price in read if price]

@@ -1,4 +1,4 @@
-"""Parse ratings: their value, their scale and how many there are."""
+"""Parse ratings: value, scale and count."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Rating:
 
     value: Decimal
     best: Decimal | None = None
-    """The top of the scale; None if the page does not state it (it is then usually 5)."""
+    """The top of the scale, or None if the page does not state it (it is then usually 5)."""
     worst: Decimal | None = None
-    """The bottom of the scale; None if the page does not state it."""
+    """The bottom of the scale, or None if the page does not state it."""
     count: int | None = None
     """The number of ratings, or of reviews if only those are counted."""
     review_count: int | None = None

@@ -64,7 +64,7 @@ def name(value: Any) -> str | None:
 
 
 def _in_role(node: Node) -> str | None:
-    """Return the name in a schema.org Role, which repeats the property that it is the value of."""
+    """Return the name in a schema.org Role, which nests the value under the same property again."""
     inner = node.first(node.role) if node.role else None
     return text(inner.first("name")) if isinstance(inner, Node) else None
 
@@ -76,7 +76,7 @@ def names(value: Any) -> tuple[str, ...] | None:
 
 
 def flag(value: Any) -> bool | None:
-    """Return True or False, also from text or from schema.org's True and False."""
+    """Return a bool from a bool, a text, or schema.org's True and False."""
     if isinstance(value, bool):
         return value
     word = str(value).rpartition("/")[2].strip().lower() if isinstance(value, str | int) else ""
@@ -87,7 +87,7 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8}){0,3}")
 
 
 def language(value: Any) -> str | None:
-    """Return a language tag (BCP 47), as written but with hyphens; the first one of several."""
+    """Return a BCP 47 language tag as written, but with hyphens. The first of several is used."""
     if isinstance(value, Node):
         value = value.first("alternatename", "name")
     if not isinstance(value, str):

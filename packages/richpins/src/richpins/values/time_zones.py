@@ -1,9 +1,9 @@
 """
-Read the offset from UTC at the end of a time, in the spellings that pages use.
+Read the UTC offset at the end of a time, in the spellings that pages use.
 
-`Z`, `UTC`, `+02:00`, `+0200`, `+2`, `GMT+1`, `UTC+05:30`, `(CEST)`. An abbreviation of several
-zones (`EST`, `IST`) and a name (`Europe/Berlin`) give no offset. Two numbers that differ, and an
-offset that no zone has, make a time unreadable.
+`Z`, `UTC`, `+02:00`, `+0200`, `+2`, `GMT+1`, `UTC+05:30`, `(CEST)`. Abbreviations that several
+zones share (`EST`, `IST`) and names (`Europe/Berlin`) give no offset. Two offsets that differ, or
+an offset that no zone has, make a time unreadable.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ ZONE_HOURS = {
     "MSK": 3, "HKT": 8, "SGT": 8, "JST": 9, "KST": 9, "AEST": 10, "AEDT": 11, "NZST": 12,
     "NZDT": 13,
 }  # fmt: skip
-"""Abbreviations of one zone, with its hours ahead of UTC. `EDT`, `IST` or `BST` are of several."""
+"""
+Unambiguous abbreviations, with their hours ahead of UTC. `EDT`, `IST` and `BST` are
+ambiguous.
+"""
 _MINUS = r"\-−﹣－"
 _PARTS_OF_HOURS = (
     -570, -270, -210, -150, 210, 270, 330, 345, 390, 450, 510, 525, 570, 630, 690, 765, 825,
 )  # fmt: skip
 _MINUTES = frozenset([*(60 * hours for hours in range(-12, 15)), *_PARTS_OF_HOURS])
-"""The offsets of zones since 1970, in minutes, in IANA's time zone database."""
+"""All zone offsets since 1970 in the IANA time zone database, in minutes."""
 
 _NUMERIC = re.compile(
     rf"\s{{0,3}}(?:(?:UTC|GMT|UT|Z)\s?(?P<sign>[+{_MINUS}])\s?|(?P<alone>[+{_MINUS}]))"
@@ -35,15 +38,15 @@ _BRACKET = re.compile(r"\s{0,3}(?:\[[^\]]{0,60}\]|\([^)]{0,60}\))")
 _WRONG_REST = re.compile(rf"\s{{0,3}}(?:\d|[+{_MINUS}]|[:.,]\d)")
 
 Offset = tuple[timezone | None, int]
-"""A zone, None if the text has none, and the place behind it."""
+"""A zone, or None if the text has none, and the offset after it."""
 
 
 def zone_at(text: str, at: int) -> Offset | None:
     """
-    Return the zone at a place right behind a time, and where it ends.
+    Return the zone at the offset `at`, right after a time, and where it ends.
 
-    None stands for a text that makes the time unreadable: digits that belong to it, an offset that
-    no zone has, two different offsets.
+    Returns None if the text makes the time unreadable: more digits, an offset that no zone has, or
+    two different offsets.
     """
     zones: list[timezone] = []
     while (step := _one(text, at)) is not None:
@@ -64,7 +67,10 @@ def zone_at(text: str, at: int) -> Offset | None:
 
 
 def _one(text: str, at: int) -> Offset | None:
-    """Return one offset at a place, with None for an impossible one; None without an offset."""
+    """
+    Return one zone offset at `at`: None if there is none, a pair with None if it is
+    impossible.
+    """
     numeric = _NUMERIC.match(text, at)
     if numeric is not None:
         return _offset(numeric), numeric.end()

@@ -1,8 +1,8 @@
 """
-Tell what stands beside the lists of a recipe and belongs to none of them.
+Recognize what is next to a recipe's lists but not part of them.
 
-Buttons and links (`Send me the list`), portions to choose, ratings, tables of nutrients, trails of
-categories, and advertisements.
+Examples are buttons and links (`Send me the list`), serving selectors, ratings, nutrient tables,
+breadcrumbs and advertisements.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LINKS = 'a,button,[role="button"]'
 
 
 def is_beside_the_list(node: LexborNode) -> bool:
-    """Return True for a block that has no entry of a list, by its class or by its links."""
+    """Return True for a block that is not a list entry, judged by its class or its links."""
     named = node.attributes.get("class") or ""
     if _NEVER.search(named) and not _ENTRIES.search(named):
         return True
@@ -58,7 +58,7 @@ _TRAIL = re.compile(
 
 
 def is_menu(element: LexborNode) -> bool:
-    """Return True for a list all of whose words are in links."""
+    """Return True for a list whose words are all in links."""
     text = _letters(element.text())
     linked = sum(len(_letters(each.text())) for each in element.css("a"))
     return bool(text) and linked >= _MOST_LINKED * len(text)
@@ -68,7 +68,7 @@ _MOST_LINKED = 0.9
 
 
 def _is_linked(node: LexborNode) -> bool:
-    """Return True if all words of a block are in links or buttons, and it has no amount."""
+    """Return True if all words of a block are in links or buttons, and it contains no amount."""
     text = _letters(node.text())
     if not text or amounts([node.text().strip()]):
         return False

@@ -1,7 +1,7 @@
 """
-Find the brand of a product in a page's visible text: next to a label, in a link or in a picture.
+Find a product's brand in a page's visible text: next to a label, in a link or in a picture.
 
-These are used only where the markup of a product has none.
+Used only if the product's markup has no brand.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from richpins.document import normalize_space
 from richpins.provenance import Candidate
 from richpins.structured_data.shop_texts import BRAND_LABELS, LABELS, MAKER_LABELS
 from richpins.structured_data.sources import Sources
-from richpins.visible_text.places import behind_heading
+from richpins.visible_text.places import after_heading
 from richpins.visible_text.product_details import OUTSIDE, labeled
 
 _MAX_NAME_CHARS = 40
@@ -28,7 +28,7 @@ _COMPANY = re.compile(
     r"\d|,|@|\b(?:gmbh|ag|kg|ltd|limited|inc|llc|corp|co|s\.?r\.?o|s\.?p\.?a|s\.?r\.?l|oy|ab|a/s|b\.?v)\b\.?",
     re.IGNORECASE,
 )
-"""A text of a manufacturer that is its company and address, not the name of a brand."""
+"""Matches a manufacturer's company name and address, which is not a brand."""
 
 
 def brands(sources: Sources) -> Iterator[Candidate]:
@@ -41,15 +41,15 @@ def brands(sources: Sources) -> Iterator[Candidate]:
             yield each
     yield from _brands_in_pictures(sources)
     yield from _brands_in_links(sources)
-    yield from _brands_behind_heading(sources)
+    yield from _brands_after_heading(sources)
 
 
-def _brands_behind_heading(sources: Sources) -> Iterator[Candidate]:
-    """Yield the text of the one link to a brand's page shortly after the first h1."""
+def _brands_after_heading(sources: Sources) -> Iterator[Candidate]:
+    """Yield the text of a brand page link shortly after the first h1, if there is only one."""
     start = max(0, sources.heading_end)
-    end = _FRAME.search(sources.words.lowered, start, start + _MAX_BYTES_BEHIND_HEADING)
-    most = end.start() - start if end else _MAX_BYTES_BEHIND_HEADING
-    links = behind_heading(sources, _BRAND_LINK, most)
+    end = _FRAME.search(sources.words.lowered, start, start + _MAX_BYTES_AFTER_HEADING)
+    most = end.start() - start if end else _MAX_BYTES_AFTER_HEADING
+    links = after_heading(sources, _BRAND_LINK, most)
     texts = (html.unescape(link[1].decode("utf-8", "replace")) for link in links)
     names = {
         name.casefold(): name
@@ -66,12 +66,15 @@ _BRAND_LINK = re.compile(
     rb"stores|vendors?|manufacturers?|hersteller)/[^<>]{0,400}>([^<>]{2,80})</a",
     re.IGNORECASE,
 )
-_MAX_BYTES_BEHIND_HEADING = 3_000
+_MAX_BYTES_AFTER_HEADING = 3_000
 _FRAME = re.compile(rb"<(?:nav|footer|aside)[\s>]")
 
 
 def _brands_in_links(sources: Sources) -> Iterator[Candidate]:
-    """Yield the text of the one link to a brand's page after the first h1, if the page names it."""
+    """
+    Yield the text of the only brand page link after the first h1, if the page names the
+    brand.
+    """
     if not any(word.encode() in sources.words.lowered for word in _BRAND_WORDS):
         return
     nodes = sources.document.tree.css(f"h1,{_BRAND_LINKS}")
@@ -109,7 +112,7 @@ _MORE_OF = re.compile(
 
 
 def _brands_in_pictures(sources: Sources) -> Iterator[Candidate]:
-    """Yield the text of the one picture that is called a brand, if the page names it."""
+    """Yield the text of the only picture that is called a brand, if the page names the brand."""
     if b"brand" not in sources.words.lowered or b"<im" not in sources.words.lowered:
         return
     nodes = sources.document.tree.css(f"h1,{_BRAND_PICTURES}")
@@ -125,7 +128,7 @@ def _brands_in_pictures(sources: Sources) -> Iterator[Candidate]:
 
 
 def _names(sources: Sources, brand: str) -> bool:
-    """Return True if the title, the heading or the description of a page has the brand's name."""
+    """Return True if the page's title, heading or description contains the brand's name."""
     document = sources.document
     texts = (
         document.title,

@@ -15,7 +15,7 @@ from richpins.provenance import Candidate
 from richpins.structured_data.sources import Sources
 from richpins.structured_data.words import AUTHORS_IN_TAGS
 from richpins.values.scalars import MAX_NAME_CHARS
-from richpins.visible_text.places import behind_heading, is_elsewhere
+from richpins.visible_text.places import after_heading, is_elsewhere
 from richpins.visible_text.shown_days import before_date
 
 _BYLINES = (
@@ -41,7 +41,7 @@ _SEVERAL = re.compile(
 
 
 def bylines(sources: Sources) -> Iterator[Candidate]:
-    """Yield names from elements of class or rel author or byline, except in comments."""
+    """Yield names from elements whose class or rel is author or byline, except in comments."""
     named = [
         (node, name)
         for node in _after_the_heading(sources)
@@ -53,11 +53,11 @@ def bylines(sources: Sources) -> Iterator[Candidate]:
         yield Candidate(list(dict.fromkeys(together)), "html", f"{node.tag} of class or rel author")
 
 
-def names_behind_by(sources: Sources) -> Iterator[Candidate]:
+def names_after_by(sources: Sources) -> Iterator[Candidate]:
     """Yield names after a `by` shortly after the first h1, in any elements."""
-    if not _may_say_by(sources):
+    if not _may_contain_by(sources):
         return
-    for match in behind_heading(sources, _SAID_BY, _MAX_BYTES_BEHIND_HEADING):
+    for match in after_heading(sources, _BY_PHRASE, _MAX_BYTES_AFTER_HEADING):
         text = normalize_space(html.unescape(match[1].decode("utf-8", "replace")))
         alone = _BYLINE.fullmatch(text)
         if alone is not None:
@@ -65,9 +65,9 @@ def names_behind_by(sources: Sources) -> Iterator[Candidate]:
             yield Candidate([name], "html", "behind a by")
 
 
-def names_behind_a_caption(sources: Sources) -> Iterator[Candidate]:
-    """Yield the name behind `作者`, `Autor` or another caption, shortly after the first h1."""
-    for match in behind_heading(sources, _CAPTIONED, _MAX_BYTES_BEHIND_HEADING):
+def names_after_a_caption(sources: Sources) -> Iterator[Candidate]:
+    """Yield the name after `作者`, `Autor` or another caption, shortly after the first h1."""
+    for match in after_heading(sources, _CAPTIONED, _MAX_BYTES_AFTER_HEADING):
         text = normalize_space(html.unescape(match[1].decode("utf-8", "replace")))
         alone = _BYLINE.fullmatch(text) or _SHORT_NAME.fullmatch(text)
         if alone is not None and not _NO_NAME.fullmatch(alone[1]):
@@ -85,7 +85,7 @@ _CAPTIONED = re.compile(
 
 
 def names_below_heading(sources: Sources) -> Iterator[Candidate]:
-    """Yield a bold name right below the first h1, if a date follows it."""
+    """Yield a bold name directly below the first h1, if a date follows it."""
     start = sources.heading_end
     match = _BOLD_NAME.match(sources.words.body, start) if start >= 0 else None
     if match is None:
@@ -106,10 +106,10 @@ _PERSON = re.compile(
 )
 
 
-def _may_say_by(sources: Sources) -> bool:
-    """Return True if one of the words that `_SAID_BY` looks for may begin a text there."""
+def _may_contain_by(sources: Sources) -> bool:
+    """Return True if a word that `_BY_PHRASE` matches may begin a text there."""
     start = sources.heading_end
-    behind = sources.words.lowered[start : start + _MAX_BYTES_BEHIND_HEADING] if start >= 0 else b""
+    behind = sources.words.lowered[start : start + _MAX_BYTES_AFTER_HEADING] if start >= 0 else b""
     return any(
         behind[max(0, at - _MAX_BYTES_BEFORE_BY) : at].rstrip().endswith(_BEFORE_BY)
         for _, at, _ in _BY_WORDS.find_matches_as_indexes(behind)
@@ -127,24 +127,24 @@ _BY_WORDS = BytesAhoCorasick(
 )
 _BEFORE_BY = (b">", b"written", b"posted", b"published", b"words", b"story")
 _MAX_BYTES_BEFORE_BY = 40
-_SAID_BY = re.compile(
+_BY_PHRASE = re.compile(
     rb">\s{0,20}+(?=[BbDPpSVvW])(?:(?:Written|Posted|Published|Words|Story)\s)?(?:[Bb]y|BY|[Vv]on|[Pp]ar|[Pp]or|[Dd]oor)"
     rb"(?=[\s:<])\s{0,20}:?\s{0,20}(?:<[^<>]{1,400}>\s{0,20}){0,4}([^<>]{5,80})<"
 )
 _BY_BEFORE = re.compile(r"^by\s", re.IGNORECASE)
 _AND = re.compile(r"\band\b", re.IGNORECASE)
-_MAX_BYTES_BEHIND_HEADING = 20_000
+_MAX_BYTES_AFTER_HEADING = 20_000
 
 
 def _name_in(node: LexborNode) -> str | None:
-    """Return the name in an element without the person's office; None if there is no name."""
+    """Return the name in an element without the person's job title, or None if there is no name."""
     found = _text_in(_named_part(node))
     name = _OFFICE.sub("", _SECTION.sub("", found)).strip() if found else ""
     return name if name and not _NO_NAME.fullmatch(name) else None
 
 
 def _named_part(node: LexborNode) -> LexborNode:
-    """Return the name of a card of microformats, which also has an organization and an address."""
+    """Return the name in an hCard, which also contains an organization and an address."""
     classes = (node.attributes.get("class") or "").split()
     if not _CARDS & set(classes):
         return node
@@ -169,11 +169,11 @@ _NO_NAME = re.compile(
     r"(?:\w+\s)?(?:correspondent|editor|reporter|writer|redakteur|korrespondent)(?:in)?)",
     re.IGNORECASE,
 )
-"""Menus, publishers and offices where a name may stand."""
+"""Menus, publishers and job titles that may contain a name."""
 
 
 def _text_in(node: LexborNode) -> str | None:
-    """Return the name in an element: alone, on its first line, or on the line after a `by`."""
+    """Return the name in an element: alone, on its first line, or on the line after `by`."""
     if len(node.text()) > _MAX_CHARS_WITH_SCRIPTS:
         return None
     text = before_date(parted_text(node))
@@ -209,14 +209,14 @@ def _name_in_lines(node: LexborNode) -> str | None:
 
 
 def _is_in_path(text: str, href: str) -> bool:
-    """Return True if a link to the author's page spells the name: `Paul` and `/author/paul/`."""
+    """Return True if a link to the author's page contains the name: `Paul` and `/author/paul/`."""
     words = _SLUG.findall(text.lower())
     last = href.partition("?")[0].rstrip("/").rpartition("/")[2].lower()
     return bool(words) and text[0].isupper() and _SLUG.findall(last) == words
 
 
 def _around(node: LexborNode) -> set[int]:
-    """Return those of the two elements around an element that hold a line of text."""
+    """Return the ids of an element's parent and grandparent that contain a line of text."""
     parent = node.parent
     outer = parent.parent if parent is not None else None
     elements = (parent, outer)

@@ -1,10 +1,10 @@
 """
 Find the times and servings of a recipe in its visible text: a caption followed by a value.
 
-These are used only for values that the markup of a recipe lacks. Examples are `Prep time: 20 min`,
-`Serves 4`, `Zubereitungszeit 1 Std.` and `Pour 6 personnes`. A caption without a duration or number
-shortly after it is ignored. A duration may also come first: in `20 min prep 1 h cook` each belongs
-to the caption after it.
+Used only for values that the recipe's markup lacks. Examples are `Prep time: 20 min`, `Serves 4`,
+`Zubereitungszeit 1 Std.` and `Pour 6 personnes`. A caption without a duration or number shortly
+after it is ignored. A duration may also come first: in `20 min prep 1 h cook` each belongs to the
+caption after it.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ _INGREDIENTS_FOR = re.compile(
     r"(\d{1,3}(?:\s*(?:-|–|to)\s*\d{1,3})?\s+[^\W\d_]{3,20})",
     re.IGNORECASE,
 )
-"""`Ingredients for 10 rolls`; an amount of an ingredient has a shorter unit."""
+"""`Ingredients for 10 rolls`. The unit of an ingredient's amount is shorter."""
 
 
 def text_of(document: Document, *, anywhere: bool) -> str:
-    """Return the text of the page's main part, or with `anywhere` of the body, as one line."""
+    """Return the text of the page's main part, or with `anywhere` of the body, on one line."""
     body = document.tree.body
     if body is None:
         return ""
@@ -66,14 +66,14 @@ def text_of(document: Document, *, anywhere: bool) -> str:
 
 
 _CUT = " \ufffc "
-"""Stands for a script: what is before and behind it is not one caption with its value."""
+"""Replaces a script. Text before and after it is not one caption with its value."""
 _UNIT_AGAIN = re.compile(
     r"(\d\s(?:hours?|minutes?|days?))\s(?:hours?|hrs?|h|minutes?|mins?|m|days?|d)\b", re.IGNORECASE
 )
 _PAIRS = (
     "hour h", "hours h", "minutes m", "minute m", "day d", "days d", "Hour h", "Hours h",
 )  # fmt: skip
-"""Units that are written for eyes and again for screen readers: `1 hour hr 15 minutes mins`."""
+"""Units repeated for screen readers: `1 hour hr 15 minutes mins`."""
 
 
 def _lasts(shown: str, match: re.Match[str]) -> bool:
@@ -108,7 +108,7 @@ _FEW = re.compile(r"(?<!\d)\d{1,2}(?!\d)")
 
 
 def servings(shown: str) -> tuple[Yield, str] | None:
-    """Return the yield and its source text; the first one that is no size of a single portion."""
+    """Return the first yield that is not the size of a single portion, and its source text."""
     for pattern in (_SERVES, _INGREDIENTS_FOR, _FOR_PEOPLE):
         for match in islice(pattern.finditer(shown), _MAX_TOKENS):
             if _lasts(shown, match) or _PER_PORTION.match(match[0]):
@@ -138,11 +138,11 @@ _PER_PORTION = re.compile(
     r"|1\s(?:serving|porti|porz|porc|raci|porsjon|份|人份)",
     re.IGNORECASE,
 )
-"""What tables of nutrients begin with: `per portion`, `Serving: 1 cup`, `1 portion`."""
+"""Matches the start of a nutrient table: `per portion`, `Serving: 1 cup`, `1 portion`."""
 
 
 def _is_of_a_portion(read: Yield) -> bool:
-    """Return True for the energy of a portion, and for a part measured by the spoon."""
+    """Return True for the energy of a portion, or for a part measured in spoons."""
     if read.unit == "servings":
         return read.quantity >= _MOST_SERVINGS
     return _SPOONS.match(read.unit) is not None
@@ -207,7 +207,7 @@ _LAST_WORDS = (
     "förberedelse", "tid", "alt", "around", "about", "approx", "approximately", "ca", "circa",
     "até", "to", "etwa", "ongeveer", "cirka", "tiempo", "tempo", "idő",
 )  # fmt: skip
-"""A caption, or the text between it and its duration, ends in one of these."""
+"""Characters that end a caption, or the text between a caption and its duration."""
 _LAST_LETTERS = re.compile(r"[^\W\d_][\s:=\-–|·•.]{0,8}$")
 _BESIDE = re.compile(_GAP + _ABOUT, re.IGNORECASE)
 _BARE = re.compile(rf"T(?:ime|id|ijd|empo|iempo|emps|otaal)\b{_GAP}{_ABOUT}{_DURATION}")
@@ -225,7 +225,7 @@ def times(shown: str, behind: int | None = None) -> dict[str, tuple[int, str]]:
     Return minutes and their source text by `prep_minutes`, `cook_minutes` and `total_minutes`.
 
     If no known caption is found, the total is the duration next to a bare `Time`, else a duration
-    at `behind`: the end of the words for servings (`4 servings - 30 min`).
+    at `behind`, the end of the text for servings (`4 servings - 30 min`).
     """
     result: dict[str, tuple[int, str]] = {}
     for run in _runs(shown):
@@ -245,7 +245,7 @@ def times(shown: str, behind: int | None = None) -> dict[str, tuple[int, str]]:
 
 
 def _part(result: dict[str, tuple[int, str]]) -> None:
-    """Read the time of preparing next to one of cooking or baking as a part of the total."""
+    """Treat a preparation time next to a cooking or baking time as part of the total."""
     whole, cooked = result.get("total_minutes"), result.get("cook_minutes")
     if whole is None or cooked is None or "prep_minutes" in result:
         return
@@ -259,14 +259,14 @@ _MAY_BE_A_PART = re.compile(
     r"tilberedningstid)",
     re.IGNORECASE,
 )
-"""These mean the whole time where they stand alone."""
+"""Captions that mean the total time if they are the only ones."""
 
 
 def _bare(shown: str) -> Iterator[re.Match[str]]:
     """
-    Find a bare `Time` in capitals; the pattern starts with its letter, so the search is fast.
+    Find a bare capitalized `Time`. The pattern starts with the letter, so the search is fast.
 
-    A word before it says of what: `Oven Time` and `Rest Time` are not the total.
+    A preceding word changes the meaning: `Oven Time` and `Rest Time` are not the total.
     """
     for match in _BARE.finditer(shown):
         before = shown[max(0, match.start() - _MAX_WORD_CHARS) : match.start()]
@@ -338,7 +338,7 @@ _Pair = tuple[str, int, int, int]
 
 
 def _pairs(run: list[_CaptionToken]) -> list[_Pair]:
-    """Pair captions with durations in the order that gives more pairs; captions first if equal."""
+    """Pair captions with durations in the order that gives more pairs, captions first on a tie."""
     captions_first = list(_paired(run, both_ways=False))
     either_way = list(_paired(run, both_ways=True))
     return either_way if len(either_way) > len(captions_first) else captions_first

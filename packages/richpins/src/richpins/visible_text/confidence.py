@@ -1,8 +1,8 @@
 """
-Decide whether ingredients or steps in the visible text are certain enough to be given.
+Decide whether ingredients or steps in the visible text are certain enough to return.
 
-A wrong list is worse than none. Each rule names a kind of list that was right on fewer than six of
-ten pages whose own markup says what is right; ADR 77 has the figures.
+A wrong list is worse than none. Each rule describes a kind of list that was right on fewer than six
+of ten pages whose own markup has the right list. ADR 77 has the figures.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SENTENCE_ENDS = tuple(".!。！♪")
 
 
 def doubt_about(section: Section) -> str | None:
-    """Return why the entries of a section are probably not what it is said to have, or None."""
+    """Return why the entries of a section are probably wrong, or None if they seem right."""
     entries = section.entries
     if not entries:
         return None

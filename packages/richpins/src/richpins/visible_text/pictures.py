@@ -1,4 +1,4 @@
-"""Find the picture of an article behind its heading, for pages that offer none."""
+"""Find the picture of an article after its heading, for pages that offer none."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from richpins.visible_text.places import is_elsewhere
 _PICTURES = "img,amp-img"
 _HEROES = ",".join(f'[class*="{name}" i][style*="url("]' for name in ("hero", "featured", "cover"))
 _MAX_SEEN = 12
-"""Pictures after the heading that are examined; the first one that may be is it."""
+"""Maximum number of pictures examined after the heading. The first suitable one is used."""
 _PHOTO = re.compile(r"\.(?:jpe?g|webp|avif)(?:\Z|[?#])", re.IGNORECASE)
 _PICTURE_FILE = re.compile(r"\.(?:jpe?g|webp|avif|png|gif)(?:\Z|[?#])", re.IGNORECASE)
 _DECORATION = re.compile(
@@ -29,9 +29,10 @@ _MAX_CLIMB = 4
 
 def pictures(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
     """
-    Yield the first picture after the h1 that is a photo or declared to be large.
+    Yield the first picture after the h1 that is a photo or declared large.
 
-    Pictures of other articles, of authors and of buttons are none, nor are links to other pages.
+    Pictures of other articles, authors and buttons, and those that link to other pages, are
+    skipped.
     """
     if sources.heading_end < 0:
         return
@@ -39,7 +40,7 @@ def pictures(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
     are_several = len(sources.document.tree.css("article")) > 1
     first = next((n for n, node in enumerate(nodes) if node.tag == "h1"), len(nodes))
     for node in nodes[first + 1 : first + 1 + _MAX_SEEN]:
-        if node.tag == "h1" or _is_beside(node) or (are_several and _is_of_another(node)):
+        if node.tag == "h1" or _is_beside(node) or (are_several and _is_in_another_article(node)):
             continue
         image = _image(node, sources)
         if image is not None:
@@ -64,7 +65,7 @@ def _image(node: LexborNode, sources: Sources) -> Image | None:
 
 
 def _largest_source(node: LexborNode, sources: Sources) -> str | None:
-    """Return the largest address of the `source` elements around a picture."""
+    """Return the largest URL of the `source` elements around a picture."""
     parent = node.parent
     if parent is None or parent.tag != "picture":
         return None
@@ -73,8 +74,8 @@ def _largest_source(node: LexborNode, sources: Sources) -> str | None:
     return sources.absolute(image_sets.largest(sets) or "") if sets else None
 
 
-def _is_of_another(node: LexborNode) -> bool:
-    """Return True inside an article without the h1 of the page."""
+def _is_in_another_article(node: LexborNode) -> bool:
+    """Return True inside an article that does not contain the page's h1."""
     at: LexborNode | None = node
     while at is not None and at.tag != "article":
         at = at.parent

@@ -10,10 +10,10 @@ from selectolax.lexbor import LexborNode
 from richpins.structured_data.sources import Sources
 
 
-def behind_heading(
+def after_heading(
     sources: Sources, pattern: re.Pattern[bytes], most_bytes: int
 ) -> Iterator[re.Match[bytes]]:
-    """Matches in the bytes after the first h1; none without one."""
+    """Yield matches in the bytes after the first h1. Empty if there is no h1."""
     start = sources.heading_end
     if start < 0:
         return iter(())
@@ -21,7 +21,7 @@ def behind_heading(
 
 
 def is_elsewhere(node: LexborNode) -> bool:
-    """Return True for a part of a comment, or of another article that the page links."""
+    """Return True if an element is in a comment, or in another article that the page links to."""
     at: LexborNode | None = node
     for _ in range(8):
         if at is None or at.tag in {"body", "html"}:
@@ -44,7 +44,10 @@ _TEASER = re.compile(
 
 
 def _is_teaser(node: LexborNode) -> bool:
-    """Return True for a block whose class names a teaser, or that is the link of its own title."""
+    """
+    Return True for a block whose class names a teaser, or that contains the link of its
+    title.
+    """
     if _TEASER.search(node.attributes.get("class") or ""):
         return True
     if node.tag not in {"article", "li"} or node.css_first("h1") is not None:
@@ -54,7 +57,7 @@ def _is_teaser(node: LexborNode) -> bool:
 
 
 def is_in_comments(node: LexborNode) -> bool:
-    """Return True inside comments, reviews and related content."""
+    """Return True for an element in comments, reviews or related content."""
     at: LexborNode | None = node
     for _ in range(8):
         if at is None or at.tag in {"body", "html"}:

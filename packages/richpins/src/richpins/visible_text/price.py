@@ -1,7 +1,7 @@
 """
 Find a product's price in the visible text of a page whose markup has none.
 
-The price is the first one after the heading, in an element with price in its class name, on a page
+This is the first price after the heading, in an element with price in its class name, on a page
 with a shopping cart. A price inside a link or in one of several similar blocks belongs to another
 product. On pages that sell nothing this costs two searches in the bytes.
 """
@@ -29,7 +29,7 @@ _NOT_ASKED = re.compile(
     r"(?:(?<![a-z])|(?<=price)|(?<=per))(?:old|was(?![ht])|regular|strik|strok|line-through|crossed|compare|"
     r"former|list-?price|rrp|msrp|uvp|original|before(?!:)|prev|unit|tax)"
 )
-"""Words that begin so name another price; `font-bold`, `holder` and `whitewash` do not."""
+"""Prefixes of words that name another price. `font-bold`, `holder` and `whitewash` do not match."""
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _RANGE = re.compile(r"\d\s?[^\s\d]{0,3}\s?[-–]\s?[^\s\d]{0,3}\s?\d")
 _MAX_SEEN = 20
@@ -46,7 +46,7 @@ def shown_price(
     """
     Return the amount, its currency and its position, or None if the page shows no such price.
 
-    With `is_product` the markup declares that the page sells something, so no cart is required.
+    With `is_product`, the markup declares that the page sells something, so no cart is required.
     """
     if not sources.words.in_class(*PRICES) and not sources.words.in_tag("price"):
         return None
@@ -54,12 +54,12 @@ def shown_price(
         return None
     nodes = sources.document.tree.css(f"h1,{_PRICES}")[:_MAX_ELEMENTS]
     holders = _holders(nodes)
-    for node in _behind_the_heading(nodes):
+    for node in _after_the_heading(nodes):
         text = price_text(node)
-        if not 0 < len(text) <= MAX_PRICE_CHARS or _is_of_another(node, holders):
+        if not 0 < len(text) <= MAX_PRICE_CHARS or _is_of_another_product(node, holders):
             continue
         if money.count_of_amounts(text) > 1 and not _RANGE.search(text):
-            continue  # a former price is next to it: each has its own element
+            continue  # a former price is next to it, each in its own element
         currency = money.currency_of(text, country)
         amount = money.amount_of(text, currency) if currency else None
         if currency and amount is not None and amount > 0:
@@ -80,7 +80,7 @@ def _holders(nodes: list[LexborNode]) -> set[int]:
     return holders
 
 
-def _behind_the_heading(nodes: list[LexborNode]) -> list[LexborNode]:
+def _after_the_heading(nodes: list[LexborNode]) -> list[LexborNode]:
     places = [place for place, node in enumerate(nodes) if node.tag == "h1"]
     if not places:
         return []
@@ -88,8 +88,8 @@ def _behind_the_heading(nodes: list[LexborNode]) -> list[LexborNode]:
     return [node for node in behind if node.tag not in {"h1", "input", "script", "style", "label"}]
 
 
-def _is_of_another(node: LexborNode, holders: set[int]) -> bool:
-    """Return True for a former price, one in a link, and one of several similar blocks."""
+def _is_of_another_product(node: LexborNode, holders: set[int]) -> bool:
+    """Return True for a former price, a price in a link, or one of several similar blocks."""
     attributes = node.attributes
     named = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"[:_MAX_CLASS_CHARS]
     if _NOT_ASKED.search(_CAPITAL.sub("-", named).lower()):

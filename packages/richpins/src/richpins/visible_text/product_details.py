@@ -1,13 +1,13 @@
 """
-Find values of a product that stand next to a label: `Brand: Pot & Co`, `<th>EAN</th><td>…`.
+Find values of a product that are next to a label: `Brand: Pot & Co`, `<th>EAN</th><td>…`.
 
-These are used only where the markup of a product has no such value. A label is the start of a
-piece of text, and ends with a colon or with its element; the value is the next piece of text in the
-same row. Different values for one label mean that the page shows several products: none is used.
+Used only if the product's markup has no such value. A label is the start of a text, and ends with a
+colon or with its element; the value is the next text in the same row. If a label has several
+different values, the page shows several products and none is used.
 
-Whether it is in stock also follows from a phrase that is all the text of an element (`Sold out`),
-and from a button that sells (`Add to cart`), after the first h1. Where these contradict each other
-nothing is known: many pages hide the phrase for the other case.
+Availability can also be read from a phrase that is the complete text of an element (`Sold out`),
+and from a buy button (`Add to cart`), after the first h1. If these contradict each other, it is
+unknown: many pages hide the phrase for the other case.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _OTHER_ROW = frozenset(
         b"article", b"nav", b"aside", b"footer", b"img", b"svg", b"textarea", b"iframe", b"main",
     }
 )  # fmt: skip
-"""Elements between a label and a text that belongs to something else."""
+"""Elements that separate a label from unrelated text."""
 _LABEL_ELEMENTS = frozenset({b"dt", b"label"})
 _MAX_CLOSED = 3
 _EMPTY = re.compile(rb"<(td|dd|div|span|p|b|strong)(?:\s[^<>]{0,400})?>\s{0,60}</\1>")
@@ -62,7 +62,7 @@ def labeled(sources: Sources, labels: tuple[str, ...]) -> Iterator[Candidate]:
     """
     Yield the values next to each of `labels`, label by label.
 
-    They stand after the first h1. A label that has different values yields none.
+    Only values after the first h1 count. A label that has different values yields none.
     """
     for label in labels:
         values: dict[str, str] = {}
@@ -79,7 +79,7 @@ def _value_at(sources: Sources, at: int, length: int) -> str | None:
     if not _BEFORE.search(lowered[max(0, at - _MAX_BYTES_BEFORE) : at]):
         return None
     match = _VALUE.match(lowered, at + length)
-    if match is None or not _is_same_row(match["tags"], is_said=bool(match["colon"])):
+    if match is None or not _is_same_row(match["tags"], has_colon=bool(match["colon"])):
         return None
     raw = body[match.start("value") : match.end("value")].decode("utf-8", "replace")
     text = normalize_space(html.unescape(raw)).strip(" :-–")
@@ -91,9 +91,9 @@ _NO_VALUE = re.compile(
 )
 
 
-def _is_same_row(tags: bytes, *, is_said: bool) -> bool:
-    """Return True if the tags between a label and a text keep them together."""
-    if not (is_said or b"<" in tags) or _EMPTY.search(tags):
+def _is_same_row(tags: bytes, *, has_colon: bool) -> bool:
+    """Return True if the tags between a label and a text keep them in the same row."""
+    if not (has_colon or b"<" in tags) or _EMPTY.search(tags):
         return False
     tag_matches = _TAG.findall(tags)
     opened = [name for closes, name in tag_matches if not closes]
@@ -106,7 +106,7 @@ def _is_same_row(tags: bytes, *, is_said: bool) -> bool:
 
 
 _CODE = re.compile(r"(?=\D{0,30}\d)(?=.{3})[\w./+#-]{1,30}(?: [\w./+#-]{1,20}){0,3}")
-"""A number of a product: up to four words, with a digit."""
+"""A product number: up to four words, with a digit."""
 
 
 def skus(sources: Sources) -> Iterator[Candidate]:
@@ -120,7 +120,7 @@ def mpns(sources: Sources) -> Iterator[Candidate]:
 
 
 def gtins(sources: Sources) -> Iterator[Candidate]:
-    """Yield the texts next to labels of bar codes, of which the reader checks the digits."""
+    """Yield the texts next to bar code labels. The reader checks their digits."""
     return labeled(sources, GTIN_LABELS)
 
 
@@ -146,12 +146,12 @@ _OFF = re.compile(
     r"disabled(?!:)|(?<!overflow-)(?<!overflow-[xy]-)hidden|sold-?out|unavailable|out-?of-?stock"
     r"|related|similar|recommend"
 )
-"""Classes such as `disabled:opacity-50` and `overflow-hidden` hide nothing and are common."""
+"""Common classes that hide nothing, such as `disabled:opacity-50` and `overflow-hidden`."""
 _UNSHOWN = re.compile(r"display:\s?none")
 
 
 def shown_stock(sources: Sources) -> Iterator[Candidate]:
-    """Yield `in stock` or `out of stock` with its position, if the visible text tells which."""
+    """Yield `in stock` or `out of stock` with its position, if the visible text shows it."""
     for each in labeled(sources, STOCK_LABELS):
         text = _bare(each.value)
         if text in LABELED_IN_STOCK:
@@ -183,7 +183,7 @@ def _bare(text: str) -> str:
 
 
 def _phrases(sources: Sources) -> set[str]:
-    """Return the phrases that are all an element's text, and not one of a list of them."""
+    """Return the phrases that are an element's complete text, but not in a list of such phrases."""
     lowered, places = sources.words.lowered, sources.shop_texts.places
     counts: Counter[str] = Counter()
     for phrase in STATES:
@@ -196,17 +196,24 @@ def _phrases(sources: Sources) -> set[str]:
 
 
 def _own_phrases(sources: Sources, phrases: set[str]) -> set[str]:
-    """Return the phrases that stand where no other products are listed."""
+    """Return the phrases that are not in a list of other products."""
     found: set[str] = set()
     for node in sources.document.tree.css(_STATE_ELEMENTS)[:_MAX_STATE_ELEMENTS]:
         text = node.text(deep=True)
-        if len(text) <= _MAX_STOCK_CHARS and _bare(text) in phrases and not _is_of_others(node):
+        if (
+            len(text) <= _MAX_STOCK_CHARS
+            and _bare(text) in phrases
+            and not _is_in_other_products(node)
+        ):
             found.add(_bare(text))
     return found
 
 
-def _is_of_others(node: LexborNode) -> bool:
-    """Whether an element is beside the content, or in an entry that links to a page of its own."""
+def _is_in_other_products(node: LexborNode) -> bool:
+    """
+    Return True if an element is outside the content, or in an entry that links to its
+    own page.
+    """
     at: LexborNode | None = node
     for _ in range(_MAX_CLIMB):
         if at is None or at.tag in {"main", "body"}:
@@ -226,7 +233,7 @@ _OTHERS = re.compile(r"related|similar|recommend|upsell|cross-?sell|also-|carous
 
 
 def _buy_button(sources: Sources) -> LexborNode | None:
-    """Return the button that sells the product, or None if there are none or too many."""
+    """Return the product's buy button, or None if there are none or too many."""
     if not any(word in sources.words for word in CARTS):
         return None
     nodes = sources.document.tree.css(f"h1,{_BUTTONS}")
@@ -237,7 +244,7 @@ def _buy_button(sources: Sources) -> LexborNode | None:
 
 
 def _sells(node: LexborNode) -> bool:
-    """Return True if all an element's text, in at most a few parts, says that it sells."""
+    """Return True if the element's whole text, in at most a few parts, is that of a buy button."""
     if node.tag == "input":
         text = node.attributes.get("value") or ""
     else:
@@ -249,7 +256,10 @@ def _sells(node: LexborNode) -> bool:
 
 
 def _is_usable(node: LexborNode) -> bool:
-    """Return False for a button that is off or hidden, or that is part of the page's frame."""
+    """
+    Return False for a button that is disabled, hidden, or in the page's header, footer
+    or menus.
+    """
     at: LexborNode | None = node
     for _ in range(_MAX_CLIMB):
         if at is None or at.tag in {"body", "html"}:

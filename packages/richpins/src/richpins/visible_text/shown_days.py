@@ -12,7 +12,7 @@ from richpins.provenance import Candidate
 from richpins.structured_data.sources import Sources
 from richpins.structured_data.words import DATES, TIME
 from richpins.values import date_orders, dates
-from richpins.visible_text.places import behind_heading, is_elsewhere, is_in_comments
+from richpins.visible_text.places import after_heading, is_elsewhere, is_in_comments
 
 _MAX_CHARS_WITH_SCRIPTS = 20_000
 _MAX_BYLINES = 30
@@ -31,9 +31,9 @@ def before_date(text: str) -> str:
 
 def date_in(text: str) -> int | None:
     """
-    Return where a date starts that reaches to the end of a short text, or nearly so.
+    Return where a date starts that extends to the end of a short text, or nearly so.
 
-    Of several places it is the last one: what may be a weekday, `Mar`, may be a name.
+    Of several positions, the last one is returned, because a weekday such as `Mar` may be a name.
     """
     if len(text) > _MAX_DATED_CHARS or not _YEAR.search(text):
         return None
@@ -55,10 +55,10 @@ _WORD_START = re.compile(r"(?<![^\s|·•,–—-])[^\W_]")
 
 def shown_times(sources: Sources, *, elsewhere: bool = False) -> Iterator[Candidate]:
     """
-    Yield times from elements with a time tag or a class name for times, except in comments.
+    Yield times from time elements or elements with a time class, except in comments.
 
-    Those in teasers, asides and menus, which belong to other articles, are yielded if `elsewhere`
-    is true, and only then.
+    Times in teasers, asides and menus belong to other articles. Only these are yielded if
+    `elsewhere` is true, otherwise none of them.
     """
     tree = sources.document.tree
     if "itemprop" in sources.words and not elsewhere:
@@ -87,7 +87,7 @@ def shown_times(sources: Sources, *, elsewhere: bool = False) -> Iterator[Candid
 
 
 def _days_in_bylines(sources: Sources, *, elsewhere: bool) -> Iterator[Candidate]:
-    """Yield the date behind a name in a byline."""
+    """Yield the date after a name in a byline."""
     for node in sources.document.tree.css('[class*="byline" i]')[:_MAX_BYLINES]:
         text = parted_text(node) if len(node.text()) <= _MAX_DATED_CHARS else ""
         at = date_in(text)
@@ -95,7 +95,7 @@ def _days_in_bylines(sources: Sources, *, elsewhere: bool) -> Iterator[Candidate
             yield Candidate(text[at:], "html", f"{node.tag} of class byline")
 
 
-def days_behind_heading(sources: Sources) -> Iterator[Candidate]:
+def days_after_heading(sources: Sources) -> Iterator[Candidate]:
     """Yield dates that are the only text of an element, or follow a name, shortly after the h1."""
     for pattern in (_DAY_ALONE, _DAY_BEHIND_NAME):
         candidate = _first_day(sources, pattern)
@@ -104,8 +104,8 @@ def days_behind_heading(sources: Sources) -> Iterator[Candidate]:
             return
 
 
-def changes_behind_heading(sources: Sources) -> Iterator[Candidate]:
-    """Yield a date behind a word such as `Updated`, shortly after the first h1."""
+def changes_after_heading(sources: Sources) -> Iterator[Candidate]:
+    """Yield a date after a word such as `Updated`, shortly after the first h1."""
     candidate = _first_day(sources, _CHANGED)
     if candidate is not None:
         yield candidate
@@ -113,7 +113,7 @@ def changes_behind_heading(sources: Sources) -> Iterator[Candidate]:
 
 def _first_day(sources: Sources, pattern: re.Pattern[bytes]) -> Candidate | None:
     most = min(_bytes_of_the_article(sources), _MAX_BYTES_BEFORE_DAY)
-    for match in behind_heading(sources, pattern, most):
+    for match in after_heading(sources, pattern, most):
         text = match[1].decode("utf-8", "replace").strip(" ,|·–-")
         if dates.moment(text, sources.document.language) is not None:
             return Candidate(text, "html", "behind the h1")
@@ -121,7 +121,7 @@ def _first_day(sources: Sources, pattern: re.Pattern[bytes]) -> Candidate | None
 
 
 def _bytes_of_the_article(sources: Sources) -> int:
-    """Return how many bytes after the first h1 stand before comments or related articles."""
+    """Return how many bytes after the first h1 precede comments or related articles."""
     start = max(0, sources.heading_end)
     other = _OTHERS.search(sources.words.body, start, start + _MAX_BYTES_BEFORE_DAY)
     return other.start() - start if other else _MAX_BYTES_BEFORE_DAY
@@ -175,7 +175,7 @@ _MAX_BYTES_BEFORE_DAY = 3_000
 
 
 def _marked_times(tree: LexborHTMLParser) -> Iterator[Candidate]:
-    """Yield values of `itemprop=datePublished` that belong to no item."""
+    """Yield values of `itemprop=datePublished` outside of any item."""
     for node in tree.css('[itemprop~="datePublished"]')[:_MAX_DATES]:
         if _is_in_item(node):
             continue

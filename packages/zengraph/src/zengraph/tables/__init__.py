@@ -1,15 +1,16 @@
 """
-`CellTable`: the port under Zen, shaped like HBase. Adapters: memory, sqlite, postgres, hbase.
+`CellTable`: the port for storage engines, shaped like HBase. Adapters: memory, sqlite, postgres,
+hbase.
 
-Rows are bytes; a row holds cells `b"family:qualifier"` to bytes, each with a timestamp in
-milliseconds. The last write wins: of two puts the one with the larger timestamp stays, in any order
-of arrival, and of equal timestamps the later call. A delete at a timestamp removes cells up to and
+Rows are bytes. A row maps cells `b"family:qualifier"` to bytes, each with a timestamp in
+milliseconds. The last write wins: the put with the larger timestamp is kept, whatever the order of
+arrival, and for equal timestamps the later call. A delete at a timestamp removes cells up to and
 including it. A row without cells does not exist. No operation is transactional across rows.
 
 A put that is not newer than an earlier delete of its cell may be lost (HBase masks it until a major
-compaction), so callers must not depend on it: a value that is written again after a delete has a
-later timestamp. `check_and_put` and `incr` use the engine's own clock; a cell that they write is
-never written by `put`.
+compaction), so callers must not depend on it: a value that is written again after a delete needs a
+later timestamp. `check_and_put` and `incr` use the engine's own clock. `put` must never write a
+cell that they write.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from zengraph.errors import InvalidArgument
 
 
 class Cell(NamedTuple):
-    """A value and when it was written (ms since the epoch)."""
+    """A value, and when it was written (ms since the epoch)."""
 
     value: bytes
     at_ms: int
@@ -31,7 +32,7 @@ class Cell(NamedTuple):
 Row = dict[bytes, Cell]
 
 Deletion = tuple[bytes, Sequence[bytes] | None, int]
-"""(row, columns, at_ms), as `CellTable.delete` takes them."""
+"""(row, columns, at_ms), as `CellTable.delete` accepts them."""
 
 
 class CellSize(NamedTuple):
@@ -45,18 +46,19 @@ RowSizes = dict[bytes, CellSize]
 
 
 class RowExtent(NamedTuple):
-    """What a row has at most."""
+    """Upper bounds of a row's size."""
 
     size_bytes: int
-    """Of all values together."""
+    """The size of all values together."""
     cells: int
 
 
 def newest_ms(row: Row) -> int:
     """
-    The timestamp for a delete of a row that was read.
+    Return the timestamp for deleting a row that was read.
 
-    Not the present time: another machine whose clock is ahead may have written the row.
+    The current time would not do, because another machine with a fast clock may have written the
+    row.
     """
     return max(cell.at_ms for cell in row.values())
 
@@ -77,19 +79,19 @@ TABLES: Mapping[str, tuple[str, ...]] = {
 
 
 TOGETHER = 2
-"""The first form of data in which ids may keep the nodes of a group together (`links.Naming`)."""
+"""The first format in which ids may keep the nodes of a group together (`links.Naming`)."""
 FORMAT = 2
-"""The form of new data. Data keep the form in which they were begun: see `Tables.format`."""
+"""The format of new data. Existing data keeps its original format; see `Tables.format`."""
 
 OWN_ROWS = (b"\0store-identity", b"\0store-format")
-"""Rows of `u` that say what the data of an engine are; a copy leaves them out."""
+"""Rows of `u` that describe the data of an engine. A copy omits them."""
 
 
 Scan = Generator[tuple[bytes, Row], None, None]
 
 
 def extents_of(sizes: Mapping[bytes, RowSizes]) -> dict[bytes, RowExtent]:
-    """The extents of rows whose cells were measured."""
+    """Return the extents of rows whose cells were measured."""
     return {
         row: RowExtent(sum(cell.size_bytes for cell in cells.values()), len(cells))
         for row, cells in sizes.items()
@@ -108,20 +110,20 @@ class RowRange(NamedTuple):
 
 class CellTable(Protocol):
     """
-    One table. Engines inherit the methods that have a body and define the abstract ones.
+    One table. Engines inherit the concrete methods and implement the abstract ones.
 
     Every method raises `StoreUnavailable` if the engine does not answer.
     """
 
     @abstractmethod
     def get(self, row: bytes, columns: Sequence[bytes] | None = None) -> Row:
-        """The row's cells, or those of `columns`; empty if there are none."""
+        """Return the row's cells, or those of `columns`; empty if there are none."""
 
     @abstractmethod
     def get_many(
         self, rows: Sequence[bytes], columns: Sequence[bytes] | None = None
     ) -> dict[bytes, Row]:
-        """Existing rows with at least one of `columns`; one round trip if possible."""
+        """Return the existing rows that have any of `columns`, in one round trip if possible."""
 
     def get_each(self, rows: Sequence[bytes], columns: Sequence[bytes]) -> list[Row]:
         """
@@ -136,9 +138,9 @@ class CellTable(Protocol):
         self, rows: Sequence[bytes], columns: tuple[bytes, ...]
     ) -> dict[bytes, tuple[bytes | None, ...]]:
         """
-        The values of `columns`, in that order, for each row that has one of them; None: no cell.
+        Return the values of `columns`, in that order (None if absent), for each row that has any.
 
-        What serving reads: without timestamps, at half the cost of `get_many` on SQLite.
+        Serving uses this: without timestamps, it takes half the time of `get_many` on SQLite.
         """
         return {
             row: tuple([cell.value if (cell := cells.get(c)) else None for c in columns])
@@ -147,9 +149,9 @@ class CellTable(Protocol):
 
     def sizes_many(self, rows: Sequence[bytes]) -> dict[bytes, RowSizes]:
         """
-        The size and the time of each cell of the existing rows.
+        Return the size and time of each cell of the existing rows.
 
-        Engines that can, find them without reading the values.
+        Engines that can do so do not read the values.
         """
         return {
             row: {column: CellSize(len(cell.value), cell.at_ms) for column, cell in cells.items()}
@@ -158,18 +160,18 @@ class CellTable(Protocol):
 
     def extents_many(self, rows: Sequence[bytes]) -> dict[bytes, RowExtent]:
         """
-        What the existing rows have at most; exact for large rows.
+        Return upper bounds of the existing rows' sizes; exact for large rows.
 
-        Engines that can, find it without looking at each cell: a tenth of the CPU of `sizes_many`.
+        Engines that can do so do not examine each cell, at a tenth of the CPU of `sizes_many`.
         """
         return extents_of(self.sizes_many(rows))
 
     def get_prefix(self, row: bytes, prefix: bytes, limit: int, beyond: bytes = b"") -> Row:
         """
-        Up to `limit` cells of a row whose columns begin with `prefix`, in the order of columns.
+        Return up to `limit` cells of a row whose columns begin with `prefix`, ordered by column.
 
-        Only those after the column `beyond`. `prefix` begins with a family and its colon. Engines
-        that can, read no other values.
+        Only columns after `beyond` are returned. `prefix` begins with a family and a colon. Engines
+        that can do so read no other values.
         """
         sizes = self.sizes_many([row]).get(row, {})
         columns = sorted(c for c in sizes if c.startswith(prefix) and c > beyond)[:limit]
@@ -182,15 +184,18 @@ class CellTable(Protocol):
 
     @abstractmethod
     def put_many(self, items: Sequence[tuple[bytes, Mapping[bytes, bytes], int]]) -> None:
-        """Write (row, cells, at_ms) each; a row is atomic, the batch is not; safe to repeat."""
+        """Write many (row, cells, at_ms). A row is atomic, the batch is not. Safe to repeat."""
 
     @abstractmethod
     def delete(self, row: bytes, columns: Sequence[bytes] | None = None, *, at_ms: int) -> None:
-        """Remove cells not newer than `at_ms`; all of the row's cells if `columns` is None."""
+        """
+        Remove cells that are not newer than `at_ms`, or all of the row's cells if `columns` is
+        None.
+        """
 
     @abstractmethod
     def delete_many(self, items: Sequence[Deletion]) -> None:
-        """Remove (row, columns, at_ms) each; the batch is not atomic; safe to repeat."""
+        """Remove many (row, columns, at_ms). The batch is not atomic. Safe to repeat."""
 
     def put_and_delete_many(
         self,
@@ -198,9 +203,11 @@ class CellTable(Protocol):
         deletions: Sequence[Deletion],
     ) -> None:
         """
-        `put_many` and `delete_many` of other rows; one round trip on engines that can.
+        `put_many` and `delete_many` for different rows, in one round trip on engines that support
+        it.
 
-        In any order: a call that fails may have done either without the other. Safe to repeat.
+        The order is undefined: a call that fails may have done either without the other. Safe to
+        repeat.
         """
         if puts:
             self.put_many(puts)
@@ -216,10 +223,10 @@ class CellTable(Protocol):
         reverse: bool = False,
     ) -> Scan:
         """
-        Rows from `start` (inclusive) to `stop` (exclusive; None: the end), in key order.
+        Yield rows from `start` (inclusive) to `stop` (exclusive; None for the end), in key order.
 
-        `reverse` returns the same range from its end. Not a snapshot. If you do not read it to its
-        end, close it: `with closing(table.scan(…)) as rows`.
+        `reverse` yields the same range from its end. Not a snapshot. Close it if you stop early:
+        `with closing(table.scan(…)) as rows`.
         """
         return self._scan(RowRange(start, stop, columns, limit, reverse))
 
@@ -234,26 +241,27 @@ class CellTable(Protocol):
         reverse: bool = False,
     ) -> tuple[Row, Scan]:
         """
-        `get` of a row, and `scan` of what is there after that; close the scan, too.
+        `get` a row, then `scan` what is there afterward. Close the scan, too.
 
-        A round trip less on engines that can.
+        Saves a round trip on engines that support it.
         """
         return self.get(row, columns), self.scan(start, stop, limit=limit, reverse=reverse)
 
     @abstractmethod
     def _scan(self, rows: RowRange) -> Scan:
-        """`scan`, as each engine does it."""
+        """Implement `scan` for an engine."""
 
     def check_and_put(
         self, row: bytes, column: bytes, expected: bytes | None, value: bytes
     ) -> bool:
         """
-        Put `value` if the cell holds `expected` (None: if it is absent). Atomic. True: written.
+        Put `value` if the cell contains `expected` (None if it must be absent). Atomic. Returns
+        True if it was written.
 
-        Neither may be empty, which HBase does not distinguish from absent (InvalidArgument). Delete
-        a cell that was written here at its own `at_ms`, not at the present time: observed on HBase,
-        a delete at "now" hid the next check_and_put of the same millisecond, 23 times of 200,
-        although that returned True.
+        Neither may be empty, because HBase does not distinguish empty from absent
+        (InvalidArgument). Delete a cell that was written here at its own `at_ms`, not at the
+        current time. On HBase, a delete at "now" hid the next check_and_put of the same millisecond
+        in 23 of 200 cases, although that call returned True.
         """
         return self.check_and_put_many([(row, column, expected, value)])[0]
 
@@ -261,23 +269,23 @@ class CellTable(Protocol):
     def check_and_put_many(
         self, items: Sequence[tuple[bytes, bytes, bytes | None, bytes]]
     ) -> list[bool]:
-        """`check_and_put` of (row, column, expected, value) each; the batch is not atomic."""
+        """`check_and_put` for many (row, column, expected, value). The batch is not atomic."""
 
     @abstractmethod
     def incr(self, row: bytes, column: bytes, delta: int) -> int:
-        """Add to a counter (64-bit, big-endian) and return it. Not safe to repeat."""
+        """Add to a counter (64-bit, big-endian) and return the result. Not safe to repeat."""
 
 
 def refuse_empty(column: bytes, expected: bytes | None, value: bytes) -> None:
-    """Raise InvalidArgument for a `check_and_put` of empty values."""
+    """Raise InvalidArgument for a `check_and_put` with empty values."""
     if expected == b"" or value == b"":
         raise InvalidArgument(f"check_and_put of {column!r}: an empty value counts as none")
 
 
 def open_bucket(tables: Tables, bucket: int, buckets: int) -> int:
-    """The first writable bucket from `bucket` on; `bucket` itself if none is writable."""
+    """Return the first writable bucket from `bucket` on, or `bucket` itself if none is writable."""
     bucket %= buckets
-    if tables.serves(bucket):  # nearly always
+    if tables.serves(bucket):  # almost always
         return bucket
     ring = ((bucket + step) % buckets for step in range(buckets))
     return next((bucket for bucket in ring if tables.serves(bucket)), bucket)
@@ -288,34 +296,34 @@ Put = tuple[str, bytes, Mapping[bytes, bytes], int]
 
 
 class Salvaged(NamedTuple):
-    """The result of the repair of one damaged file."""
+    """The result of repairing one damaged file."""
 
     old: str
     """The damaged file, which is kept unchanged."""
     new: str
     saved: int
-    """Nodes, and cells of other tables, in the new file."""
+    """The number of nodes, and of cells of other tables, in the new file."""
     unreadable: int
-    """Rows that were found but could not be decoded."""
+    """The number of rows that were found but could not be decoded."""
     gaps: int
-    """Ranges of keys that could not be read; each lost at least one page of the file."""
+    """The number of key ranges that could not be read. Each lost at least one page of the file."""
     first_bytes: frozenset[int]
-    """Keys that begin with one of these are in the file."""
+    """The file contains the keys that begin with one of these bytes."""
 
 
 class Tables(Protocol):
-    """All tables of one engine. Adapters inherit the methods that have a body."""
+    """All tables of one engine. Adapters inherit the concrete methods."""
 
     @abstractmethod
     def __getitem__(self, name: str) -> CellTable:
-        """The table of that name, one of `TABLES`."""
+        """Return the table with that name, one of `TABLES`."""
 
     def write(self, puts: Sequence[Put]) -> None:
         """
-        Put rows of several tables. Safe to repeat; a row is atomic, the batch is not.
+        Put rows of several tables. Safe to repeat. A row is atomic, the batch is not.
 
         Tables are written in the order of their first row in `puts`, except that an engine with
-        transactions may write rows whose keys begin with the same byte together, in one.
+        transactions may write rows whose keys begin with the same byte in one transaction.
         """
         by_table: dict[str, list[tuple[bytes, Mapping[bytes, bytes], int]]] = {}
         for name, row, cells, at_ms in puts:
@@ -324,18 +332,22 @@ class Tables(Protocol):
             self[name].put_many(items)
 
     def create(self) -> None:
-        """Create missing tables; never drops anything."""
+        """Create missing tables; never drop any."""
         return
 
     def identity(self) -> str:
-        """A random word that identifies these data, created if missing; "" if not supported."""
+        """
+        Return a random word that identifies this data, created if missing; empty if not
+        supported.
+        """
         return ""
 
     def format(self) -> int:
         """
-        The form in which these data were begun, 1 to `FORMAT`; it never changes.
+        Return the format in which this data was created, 1 to `FORMAT`. It never changes.
 
-        Callers make ids by it. An engine that does not keep it has data of the first form.
+        Callers use it to choose how to make ids. Engines that do not store it have data of the
+        first format.
 
         Raises:
             StoreUnavailable: the engine does not answer.
@@ -344,32 +356,33 @@ class Tables(Protocol):
 
     def serves(self, first_byte: int) -> bool:  # noqa: ARG002 - the port's signature
         """
-        True if rows whose keys begin with that byte can be written.
+        Return True if rows whose keys begin with that byte can be written.
 
-        False while the file that holds them is damaged: writing them raises `StoreDamaged`.
+        Returns False while the file that contains them is damaged. Writing them then raises
+        `StoreDamaged`.
         """
         return True
 
     def check(self) -> list[str]:
-        """Problems of the tables, one line each with the remedy; empty if there are none."""
+        """Return the tables' problems, one line each with the remedy; empty if there are none."""
         return []
 
     def salvage(self, report: Callable[[str], None] = lambda _: None) -> list[Salvaged]:  # noqa: ARG002
         """
-        Replace damaged files by new ones with all readable rows; returns the results.
+        Replace damaged files with new ones that contain all readable rows, and return the results.
 
-        Each call returns them again, in any process, until `salvage_finished` gets them: what a
-        new file lacks is made up for by a walk that may be killed. `report` gets a line before each
-        step that may take long.
+        Each call returns the results again, in any process, until they are passed to
+        `salvage_finished`, because the walk that restores what the new files lack may be killed.
+        `report` gets a line before each step that may take long.
         """
         return []
 
     def salvage_finished(self, done: Sequence[Salvaged]) -> None:  # noqa: ARG002
-        """Forget these results: what the new files lack has been made up for. Safe to repeat."""
+        """Discard these results, once what the new files lack has been restored. Safe to repeat."""
         return
 
     def scrub(self) -> None:
-        """Erase deleted data from the disk, if the engine can; safe to repeat."""
+        """Erase deleted data from the disk, if the engine can. Safe to repeat."""
         return
 
     def close(self) -> None:

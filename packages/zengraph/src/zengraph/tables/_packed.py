@@ -1,15 +1,15 @@
 """
-The binary format of a whole row in one value. Pure.
+The binary format for a whole row in one value. Pure.
 
     2 bytes   n, the number of cells; all integers are big-endian
     4 bytes   length of the shape
-    shape     the columns, sorted, as a JSON list; Latin-1, so that any byte passes
+    shape     the columns, sorted, as a JSON list; Latin-1, so that any byte is valid
     n * 8     at_ms of each cell
-    n+1 * 4   where each value begins and the last one ends, from the end of this
+    n+1 * 4   where each value begins and the last one ends, relative to the end of this table
     bytes     the values
 
-Rows of one kind have one shape, so column positions are cached by shape and not parsed again:
-13 of 29 cells in 5 µs.
+Rows of one kind have the same shape, so column positions are cached by shape instead of parsed
+again: reading 13 of 29 cells takes 5 µs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from zengraph.errors import InvalidArgument
 from zengraph.tables import Cell, Row
 
 RowHead = Struct(">HI")
-"""The format of what a row begins with: the number of cells, and the length of the shape."""
+"""The header of a row: the number of cells, and the length of the shape."""
 _new = tuple.__new__
 
 CellPut = tuple[Mapping[bytes, bytes], int]
@@ -34,12 +34,12 @@ CellPut = tuple[Mapping[bytes, bytes], int]
 
 
 MAX_CELLS = 65_535
-"""The most cells of a row; a field with its source takes two."""
+"""Maximum number of cells in a row. A field with its source takes two."""
 
 
 def pack(row: Row) -> bytes:
     """
-    The row as one value.
+    Pack a row into one value.
 
     Raises:
         InvalidArgument: it has more than MAX_CELLS cells.
@@ -58,7 +58,7 @@ def pack(row: Row) -> bytes:
 
 
 def unpack(data: bytes, columns: Sequence[bytes] | None = None) -> Row:
-    """The existing cells of `columns`; all cells for None."""
+    """Return the existing cells of `columns`, or all cells if None."""
     count, length = RowHead.unpack_from(data)
     start = RowHead.size + length
     shape = data[RowHead.size : start]
@@ -66,7 +66,7 @@ def unpack(data: bytes, columns: Sequence[bytes] | None = None) -> Row:
     numbers = packed.unpack_from(data, start)
     start += packed.size
     where = _where(shape) if columns is None else _some(shape, tuple(columns))
-    # tuple.__new__ takes half the time of Cell(…), in the hottest loop of all reads.
+    # tuple.__new__ takes half the time of Cell(…), and this is the hottest loop of all reads.
     return {
         column: _new(
             Cell, (data[start + numbers[count + i] : start + numbers[count + i + 1]], numbers[i])
@@ -76,12 +76,12 @@ def unpack(data: bytes, columns: Sequence[bytes] | None = None) -> Row:
 
 
 def count_of(data: bytes) -> int:
-    """The number of cells of a packed row."""
+    """Return the number of cells in a packed row."""
     return int.from_bytes(data[:2])
 
 
 def end_of(data: bytes, start: int = 0) -> int:
-    """Where the packed row that begins at `start` ends, in data that may hold more."""
+    """Return where the packed row that begins at `start` ends. More data may follow it."""
     count, length = RowHead.unpack_from(data, start)
     values: int = start + RowHead.size + length + 12 * count + 4
     return values + int.from_bytes(data[values - 4 : values])
@@ -89,9 +89,9 @@ def end_of(data: bytes, start: int = 0) -> int:
 
 def updated(data: bytes, puts: Sequence[CellPut]) -> bytes:
     """
-    A packed row with cells put, as `merged` does it.
+    Return a packed row with cells put, with the result of `merged`.
 
-    If no column is new, nothing is unpacked into cells: a third of the time.
+    If no column is new, no cell is unpacked, which takes a third of the time.
     """
     count, length = RowHead.unpack_from(data)
     start = RowHead.size + length
@@ -118,10 +118,10 @@ def values_of_rows(
     rows: Iterable[tuple[bytes, bytes]], columns: tuple[bytes, ...]
 ) -> dict[bytes, Values]:
     """
-    The values of `columns` of each packed (key, row), None for an absent cell.
+    Return the values of `columns` for each packed (key, row), None for an absent cell.
 
-    Rows without any of the columns are left out. Rows of one shape, which are most of a batch, are
-    read with the positions of the row before.
+    Rows without any of the columns are left out. Most rows of a batch have the same shape, so the
+    positions from the previous row are reused.
     """
     result: dict[bytes, Values] = {}
     places: Places | None = None
@@ -139,17 +139,19 @@ def values_of_rows(
 
 
 class Places(NamedTuple):
-    """Where rows of one shape hold the values of some columns."""
+    """The positions of some columns' values in rows of one shape."""
 
     head: bytes
-    """What rows of this shape begin with."""
+    """The header of rows of this shape."""
     ends_of: Callable[[bytes, int], tuple[int, ...]]
-    """Reads the offsets that are needed, and no others."""
+    """Reads only the required offsets."""
     ends_at: int
     values_at: int
     spans: tuple[tuple[int, int | None], ...]
-    """The offsets of each column's value, by number; (0, None): it is not in this shape. Empty:
-    none of the columns is."""
+    """
+    The offset numbers of each column's value, or (0, None) if the shape lacks it. Empty if the
+    shape has none of the columns.
+    """
 
 
 @lru_cache(maxsize=4096)
@@ -173,7 +175,7 @@ def _places(head: bytes, columns: tuple[bytes, ...]) -> Places:
 
 @lru_cache(maxsize=1024)
 def numbers_of(count: int) -> Struct:
-    """The format of the times and offsets of a row of `count` cells."""
+    """Return the format of the times and offsets of a row with `count` cells."""
     return Struct(f">{count}q{count + 1}I")
 
 
@@ -184,28 +186,31 @@ def _shape(columns: tuple[bytes, ...]) -> bytes:
 
 @lru_cache(maxsize=4096)
 def _where(shape: bytes) -> tuple[tuple[bytes, int], ...]:
-    """Each column of a shape and its number."""
+    """Return each column of a shape with its number."""
     return tuple((name.encode("latin-1"), i) for i, name in enumerate(orjson.loads(shape)))
 
 
 @lru_cache(maxsize=4096)
 def _numbered(shape: bytes) -> Mapping[bytes, int]:
-    """The number of each column of a shape."""
+    """Map each column of a shape to its number."""
     return dict(_where(shape))
 
 
 @lru_cache(maxsize=4096)
 def _some(shape: bytes, columns: tuple[bytes, ...]) -> tuple[tuple[bytes, int], ...]:
-    """The same for only these `columns`; readers request the same few sets repeatedly."""
+    """Like `_where`, for `columns` only. Readers request the same few sets repeatedly."""
     number_of = dict(_where(shape))
     return tuple((column, number_of[column]) for column in columns if column in number_of)
 
 
 def merged(row: Row, puts: Iterable[CellPut]) -> Row:
-    """`row` with cells put: the larger timestamp wins, of equal ones the later put."""
+    """
+    Return `row` with cells put. The larger timestamp wins, or the later put if they are
+    equal.
+    """
     result = dict(row)
     for cells, at_ms in puts:
-        if not result:  # a new row: nothing to compare
+        if not result:  # a new row has nothing to compare
             result = {c: _new(Cell, (value, at_ms)) for c, value in cells.items()}
             continue
         for column, value in cells.items():
@@ -216,6 +221,6 @@ def merged(row: Row, puts: Iterable[CellPut]) -> Row:
 
 
 def without(row: Row, columns: Sequence[bytes] | None, at_ms: int) -> Row:
-    """`row` without the cells of `columns` (None: all) that are not newer than `at_ms`."""
+    """Return `row` without the cells of `columns` (all if None) that are not newer than `at_ms`."""
     columns_set = row.keys() if columns is None else set(columns)
     return {c: cell for c, cell in row.items() if c not in columns_set or cell[1] > at_ms}

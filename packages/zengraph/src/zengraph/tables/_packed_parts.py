@@ -1,9 +1,9 @@
 """
-Read and change a packed row without having all of it in memory.
+Read and change a packed row without loading all of it into memory.
 
-A row of ordinary size is read whole. One that is larger than `LARGE_BYTES` is read by its index:
-which cells it has, when they were written, and where their values lie. Values that was not
-requested are then never read, and a change passes them on by their places.
+A row of ordinary size is read whole. If it is larger than `LARGE_BYTES`, its index is read first:
+which cells it has, when they were written, and where their values are. Values that are not needed
+are then never read, and a change refers to them by position.
 """
 
 from __future__ import annotations
@@ -20,18 +20,21 @@ from zengraph.tables._packed import MAX_CELLS, RowHead, numbers_of, pack
 LARGE_BYTES = 1_048_576
 
 ReadPart = Callable[[int, int], bytes]
-"""Reads a number of bytes of the stored row from an offset on."""
+"""Reads a number of bytes of the stored row, starting at an offset."""
 
 
 class ValuePlace(NamedTuple):
-    """Where a value lies in the stored row."""
+    """The position of a value in the stored row."""
 
     begin: int
     end: int
 
 
 def placed_cells(read: ReadPart, size: int) -> dict[bytes, Any]:
-    """The cells of a stored row of `size` bytes; their values are `ValuePlace`s. For `Row`."""
+    """
+    Return the cells of a stored row of `size` bytes, with `ValuePlace`s as values, like
+    a `Row`.
+    """
     cells: dict[bytes, Any] = {}
     start = 0
     while start < size:
@@ -44,7 +47,7 @@ def placed_cells(read: ReadPart, size: int) -> dict[bytes, Any]:
 
 
 def _one_part(read: ReadPart, start: int) -> tuple[list[tuple[bytes, Any]], int]:
-    """The cells of one of the rows that lie one after the other, and where the next begins."""
+    """Return the cells of one of the consecutive packed rows, and where the next begins."""
     count, length = RowHead.unpack(read(start, RowHead.size))
     shape = read(start + RowHead.size, length)
     packed = numbers_of(count)
@@ -63,17 +66,17 @@ def _one_part(read: ReadPart, start: int) -> tuple[list[tuple[bytes, Any]], int]
 
 
 def size_of(value: bytes | ValuePlace) -> int:
-    """The bytes of a value, read or not."""
+    """Return the size of a value, loaded or not."""
     return value.end - value.begin if isinstance(value, ValuePlace) else len(value)
 
 
 def sizes_of(cells: Mapping[bytes, Any]) -> RowSizes:
-    """The cells of a row without their values."""
+    """Return a row's cells without their values."""
     return {column: CellSize(size_of(cell.value), cell.at_ms) for column, cell in cells.items()}
 
 
 def read_cells(cells: Mapping[bytes, Any], columns: Iterable[bytes], read: ReadPart) -> Row:
-    """The existing ones of these cells, with their values."""
+    """Return those of these cells that exist, with their values."""
     chosen = {column: cells[column] for column in columns if column in cells}
     return {
         column: Cell(read(cell.value.begin, size_of(cell.value)), cell.at_ms)
@@ -82,14 +85,14 @@ def read_cells(cells: Mapping[bytes, Any], columns: Iterable[bytes], read: ReadP
 
 
 def read_packed(cells: Mapping[bytes, Any], columns: Sequence[bytes], read: ReadPart) -> bytes:
-    """A packed row of some of the cells alone."""
+    """Return a packed row with only some of the cells."""
     return pack(read_cells(cells, columns, read))
 
 
 def laid_out(cells: Mapping[bytes, Any]) -> tuple[bytes, list[bytes | ValuePlace]]:
-    """What a packed row of these cells begins with, and its values in their order."""
+    """Return the header of a packed row with these cells, and its values in order."""
     if len(cells) > MAX_CELLS:
-        pack(dict(cells))  # raises
+        pack(dict(cells))  # to raise its error
     columns = sorted(cells)
     values: list[bytes | ValuePlace] = [cells[column].value for column in columns]
     shape = orjson.dumps([column.decode("latin-1") for column in columns])

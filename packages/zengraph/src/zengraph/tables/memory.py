@@ -1,7 +1,7 @@
 """
-The in-memory cell tables for tests: the reference for the behavior of the real engines.
+In-memory cell tables for tests, and the reference for the behavior of the real engines.
 
-With `masking` a delete hides later puts that are not newer, as HBase does until it compacts.
+With `masking`, a delete hides later puts that are not newer, as HBase does until it compacts.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class MemoryTable(CellTable):
 
 
 class MemoryTables(Tables):
-    """All tables, empty; `form` is what `format` returns."""
+    """All tables, initially empty. `form` is the result of `format`."""
 
     def __init__(
         self, clock: Clock | None = None, *, masking: bool = False, form: int = FORMAT

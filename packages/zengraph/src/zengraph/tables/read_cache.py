@@ -1,10 +1,10 @@
 """
-Tables whose nodes are remembered for a short time by the process that reads them.
+Tables whose nodes the reading process caches for a short time.
 
-Only `values_many` of nodes is cached, which is what plain reads of records use: the values of some
-columns by row. An entry is never older than a given age, counted from before it was read, and a
-write through the same tables drops it, so a process reads its own writes at once. Writes of other
-processes are seen when entries end. Missing rows are not cached.
+Only `values_many` of nodes is cached, which plain reads of records use: the values of some columns
+by row. An entry is never older than a given age, counted from before it was read. A write through
+the same tables drops it, so a process reads its own writes at once. Writes by other processes are
+seen when entries expire. Missing rows are not cached.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from zengraph.tables import CellTable, Put, Tables
 NODES = "n"
 
 _ENTRY_BYTES = 360
-"""What an entry takes beside its values: key, place in the dictionary, tuples and numbers."""
+"""Overhead of an entry: key, place in the dictionary, tuples and numbers."""
 _VALUE_BYTES = 41
-"""What a value takes beside its bytes: its object and its place in the tuple."""
+"""Overhead of a value: its object and its place in the tuple."""
 _MOST_SETS = 64
-"""Sets of columns at one time: a write looks for its rows in each."""
+"""Maximum number of column sets. A write looks for its rows in each."""
 
 Values = tuple[bytes | None, ...]
 
@@ -43,13 +43,14 @@ class ReadCache:
     Values of nodes by row and columns. Thread-safe.
 
     Args:
-        max_age_s: how old what `take` returns may be.
-        max_bytes: memory of all entries, by estimate; the oldest ones are dropped first.
-        now_s: a clock that never goes back.
-        on_read: called for each read with the rows that were cached, and with those that were not.
+        max_age_s: maximum age of the values that `read` returns.
+        max_bytes: estimated memory of all entries. The oldest ones are dropped first.
+        now_s: a monotonic clock.
+        on_read: called for each read with the number of cached rows, and of rows that were not
+            cached.
 
     Attributes:
-        size_bytes: the memory of the present entries, by estimate.
+        size_bytes: estimated memory of the current entries.
     """
 
     def __init__(
@@ -66,12 +67,12 @@ class ReadCache:
         self._now_s = now_s
         self._lock = threading.Lock()
         self._prefixes: dict[tuple[bytes, ...], bytes] = {}
-        """Sets of columns, each with what its keys begin with; none is given twice."""
+        """Sets of columns, each with a unique key prefix."""
         self._numbers = count()
         self._entries: dict[bytes, _CachedRow] = {}
-        """By prefix and row, in the order in which they were read."""
+        """Entries by prefix and row, in the order in which they were read."""
         self._writes = [0] * 256
-        """How many writes have ended, by the first byte of their row."""
+        """The number of finished writes, by the first byte of their row."""
 
     def read(
         self,
@@ -79,7 +80,7 @@ class ReadCache:
         columns: tuple[bytes, ...],
         read: Callable[[Sequence[bytes], tuple[bytes, ...]], dict[bytes, Values]],
     ) -> dict[bytes, Values]:
-        """The values of the rows that exist: the cached ones, and the others by `read`."""
+        """Return the values of existing rows from the cache, and of the others by `read`."""
         now_s = self._now_s()
         prefix, oldest_s = self._prefix(columns), now_s - self._max_age_s
         found: dict[bytes, Values] = {}
@@ -100,7 +101,7 @@ class ReadCache:
         return found | values if found else values
 
     def drop(self, rows: Iterable[bytes]) -> None:
-        """Forget rows that were written; whoever is reading one of them now does not keep it."""
+        """Drop rows that were written. Reads of them in progress do not cache their result."""
         with self._lock:
             for row in rows:
                 self._writes[row[0]] += 1
@@ -127,7 +128,7 @@ class ReadCache:
     ) -> None:
         with self._lock:
             for row, writes in rows:
-                # A value that was read while its row was written may be the one before.
+                # A value read while its row was being written may be outdated.
                 if row in values and self._writes[row[0]] == writes:
                     self._remove(prefix + row)
                     entry = _CachedRow(read_at_s, values[row], _size(values[row]))
@@ -136,7 +137,7 @@ class ReadCache:
             self._shrink()
 
     def _shrink(self) -> None:
-        """Drop what is over the limit, and a few of the entries that have ended."""
+        """Drop entries over the limit, and a few expired ones."""
         oldest_s = self._now_s() - self._max_age_s
         while self._entries:
             key = next(iter(self._entries))
@@ -156,9 +157,9 @@ def _size(values: Values) -> int:
 
 class CachedTables:
     """
-    The tables of an engine with a cache of nodes; the others are the engine's own.
+    An engine's tables with a cache for nodes. Other tables are the engine's own.
 
-    Implements `Tables`. A write that fails drops its rows as well: it may have been done.
+    Implements `Tables`. A write that fails also drops its rows, because it may have been done.
     """
 
     def __init__(self, tables: Tables, cache: ReadCache) -> None:
@@ -185,7 +186,7 @@ _WRITES_OF_MANY = ("put_many", "delete_many", "check_and_put_many")
 
 
 class _CachedNodes:
-    """The table of nodes; its writes drop what they change."""
+    """The table of nodes. Its writes drop what they change from the cache."""
 
     def __init__(self, table: CellTable, cache: ReadCache) -> None:
         self._table = table
@@ -210,7 +211,7 @@ def _rows(items: Iterable[tuple[Any, ...]]) -> list[bytes]:
 def _dropping(
     write: Callable[..., Any], cache: ReadCache, rows_of: Callable[[Any], list[bytes]]
 ) -> Callable[..., Any]:
-    """A write whose rows, in its first argument, leave the cache after it."""
+    """Wrap a write so that its rows, in its first argument, leave the cache afterward."""
 
     @wraps(write)
     def run(what: Any, *args: Any, **kwargs: Any) -> Any:

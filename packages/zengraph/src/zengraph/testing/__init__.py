@@ -1,14 +1,14 @@
 """
-For tests: what every engine of cell tables does, for whoever writes another.
+Contract tests for cell table engines, for authors of new engines.
 
     cell_table.py  `CellTableContract`: a subclass named `Test…` supplies the engine
-    edge_lists.py  `EdgeListsContract`: the same of orders, takes and trims of a `Graph`
-    packed_lists.py  `PackedListsContract`: the same of packed lists
-    packed_moves.py  `PackedMovesContract`: the same of edges that a repair packs and unpacks
-    prefixes.py  `PrefixContract`: the same of look-ups by beginnings
+    edge_lists.py  `EdgeListsContract`: orders, takes and trims of a `Graph`
+    packed_lists.py  `PackedListsContract`: packed lists
+    packed_moves.py  `PackedMovesContract`: edges that a repair packs and unpacks
+    prefixes.py  `PrefixContract`: lookups by prefix
     dying_tables.py  tables of a process that is killed after some writes
 
-The suites need pytest and hypothesis: `zengraph[testing]`. The README shows how a subclass looks.
+The suites need pytest and hypothesis: `zengraph[testing]`. The README has an example of a subclass.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ USUAL = 100
 
 def examples(count: int, **options: Any) -> settings:
     """
-    Settings for `count` examples, which a profile with more multiplies like those of other tests.
+    Return settings for `count` examples. A profile with more examples multiplies the count.
 
-    Fixtures may be shared by all examples: the test has to see to it that this does not matter.
+    All examples may share fixtures, so a test must not depend on fresh ones.
     """
     drawn = count * settings().max_examples // USUAL
     return settings(max_examples=drawn, suppress_health_check=list(HealthCheck), **options)

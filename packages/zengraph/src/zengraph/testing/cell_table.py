@@ -1,9 +1,9 @@
 """
-What every engine of `CellTable` does.
+What every engine of `CellTable` must do.
 
     class TestMyTables(CellTableContract):
         @pytest.fixture
-        def make_tables(self): ...  # a function that returns empty tables, created
+        def make_tables(self): ...  # returns a function that returns new, empty tables
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from zengraph.tables import TABLES, Cell, CellSize, Tables
 from zengraph.tables.memory import MemoryTables
 from zengraph.testing import examples
 
-# A table whose rows lie packed in SQLite, and one whose rows do not.
+# SQLite packs the rows of the first table, but not those of the second.
 BOTH = pytest.mark.parametrize("name", ["n", "e"])
 FAMILY = {"n": b"m:", "e": b"p:"}
 HISTORIES = 30
@@ -37,16 +37,16 @@ STEP = st.one_of(
 
 class CellTableContract:
     """
-    The contract of the cell tables.
+    The contract for cell tables.
 
-    Fixtures of the subclass:
-        make_tables: a function without arguments that returns empty tables, and may be called
-            again: then the tables of the earlier call are used no more.
+    The subclass provides this fixture:
+        make_tables: a function without arguments that returns empty tables. It may be called
+            again; the tables from the earlier call are then no longer used.
     """
 
     @pytest.fixture
     def tables(self, make_tables: Callable[[], Tables]) -> Tables:
-        """Empty tables."""
+        """Return empty tables."""
         return make_tables()
 
     @BOTH
@@ -61,7 +61,7 @@ class CellTableContract:
         assert tables[name].get_many([b"r1", b"r2"], [a]) == {b"r1": {a: Cell(b"1", 1000)}}
 
     @BOTH
-    def test_sizes_are_those_of_the_values(self, tables: Tables, name: str) -> None:
+    def test_sizes_match_the_values(self, tables: Tables, name: str) -> None:
         a, b = FAMILY[name] + b"a", FAMILY[name] + b"b"
         tables[name].put_many([(b"r1", {a: b"123", b: b""}, 1000), (b"r2", {a: b"1"}, 1000)])
         tables[name].put(b"r1", {a: b"12345"}, at_ms=2000)
@@ -71,7 +71,7 @@ class CellTableContract:
         }  # fmt: skip
 
     @BOTH
-    def test_an_extent_is_never_below_what_the_row_has(self, tables: Tables, name: str) -> None:
+    def test_an_extent_is_never_smaller_than_its_row(self, tables: Tables, name: str) -> None:
         a, b = FAMILY[name] + b"a", FAMILY[name] + b"b"
         tables[name].put_many([(b"r1", {a: b"123", b: b""}, 1000), (b"r2", {a: b"1"}, 1000)])
         tables[name].put(b"r1", {a: b"12345"}, at_ms=2000)
@@ -85,7 +85,7 @@ class CellTableContract:
         assert extents[b"r2"] == (2_000_001, 2)
 
     @BOTH
-    def test_puts_and_deletes_of_other_rows_go_in_one_call(self, tables: Tables, name: str) -> None:
+    def test_one_call_puts_and_deletes_different_rows(self, tables: Tables, name: str) -> None:
         a, b = FAMILY[name] + b"a", FAMILY[name] + b"b"
         table = tables[name]
         table.put_many([(row, {a: b"old", b: b"old"}, 1000) for row in (b"\0", b"r1", b"\xff")])
@@ -106,7 +106,7 @@ class CellTableContract:
     @BOTH
     @pytest.mark.parametrize("reverse", [False, True])
     @pytest.mark.parametrize("limit", [1, 3, 150])
-    def test_a_row_is_read_before_a_range(
+    def test_one_call_gets_a_row_and_then_scans_a_range(
         self, tables: Tables, name: str, limit: int, reverse: bool
     ) -> None:
         a, b = FAMILY[name] + b"a", FAMILY[name] + b"b"
@@ -121,7 +121,7 @@ class CellTableContract:
         assert [key for key, _ in scan] == (keys[::-1] if reverse else keys)[:limit]
         assert (none, list(empty)) == ({}, [])
 
-    def test_rows_are_read_one_after_the_other(self, tables: Tables) -> None:
+    def test_rows_are_returned_in_the_requested_order(self, tables: Tables) -> None:
         edges = tables["e"]
         edges.put_many([(row, {b"p:a": row, b"p:b": b"x"}, 1000) for row in (b"1", b"2")])
 
@@ -130,7 +130,7 @@ class CellTableContract:
         assert found == [second, {}, first, second]
         assert edges.get_each([], [b"p:a"]) == []
 
-    def test_cells_are_read_by_the_beginning_of_their_columns(self, tables: Tables) -> None:
+    def test_cells_are_found_by_column_prefix(self, tables: Tables) -> None:
         nodes = tables["n"]
         names = ["", "an", "an'", "an\\", "anna", "ännchen", "b", "\N{GRINNING FACE}"]
         columns = sorted(b"m:" + name.encode() for name in names)
@@ -180,7 +180,7 @@ class CellTableContract:
         assert nodes.get(b"r") == {}
 
     @BOTH
-    def test_the_larger_timestamp_stays_whatever_the_order(self, tables: Tables, name: str) -> None:
+    def test_the_larger_timestamp_wins_in_any_order(self, tables: Tables, name: str) -> None:
         a = FAMILY[name] + b"a"
         tables[name].put(b"r", {a: b"new"}, at_ms=2000)
 
@@ -189,7 +189,7 @@ class CellTableContract:
         assert tables[name].get(b"r") == {a: Cell(b"new", 2000)}
 
     @BOTH
-    def test_of_equal_timestamps_the_later_call_stays(self, tables: Tables, name: str) -> None:
+    def test_the_later_call_wins_for_equal_timestamps(self, tables: Tables, name: str) -> None:
         a = FAMILY[name] + b"a"
 
         tables[name].put_many([(b"r", {a: b"1"}, 1000), (b"q", {a: b"0"}, 1000)])
@@ -198,7 +198,7 @@ class CellTableContract:
         assert tables[name].get(b"r") == {a: Cell(b"2", 1000)}
 
     @BOTH
-    def test_a_delete_leaves_what_is_newer(self, tables: Tables, name: str) -> None:
+    def test_a_delete_keeps_newer_cells(self, tables: Tables, name: str) -> None:
         a, b = FAMILY[name] + b"a", FAMILY[name] + b"b"
         tables[name].put(b"r", {a: b"1"}, at_ms=1500)
         tables[name].put(b"r", {b: b"2"}, at_ms=2000)
@@ -208,7 +208,7 @@ class CellTableContract:
         assert tables[name].get(b"r") == {b: Cell(b"2", 2000)}
 
     @BOTH
-    def test_a_delete_of_columns_leaves_the_others(self, tables: Tables, name: str) -> None:
+    def test_a_delete_of_columns_keeps_the_others(self, tables: Tables, name: str) -> None:
         a, b = FAMILY[name] + b"a", FAMILY[name] + b"b"
         tables[name].put(b"r", {a: b"1", b: b"2"}, at_ms=1000)
         tables[name].put(b"s", {a: b"1"}, at_ms=1000)
@@ -219,7 +219,7 @@ class CellTableContract:
         assert list(tables[name].scan(b"", None)) == [(b"r", {b: Cell(b"2", 1000)})]
 
     @BOTH
-    def test_what_is_put_after_a_delete_with_a_later_timestamp_is_there(
+    def test_a_put_with_a_later_timestamp_survives_a_delete(
         self, tables: Tables, name: str
     ) -> None:
         a = FAMILY[name] + b"a"
@@ -231,7 +231,7 @@ class CellTableContract:
         assert tables[name].get(b"r") == {a: Cell(b"2", 1002)}
 
     @BOTH
-    def test_a_scan_gives_its_range_in_key_order_and_reversed(
+    def test_a_scan_yields_its_range_in_key_order_or_reversed(
         self, tables: Tables, name: str
     ) -> None:
         a = FAMILY[name] + b"a"
@@ -260,7 +260,7 @@ class CellTableContract:
         assert [row for row, _ in rows] == [b"k%03d" % i for i in range(0, 550, 10)]
 
     @BOTH
-    def test_check_and_put_writes_only_over_what_was_expected(
+    def test_check_and_put_writes_only_over_the_expected_value(
         self, tables: Tables, name: str
     ) -> None:
         a, table = FAMILY[name] + b"a", tables[name]
@@ -272,7 +272,7 @@ class CellTableContract:
         assert table.get(b"r")[a].value == b"3"
 
     @BOTH
-    def test_an_empty_value_cannot_be_checked_nor_put_so(self, tables: Tables, name: str) -> None:
+    def test_check_and_put_rejects_empty_values(self, tables: Tables, name: str) -> None:
         a, table = FAMILY[name] + b"a", tables[name]
 
         for expected, value in ((b"", b"1"), (None, b""), (b"1", b"")):
@@ -281,7 +281,7 @@ class CellTableContract:
         assert table.get(b"r") == {}
 
     @BOTH
-    def test_many_checks_are_answered_in_order(self, tables: Tables, name: str) -> None:
+    def test_check_and_put_many_returns_results_in_order(self, tables: Tables, name: str) -> None:
         a, table = FAMILY[name] + b"a", tables[name]
         table.check_and_put(b"\x01", a, None, b"1")
 
@@ -292,7 +292,7 @@ class CellTableContract:
         assert done == [True, False, True]
 
     @BOTH
-    def test_a_check_sees_what_the_one_before_it_has_put(self, tables: Tables, name: str) -> None:
+    def test_a_check_sees_the_put_of_the_previous_one(self, tables: Tables, name: str) -> None:
         a, b, table = FAMILY[name] + b"a", FAMILY[name] + b"b", tables[name]
         row, other = b"\x01", b"\x02"
 
@@ -327,7 +327,7 @@ class CellTableContract:
         assert tables["n"].get(b"\x01n") == {b"m:a": Cell(b"new", 2000)}
         assert tables["n"].get(b"\x02n") == {b"m:a": Cell(b"x", 1000)}
 
-    def test_a_value_of_a_megabyte_passes(self, tables: Tables) -> None:
+    def test_a_value_of_a_megabyte_can_be_stored(self, tables: Tables) -> None:
         value = bytes(range(256)) * 4096
 
         tables["n"].put(b"r", {b"m:a": value}, at_ms=1000)
@@ -343,10 +343,11 @@ class CellTableContract:
     @examples(HISTORIES)
     @given(st.lists(STEP, max_size=25))
     @pytest.mark.parametrize("name", ["n", "e"])
-    def test_any_history_ends_as_in_memory(
+    def test_any_history_gives_the_same_result_as_in_memory(
         self, make_tables: Callable[[], Tables], name: str, history: list[Any]
     ) -> None:
-        # Event times go up with each delete, as the port demands: what follows one is newer.
+        # Times increase with each delete, as the port requires: later puts are newer than the
+        # delete.
         twin, tables = MemoryTables()[name], make_tables()
         shift = 0
 
@@ -371,7 +372,7 @@ class CellTableContract:
             twin.scan(b"\x00b", b"\xff", reverse=True)
         )
 
-    def test_values_are_read_in_the_order_of_their_columns(self, tables: Tables) -> None:
+    def test_values_are_returned_in_column_order(self, tables: Tables) -> None:
         table = tables["n"]
         table.put(b"a" * 16, {b"m:x": b"1", b"m:y": b"", b"s:z": bytes(range(256))}, at_ms=5)
         table.put(b"b" * 16, {b"m:y": b"2"}, at_ms=5)

@@ -8,7 +8,7 @@ from zengraph.tables import CellTable, Row, RowRange, Scan, Tables
 
 
 class Died(BaseException):
-    """The process has been killed; no `except Exception` survives it."""
+    """The process has been killed. `except Exception` does not catch it."""
 
 
 class _Life:
@@ -78,7 +78,7 @@ class _DyingTable(CellTable):
 
 
 class DyingTables(Tables):
-    """The tables of an engine, for a process that dies before its write number `writes` + 1."""
+    """The tables of an engine, for a process that dies before write number `writes` + 1."""
 
     def __init__(self, inner: Tables, writes: int) -> None:
         self._inner = inner

@@ -1,9 +1,9 @@
 """
-What look-ups by beginnings do on every engine: of names of properties, and of their values.
+What every engine must do for lookups by prefix, of property names and of their values.
 
     class TestMyPrefixes(PrefixContract):
         @pytest.fixture
-        def make_tables(self): ...  # a function that returns empty tables, created
+        def make_tables(self): ...  # returns a function that returns new, empty tables
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ ANNA, BEN, CLEO = (bytes([i]) * 16 for i in (0, 17, 255))
 
 class PrefixContract:
     """
-    The contract of look-ups by beginnings.
+    The contract for lookups by prefix.
 
-    Fixtures of the subclass:
+    The subclass provides this fixture:
         make_tables: a function without arguments that returns empty tables.
     """
 
     @pytest.fixture
     def clock(self) -> ManualClock:
-        """The graph's clock."""
+        """Return the graph's clock."""
         return ManualClock()
 
     @pytest.fixture
     def tables(self, make_tables: Callable[[], Tables]) -> Tables:
-        """Empty tables."""
+        """Return empty tables."""
         tables = make_tables()
         tables.create()
         return tables
 
     @pytest.fixture
     def graph(self, tables: Tables, clock: ManualClock) -> Graph:
-        """A graph in them."""
+        """Return a graph in these tables."""
         return Graph(tables, SCHEMA, clock)
 
-    def test_properties_are_found_by_the_beginning_of_their_names(self, graph: Graph) -> None:
+    def test_properties_are_found_by_name_prefix(self, graph: Graph) -> None:
         names = ["an", "anna", "anton", "berta", "_", "ännchen"]
         graph.put_node(ANNA, {name: name.encode() for name in names})
         graph.put_node(BEN, {"an": b"other"})
@@ -68,7 +68,7 @@ class PrefixContract:
             found += some
         assert (found, cursor) == (names, None)
 
-    def test_nodes_are_found_by_the_beginning_of_a_value_in_its_order(
+    def test_nodes_are_found_by_value_prefix_in_value_order(
         self, graph: Graph, clock: ManualClock
     ) -> None:
         nodes = {bytes([n * 37 % 256]) + bytes(15): b"an%02d" % n for n in range(30)}
@@ -94,7 +94,7 @@ class PrefixContract:
         assert graph.lookup_prefix("name", b"an")[0] == expected[1:]
         assert graph.lookup_prefix("name", b"b")[0] == [(b"b", CLEO)]
 
-    def test_values_are_sorted_by_their_first_bytes_and_shown_whole(
+    def test_values_sort_by_their_first_bytes_and_are_returned_whole(
         self, graph: Graph, clock: ManualClock
     ) -> None:
         long = b"x" * 500
@@ -122,7 +122,7 @@ class PrefixContract:
         assert graph.lookup("city", b"Riga") == ([ANNA], None)
         assert graph.lookup_prefix("city", b"R")[0] == [(b"Riga", ANNA)]
 
-    def test_a_repair_enters_values_that_were_put_before_the_property_was_sorted(
+    def test_a_repair_indexes_values_stored_before_the_property_was_sorted(
         self, tables: Tables, graph: Graph, clock: ManualClock
     ) -> None:
         Graph(tables, Schema(), clock).put_node(ANNA, {"name": b"anna"})
@@ -132,7 +132,7 @@ class PrefixContract:
         assert not any(graph.repair())
         assert graph.lookup_prefix("name", b"a")[0] == [(b"anna", ANNA)]
 
-    def test_a_property_that_is_not_sorted_is_no_empty_list(self, graph: Graph) -> None:
+    def test_a_lookup_by_a_property_that_is_not_sorted_is_rejected(self, graph: Graph) -> None:
         with pytest.raises(InvalidArgument, match="'age': is not sorted"):
             graph.lookup_prefix("age", b"7")
         with pytest.raises(InvalidArgument, match="'name': is not indexed"):
