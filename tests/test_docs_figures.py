@@ -117,7 +117,7 @@ FIGURES = {
         f"writes {COSTS['hbase_rows'].value:g} rows of 1 KB",
     ],
     "politeness.md": [
-        f"sends each registered domain {DEFAULTS.politeness.qps:g} requests per second (`politeness.qps`)",
+        f"sends each registered domain at most {DEFAULTS.politeness.qps:g} requests per second (`politeness.qps`)",
         f"again, down to 1/{limiter.SLOWEST // 100}.",
         f"`PERMIT_TTL_US` ({script_calls.PERMIT_TTL_US / 1e6:g} s)",
         f"within {permits.ALLOWANCE_US // 1000} ms of getting its permit",
