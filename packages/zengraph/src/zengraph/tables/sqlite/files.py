@@ -254,7 +254,7 @@ class StoreFiles:
         self._mine.close()
 
     def connection(self, first_byte: int) -> sqlite3.Connection:
-        """This thread's connection to the file of `first_byte`. Raises sqlite3's own errors."""
+        """The thread's connection to the file of `first_byte`. Raises sqlite3's own errors."""
         number = first_byte % self.count
         mine = self._mine.of_this_process()
         entry = mine.get(number)
