@@ -66,7 +66,7 @@ FIGURES = {
     "architecture.md": [
         f"its compressed size plus {spool.OVERHEAD_BYTES // KIB} KiB",
         f"while more than {spool_room.NEARLY_FULL:.0%}",
-        f"refused from {100 * memory_limit.REFUSED_FROM:.0f}% of `maxmemory`",
+        f"refused once {100 * memory_limit.REFUSED_FROM:.0f}% of `maxmemory`",
         f"by the sweep after {in_flight.COUNTS_FOR_S // 86_400} days",
         f"the last {outcome_log.KEPT} outcomes, one byte each | fetch | {outcome_log.KEPT_S // 86_400} day",
         f"batches of priority 0 to {messages.URGENT}",
@@ -76,16 +76,16 @@ FIGURES = {
         f"| {exit_status.ABSENT} | the answer is no: `show`, `content`: the URL has no record",
     ],
     "client.md": [
-        f"send {MOST_ITEMS:,} URLs in a request",
+        f"send {MOST_ITEMS:,} URLs per request",
         f"`deadline_s` ({store_client.DEADLINE_S:g} s by default)",
         f"the limit is `max_wait_ms` plus {store_client._MARGIN_S:g} s",
         f"`pool_size` connections ({POOL_SIZE} by default)",
         f"({100 * memory_limit.REFUSED_FROM:.0f} % of its `maxmemory`)",
-        f"by the next caller, at most {in_flight.TAKEN_OVER_AFTER_S} s later",
+        f"its unconfirmed URLs after at most {in_flight.TAKEN_OVER_AFTER_S} s",
         f"longer than {enqueue.LONGEST_LINE_BYTES // KIB} KiB",
     ],
     "extending.md": [
-        f"up to {extractors.MAX_VALUE_BYTES // KIB} KiB each, {extractors.MAX_FIELDS} a page",
+        f"up to {extractors.MAX_VALUE_BYTES // KIB} KiB each and {extractors.MAX_FIELDS} per page",
     ],
     "fetching.md": [
         f"more than {body_limits.BOMB_RATIO} times its compressed size",
@@ -94,51 +94,50 @@ FIGURES = {
     ],
     "http.md": [
         f"up to {MOST_ITEMS:,} records",
-        f"Once a response holds {batch_get.MOST_BYTES // MIB} MiB",
+        f"Once a response contains {batch_get.MOST_BYTES // MIB} MiB",
         f"how long to wait, at most {fetching.LONGEST_WAIT_MS:,}",
-        f"up to {url_batches.MOST_CALLS} calls",
+        f"up to {url_batches.MOST_CALLS} times",
         f"`127.0.0.1:{DEFAULTS.serving.http_port}`",
         f'"max_wait_ms": {FetchNowRequest("").max_wait_ms}, "max_age": 0, "field_max_age"',
         f"Text and JSON responses of {compression.LEAST_BYTES // KIB} KiB or more",
-        f"ends, after {server.DRAIN_S} s at most",
+        f"exits, after {server.DRAIN_S} s at most",
     ],
     "operations.md": [
         f"one process sends at most {DEFAULTS.fetch.concurrency} requests at a time",
-        f"From {100 * memory_limit.REFUSED_FROM:.0f}% on",
+        f"Once {100 * memory_limit.REFUSED_FROM:.0f}% of the memory is in use",
         f"up to {flower_pages.MOST_JOBS:,} jobs of one state",
     ],
     "performance.md": [
-        f"crawls real pages on {page_sets.HOSTS} loopback hosts",
-        f"which makes a spool of {(40 * MIB // spool.SHARE_OF_MAXMEMORY) // MIB} MiB",
+        f"serves on {page_sets.HOSTS} loopback hosts",
+        f"for fetched bodies is only {(40 * MIB // spool.SHARE_OF_MAXMEMORY) // MIB} MiB",
         f"full batches of {DEFAULTS.pipeline.batch_size} URLs",
         f"claims up to {refresh._MOST_CLAIMED:,} URLs in five seconds",
         f"refreshes up to {signature(RobotsStage.expiring).parameters['most'].default:,} files per minute",
-        f"took {COSTS['hbase_rows_per_s'].value:,.0f} rows/s on two cores",
+        f"wrote {COSTS['hbase_rows_per_s'].value:,.0f} rows/s on two cores",
         f"writes {COSTS['hbase_rows'].value:g} rows of 1 KB",
     ],
     "politeness.md": [
-        f"gets {DEFAULTS.politeness.qps:g} requests per second (`politeness.qps`)",
-        f"again, down to 1/{limiter.SLOWEST // 100},",
+        f"sends each registered domain at most {DEFAULTS.politeness.qps:g} requests per second (`politeness.qps`)",
+        f"again, down to 1/{limiter.SLOWEST // 100}.",
         f"`PERMIT_TTL_US` ({script_calls.PERMIT_TTL_US / 1e6:g} s)",
         f"within {permits.ALLOWANCE_US // 1000} ms of getting its permit",
         (
             f"asks for the permit {slots.ASK_AHEAD_US // 1000} ms early, and the limiter grants"
-            f" instants up to {script_calls.BOOK_AHEAD_US // 1000} ms ahead"
+            f" permits up to {script_calls.BOOK_AHEAD_US // 1000} ms ahead"
         ),
         f"is free again after {script_calls.CONCURRENCY_TTL_S} s",
         f"({DEFAULTS.politeness.robots_domain_max_bytes // MIB} MiB, about 40,000",
-        f"of at most {robots_memory.MAX_FILES:,} files and {robots_memory.MAX_RULES:,} rules",
-        f"checks at most every {robots_cache.LOOK_AGAIN_S:g} s",
-        f"the rules in its first {parse.MAX_BYTES // KIB} KiB",
-        f"wait more than {polite_gate.ROBOTS_WAIT_MS // 1000} s together",
+        f"of at most {robots_memory.MAX_FILES:,} files, and at most {robots_memory.MAX_RULES:,} rules",
+        f"checks at most once every {robots_cache.LOOK_AGAIN_S:g} s",
+        f"the rules in the first {parse.MAX_BYTES // KIB} KiB of the body apply",
+        f"wait more than {polite_gate.ROBOTS_WAIT_MS // 1000} s in total",
         f"`politeness.robots_fresh_s` ({DEFAULTS.politeness.robots_fresh_s / HOUR_S:g} h)",
         f"`politeness.robots_usable_s` ({DEFAULTS.politeness.robots_usable_s / DAY_S:g} days)",
-        f"the body applies, up to {parse.MAX_BYTES // KIB} KiB",
         f"| distinct rules of one agent | {parse.MAX_RULES:,} |",
         f"| work of one check | {match.MAX_WORK // 10**6} million character comparisons",
     ],
     "refresh.md": [
-        f"up to {webhooks.MOST_CHANGES} changes, with these headers",
+        f"contains up to {webhooks.MOST_CHANGES} changes and these headers",
         f"longer than {feed.MAX_VALUE_BYTES // KIB} KB",
         f"at most {LONGEST_FEED_WAIT_MS:,}",
         (
@@ -167,11 +166,11 @@ FIGURES = {
     "thrift.md": [
         f"`127.0.0.1:{DEFAULTS.serving.thrift_port}`",
         (
-            f"At most {100 * hedging.EXTRA_SHARE:g} % of reads are sent twice, and at least"
-            f" {100 * hedging.WARM_SHARE:g} %"
+            f"at least {100 * hedging.WARM_SHARE:g} % of reads twice, to keep the replica warm, and"
+            f" at most {100 * hedging.EXTRA_SHARE:g} %"
         ),
-        f"quiet for {QUIET_S} s, and ends within {thrift_server.DRAIN_S:g} s",
-        f"(after {job_queues.CLAIM_MS // 1000} s unless it asks for more)",
+        f"quiet for {QUIET_S} s, and exits within {thrift_server.DRAIN_S:g} s",
+        f"(after {job_queues.CLAIM_MS // 1000} s unless the worker asks for more)",
     ],
     "urls.md": [
         f"over more than {canonical.MAX_STEPS} URLs",
@@ -199,8 +198,8 @@ def test_the_demo_web_is_as_large_as_the_readme_says():
 @pytest.mark.parametrize(
     ("constant", "value", "page", "statement"),
     [
-        (limiter.PATIENCE, 3, "politeness.md", "Three errors in a row halve it"),
-        (limiter.STOPPED_AGAIN_S, 300, "politeness.md", "come back every five minutes"),
+        (limiter.PATIENCE, 3, "politeness.md", "three errors in a row halve the rate"),
+        (limiter.STOPPED_AGAIN_S, 300, "politeness.md", "postponed by five minutes at a time"),
         (
             crawl_budget.HOPELESS_AGES,
             6,
@@ -210,7 +209,7 @@ def test_the_demo_web_is_as_large_as_the_readme_says():
         (first_visit_delays.AHEAD_S, 10, "architecture.md", "than its rate allows in ten seconds"),
         (spool_reclaim.IDLE_S, 300, "architecture.md", "nobody has read for five minutes"),
         (head.MAX_CODINGS, 5, "fetching.md", "decoded, five at most"),
-        (feed.SETTLE_MS, 2000, "refresh.md", "two seconds later"),
+        (feed.SETTLE_MS, 2000, "refresh.md", "with a delay of two seconds"),
         (fetching.LONGEST_WAIT_MS, 60_000, "thrift.md", "it waits up to a minute for a job"),
         (hedging.DOWN_AFTER_P99S, 10, "thrift.md", "ten times its 99th percentile (50 to 250 ms)"),
         (url_batches.KEPT_S, 3 * 86_400, "http.md", "is kept for three days"),
@@ -226,7 +225,7 @@ def test_the_demo_web_is_as_large_as_the_readme_says():
             "performance.md",
             "files per minute",
         ),
-        (RetryPolicy().max_attempts, 10, "deployment.md", "FAILED after 10 attempts"),
+        (RetryPolicy().max_attempts, 10, "deployment.md", "fails (state FAILED) after 10 attempts"),
     ],
 )
 def test_a_number_in_words_is_that_of_the_code(constant, value, page, statement):
@@ -260,7 +259,7 @@ def test_the_usual_intervals_are_those_of_the_code():
     own.pop("body")
     # Files, no types of pages: the section about signals has theirs.
     assert (own.pop("sitemap"), own.pop("feed")) == (DAY_S, 6 * HOUR_S)
-    assert "A new sitemap begins with a day, a feed with six hours" in text_of("refresh.md")
+    assert "a sitemap is read once a day and a feed every six hours" in text_of("refresh.md")
     assert intervals == own
 
 
@@ -278,7 +277,8 @@ def crawl_costs():
 def reference_ms():
     """The time of the reference work on the machine whose figures performance.md has."""
     stated = re.search(
-        r"takes ([\d.]+) ms there \(`python -m bench.reference`\)", text_of("performance.md")
+        r"`python -m bench.reference`, .*?: it takes ([\d.]+) ms on this machine",
+        text_of("performance.md"),
     )
     return float(stated[1])
 
@@ -319,7 +319,9 @@ def test_a_cost_of_the_plan_is_the_one_measured(row, cost):
 
 def test_the_page_about_scale_has_the_cost_of_a_page_in_units_of_the_plan():
     measured = crawl_costs()["docs"]["aragog"] * COSTS["reference"].value / reference_ms()
-    stated = re.search(r"A whole page takes ([\d.]+) ms on SQLite", text_of("performance.md"))
+    stated = re.search(
+        r"all stages together take ([\d.]+) ms per page with SQLite", text_of("performance.md")
+    )
 
     assert float(stated[1]) == pytest.approx(measured, rel=0.03)
 

@@ -77,7 +77,7 @@ BOUNDS = [
     f"| bytes searched for the host's name | {site_names._MAX_SEARCHED_BYTES:,} at the start",
     f"| elements whose class contains `price` | {price._MAX_SEEN} after the h1 |",
     (
-        f"| conflicts, dropped, problems | {provenance.MAX_CONFLICTS} a field,"
+        f"| conflicts, dropped, problems | {provenance.MAX_CONFLICTS} per field,"
         f" {provenance.MAX_DROPPED}, {MAX_PROBLEMS} |"
     ),
     f"in the first {prescan.PRESCAN_BYTES:,} bytes",

@@ -1,9 +1,9 @@
 """
-The statements of sitemaps and feeds about a page, and their effect on its next fetch. Pure.
+What sitemaps and feeds report about changes of a page, and how that affects its next fetch. Pure.
 
-A page's mark has the newest date that a file gave, and when a read found it to be news. It is
-written when there is news, and once for a page that a trusted host lists, so a file that repeats
-the same information causes no write.
+A page's mark contains the newest change date that a sitemap or feed has reported, and when that was
+first read. It is written when the date is new, and once for each page that a trusted host lists, so
+reading an unchanged sitemap again writes nothing.
 """
 
 from __future__ import annotations
@@ -19,35 +19,38 @@ from aragog.urlstore.change_rate import kind_of
 
 VERSION = 1
 _STAMP_MS = 60_000
-"""A date this close to the response is the response's own, if most dates of a file are."""
+"""If most dates in a file are this close to the response, the server filled in the current time."""
 
 
 class NamedChange(NamedTuple):
-    """An entry of a file: a page and the date of its last change."""
+    """An entry of a sitemap or feed: a page and the date of its last change."""
 
     url: str
     start_ms: int
     """The first moment of the date, in ms since the epoch."""
     end_ms: int
-    """The last moment of a day, month or year; equal to the start for an instant."""
+    """The last moment, if the date is a day, month or year. Otherwise equal to the first."""
 
 
 class PageMark(NamedTuple):
-    """The statements of a host's files about one page."""
+    """What a host's sitemaps and feeds have reported about one page."""
 
     named_ms: int = 0
-    """The first moment of the newest date."""
+    """The first moment of the newest reported date."""
     read_at_ms: int = 0
-    """When that date was first read as news; 0 if it was not news, as the page was seen later."""
+    """When that date was first read as a new change. 0 if the page was checked after that date."""
     belief: float = 0.0
-    """The trust in the host at that time, 0 to 1."""
+    """How far the host was trusted at that time, from 0 to 1."""
     covered: bool = True
-    """True if the files name this page's changes; False after a change that they did not name."""
+    """
+    True while the files report this page's changes. False after a change that they did
+    not report.
+    """
     kind: str = "sitemap"
     """`sitemap` or `feed`."""
 
     def names_since(self, compared_at_ms: int) -> bool:
-        """True if it names a change since the page was compared."""
+        """True if a change was reported since the page was last checked for changes."""
         return self.read_at_ms > compared_at_ms
 
 
@@ -55,10 +58,10 @@ def is_news(
     entry: NamedChange, before: PageMark | None, compared_at_ms: int, read_at_ms: int
 ) -> bool:
     """
-    True if an entry names a change that is not known yet.
+    True if an entry reports a change that is not known yet.
 
-    A date without a time only counts if it is new and had not passed when the page was compared.
-    Also True if the same read is repeated.
+    A date without a time only counts if it is newer than the stored one, and if its day had not
+    ended when the page was last checked. Processing the same read twice gives the same answer.
     """
     if entry.start_ms > read_at_ms:
         return False
@@ -70,7 +73,10 @@ def is_news(
 
 
 def is_stamp(entries: Sequence[NamedChange], fetched_at_ms: int) -> bool:
-    """True if most dates in a file are the time of its response and carry no information."""
+    """
+    True if most dates in a file are just the time of the response, so they carry no
+    information.
+    """
     now = sum(
         1
         for entry in entries
@@ -83,10 +89,11 @@ def is_worth_a_fetch(
     rate_per_s: float, usual_s: float, belief: float, settings: RefreshSettings
 ) -> bool:
     """
-    True if a page that has changed with this probability gains as much from a fetch as others do.
+    True if fetching a page that has changed with probability `belief` gains as much as other
+    fetches.
 
-    A fetch of a changed page keeps it fresh for 1/rate seconds on average. This is compared with
-    the gain of every other fetch (`Kind.marginal_freshness_s`), so a page that changes all the time
+    Fetching a changed page keeps it fresh for 1/rate seconds on average. This is compared with what
+    any regular fetch must gain (`Kind.marginal_freshness_s`), so a page that changes all the time
     is not fetched for every signal.
     """
     if belief <= 0 or usual_s <= 0:
@@ -96,17 +103,20 @@ def is_worth_a_fetch(
 
 
 def expected_change(rate_per_s: float, passed_s: float) -> float:
-    """The probability of a change by the page's own rate."""
+    """
+    The probability that the page changed within `passed_s`, given its estimated rate of
+    change.
+    """
     return -math.expm1(-rate_per_s * max(passed_s, 0.0))
 
 
 def to_cell(mark: PageMark) -> bytes:
-    """The node's cell."""
+    """Encode a mark for the page's cell."""
     return orjson.dumps((VERSION, *mark))
 
 
 def from_cell(cell: bytes | None) -> PageMark | None:
-    """Decode a mark; None if there is none, or its version is unknown."""
+    """Decode a mark. None if there is none, or if its version is unknown."""
     if not cell:
         return None
     version, *values = orjson.loads(cell)

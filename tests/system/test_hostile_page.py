@@ -14,7 +14,10 @@ pytestmark = [pytest.mark.redis, pytest.mark.slow]
 GOOD = 30
 ATTRIBUTES = b" ".join(b"a%d" % n for n in range(1_900))
 HOSTILE = b"<p " + ATTRIBUTES + b">x"
-"""A parser compares each attribute with those before it, in C code that nothing interrupts."""
+"""
+The parser compares each attribute with all earlier ones, in C code that cannot be
+interrupted.
+"""
 
 
 def site(request, _wire):

@@ -1,4 +1,7 @@
-"""A crawl of a site with copies: bodies once, fingerprints, counters, and what readers are told."""
+"""
+Crawl a site with duplicate pages: bodies are stored once, and duplicates are counted
+and found.
+"""
 
 import orjson
 import pytest
@@ -18,7 +21,7 @@ OTHER = f"<title>t</title><main>{' '.join(reversed(WORDS))}</main>".encode()
 SITE = "http://copies.test"
 
 
-def test_a_crawl_stores_copies_once_and_says_so(crawl_stand):
+def test_duplicate_bodies_are_stored_once_counted_and_found_by_lookup(crawl_stand):
     pages = {"/a": page(TEXT), "/b": page(TEXT), "/c": page(NEAR), "/d": page(OTHER)}
     stand = crawl_stand(pages, qps=1000)
 

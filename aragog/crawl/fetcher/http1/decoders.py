@@ -4,7 +4,7 @@ Incremental decoders for content and transfer codings, with limited output.
 Each `Decoder` returns at most `room` bytes per call, so that a decompression bomb cannot fill
 memory. When the output would exceed `room`, it sets `overflowed` and drops the rest.
 
-Bytes after the end of a stream are ignored in every coding, as browsers and gzip(1) ignore them.
+Bytes after the end of a stream are ignored, as in browsers and gzip(1).
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ ZSTD_WINDOW_BYTES = 8 << 20
 # Four bytes of zstd can decode to 128 KiB, and the binding has no output limit: use small chunks.
 ZSTD_PIECE_BYTES = 512
 
-# Members or frames of one stream: bgzip writes one per 64 KB, an attacker one per 20 bytes.
+# The limit of members or frames in a stream. bgzip writes one per 64 KB; an attacker needs 20
+# bytes.
 MAX_PARTS = 1000
 
 
@@ -44,10 +45,14 @@ class Decoder(Protocol):
         """Decode `data` to at most `room` bytes; raise UnsupportedContent for invalid data."""
 
     def end(self, room: int, *, whole: bool) -> bytes:
-        """The output after the last input, at most `room` bytes; not `whole`: the input was cut."""
+        """
+        Return the output that is left after the last input, at most `room` bytes.
+
+        `whole=False` means that the input was cut off.
+        """
 
     def missing(self) -> str | None:
-        """Return what is missing when the input has ended; None if the stream is complete."""
+        """Return an error text if the stream ended too early, or None if it is complete."""
 
 
 class _Coding(ABC):
@@ -61,7 +66,7 @@ class _Coding(ABC):
 
     @abstractmethod
     def feed(self, data: bytes, room: int) -> bytes:
-        """As `Decoder.feed`."""
+        """See `Decoder.feed`."""
 
     @abstractmethod
     def _complete(self) -> bool:
@@ -102,7 +107,12 @@ class _Gzip(_Coding):
         return out[0] if len(out) == 1 else b"".join(out)
 
     def _next_member(self, data: bytes) -> bool:
-        """Start the next member; False for other data, which browsers and gzip(1) also skip."""
+        """
+        Start the next member if `data` begins one.
+
+        Returns False if it does not (browsers and gzip(1) skip such data), or if more bytes are
+        needed.
+        """
         if len(data) == 1 and data == GZIP_MAGIC[:1]:
             self._carry = data
             return False
@@ -122,15 +132,15 @@ def _only_trailer_missing(inflate: zlib._Decompress) -> bool:
     """
     Report whether only the checksum is missing.
 
-    In that state zlib reads any bytes as the checksum and rejects them (or accepts them, if they
-    are what was cut off). Elsewhere it reads them as compressed data. Zeros can be the end of a
-    block there, and so can ones, but not both.
+    If so, zlib takes both probes, zeros and 0xff bytes, for the checksum, and rejects them unless
+    they happen to be right. Anywhere else it takes them for compressed data. One of the probes may
+    then happen to end a block, but never both.
     """
     return all(_completes(inflate.copy(), fill) for fill in (bytes(8), b"\xff" * 8))
 
 
 def _completes(inflate: zlib._Decompress, rest: bytes) -> bool:
-    """Whether `rest` reaches the checksum of a stream."""
+    """Whether `rest` brings zlib as far as the checksum, correct or not."""
     try:
         inflate.decompress(rest)
     except zlib.error as error:
@@ -171,7 +181,7 @@ class _Deflate(_Coding):
         return piece[:room]
 
     def _raw(self, data: bytes, room: int) -> bytes:
-        """Decode as a raw stream, whose first two bytes can look like a zlib header."""
+        """Try again as raw deflate: the first two bytes only looked like a zlib header."""
         self._inflate, self._wrapped = zlib.decompressobj(wbits=-15), False
         try:
             return self._inflate.decompress(data, room + 1)
@@ -185,7 +195,10 @@ class _Deflate(_Coding):
 
 
 class _Brotli(_Coding):
-    """One stream; the binding fails for bytes after its end, and its output is lost then."""
+    """
+    One stream. If bytes follow its end, the binding raises an error and drops that
+    call's output.
+    """
 
     name = "br"
 
@@ -218,7 +231,7 @@ class _Brotli(_Coding):
             data = b""
 
     def _up_to_the_end(self, data: bytes, room: int, first_error: brotli.error) -> bytes:
-        """Decode again, the last data byte by byte, to find the end of the stream in it."""
+        """Decode everything again, the last chunk byte by byte, to find where the stream ends."""
         self._decompress = brotli.Decompressor()
         for earlier in self._fed:
             self._decompress.process(earlier)
@@ -277,7 +290,11 @@ class _Zstd(_Coding):
         return b"".join(out)
 
     def _next_frame(self, start: bytes) -> bool:
-        """Start the next frame if `start` begins one; more data may be needed to know."""
+        """
+        Start the next frame if `start` begins one.
+
+        Returns False if it does not, or if more bytes are needed to tell.
+        """
         if not _begins_zstd_frame(start):
             self._over = True
             return False
@@ -318,9 +335,10 @@ def decoders_for(content_codings: Sequence[str], transfer_codings: Sequence[str]
     """
     Return the decoders in the order in which they apply to the received bytes.
 
-    A name that is no coding of `ACCEPT_ENCODING` has none: servers send charsets and media types
-    (`UTF-8`, `binary`, `text/html`), and browsers and HTTP libraries pass such a body through. The
-    body of a coding that was not requested (`compress`) passes as well; what reads it decides.
+    Unknown names get no decoder: servers send charsets and media types here (`UTF-8`, `binary`,
+    `text/html`), and browsers and HTTP libraries pass such bodies through. A body in a real coding
+    that was not requested (`compress`) passes too; the code that reads the body decides what to do
+    with it.
 
     Raises:
         TransportError: more than five codings.

@@ -1,8 +1,8 @@
 """
 The queues of one Redis server.
 
-Every operation is one Lua script (lua/) and one round trip for a batch of up to `MAX_BATCH`, and
-uses the server's clock. `redis/queue_keys.py` has the keys of a queue.
+Every operation that changes jobs is a Lua script (lua/), which uses the server's clock and handles
+up to `MAX_BATCH` jobs in one round trip. `redis/queue_keys.py` defines the keys of a queue.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class RedisShard:
         for key in keys.of(state):
             room = 0 if ids else min(limit - deleted, MAX_BATCH)
             if ids or room > 0:
-                # The script takes the number of the key, counted from 1.
+                # The script takes the 1-based index of the key.
                 deleted += int(self._run("delete", queue, keys.index(key) + 1, room, *ids))
         return deleted
 
@@ -259,7 +259,7 @@ class RedisShard:
                 pipe.hset(key, mapping=values)
             if "rate" in changes or "burst" in changes:
                 pipe.hdel(key, "tokens", "filled_at")
-            # At worst, one extra token wakes a worker once without need.
+            # Wake a worker so that it sees the new settings. One wake-up too many does no harm.
             pipe.lpush(self.wake_key(queue), "1")
             pipe.execute()
 
@@ -284,7 +284,7 @@ class RedisShard:
             self.client.lpush(self.wake_key(queue), "1")
 
     def poller(self) -> RedisPoller:
-        """Return a new blocking pop; see `shard.ShardPoller`."""
+        """Return a new poller, which waits with a blocking pop; see `shard.ShardPoller`."""
         return RedisPoller(self)
 
     def _now_ms(self) -> int:

@@ -23,7 +23,7 @@ def test_rabbitmq_gets_quorum_queues_with_native_delayed_delivery():
     assert settings["worker_detect_quorum_queues"]
 
 
-def test_shards_are_for_pinlater_alone():
+def test_only_pinlater_urls_accept_shards():
     assert celery_settings("pinlater://h", ["redis://g"])["broker_transport_options"]["shards"] == (
         "redis://g",
     )
@@ -31,12 +31,12 @@ def test_shards_are_for_pinlater_alone():
         celery_settings("redis://h", ["redis://g"])
 
 
-def test_only_other_brokers_have_limitations():
+def test_every_broker_except_pinlater_has_limitations():
     assert limitations("pinlater://h") == []
     assert any("ETA" in line for line in limitations("redis://h"))
     assert any("priorities" in line for line in limitations("amqp://h"))
 
 
-def test_an_unknown_broker_is_refused_by_name():
+def test_the_error_for_an_unknown_broker_names_its_scheme():
     with pytest.raises(InvalidConfig, match="kafka"):
         limitations("kafka://h")

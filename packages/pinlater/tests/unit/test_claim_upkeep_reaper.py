@@ -1,4 +1,4 @@
-"""Expired claims of dead workers are given back."""
+"""Expired claims of dead workers are returned to the queue."""
 
 import pytest
 
@@ -11,11 +11,11 @@ TIMEOUT_MS = 60_000
 def reaper(cluster, guards, clock):
     a_reaper = Reaper(cluster, guards, clock=clock, renew=lambda: None)
     a_reaper.watch("q")
-    a_reaper.reap()  # learns the server's time, by which claims are judged
+    a_reaper.reap()  # records the server's time, which decides when a claim has expired
     return a_reaper
 
 
-def test_an_expired_claim_of_a_watched_queue_is_given_back(reaper, claimed, shard, clock):
+def test_expired_claims_are_returned_only_in_watched_queues(reaper, claimed, shard, clock):
     for queue in ("q", "not watched"):
         claimed(queue)
     clock.advance_ms(TIMEOUT_MS + 1)

@@ -15,7 +15,7 @@ import hashlib
 ID_BYTES = 16
 BUCKETS = 16
 """
-The buckets of the tables `d`, `h` and `j`. They are part of the stored format and never
+The number of buckets in the tables `d`, `h` and `j`. It is part of the stored format and must never
 change.
 """
 
@@ -78,7 +78,10 @@ def ordered_edge_key(
 
 
 def read_order(key: bytes) -> bytes | None:
-    """Return the order in an edge's key, or None if it has none. An empty order is not None."""
+    """
+    Return the order in an edge's key. None means that the edge has none; it may also be
+    empty.
+    """
     if len(key) == _PLAIN_KEY_BYTES:
         return None
     return key[27 : -ID_BYTES - len(_ORDER_END)].replace(b"\0\xff", b"\0")
@@ -86,8 +89,7 @@ def read_order(key: bytes) -> bytes | None:
 
 def order_bytes(order: bytes) -> bytes:
     """
-    Encode an order for a key, without a terminator, so that a prefix of the order encodes to a
-    prefix.
+    Encode an order without a terminator, so that a prefix of it encodes to a prefix of its key.
 
     A zero byte becomes 00 ff, and the terminator is 00 00, so an order sorts before its extensions.
     """
@@ -100,7 +102,8 @@ def score_range(
     """Return (start, stop) of a node's edges in a range of scores; None means unbounded."""
     start = prefix if least is None else prefix + score_bytes(least)
     stop = after(prefix if most is None else prefix + score_bytes(most))
-    # The byte after a node's id is a letter, so the prefix has a successor.
+    # `after` cannot return None here: the prefix ends with a letter or type, not only with ff
+    # bytes.
     return start, stop or b""
 
 
@@ -115,7 +118,10 @@ def read_number_key(key: bytes) -> tuple[int, bytes]:
 
 
 def ordering_key(node_id: bytes, order: bytes) -> bytes:
-    """Return bucket, ordering key and id. Nodes with a common prefix are one range per bucket."""
+    """
+    Return bucket, ordering key and id. Nodes whose keys share a prefix are one range
+    per bucket.
+    """
     return bytes([bucket_of(node_id)]) + order + node_id
 
 
@@ -130,14 +136,19 @@ def unique_key(name: str, value: bytes) -> bytes:
 
 
 def index_prefix(bucket: int, name: str, value: bytes) -> bytes:
-    """Return the prefix of a value's index rows in one bucket. The length separates values."""
+    """
+    Return the prefix of a value's index rows in one bucket.
+
+    It includes the length, which keeps a value from matching longer values that start with it.
+    """
     return bytes([bucket]) + name.encode() + b"\0" + len(value).to_bytes(4) + value
 
 
 def index_key(node_id: bytes, name: str, value: bytes) -> bytes:
     """
-    Return an index key. The bucket depends on the node, which spreads a value that many nodes
-    share.
+    Return an index key.
+
+    The bucket comes from the node, so a value that many nodes share is spread over all buckets.
     """
     return index_prefix(bucket_of(node_id), name, value) + node_id
 

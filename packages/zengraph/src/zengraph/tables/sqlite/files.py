@@ -1,8 +1,8 @@
 """
-The SQLite files under the cell tables: which there are, their transactions and errors.
+The SQLite files behind the cell tables: creating and opening them, transactions, and errors.
 
-A connection belongs to one thread of one process: it is opened when first needed and never used
-after a fork, where it would break SQLite's locks.
+A connection belongs to one thread of one process. It is opened on first use and never used after a
+fork, because that would break SQLite's locks.
 """
 
 from __future__ import annotations
@@ -25,10 +25,14 @@ from zengraph.tables.sqlite.layouts import page_bytes, schemas
 
 BUSY_TIMEOUT_S = 30.0
 LOCK_WAIT_S = 10.0
-"""Creating the files of a folder takes much less than a second; who holds the lock longer hangs."""
+"""
+Creating a folder's files takes well under a second. A process that holds the lock
+longer is stuck.
+"""
 _CACHE_KIB = 1024
-"""The cache of one connection. Eight threads of a worker hold 128 of them, so 8 MiB each took a
-gigabyte."""
+"""The page cache of a connection. A worker's eight threads keep 128 connections, so 8 MiB each
+would add
+up to a gigabyte."""
 
 
 class Connections(threading.local):
@@ -37,7 +41,7 @@ class Connections(threading.local):
     def __init__(self) -> None:
         self.pid = 0
         self.open: dict[int, tuple[sqlite3.Connection, int]] = {}
-        """The open connections, with the round and generation that each was opened at."""
+        """Open connections by file number, each with the value of `_opening` when it was opened."""
         self.abandoned: list[dict[int, tuple[sqlite3.Connection, int]]] = []
 
     def of_this_process(self) -> dict[int, tuple[sqlite3.Connection, int]]:
@@ -56,10 +60,10 @@ class Connections(threading.local):
 
 def share_mode(path: Path) -> None:
     """
-    Reset the mode of the log and its index to the mode of their file.
+    Give the log and its index the mode of their file.
 
-    SQLite creates them with the file's current mode; if it was read-only then, they would keep it
-    read-only permanently.
+    SQLite creates them with the mode that the file has at that time. If it was read-only, they
+    would stay read-only, and the database could never be written.
     """
     for side in (Path(f"{path}-wal"), Path(f"{path}-shm")):
         with suppress(OSError):
@@ -71,13 +75,13 @@ def open_file(
     path: Path, form: int, busy_s: float = BUSY_TIMEOUT_S, new_page_bytes: int | None = None
 ) -> sqlite3.Connection:
     """
-    A connection to a file, which is created with its tables in that form if missing.
+    Open a file, and create it with the tables of this format if it is missing.
 
-    A file that exists keeps its pages; a new one has those of its form, or `new_page_bytes`.
+    An existing file keeps its page size. A new one gets `new_page_bytes`, or its format's default.
 
     Two processes must not create one file at the same time: see `StoreFiles.connection`.
     """
-    with suppress(OSError):  # SQLite reports the problem; its other files take the mode of this one
+    with suppress(OSError):  # SQLite reports errors below; its other files get this file's mode
         os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
     db = sqlite3.connect(
         path,
@@ -90,7 +94,7 @@ def open_file(
         db.execute(f"PRAGMA page_size={new_page_bytes or page_bytes(form)}")
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=NORMAL")
-        # What is taken down must not stay in free pages; costs nothing that can be measured.
+        # Deleted content must not survive in free pages. The cost is not measurable.
         db.execute("PRAGMA secure_delete=ON")
         db.execute("PRAGMA wal_autocheckpoint=0")
         db.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
@@ -174,15 +178,17 @@ class StoreFiles:
 
     @contextmanager
     def writing(self, first_byte: int) -> Iterator[sqlite3.Connection]:
-        """The same inside one transaction: committed at the end, rolled back on an exception."""
+        """Like `reading`, in one transaction: committed at the end, rolled back on an exception."""
         number = first_byte % self.count
         self._refuse_damaged(number)
         try:
             db = self.connection(number)
-            # IMMEDIATE: a plain BEGIN that writes later fails at once if another one has written.
+            # IMMEDIATE: after a plain BEGIN, the first write fails at once if another connection
+            # has committed since the transaction's first read.
             db.execute("BEGIN IMMEDIATE")
             try:
-                self._refuse_damaged(number)  # again: a repair copies what it finds from now on
+                # Check again under the lock: a repair that copies the file would miss this write.
+                self._refuse_damaged(number)
                 yield db
                 db.execute("COMMIT")
             except BaseException:
@@ -203,13 +209,13 @@ class StoreFiles:
         )
 
     def create(self) -> None:
-        """Create every file; a damaged one is set aside, and the others stay in use."""
+        """Create every file. A damaged file is set aside, and the others stay in use."""
         for number in range(self.count):
             with suppress(StoreDamaged), self.reading(number):
                 pass
 
     def identity(self) -> str:
-        """The word in the file `identity`, which is created if missing."""
+        """The store's random id, from the file `identity`, which is created if missing."""
         path = self.folder / "identity"
         try:
             if not path.exists():
@@ -224,7 +230,7 @@ class StoreFiles:
 
     def scrub(self) -> None:
         """
-        Empty the logs, which hold old versions of rows, unless a reader keeps them open.
+        Truncate the logs, because they contain old versions of rows.
 
         Raises:
             StoreUnavailable: a reader kept one open for `BUSY_TIMEOUT_S`.
@@ -248,7 +254,7 @@ class StoreFiles:
         self._mine.close()
 
     def connection(self, first_byte: int) -> sqlite3.Connection:
-        """A connection to the file of `first_byte` for this thread; its errors are sqlite3's."""
+        """The thread's connection to the file of `first_byte`. Raises sqlite3's own errors."""
         number = first_byte % self.count
         mine = self._mine.of_this_process()
         entry = mine.get(number)
@@ -259,12 +265,13 @@ class StoreFiles:
 
     def _opened(self, number: int) -> tuple[sqlite3.Connection, int]:
         """
-        A new connection to a file, and the opening that it is of.
+        Open a connection to a file. Returns it with the current value of `_opening`.
 
-        A file that exists is opened without the lock, so a process that stops while it has the
-        lock stops no other. Only creating a file and switching it to a write-ahead log need it:
-        two processes that do it together fail at once with "database is locked", whatever the busy
-        timeout. So may an opening while the last other connection closes; it is tried again.
+        An existing file is opened without the lock, so a process that is suspended while it holds
+        the lock does not block the others. Only creating a file and switching it to a write-ahead
+        log need the lock: if two processes do that together, both fail with "database is locked",
+        whatever the busy timeout is. Opening can fail the same way while the last other connection
+        is closing; then it is tried again under the lock.
         """
         opening = self._opening(number)
         path = self.health.path(number, opening % _GENERATIONS)
@@ -283,7 +290,7 @@ class StoreFiles:
         return locked(self.folder / _MARKER, wait_s=self._lock_s)
 
     def _opening(self, number: int) -> int:
-        """The round and generation at which a usable connection was opened."""
+        """A number that changes when connections to this file must be reopened."""
         return self._round * _GENERATIONS + self.health.generation(number)
 
     def _forget(self, number: int) -> None:
@@ -303,7 +310,7 @@ class StoreFiles:
                     )
         checkpoints.written[number] = True
         if checkpoints.log_is_long[number]:
-            with suppress(sqlite3.Error):  # what was written is committed; the next writer tries
+            with suppress(sqlite3.Error):  # the write is committed; the next writer tries again
                 self.connection(number).execute("PRAGMA wal_checkpoint(RESTART)")
                 checkpoints.log_is_long[number] = False
 
@@ -311,9 +318,9 @@ class StoreFiles:
         """
         Translate an SQLite error into one that names the remedy.
 
-        A damaged file is set aside. After a write to a read-only file or a disk error, all
-        connections of this process are reopened at their next use: SQLite keeps a file that it
-        opened as read-only read-only for the lifetime of the connection.
+        A damaged file is set aside. After a write to a read-only file, or a disk error, all
+        connections of this process are reopened at their next use, because a connection that was
+        opened read-only stays read-only.
         """
         number = first_byte % self.count
         code = getattr(error, "sqlite_errorcode", 0)
@@ -328,7 +335,7 @@ class StoreFiles:
         path = self.health.path(number)
         where = f"sqlite ({path})"
         if code & 0xFF == sqlite3.SQLITE_BUSY:
-            # A writer has a lock in the index of the log.
+            # SQLite writers hold their lock on the -shm file.
             who = holder(Path(f"{path}-shm"), path)
             return StoreUnavailable(where, f"{error} by {who}")
         if code & 0xFF == sqlite3.SQLITE_FULL:
@@ -358,10 +365,10 @@ class StoreFiles:
 
     def _checked_form(self, *, is_new: bool) -> int:
         """
-        The form of the data; refuses that of a later version.
+        Return the format of the data. Raises InvalidConfig if a newer release wrote it.
 
-        A folder with data and without a form has the first one. A new one gets its form before the
-        marker, so that no process takes it for one with data.
+        A folder that has data but no format file has format 1. In a new folder the format file is
+        written before the marker, so that no process mistakes it for an old folder.
         """
         path = self.folder / _FORMAT
         if not path.exists():
