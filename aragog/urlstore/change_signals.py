@@ -99,7 +99,7 @@ class ChangeSignals:
                     _UNNAMED.add()
 
     def confirmed(self, urls: Iterable[str], at_ms: int) -> None:
-        """Record a 304 for these files: until then, they named no further changes."""
+        """Record that these files returned a 304: they named no further changes until then."""
         for name in {host(url) for url in urls}:
             self.change(name, partial(trust.read, at_ms=at_ms))
 

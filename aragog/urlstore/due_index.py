@@ -30,7 +30,7 @@ _CLAIMED = (nodes.DUE, nodes.REFRESH, nodes.SIGNAL, nodes.WATCHED)
 DUE_URL = b"i:u"
 """The column of a due row with the URL."""
 _YOUNG_MS = 600_000
-"""A row is written before its node, so a younger row may be valid although its node differs."""
+"""A row is written before its node, so a row younger than this may still become valid."""
 
 
 def due_cell(due_at_ms: int | None) -> bytes:

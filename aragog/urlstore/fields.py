@@ -216,7 +216,8 @@ class Fields:
         sources = {**{n: v for n, v in before.items() if n not in gone}, **provenance}
         cells[nodes.PROVENANCE] = orjson.dumps(sources)
         if gone:
-            # Delete first: a repeated call no longer finds these fields in the new provenance.
+            # Delete first: once the new extractor version is stored, this page is not extracted
+            # again, so fields left over after a crash would stay.
             columns = [nodes.field_column(name) for name in gone]
             self._properties.delete(self._zen.node_id(canonical), columns, at_ms=at_ms)
         at = max(at_ms, row[nodes.PROVENANCE].at_ms if nodes.PROVENANCE in row else 0)

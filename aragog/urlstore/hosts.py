@@ -63,7 +63,7 @@ def sample_put(zen: MultiGraph, url: str, now_ms: int) -> Mutation:
 
 
 def moved_sender(position: bytes, sender: str | None, naming: Naming) -> bytes:
-    """The position of a `sender_put` row in a store whose node ids are from `naming`."""
+    """The position that a `sender_put` row has with `naming`; other positions stay the same."""
     if sender is None or position[1:2] != _SENDERS:
         return position
     order = _SENDERS + host_order(sender) + naming.node_id(sender)
