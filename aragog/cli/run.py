@@ -32,8 +32,8 @@ from aragog.transfer.rows import ENDINGS
 
 FRONT_AFTER_S = 10.0
 """
-Processes that a run starts only at its end, if the system keeps running. Their start takes a second
-of CPU, which would delay the first pages.
+A run that stops its system at the end starts Flower and the API only after this time. Their start
+takes a second of CPU, which would delay the first pages, and short runs end before they are used.
 """
 
 

@@ -41,7 +41,7 @@ LOOK_AT = 20_000
 LOOKS = 8
 """Every URL in flight is checked at least once in this many calls, if at most LOOKS * LOOK_AT."""
 MANY_DONE = 0.1
-"""If a smaller fraction of a slice is done, `look` stops, since the next slices are no better."""
+"""If a smaller fraction of a slice is done, `look` may stop: the next slices are hardly better."""
 PROBLEMS_KEPT = 1000
 MOST_ASKED = 1000
 """Number of URLs that are enqueued again at once: as many as the enqueuer sends at once."""
