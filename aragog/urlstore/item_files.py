@@ -77,7 +77,7 @@ def _file(record: Record) -> StoredFile:
 def _sha256(record: Record) -> str | None:
     """
     The SHA-256 of a file's bytes, if known. The content's hash is used only for a body in a pack,
-    because that of an object is computed from the compressed bytes.
+    because the hash of an object is computed from the compressed bytes.
     """
     in_pack = " " in (record.content_key or "")
     found = record.content_hash if in_pack else record.facts.get(SHA256)

@@ -89,7 +89,8 @@ def entries_of(url: str, row: Row) -> list[tuple[bytes, int]]:
     name = entry_of(url, likeness)
     if name is None or cell is None:
         return []
-    # Keep the record of a page that stored the same body later: it is the original now.
+    # The second delete spares the record of a page that stored the same body later, because its
+    # record is newer: that page is the original now.
     return [(name, cell.at_ms), (name[:-_PART] + bytes(_PART), cell.at_ms)]
 
 

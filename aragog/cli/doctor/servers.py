@@ -346,7 +346,7 @@ def _strays(shard_url: str, broker_url: str) -> Iterator[Finding]:
 
 
 def _waiting(client: redis.Redis, number: int, *, ours: bool) -> Iterator[tuple[str, int]]:
-    """Yield the crawl's jobs in a database that no worker reads: where they are, and how many."""
+    """Yield what kind of jobs a database has that no worker reads, and how many of them."""
     pool = client.connection_pool
     arguments = {**pool.connection_kwargs, "db": number}
     there = redis.ConnectionPool(connection_class=pool.connection_class, **arguments)

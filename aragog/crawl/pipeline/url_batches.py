@@ -86,7 +86,7 @@ class UrlBatches:
         return batch
 
     def state(self, batch: str) -> BatchState | None:
-        """How many URLs of a batch are left; None if the id is unknown. 5,000 URLs a round trip."""
+        """How many URLs of a batch are left; None if unknown. One round trip per 5,000 URLs."""
         with redis_errors(WHERE):
             calls = self._redis.lrange(f"{self._prefix}batch:{checked_id(batch)}", 0, -1)
         if not calls:

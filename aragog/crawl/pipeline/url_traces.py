@@ -101,7 +101,7 @@ class CallSpans:
         return {url: span for url, span in found.items() if span is not None}
 
     def job(self, url: str) -> dict[str, Any]:
-        """The trace context that a URL's job carries; empty if the URL is not traced."""
+        """The trace context and the time that a URL's job carries; empty if it is not traced."""
         span = self._spans.get(url)
         return {} if span is None else {"traceparent": span.traceparent, "left_at_ms": now_ms()}
 
