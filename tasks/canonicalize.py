@@ -20,8 +20,8 @@ def canonicalize(message: dict[str, Any] | list[str] | str) -> None:
     """
     Extract the canonical URL, links and Rich Pin of each page in the batch.
 
-    Given one URL (`canonicalize.delay("https://…")`) or a list, it reads stored pages and writes
-    them again.
+    If the argument is a URL (`canonicalize.delay("https://…")`) or a list of URLs, it reads their
+    stored pages and writes them again.
     """
     if isinstance(message, str | list):
         write_again(CANONICALIZE, message)

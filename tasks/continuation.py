@@ -1,7 +1,7 @@
 """
-Keep what a Celery caller wants to run after a fetch until its URLs are done.
+Keeps the tasks that a Celery caller linked to a fetch until the fetch's URLs are done.
 
-A Celery task is finished when it returns, and then Celery runs the tasks linked to it. `fetch`
+A Celery task is finished when it returns, and then Celery runs the tasks linked to it. But `fetch`
 returns before its URLs are done: they wait for slots, for robots.txt, and for two more stages.
 `fetch` therefore moves the linked tasks from its own message into the jobs of its URLs, and the
 task `aragog.finished` runs them for each URL when it is done.
@@ -30,7 +30,7 @@ from aragog.crawl.pipeline.messages import FetchBatch
 from aragog.errors import InvalidMessage
 
 MOST_BYTES = 16_384
-"""Maximum size of the linked tasks as JSON, because each URL carries a copy."""
+"""Maximum size of the linked tasks as JSON. It is limited, because each URL carries a copy."""
 _KEPT = ("id", "root_id", "group", "group_index", "chord", "callbacks", "chain")
 
 
@@ -70,14 +70,14 @@ def take_over(request: Any) -> None:
 
 def follow(app: Any, message: Finished, passed_on: FinishedUrls) -> None:
     """
-    Run the tasks linked to a fetch for one URL, and store its result.
+    Run the tasks linked to a fetch for one URL, and store the URL's result.
 
-    A result is passed on once, unless this process is killed between passing it on and recording
-    that. Then the linked tasks run again under the same ids.
+    A result is passed on once. Only if this process is killed before it has recorded that, the
+    linked tasks run again, under the same ids.
 
     Raises:
-        InvalidMessage: `with_continuation` did not make `then`.
-        OperationalError: the broker does not answer.
+        InvalidMessage: `then` was not created by `with_continuation`.
+        OperationalError: the broker does not respond.
     """
     then, url = _then(message), str(message.answer["url"])
     answer = dict(message.answer)
@@ -97,7 +97,7 @@ def _then(message: Finished) -> dict[str, Any]:
 
 
 def _send(app: Any, then: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
-    """Send the linked tasks, and the next one of the chain, as Celery would."""
+    """Send the linked tasks, and the next task of the chain, as Celery would."""
     of_caller = {"parent_id": then["id"], "root_id": then.get("root_id") or then["id"]}
     several = then["urls"] > 1
     callbacks = then.get("callbacks") or ()
@@ -111,7 +111,7 @@ def _send(app: Any, then: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
 def _signature(
     app: Any, wire: Any, then: Mapping[str, Any], answer: Mapping[str, Any], several: bool
 ) -> Any:
-    """Return the caller's signature, with a separate id per URL if it runs for several."""
+    """Return the caller's signature; if it runs for several URLs, with a separate id for each."""
     signature = Signature.from_dict(wire, app=app)
     given = signature.options.get("task_id")
     if several or given is None:

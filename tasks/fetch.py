@@ -25,18 +25,18 @@ log = logging.getLogger(__name__)
 
 def _fetch(message: dict[str, Any] | list[str] | str) -> None:
     """
-    Fetch the URLs that are due. Takes one URL (`fetch.delay("https://…")`), a list, or
-    a batch.
+    Fetch the URLs that are due. The message is a URL (`fetch.delay("https://…")`), a list of URLs,
+    or a batch.
     """
     batch, problems = read_fetch(message)
     for problem in problems:
         log.error("fetch: an entry of a batch is left out: %s", problem)
     stage = pipeline().fetch
-    if not isinstance(message, dict):  # aragog's own batches already say what is traced
+    if not isinstance(message, dict):  # aragog's own batches already have their trace contexts
         batch = stage.traces.adopted(batch, getattr(current_task.request, HEADER, None) or "")
     request, backend = current_task.request, current_task.app.backend
     send_all(stage.run(continuation.with_continuation(batch, request, backend)))
-    # Only now, so that a run that fails earlier is retried with its linked tasks.
+    # Do this last, so that a run that fails earlier is retried with its linked tasks.
     waited_for = continuation.waits_for_result(request, backend)
     continuation.take_over(request)
     if waited_for:

@@ -1,7 +1,7 @@
 """
 The task that runs the tasks linked to a fetch when a URL is done.
 
-Safe to run twice: a result that was passed on is recorded in Redis and is not passed on again.
+Safe to run twice: Redis records which results were passed on, and they are not passed on again.
 """
 
 from __future__ import annotations
@@ -19,6 +19,6 @@ from aragog.workers.services import pipeline
 
 @stage(FINISHED)
 def finished(message: dict[str, Any]) -> None:
-    """Pass the result of one URL on to the tasks linked to its fetch."""
+    """Pass the result of a URL on to the tasks linked to its fetch."""
     with broker_errors():
         continuation.follow(app, Finished.read(message), pipeline().finished_urls)

@@ -14,11 +14,11 @@ from aragog.workers.services import pipeline
 from pinlater import gates
 
 OTHER_KINDS = 7
-"""The periodic tasks of the queue `upkeep` other than compaction. Each uses at most one thread."""
+"""Number of periodic tasks in the queue `upkeep` besides compaction; each uses one thread."""
 
 
 def compactions(threads: int) -> int:
-    """Return how many compactions run at once: the queue's threads that other tasks leave."""
+    """Return how many compactions run at once: the queue's threads, minus those of other tasks."""
     return max(1, threads - OTHER_KINDS)
 
 
@@ -47,7 +47,7 @@ def sweep() -> None:
 
 @periodic(CRAWLS_DUE)
 def crawls_due() -> None:
-    """Decide about held links of crawls, restart recurring crawls, and report finished ones."""
+    """Decide about held links of crawls, restart recurring crawls, and report finished crawls."""
     maintenance = pipeline().maintenance
     maintenance.sweep_held_links()
     maintenance.begin_crawls()
@@ -55,7 +55,7 @@ def crawls_due() -> None:
 
 @periodic(PACKS)
 def upkeep_packs() -> None:
-    """Rewrite packs that are half unused, and those with bytes that must be deleted."""
+    """Rewrite packs that are half unused, and packs with bytes that must be deleted."""
     pipeline().maintenance.upkeep_packs()
 
 

@@ -23,24 +23,24 @@ from pinlater.envelope import TAGGED
 from pinlater.retry_policy import RetryPolicy
 from pinlater.worker import RunLater
 
-# While the infrastructure does not answer, a task is retried 1, 2, 4 … 60 s apart, for hours. The
+# While the infrastructure does not respond, a task is retried after 1, 2, 4 … 60 s, for hours. Its
 # message stays in the broker in the meantime, so nothing is lost.
 LONGEST_BACKOFF_S = 60
 MAX_RETRIES = 200
-# How long a message that this version cannot read is delayed. Each costs a worker 1 ms.
+# How long a message that this version cannot read is delayed. Each attempt costs a worker 1 ms.
 GIVE_BACK_S = 20.0
-# How long a message without a free place blocks a thread, which limits how many are sent again per
-# second, and the delay before it is sent again.
+# A message for which no place is free blocks its thread for the first time, which limits how many
+# messages are sent again per second. It is then sent again with the second as its delay.
 PATIENCE_S = 0.25
 FULL_S = 2.0
 
 
 class TaskPlaces:
     """
-    The places for one kind of task in this process. Thread-safe.
+    Limits how many tasks of one kind run at once in this process. Thread-safe.
 
     Args:
-        count: returns how many tasks of the kind may run at once, at least 1. Called each time.
+        count: returns the limit, at least 1; called for each task.
     """
 
     def __init__(self, count: Callable[[], int]) -> None:
@@ -49,7 +49,7 @@ class TaskPlaces:
         self._taken = 0
 
     def take(self, wait_s: float = 0.0) -> bool:
-        """Take a place, waiting at most `wait_s`. Returns False if all are taken."""
+        """Take a place, waiting up to `wait_s` seconds; returns False if all places are taken."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._taken < self._count(), wait_s):
                 return False
@@ -57,7 +57,7 @@ class TaskPlaces:
             return True
 
     def give_back(self) -> None:
-        """Give back a place after `take` returned True."""
+        """Release a place that `take` has taken."""
         with self._changed:
             self._taken -= 1
             self._changed.notify()
@@ -67,8 +67,9 @@ def periodic(name: str, at_most: Callable[[], int] = lambda: 1) -> Callable[[Any
     """
     Make a function a task that beat sends periodically, with the policy of all tasks.
 
-    At most `at_most` of them run in a process. Another one returns at once, because beat sends the
-    next one in seconds. A server that hangs therefore blocks the threads of one kind of work only.
+    At most `at_most` of these tasks run in a process. A further task returns at once, because beat
+    sends the next one within seconds. A server that hangs therefore blocks the threads of one kind
+    of work only.
     """
     return stage(name, TaskPlaces(at_most))
 
@@ -77,8 +78,8 @@ def limited(name: str, queue: str) -> Callable[[Any], Any]:
     """
     Make a function a task of a queue with a limited number of jobs per process (`gates.limit`).
 
-    A pinlater broker keeps the other jobs on the server. With other brokers the worker already has
-    them, so they are sent again to run a little later, and do not block threads for other work.
+    With pinlater, the other jobs stay on the server. With other brokers the worker has already
+    received them, so it sends them again with a delay, to not block threads for other work.
     """
     return stage(name, TaskPlaces(lambda: gates.limit_of(queue) or sys.maxsize), again=True)
 
@@ -93,8 +94,8 @@ def stage(
     """
     Make a function a Celery task called `name`, with the policy of all tasks.
 
-    Its message is acknowledged late, is requeued when its worker is lost, and is retried while our
-    own infrastructure does not answer.
+    The task's message is acknowledged after it has run, is requeued when its worker is lost, and is
+    retried while our own infrastructure does not respond.
 
     Any other exception is a defect in aragog. On pinlater, the job runs again according to its
     queue's retry policy and finally becomes a FAILED job with the reason. On other brokers, the
@@ -104,8 +105,8 @@ def stage(
 
     Args:
         name: the name of the task.
-        places: limits how many may run at once; None for no limit.
-        again: True to run a task without a place later, False to drop it.
+        places: limits how many of the tasks run at once; None for no limit.
+        again: if no place is free, True sends the task again to run later, and False drops it.
         has_result: True if a caller may wait for its result, given a result backend.
     """
 
@@ -137,7 +138,7 @@ def stage(
 
 
 CALLS = frozenset({"apply", "apply_async", "delay", "s", "si", "signature", "subtask"})
-"""Attributes to call a task or to make its signature."""
+"""Attributes that call a task or create its signature."""
 
 
 def called_as(task: Any) -> Callable[[str], Any]:
@@ -157,7 +158,7 @@ def called_as(task: Any) -> Callable[[str], Any]:
 
 
 def _run(task: Any, name: str, seconds: Observations, call: Callable[[], Any]) -> Any:
-    """Return the result of a call. Its exception decides if and when its message runs again."""
+    """Return the result of `call`, or handle its exception, which decides about a retry."""
     try:
         with timed(seconds):
             result = call()
@@ -191,10 +192,10 @@ def _shared(name: str, run: Callable[..., Any], *, has_result: bool) -> Any:
 
 def give_back(task: Any, why: str, about_s: float) -> NoReturn:
     """
-    Give back a message that cannot be processed now, so that another worker may get it.
+    Return a message that cannot be processed now to the broker, so that another worker may get it.
 
-    Brokers other than pinlater would deliver a requeued message at once, so it is sent again there,
-    unchanged and with a delay.
+    Brokers other than pinlater would deliver a requeued message at once. With those, the same
+    message is sent again with a delay.
     """
     wait_s = random.uniform(0.5, 1.5) * about_s
     if is_job(task.request):
@@ -205,7 +206,7 @@ def give_back(task: Any, why: str, about_s: float) -> NoReturn:
     )
     try:
         again.apply_async()
-    # On any transport error, because the message must not be lost.
+    # Requeue on any transport error, because the message must not be lost.
     except Exception as problem:
         raise RunLater(f"{why}; it could not be sent again: {problem}", counts=False) from problem
     raise Ignore(why)
@@ -217,7 +218,7 @@ def is_job(request: Any) -> bool:
 
 
 def retry_after_defect(task: Any, error: Exception) -> NoReturn:
-    """Retry the task later after a defect. Raises the error when no attempts are left."""
+    """Retry a task later after a defect; raises the error when no attempts are left."""
     policy, attempt = RetryPolicy(), task.request.retries + 1
     if attempt >= policy.max_attempts:
         raise error
@@ -230,8 +231,8 @@ def retry_after_outage(task: Any, error: Exception) -> NoReturn:
     Retry the task later, even if the broker does not accept the retry.
 
     Celery retries by sending a new message. If that fails, Celery would reject the current message
-    permanently and lose its batch. The current message is requeued instead and waits according to
-    its queue's retry policy. This attempt does not count, because a full broker is not the job's
+    permanently and lose its batch. The current message is therefore requeued, and waits according
+    to its queue's retry policy. The attempt does not count, because a full broker is not the job's
     fault.
     """
     wait_s = get_exponential_backoff_interval(

@@ -13,5 +13,5 @@ from aragog.workers.services import pipeline
 
 @periodic(REFRESH_DUE)
 def refresh_due() -> None:
-    """Claim URLs that are due and enqueue them at a lower priority than new ones."""
+    """Claim URLs that are due, and enqueue them at a lower priority than new URLs."""
     pipeline().refresh.run()

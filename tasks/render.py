@@ -16,7 +16,7 @@ from aragog.workers.services import pipeline, send_all
 
 @stage(RENDER)
 def render(message: dict[str, Any]) -> None:
-    """Render the page of the batch in a browser, and send it on."""
+    """Render the batch's page in a browser, and send it on to the next stage."""
     batch = ResultBatch.read(message)
     outgoing = pipeline().render.run(batch)
     send_all(outgoing)

@@ -18,9 +18,10 @@ from aragog.workers.services import pipeline, send_all
 @limited(ROBOTS, Queue.ROBOTS)
 def robots(message: dict[str, Any] | list[str] | str) -> None:
     """
-    Fetch each origin's robots.txt, then forward the URLs that waited for it.
+    Fetch each origin's robots.txt, then send on the URLs that waited for it.
 
-    `robots.delay("https://host/")`, with one URL or a list, fetches it even if it is fresh.
+    `robots.delay("https://host/")`, with one URL or a list, fetches robots.txt even if the cached
+    copy is fresh.
     """
     send_all(pipeline().robots.run(read_robots(message)))
 

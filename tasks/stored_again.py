@@ -1,5 +1,5 @@
 """
-Handle URLs given to the tasks `canonicalize` and `store`; see
+Handles URLs that are passed to the tasks `canonicalize` and `store`; see
 aragog.crawl.stages.stored_again.
 """
 
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 def write_again(task: str, message: str | list[str]) -> None:
     """
-    Read and write the stored pages of a URL or a list of URLs again.
+    Read the stored pages of one or more URLs, and write them again.
 
     Raises:
         InvalidMessage: none of the URLs has a page. Some of the reasons are logged.

@@ -12,7 +12,7 @@ share(__name__)
 
 
 def __getattr__(name: str) -> Any:
-    """Return the app as `celery`, for `celery -A workers`. Lazy, for processes that need no app."""
+    """The app as `celery`, for `celery -A workers`; imported on use, since not all need it."""
     if name == "celery":
         from aragog.workers.app import app  # noqa: PLC0415
 

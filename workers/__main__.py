@@ -6,9 +6,10 @@ Run one process of the system.
     python -m aragog.workers beat [options of `celery beat`]     the schedule
     python -m aragog.workers flower [options of Flower]          the dashboard
 
-The commands are called directly, because the `celery` program first imports those of all plugins,
-including Flower, which takes 0.3 s of CPU and 15 MB in each process. Unlike `celery -A`, this does
-not search the current folder for modules first, so no file there can shadow one.
+Celery's commands are called directly, because the `celery` program first imports the commands of
+all plugins, including Flower, which takes 0.3 s of CPU and 15 MB in each process. Unlike `celery
+-A`, this does not search the current folder for modules first, so a file there cannot shadow a
+module.
 """
 
 from __future__ import annotations
@@ -77,11 +78,11 @@ def _work(roles: list[str], options: list[str]) -> int:
 
 def _run(command: click.Command, options: list[str]) -> int:
     logs = process_settings().logs
-    quiet = logs.format == "json"  # the banner is not JSON
+    quiet = logs.format == "json"  # no banner, because it is not JSON
     if quiet:
-        configure(logs)  # Celery warns before it sets up its own handlers
+        configure(logs)  # Celery logs warnings before it sets up its own handlers
     context = CLIContext(app=app, no_color=False, workdir=None, quiet=quiet)
-    celery = click.Context(click.Command("celery"))  # Flower reads its parent's options
+    celery = click.Context(click.Command("celery"))  # Flower reads the parent context's options
     return int(command.main(options, obj=context, parent=celery, standalone_mode=False) or 0)
 
 

@@ -1,5 +1,5 @@
 """
-The Celery app: `celery -A workers worker -Q fetch`, as with any Celery project.
+The Celery app: `celery -A workers worker -Q fetch`, as in any Celery project.
 
 In a folder that has its own `workers.py`, use `celery -A aragog.workers`.
 
@@ -70,7 +70,7 @@ def _check_files(**_: Any) -> None:
     except CONFIG as error:
         _exit_with(error.problems)
     except TRANSIENT:
-        return  # each process checks again when it connects
+        return  # each process checks the files again when it connects
 
 
 def _allow_open_files(**_: Any) -> None:
@@ -79,12 +79,12 @@ def _allow_open_files(**_: Any) -> None:
 
 worker_init.connect(_allow_open_files, weak=False)
 worker_init.connect(_check_files, weak=False)
-# Runs in each child of a prefork pool. A page may kill the child, and the pool then replaces it.
+# Runs in each child of a prefork pool. If a page kills the child, the pool replaces it.
 worker_process_init.connect(make_expendable, weak=False)
 
 
 def _export_spans(**_: Any) -> None:
-    """Export the last spans of a child, which exits without the usual exit handlers."""
+    """Export the last spans of a child, because a child exits without running exit handlers."""
     flush_spans()
 
 
@@ -101,7 +101,7 @@ def _hold_back_fetches(sender: Any, **_: Any) -> None:
 
     settings = process_settings()
     gates.put(Destination.FETCH.queue, fetch_gate(settings))
-    if isinstance(sender.concurrency, int):  # not "auto"
+    if isinstance(sender.concurrency, int):  # it may be "auto"
         served = set(app.amqp.queues.consume_from)
         share_threads(sender.concurrency, settings.workers.robots, served)
         share_upkeep(sender.concurrency, settings.workers, served)
@@ -145,20 +145,20 @@ app.conf.task_queues = (
     *_declared.values(),
     *(_declared.new_missing(queue.value) for queue in Queue),
 )
-# On pinlater, a job gets its task's outcome. Otherwise a failed task would be SUCCEEDED.
+# With pinlater, make a job end with its task's outcome; otherwise a failed task's job SUCCEEDED.
 follow(app)
 
 
 def _add_commands(**_: Any) -> None:
-    """Make the worker answer `celery -A aragog.workers inspect waiting`, however it was started."""
+    """Make the worker respond to `celery -A aragog.workers inspect waiting`, however started."""
     from aragog.workers import waiting_command  # noqa: F401, PLC0415 - it registers itself
 
 
 worker_init.connect(_add_commands, weak=False)
-if "inspect" in sys.argv:  # the command line lists what is registered in its own process
+if "inspect" in sys.argv:  # `celery inspect` lists the commands registered in its own process
     _add_commands()
 
-# For `celery -A aragog.workers flower`: the app is imported before Flower builds its pages.
+# For `celery -A aragog.workers flower`, which imports the app before Flower builds its pages.
 if "flower" in sys.argv:
     from aragog.workers import dashboard
 

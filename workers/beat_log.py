@@ -1,9 +1,9 @@
 """
-Keep beat's log short while the broker accepts no messages.
+Keeps beat's log short while the broker does not accept messages.
 
-Beat logs a traceback of about 2.5 KB for each task that it cannot send, several per second. A
-broker that was full for an hour produced 40 MB. This filter keeps one line per minute, which says
-how many others were dropped.
+Beat logs a traceback of about 2.5 KB for each task that it cannot send, several per second. While a
+broker was full for an hour, this took 40 MB. The filter keeps one line per minute, with the number
+of lines that were dropped.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _BEGINNING = "Message Error: "
 
 
 class BeatErrors(logging.Filter):
-    """A filter for the logger `celery.beat`: one line per minute about messages not sent."""
+    """A filter for the logger `celery.beat`: one line per minute about unsent messages."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         super().__init__()

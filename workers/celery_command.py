@@ -1,9 +1,9 @@
 """
-`celery aragog`: the roles of aragog's workers, each a set of queues.
+`celery aragog`: lists the roles of aragog's workers, each with its queues.
 
-Celery loads the entry points `celery.commands` before it looks for the app of `-A`. Loading this
-one provides the module `workers`, so `celery -A workers worker` works in any folder
-(docs/adr/0109).
+Celery loads the entry points in `celery.commands` before it looks for the app given by `-A`.
+Loading this entry point provides the module `workers`, so `celery -A workers worker` works in any
+folder (docs/adr/0109).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """
-Limit a process's concurrent jobs: few while its threads compete for the core, otherwise more.
+Limits a process's concurrent jobs: few while its threads compete for the CPU, more otherwise.
 
-Threads of one process share one core. When pages arrive quickly, more threads only add switching:
-with pages from the same machine, 40 threads took 1.4 times the CPU per page of 12, and 75 MB more
-(`python -m bench.crawl`). When responses are slow, a few threads leave the core idle
-(docs/adr/0081).
+Threads of one process share one core. When pages arrive quickly, more threads only add switches: in
+a crawl of pages from the same machine, 40 threads took 1.4 times the CPU per page of 12 threads,
+and 75 MB more memory (`python -m bench.crawl`). When responses are slow, a few threads leave the
+core idle (docs/adr/0081).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 LOOK_EVERY_S = 0.5
-# Shares of the time since the last check. Above the first, the process has fewer jobs; below the
-# second, more. `aragog plan` counts on half of a core.
+# CPU demand as a fraction of the time since the last check. Above the first the limit falls, below
+# the second it rises. `aragog plan` assumes half a core.
 BUSY, FREE = 0.8, 0.5
 STEP = 4
 THREADS = Path("/proc/self/task")
@@ -23,15 +23,15 @@ THREADS = Path("/proc/self/task")
 
 class LimitByDemand:
     """
-    A limit for one queue's jobs, for `gates.limit`: between two numbers, by the CPU needed.
+    A limit for a queue's jobs, for `gates.limit`: between two numbers, depending on CPU demand.
 
-    It starts low, and grows only while it is reached, so jobs that arrive after an idle time do not
-    use all threads at once.
+    It starts low and rises only while it is reached, so that jobs which arrive after an idle time
+    do not use all threads at once.
 
     Args:
-        least: how many jobs are always allowed.
-        most: the maximum number of jobs.
-        kept: how many of them only urgent jobs may use (`gates.reserve_room`).
+        least: the minimum limit.
+        most: the maximum limit.
+        kept: how many of the `most` jobs are reserved for urgent jobs (`gates.reserve_room`).
         now_s: a monotonic clock.
         needed_s: returns the CPU seconds that this process has needed so far.
     """
@@ -72,9 +72,10 @@ class LimitByDemand:
 
 def needed_cpu_s() -> float:
     """
-    Return the CPU seconds that this process's threads used, and on Linux those they waited for.
+    Return the CPU seconds that this process's threads used and, on Linux, waited for.
 
-    A process that competes with others needs its core although it uses little of it.
+    Waiting counts, because a process that competes with others needs its core although it gets
+    little of it.
     """
     needed_ns = 0
     try:
@@ -87,8 +88,8 @@ def needed_cpu_s() -> float:
 
 def _needed_ns(schedstat: Path) -> int:
     """
-    Return what one thread used and waited for, or 0 if it has ended or the kernel does
-    not count.
+    Return the nanoseconds that a thread used and waited for; 0 if it has ended or the kernel does
+    not count them.
     """
     try:
         used, waited, *_ = schedstat.read_text().split()

@@ -25,8 +25,8 @@ def install() -> None:
     parts = components(settings)
 
     def refresh(url: str) -> str:
-        with suppress(InvalidUrl):  # the producer reports it
-            if parts.store().takedowns.refused([normalize(url)]):  # producers know only hosts
+        with suppress(InvalidUrl):  # the producer reports invalid URLs below
+            if parts.store().takedowns.refused([normalize(url)]):  # producers only check hosts
                 return TAKEN_DOWN
         (result,) = producer().enqueue([url], priority=0, refresh=True)
         accepted = result.status in (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING)

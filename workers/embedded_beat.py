@@ -17,19 +17,19 @@ from celery.beat import Service
 from celery.signals import worker_ready, worker_shutting_down
 
 LONGEST_SLEEP_S = 1
-"""The longest time until it notices that it was stopped."""
+"""Maximum time until beat notices that it was stopped."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
-"""Seconds between two attempts while the disk is full, which does not stop the worker."""
+"""Seconds between two attempts while the disk is full; the worker keeps running meanwhile."""
 
 log = logging.getLogger(__name__)
 
 
 class EmbeddedBeat:
     """
-    Sends the schedule while its worker runs.
+    Runs beat while its worker runs.
 
-    An error that Celery's beat does not handle would end only this thread, and nothing would be
-    sent. It stops the worker instead, so that the worker's supervisor restarts both.
+    An error that Celery's beat does not handle would end only this thread, and no task would be
+    sent any more. It therefore stops the worker, whose supervisor restarts both.
     """
 
     def __init__(self, app: Celery, *, first_pause_s: float = FIRST_PAUSE_S) -> None:
@@ -39,26 +39,26 @@ class EmbeddedBeat:
         self._stopped = threading.Event()
 
     def start(self, sender: Any, **_: Any) -> None:
-        """Start. `sender` is the worker's consumer, whose options apply to beat."""
-        with self._ending_the_worker():  # Celery only logs exceptions of signal receivers
+        """Start beat. `sender` is the worker's consumer, whose options also apply to beat."""
+        with self._ending_the_worker():  # Celery would only log an exception of this receiver
             make = partial(
                 Service,
                 self._app,
                 max_interval=LONGEST_SLEEP_S,
                 schedule_filename=sender.controller.schedule_filename,
                 scheduler_cls=sender.controller.scheduler,
-                remote_control=False,  # the worker answers for this process
+                remote_control=False,  # the worker already responds for this process
             )
             threading.Thread(target=self._run, args=(make,), name="beat", daemon=True).start()
 
     def stop(self, **_: Any) -> None:
-        """Send nothing more. Tasks sent too early after a restart do no harm (`beat_schedule`)."""
+        """Stop sending. Tasks sent too early after a restart do no harm (`beat_schedule`)."""
         self._stopped.set()
         if self._service is not None:
             self._service.stop()
 
     def _run(self, make: Callable[[], Service]) -> None:
-        """Send tasks, and restart after the schedule file could not be written for a while."""
+        """Send tasks; if the schedule file cannot be written, start again after a pause."""
         pause_s = self._first_pause_s
         with self._ending_the_worker():
             while not self._stopped.is_set():

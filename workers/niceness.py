@@ -1,4 +1,4 @@
-"""Lower this process's priority, so that other processes of the machine run first."""
+"""Lowers this process's priority, so that other processes of the machine run first."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ def be_nice(niceness: int) -> None:
     """
     Raise the niceness of this process, and of its scheduling group if it leads a session.
 
-    Linux with CONFIG_SCHED_AUTOGROUP schedules sessions against each other and ignores the niceness
-    of their processes (sched(7)). Only the first process of a session, such as those that `aragog
-    up` starts, sets the group's niceness. In a shell it would change that of the terminal.
+    Linux with CONFIG_SCHED_AUTOGROUP shares the CPU among sessions and compares the niceness of
+    processes only within a session (sched(7)). Only the first process of a session, such as each
+    process that `aragog up` starts, sets the group's niceness: in a shell, it would change the
+    niceness of the whole terminal.
     """
     os.nice(niceness)
     if niceness and os.getsid(0) == os.getpid():
@@ -25,13 +26,13 @@ def be_nice(niceness: int) -> None:
 
 
 def _set_group(niceness: int) -> None:
-    """Retry, because Linux allows this only once every 0.1 s for all ordinary users together."""
+    """Retry, because Linux allows this once every 0.1 s for all unprivileged users together."""
     for _ in range(TRIES):
         try:
             AUTOGROUP.write_text(str(niceness))
         except BlockingIOError:
             time.sleep(random.uniform(0.05, 0.25))
         except OSError:
-            return  # this kernel has no groups, or forbids it here
+            return  # this kernel has no groups, or does not permit the change
         else:
             return

@@ -1,4 +1,4 @@
-"""The result backend if none is set, which tells a caller that waits for a result what to set."""
+"""The default result backend: its error tells callers which setting they need to get results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One-time work of a worker before it forks or takes a message, so that no page waits for it."""
+"""Work that a worker does once before it forks or takes a message, so that no page waits for it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from aragog.workers.app import app
 from richpins.page_types import page_types
 from urlspelling.domain import registered_domain
 
-# A page creates some thousand objects without cycles; by default, the garbage collector looks for
-# cycles after every 700.
+# A page creates several thousand objects without cycles, and the default threshold would make the
+# garbage collector look for cycles after every 700.
 YOUNG_OBJECTS = 20_000
-# After this time, a thread that waits for the GIL makes the running thread release it (default 5
-# ms). With many threads that mostly wait for the network, that only adds switches.
+# After this time (5 ms by default), a thread that waits for the GIL makes the running thread
+# release it. If many threads mostly wait for the network, this only causes more switches.
 SWITCH_AFTER_S = 0.03
-# What Celery imports when a worker or beat starts.
+# Modules that Celery imports when a worker or beat starts.
 CELERY = (
     "celery.app.control",
     "celery.app.events",
@@ -43,8 +43,8 @@ CELERY = (
 
 def preload() -> None:
     """
-    Import what tasks need, create the tasks, read the public suffix list, exclude all of it from
-    garbage collection, and let threads keep the GIL for longer.
+    Import the modules that tasks need, create the tasks, read the public suffix list, exclude all
+    of it from garbage collection, and increase the GIL's switch interval.
 
     Forked children share this memory. Otherwise each child would read the list (50 ms) and import
     the page types (30 ms) with its first page, and creating the tasks and garbage collection would
@@ -55,7 +55,7 @@ def preload() -> None:
     for name in CELERY:
         import_module(name)
     if process_settings().store.engine == "sqlite":
-        import_module("zengraph.tables.sqlite")  # and the engine; it does not connect
+        import_module("zengraph.tables.sqlite")  # also imports the engine; does not connect
     if process_settings().tracing.enabled:
         import_module("aragog.observability.tracing.open_telemetry")
     registered_domain("example.com")

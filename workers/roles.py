@@ -1,8 +1,8 @@
 """
-Worker roles: the queues, pool and size of each one.
+Worker roles: the queues, pool and size of each role.
 
 `fetch` and `webhooks` wait for the network, so they use threads. A `fetch` process also fetches
-robots.txt, so that one connection to a host serves both; `share_threads` keeps each kind of work
+robots.txt, so that both share the connections to a host; `share_threads` keeps each kind of work
 from using up the other's threads. `canonicalize` needs CPU, so it uses processes. `store` waits for
 disks and gateways and needs little CPU, so it uses threads: a few that write, and many that wait
 for their pack. `upkeep` runs the tasks that beat starts, and writes watches, which have their own
@@ -10,10 +10,11 @@ queue and thread. `render` is only needed if `rendering.hosts` names hosts; its 
 browsers, and the browser processes use the CPU. A role is just a set of command-line options: any
 Celery worker that you start by hand with the same queues does the same work.
 
-Brokers other than pinlater can't limit how many jobs from one queue a process holds. With those
-brokers, slow robots.txt files would use up all `fetch` threads, so `upkeep` serves their queue.
+With brokers other than pinlater, the number of jobs that a process takes from one queue cannot be
+limited. Slow robots.txt files would then use up all `fetch` threads, so `upkeep` serves their
+queue.
 
-An idle process takes 25 MB, so one process can have several roles (`joined`): on a single machine,
+An idle process takes 25 MB, so a process can have several roles (`joined`): on a single machine,
 the `upkeep` process also delivers webhooks.
 """
 
@@ -43,7 +44,7 @@ class Role:
     concurrency: int
     """How many batches one worker processes at once."""
     niceness: int = 0
-    """The niceness of the worker's process: see `aragog.workers.niceness`."""
+    """The niceness of the worker's process; see `aragog.workers.niceness`."""
 
     def options(self) -> list[str]:
         """Return the command-line options for `celery -A aragog.workers worker`."""
@@ -51,15 +52,15 @@ class Role:
             "--queues", ",".join(self.queues),
             "--pool", self.pool,
             "--concurrency", str(self.concurrency),
-            # With gossip, each worker would read all other workers' events and use none of them.
+            # With gossip, each worker would read all other workers' events, which no role uses.
             "--without-gossip", "--without-mingle",
         ]  # fmt: skip
 
 
 CORES = os.cpu_count() or 1
 DEFAULT = WorkerSettings()
-# On a machine that runs all roles, canonicalize and store get the CPU before the roles that bring
-# them more work. On two cores, that gives 20% more pages per second than equal niceness does.
+# On a machine that runs all roles, canonicalize and store get CPU before the roles that give them
+# more work. On two cores, this gives 20% more pages per second than equal niceness.
 YIELDING = 10
 
 ROLES = {
@@ -74,24 +75,24 @@ ROLES = {
 
 # One in this many fetch threads is reserved for urgent fetches.
 KEPT_SHARE = 8
-# robots.txt files get at most one in this many threads.
+# At most one in this many threads fetches robots.txt files.
 ROBOTS_SHARE = 4
 # A process may always work on this many batches of pages at once, no matter how busy its CPU is.
 LEAST_FETCHES = 8
-# How many of upkeep's threads write watches. A message has at most 500 URLs, and messages may be
-# processed in any order.
+# Number of upkeep's threads that write watches. One is enough: a message has at most 500 URLs, and
+# messages may be processed in any order.
 WATCHES_THREADS = 1
 
 
-# A thread has a connection to each SQLite file that it reads, which takes two descriptors (the file
-# and its log).
+# Number of descriptors that a thread takes for each SQLite file that it reads: the file and its
+# log.
 FILES_OF_SHARD = 2
-# A thread's sockets to Redis, and to the store if the store is a server.
+# Number of sockets of a thread: to Redis, and to the store if the store is a server.
 SOCKETS_OF_THREAD = 4
 
 
 def files_of_thread(store: StoreSettings) -> int:
-    """Return the most descriptors that a worker thread takes, not counting its requests."""
+    """Return how many descriptors a worker thread takes at most, not counting its requests."""
     shards = store.sqlite_shards if store.engine == "sqlite" else 0
     return SOCKETS_OF_THREAD + FILES_OF_SHARD * shards
 
@@ -119,7 +120,7 @@ def sized(role: str, settings: Settings) -> Role:
 
 BEAT = "beat"
 JOINED = ("upkeep", "webhooks")
-"""The roles that one process may combine: any others would use up each other's threads."""
+"""The roles that one process may combine; other roles would use up each other's threads."""
 
 
 def joined(roles: Sequence[str], settings: Settings) -> Role:
@@ -195,7 +196,7 @@ def share_threads(concurrency: int, robots: int, queues: Collection[str]) -> Non
     if {Queue.FETCH, Queue.ROBOTS} <= set(queues) and robots:
         fetches -= robots
         gates.limit(Queue.ROBOTS, robots)
-    # Fetches from a slow site can hold all threads for a minute.
+    # Reserve room for urgent fetches, since a slow site can occupy all threads for a minute.
     kept = fetches // KEPT_SHARE
     gates.reserve_room(Queue.FETCH, gates.ReservedRoom(kept, URGENT))
     gates.limit(Queue.FETCH, LimitByDemand(LEAST_FETCHES + kept, fetches, kept))

@@ -1,5 +1,5 @@
 """
-The pipeline of this process, connected on first use and therefore after a fork.
+The pipeline of this process. It connects on first use, and therefore after a fork.
 
 Sockets and SQLite connections do not survive a fork, so each prefork child opens its own. Every
 call checks the process id, which costs 0.1 µs.
@@ -37,7 +37,7 @@ def pipeline() -> ProcessStages:
 
     Raises:
         ConfigError: the settings are invalid.
-        TransientError: a service named in the settings does not answer.
+        TransientError: a service named in the settings does not respond.
     """
     current = _connected.get(os.getpid())
     if current is None:
@@ -57,7 +57,8 @@ def in_store_thread(work: Callable[[], T]) -> T:
     """
     Run a function in one of the process's `workers.store` threads, and return its result.
 
-    Each of these threads has a connection to every SQLite file. Threads that only wait need none.
+    Only these threads have connections to every SQLite file. Threads that just wait for a pack need
+    none.
     """
     context = contextvars.copy_context()
     return _store_threads(os.getpid()).submit(context.run, work).result()
@@ -74,6 +75,6 @@ def send_all(messages: list[OutgoingMessage]) -> None:
     Send the messages that a stage returned. On BrokerUnavailable the task runs again and sends all.
 
     A full server accepts these messages, because they replace the current message or lead to freed
-    memory. If it rejected some of them, the work of the others would be done twice.
+    memory. If it rejected some messages, the task would run again and repeat the work of all.
     """
     pipeline().sender.send_all([replace(message, even_when_full=True) for message in messages])

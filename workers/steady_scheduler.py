@@ -1,4 +1,4 @@
-"""Beat's scheduler, which continues when its machine's clock is set back."""
+"""Beat's scheduler, which still sends tasks after the machine's clock was set back."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ log = logging.getLogger(__name__)
 
 class SteadyScheduler(PersistentScheduler):  # type: ignore[misc]
     """
-    Sends tasks at their intervals, even if the clock was wrong when they were sent last.
+    Sends tasks at their intervals, even if the clock was wrong when they were last sent.
 
-    Celery's own scheduler sends a task again when its interval has passed since the last time,
-    which it stores. If the clock was a day ahead at that time, it would send nothing for a day.
+    Celery's scheduler stores when it last sent each task, and sends the task again when its
+    interval has passed since then. If the clock was a day ahead, it would send nothing for a day.
     """
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
@@ -25,7 +25,7 @@ class SteadyScheduler(PersistentScheduler):  # type: ignore[misc]
             log.warning("the clock was set back: %d tasks count from now on", len(ahead))
             for entry in ahead:
                 entry.last_run_at = entry.default_now()
-            self._heap = None  # it contains times of the old clock
+            self._heap = None  # rebuild it, because its times are from the old clock
         seconds: float = super().tick(*args, **kwargs)
         return seconds
 

@@ -1,9 +1,9 @@
 """
-Limit upkeep in Flower's list of tasks to failures.
+Limits upkeep tasks in Flower's list to failures.
 
 Beat starts six upkeep tasks, together about 50 per minute, even when nothing is crawled. Flower
-remembers a bounded number of tasks, so these would push a crawl's tasks out of its list. The page
-of the queue `upkeep` shows all of them. `celeryconfig.task_annotations` names the class.
+remembers a limited number of tasks, so these would push a crawl's tasks out of its list. The page
+of the queue `upkeep` shows all of them. `celeryconfig.task_annotations` refers to this class.
 """
 
 from __future__ import annotations
@@ -19,6 +19,6 @@ class UpkeepJobRequest(JobRequest):
     """A task in a worker that reports only failures to Flower. Its `send_events` is off."""
 
     def send_event(self, type: str, **fields: Any) -> None:  # noqa: A002 - as Celery names it
-        """Send the event if it reports a failure, with the name from its arrival event."""
+        """Send the event if it reports a failure, with the task's name from its arrival event."""
         if type in NEWS and self._eventer and self._eventer.enabled:
             self._eventer.send(type, uuid=self.id, name=self.name, **fields)

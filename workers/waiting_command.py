@@ -1,9 +1,9 @@
 """
 `celery -A aragog.workers inspect waiting`: the URLs that wait in the lines of their domains.
 
-`celery inspect scheduled` shows what a worker has claimed and holds until it is due. URLs that wait
-for a slot are on the server instead, and no worker holds them. For this command, a worker reads
-from Redis how many URLs wait, for which domains, and when each domain is requested next.
+`celery inspect scheduled` shows jobs that a worker has claimed and holds until they are due. URLs
+that wait for a slot are on the server instead, and no worker holds them. For this command, a worker
+reads from Redis how many URLs wait, for which domains, and when each domain is requested next.
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ def waiting(state: Any, domains: int = 10) -> dict[str, Any]:  # noqa: ARG001 - 
 
     Args:
         state: the worker's state.
-        domains: the number of domains to list, those with most URLs first; 1 to 1,000.
+        domains: how many domains to list, those with the most URLs first; 1 to 1,000.
 
     Returns:
-        `urls`: the number of waiting URLs; `for_robots_txt`: those waiting for a robots.txt;
-        `domains`: for each `domain`, its `urls` and `next`, when the next one is requested.
+        `urls`: the number of waiting URLs; `for_robots_txt`: how many of them wait for a
+        robots.txt; `domains`: for each `domain`, its number of `urls`, and when the `next` of them
+        is requested.
     """
     try:
         return _report(_limiter(), max(1, min(domains, MOST_DOMAINS)))
@@ -72,7 +73,7 @@ def _next(report: DomainReport) -> str:
 
 
 def _limiter() -> Limiter:
-    """Return one connection for all calls, created on first use in the answering process."""
+    """Return the connection for all calls, which is created on first use in this process."""
     with _lock:
         if not _connected:
             settings = process_settings().resolved()

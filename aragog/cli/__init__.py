@@ -11,7 +11,7 @@ from aragog.cli import addons
 from aragog.cli.lazy_commands import LazyCommand
 from aragog.cli.one_line_errors import OneLineErrors
 
-# A summary is the first line of the command's docstring.
+# Each summary repeats the first line of the command's docstring, so that no command is imported.
 COMMANDS = {
     "up": LazyCommand(
         "aragog.cli.up",

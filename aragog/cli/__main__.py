@@ -1,4 +1,4 @@
-"""Entry point of `python -m aragog.cli`, for when the `aragog` script is not on the path."""
+"""Entry point of `python -m aragog.cli`, in case the `aragog` script is not on the PATH."""
 
 from __future__ import annotations
 

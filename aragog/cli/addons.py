@@ -1,7 +1,8 @@
 """
-What add-ons bring to the command line: commands, formats of `aragog store`, receivers of changes.
+The parts of the command line that add-ons provide: commands, formats, and receivers of changes.
 
-An add-on is a folder in `aragog/addons`. Its `__init__` imports nothing, and says what it brings:
+An add-on is a folder in `aragog/addons`. Its `__init__` imports nothing and declares what it
+provides:
 
     COMMANDS        the name of a command → its module, its attribute, its first help line
     READS_FORMATS   a format of `aragog store import` → `module:function`, as `read_captures`
@@ -10,7 +11,7 @@ An add-on is a folder in `aragog/addons`. Its `__init__` imports nothing, and sa
     SENDS_CHANGES   the scheme of an address of `aragog changes --to` → `module:function`, which
                     opens a `ChangeReceiver`
 
-A folder that was deleted brings nothing, and nothing else has to be told.
+To remove an add-on, just delete its folder.
 """
 
 from __future__ import annotations
@@ -28,17 +29,17 @@ PACKAGE = "aragog.addons"
 
 
 class ChangeReceiver(Protocol):
-    """Another system that changes are sent to, which keeps how far they were sent."""
+    """Another system that receives changes, and stores the cursor up to which it received them."""
 
     def position(self) -> str | None:
-        """The cursor after the last changes that it has; None: it has none."""
+        """The cursor after the last changes that it received; None if it received none."""
 
     def send(self, changes: Sequence[dict[str, Any]], cursor: str) -> None:
         """
-        Send changes as HTTP has them, and keep the cursor after them once all are acknowledged.
+        Send changes as in the HTTP API, and store `cursor` once all are acknowledged.
 
         Raises:
-            TransientError: some may be missing; call it again with the same changes.
+            TransientError: some changes may be missing; call it again with the same changes.
         """
 
     def close(self) -> None:
@@ -46,7 +47,7 @@ class ChangeReceiver(Protocol):
 
 
 def addons() -> Iterator[ModuleType]:
-    """The add-ons that are there, by name."""
+    """The installed add-ons, sorted by name."""
     spec = find_spec(PACKAGE)
     places = None if spec is None else spec.submodule_search_locations
     for found in pkgutil.iter_modules(places or ()):
@@ -60,17 +61,17 @@ def commands() -> dict[str, LazyCommand]:
 
 
 def reads_formats() -> Mapping[str, str]:
-    """The formats that add-ons read, each with the place of its reader."""
+    """The formats that add-ons read, each with its reader as `module:function`."""
     return _declared("READS_FORMATS")
 
 
 def writes_formats() -> Mapping[str, str]:
-    """The formats that add-ons write, each with the place of its writer."""
+    """The formats that add-ons write, each with its writer as `module:function`."""
     return _declared("WRITES_FORMATS")
 
 
 def sends_changes() -> Mapping[str, str]:
-    """The schemes of addresses that changes can be sent to, each with what opens one."""
+    """The schemes of `ChangeReceiver` addresses, each with the function that opens a receiver."""
     return _declared("SENDS_CHANGES")
 
 

@@ -1,4 +1,4 @@
-"""Option types that are checked before anything opens: a typo exits with code 2 and a hint."""
+"""Option types that are checked before anything is opened: a typo exits with 2 and a hint."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ NOT_NEGATIVE = click.IntRange(min=0)
 
 
 class FiniteRange(click.FloatRange):
-    """A number in a range; neither infinite nor `nan`, which every range of click contains."""
+    """A finite number in a range. Click's ranges also accept `inf` and `nan`."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -92,7 +92,7 @@ class Since(Instant):
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
-    """A number of seconds, or one with a unit: `90`, `90s`, `6h`, `1.5d`."""
+    """A duration in seconds, with or without a unit: `90`, `90s`, `6h`, `1.5d`."""
 
     name = "duration"
 
@@ -107,7 +107,7 @@ class Duration(click.ParamType):  # type: ignore[type-arg] # generic since click
 
 
 class Host(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
-    """A host or domain, as normalized URLs spell it."""
+    """A host or domain, converted to its spelling in normalized URLs."""
 
     name = "host"
 
@@ -121,7 +121,7 @@ class Host(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
 
 
 class Name(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
-    """A name of a token: up to 64 letters, digits, `.`, `-` and `_`."""
+    """The name of a token: up to 64 letters, digits, `.`, `-` and `_`."""
 
     name = "name"
 
@@ -136,7 +136,7 @@ class Name(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
 
 
 class Utf8Text(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
-    """Text that is not empty and can be stored: an argument may have any bytes."""
+    """Text that is not empty and is valid UTF-8, unlike some arguments."""
 
     name = "text"
 
@@ -149,7 +149,7 @@ class Utf8Text(click.ParamType):  # type: ignore[type-arg] # generic since click
 
 
 class Owner(Utf8Text):
-    """The owner of a watch: 1 to 200 bytes, as the store takes them."""
+    """The owner of a watch: 1 to 200 bytes, the limits of the store."""
 
     name = "owner"
 
@@ -165,7 +165,7 @@ class Owner(Utf8Text):
 
 
 class WebAddress(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
-    """An absolute http(s) URL, kept as it was written."""
+    """An absolute http(s) URL, not normalized."""
 
     name = "url"
 
@@ -182,7 +182,7 @@ class FieldNames(click.ParamType):  # type: ignore[type-arg] # generic since cli
     Names of fields, separated by commas.
 
     Args:
-        known: refuse a name with the prefix of an extracted field that extraction never gives and
+        known: reject names with the prefix of an extracted field that no extraction produces and
             `store.field_formats` does not declare; for commands that read more than one page.
     """
 
@@ -209,10 +209,10 @@ class FieldNames(click.ParamType):  # type: ignore[type-arg] # generic since cli
 
 def check_known(names: Iterable[str]) -> None:
     """
-    Refuse names as `FieldNames(known=True)` does.
+    Reject names as `FieldNames(known=True)` does.
 
     Raises:
-        click.BadParameter: names the first such field.
+        click.BadParameter: the message has the first unknown field.
     """
     from aragog.urlstore.field_formats import is_extracted  # noqa: PLC0415 - few commands
 
@@ -235,7 +235,7 @@ as_json_lines = click.option("--json", "as_json", is_flag=True, help="One JSON o
 
 
 def enqueue_options(*names: str) -> Callable[[F], F]:
-    """The options of `EnqueueArguments`, or those named, in its order."""
+    """Add the options of `EnqueueArguments`, all or those with these names."""
     from aragog.api.operations.enqueue_options import EnqueueArguments  # noqa: PLC0415 - few commands
 
     def decorate(command: F) -> F:
@@ -264,21 +264,21 @@ def _click_option(field: OptionField) -> Callable[[F], F]:
 
 
 def did_you_mean(name: str, names: Collection[str]) -> str:
-    """`; did you mean …?` where something close is known, else nothing."""
+    """`; did you mean …?` if a known name is similar, else an empty string."""
     close = difflib.get_close_matches(name, names, n=1)
     return f"; did you mean {close[0]}?" if close else ""
 
 
 def absent_fields(names: Iterable[str] | None, found: Collection[str]) -> str:
-    """`; no page has …` for the names that no page gave, which may be misspelled; else nothing."""
+    """`; no page has …` for names that no page had and may be misspelled, else an empty string."""
     absent = [repr(name) for name in names or () if name not in found]
     return f"; no page has {' or '.join(absent)}" if absent else ""
 
 
 @cache
 def pin_fields() -> frozenset[str]:
-    """The names of all fields that a crawl can store of a page."""
-    # A command that reads a page needs no parser.
+    """The names of all fields that a crawl can store for a page."""
+    # Imported here, because a command that only reads pages needs no parser.
     from aragog.pages.stored_fields import stored_types  # noqa: PLC0415
 
     return frozenset(stored_types())
@@ -286,10 +286,10 @@ def pin_fields() -> frozenset[str]:
 
 def check_fields(names: Iterable[str], stored: Collection[str]) -> None:
     """
-    Refuse a field that extraction never gives and that is not among those of `stored` either.
+    Reject a field that no extraction produces and that is not in `stored` either.
 
     Raises:
-        click.BadParameter: names the first such field, and what was probably meant.
+        click.BadParameter: the message has the first such field and a similar known name.
     """
     for name in names:
         if name not in stored and name not in pin_fields():

@@ -1,4 +1,4 @@
-"""The option `--extractor`: functions of files that read fields for this command's system."""
+"""The option `--extractor`: functions in files that read fields, added to a command's system."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def use_extractors(names: Sequence[str]) -> None:
     Add extractors to the settings of this process and of the system that it starts.
 
     Raises:
-        ConfigError: one cannot be loaded, or the system that runs already has others.
+        ConfigError: an extractor cannot be loaded, or a system is running with other extractors.
     """
     if not names:
         return
@@ -43,7 +43,7 @@ def use_extractors(names: Sequence[str]) -> None:
 
 
 def _absolute(name: str) -> str:
-    """The name with the whole path of its file: workers have other folders."""
+    """The name with its file's absolute path, since workers run in other folders."""
     if not is_of_file(name):
         raise ConfigError(f"--extractor: {name!r} must be file.py:function")
     path, _, function = name.rpartition(":")

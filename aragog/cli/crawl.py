@@ -126,7 +126,7 @@ def start(name: str, seeds: tuple[str, ...], *, refresh: bool, **options: Any) -
 
 
 def _secret(control: CrawlControl, name: str) -> dict[str, str]:
-    """A new secret for what is posted of a crawl, which is printed, unless it has one."""
+    """A new secret for signing a crawl's reports, which is printed; empty if it has one."""
     record = control.registry.read().records.get(name)
     if record is not None and record.notify_secret:
         return {}
@@ -136,7 +136,7 @@ def _secret(control: CrawlControl, name: str) -> dict[str, str]:
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that were given, as records have them."""
+    """The options that were given, with the names that crawl records use."""
     given = {name: value for name, value in options.items() if value not in (None, ())}
     if "until" in given:
         given["until_ms"] = given.pop("until")
@@ -148,7 +148,7 @@ def _given(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _enqueue(name: str, seeds: tuple[str, ...], *, depth: int, refresh: bool) -> int:
-    """Enqueue the seeds; reports those that are not accepted, and returns how many are no URLs."""
+    """Enqueue the seeds and report those not accepted; returns the number of invalid URLs."""
     counts: Counter[EnqueueStatus] = Counter()
     settings = command_settings()
     with Aragog(settings) as client:

@@ -34,7 +34,7 @@ def _components() -> closing[Components]:
 def _who() -> str:
     try:
         user = getpass.getuser()
-    except (KeyError, OSError):  # a container may run as a user without a name
+    except (KeyError, OSError):  # in a container, the user may have no name
         user = f"uid {os.getuid()}"
     return f"{user}@{socket.gethostname()}"
 

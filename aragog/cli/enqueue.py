@@ -37,10 +37,10 @@ from aragog.settings import Settings
 from aragog.standalone.demo import is_demo
 from urlspelling import normalize
 
-# Browsers limit URLs to 2 MB, servers to 8 to 64 KB.
+# Browsers limit URLs to 2 MB, and servers to 8 to 64 KB.
 LONGEST_LINE_BYTES = 65_536
 SHOWN_CHARS = 200
-# In front of a text, it makes the text an invalid URL.
+# Prepended to a text to make sure that it is an invalid URL.
 NO_URL = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -69,7 +69,7 @@ def enqueue(source: tuple[str, ...], *, as_json: bool, **arguments: Any) -> None
                     echo_json(to_json(shown, BUILT_IN))
                 if result.status not in (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING):
                     _report(progress, result, where)
-        finally:  # even after ctrl-C or a lost broker: shows how far it got
+        finally:  # even after ctrl-C or a lost broker, to show how many were enqueued
             progress.stop()
             if counts or sys.exception() is None:
                 echo(summary(counts), err=True) if as_json else note(summary(counts))
@@ -80,14 +80,14 @@ def enqueue(source: tuple[str, ...], *, as_json: bool, **arguments: Any) -> None
 
 
 def summary(counts: Mapping[EnqueueStatus, int]) -> str:
-    """How many URLs got each status; rare ones are named only if there are any."""
+    """The number of URLs with each status as text; leaves out rare statuses that are 0."""
     usual = (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING, EnqueueStatus.INVALID)
     shown = [status for status in EnqueueStatus if status in usual or counts.get(status)]
     return ", ".join(f"{counts.get(status, 0)} {status.value}" for status in shown)
 
 
 def _waiter() -> Callable[[SlowDown], None]:
-    """Reports once that new URLs have to wait."""
+    """A callback that reports, only once, that new URLs have to wait."""
     reported = False
 
     def on_wait(refusal: SlowDown) -> None:
@@ -101,11 +101,11 @@ def _waiter() -> Callable[[SlowDown], None]:
 
 def with_contact(urls: Iterable[str], settings: Settings) -> Iterator[str]:
     """
-    The lines unchanged, including invalid URLs, which their result reports.
+    Yield the lines unchanged, including invalid URLs, which are reported with their result.
 
     Raises:
-        ConfigError: at the first URL that a crawler without a contact must not fetch; the demo
-            is one.
+        ConfigError: at the first URL that must not be fetched without a contact in the settings.
+            The demo needs none.
     """
     if has_contact(settings.fetch):
         yield from urls
@@ -129,20 +129,20 @@ def _check_contact(settings: Settings, url: str) -> None:
 
 
 class Where(NamedTuple):
-    """Where a line came from."""
+    """The source of a line."""
 
     source: str
     number: int
-    """The number of the line, from 1; 0 for a URL that was an argument."""
+    """The line's number, starting at 1; 0 for a URL given as an argument."""
     reason: str | None = None
-    """The problem of a line that cannot be a URL; None: it may be one."""
+    """Why the line cannot be a URL, or None if it may be one."""
 
     def __str__(self) -> str:
         return f"{self.source}:{self.number}: " if self.number else ""
 
 
 def result_line(result: EnqueueResult, where: Where) -> str:
-    """One line of output about an invalid line of input."""
+    """A line of output about an invalid line of input."""
     shown = repr(result.input.removeprefix(NO_URL)[:SHOWN_CHARS])[:SHOWN_CHARS]
     return f"{where}{where.reason or result.reason}: {shown}"
 
@@ -157,13 +157,13 @@ def _report(progress: Progress, result: EnqueueResult, where: Where) -> None:
 
 class LineReader:
     """
-    The lines of all sources, and the place of each line, in the same order.
+    Yields the lines of all sources; `places` has the source of each line, in the same order.
 
-    Blank lines and those that begin with `#` are skipped. A line longer than 64 KiB is cut,
-    which makes it invalid: endless input cannot fill the memory.
+    Skips blank lines and lines that start with `#`. A line longer than 64 KiB is cut, which makes
+    it invalid, so that endless input cannot fill the memory.
 
     Raises:
-        BadInput: a source is neither a URL nor a file that can be read; nothing was read yet.
+        BadInput: a source is neither a URL nor a readable file; nothing was read yet.
     """
 
     def __init__(self, sources: Sequence[str], progress: Progress) -> None:
@@ -175,14 +175,14 @@ class LineReader:
             raise BadInput("\n".join(problems))
 
     def places(self) -> Iterator[Where]:
-        """The place of each line that was given out, in order; asked for after its answer."""
+        """The source of each line that was yielded, in order; read it after the line's result."""
         at = 0
         while True:
             if at == len(self._places):
                 return
             yield self._places[at]
             at += 1
-            if at >= 5000:  # results are known: free them, or millions would stay in memory
+            if at >= 5000:  # free the sources of reported lines, which would fill the memory
                 del self._places[:at]
                 at = 0
 
@@ -221,7 +221,7 @@ class LineReader:
 
 
 def _unreadable(source: str) -> str | None:
-    """Why a source cannot be used; None when it can."""
+    """Why a source cannot be used, or None."""
     path = Path(source)
     if not source.strip():
         return "a SOURCE is empty: give a URL, a file, or - for standard input"
@@ -235,7 +235,7 @@ def _unreadable(source: str) -> str | None:
 
 
 def _raw_lines(file: IO[bytes]) -> Iterator[bytes]:
-    """The lines, each at most `LONGEST_LINE_BYTES` of its beginning."""
+    """Yield the lines, each cut to `LONGEST_LINE_BYTES`."""
     while line := file.readline(LONGEST_LINE_BYTES):
         yield line
         while len(line) == LONGEST_LINE_BYTES and not line.endswith(b"\n"):
@@ -244,9 +244,9 @@ def _raw_lines(file: IO[bytes]) -> Iterator[bytes]:
 
 def _text(line: bytes) -> tuple[str, str | None]:
     """
-    The line as text, and the reason if it cannot be a URL; then the text cannot be one either.
+    The line as text, and why it cannot be a URL (or None). In that case the text is no URL either.
 
-    Other encodings than UTF-8 are not guessed at: a wrong guess would be another URL.
+    Only UTF-8 is decoded: guessing another encoding could give a different URL.
     """
     if len(line) >= LONGEST_LINE_BYTES - 2:
         return NO_URL + line[:SHOWN_CHARS].decode("latin-1"), "longer than 64 KiB"

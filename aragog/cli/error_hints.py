@@ -20,7 +20,7 @@ from aragog.settings.in_use import running_pid
 
 
 def remedy(error: Exception) -> str | None:
-    """A line with the setting, its value and the next step; None if the error has them already."""
+    """A line with the setting, its value and the next step; None if the error contains them."""
     if not isinstance(error, TRANSIENT) or isinstance(
         error, SlowDown | QuotaExceeded | ContentReplaced
     ):
@@ -52,8 +52,8 @@ def remedy(error: Exception) -> str | None:
 
 
 def _is_full(error: Exception) -> bool:
-    """True if the error or its cause is that a Redis server reached its `maxmemory`."""
-    if "redis" not in sys.modules:  # importing it takes 0.1 s, and it raised nothing
+    """True if the error, or its cause, is a Redis server that has reached its `maxmemory`."""
+    if "redis" not in sys.modules:  # so no error is from it, and importing it takes 0.1 s
         return isinstance(error, BrokerFull)
     from pinlater.redis.errors import caused_by_full_memory  # noqa: PLC0415 - imports redis
 

@@ -73,7 +73,7 @@ def status(*, as_json: bool) -> None:
 
 
 def _waits(settings: Settings) -> dict[str, int]:
-    """The reasons why URLs wait, from a sample; empty if the broker is not pinlater."""
+    """What URLs wait for, from a sample; empty if the broker is not pinlater."""
     try:
         with closing(components(settings)) as opened:
             return waits(opened)

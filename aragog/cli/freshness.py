@@ -105,7 +105,7 @@ def changes(
 def _change_pages(
     opened: UrlStore, cursor: str | None, selection: Mapping[str, str | None], *, follow: bool
 ) -> Iterator[change_feed.ChangePage]:
-    """Pages of the feed after a cursor; with `follow` without an end, then some are empty."""
+    """Pages of the feed after a cursor; endless with `follow`, including empty pages."""
     at = opened.feed.end() if cursor == "now" else cursor
     while True:
         page = answer_of(
@@ -141,10 +141,10 @@ def _send_changes(
     follow: bool,
 ) -> None:
     """
-    Send changes, and keep how far they were sent with the receiver.
+    Send changes; the receiver stores the cursor up to which they were sent.
 
-    Killed in between, it sends some again when it is started anew, and none is left out. While the
-    receiver does not answer it repeats what was not acknowledged; without `follow` it fails.
+    If this is killed and started again, it sends some changes again and skips none. While the
+    receiver does not respond, it repeats unacknowledged changes; without `follow` it fails instead.
     """
     count = 0
     for page in _change_pages(opened, receiver.position() or cursor, selection, follow=follow):
@@ -209,7 +209,7 @@ def add_webhook(
 
 
 def warn_if_undeliverable(url: str) -> None:
-    """Say why the SSRF filter refuses a webhook's address, as far as its text shows."""
+    """Warn if the SSRF filter will refuse a webhook's address, as far as its text shows this."""
     settings = command_settings()
     receivers = AllowedHosts(SsrfFilter(settings.fetch), settings.webhooks.allowed_hosts, 1.0)
     if reason := receivers.vet_url(url):
@@ -308,7 +308,10 @@ def _due_facts(opened: UrlStore, url: str) -> Iterator[tuple[str, str]]:
 
 
 def _budget_facts(opened: UrlStore, url: str, state: RefreshState) -> Iterator[tuple[str, str]]:
-    """Where more of the domain is due than its rate allows: what that means for this page."""
+    """
+    What a crawl budget means for this page, if more of its domain is due than its rate
+    allows.
+    """
     names = {registered_domain(url), host(url)}
     budget = max(opened.schedule.budgets(sorted(names)).values(), key=lambda b: b.price_s)
     if budget.price_s:

@@ -1,4 +1,4 @@
-"""`aragog identity`: make, rotate and show the keys that sign the crawl's requests."""
+"""`aragog identity`: create, rotate and show the keys that sign the crawl's requests."""
 
 from __future__ import annotations
 
@@ -143,10 +143,10 @@ def files(folder: Path) -> None:
 
 def _path(file: Path | None, settings: IdentitySettings) -> Path:
     """
-    Return the key file that a command is about.
+    The key file to use.
 
     Raises:
-        ConfigError: neither the command nor the settings name one.
+        ConfigError: neither the command nor the settings name a key file.
     """
     path = file or settings.key
     if path is None:

@@ -1,4 +1,4 @@
-"""Commands whose module is imported when they are used, so that `--help` and errors are fast."""
+"""Commands whose modules are imported on use, so that `--help` and errors are fast."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 
 
 class LazyCommand(NamedTuple):
-    """Where a command is, and its first help line, so that `--help` imports no command."""
+    """Where a command is defined, and its first help line, so that `--help` imports no command."""
 
     module: str
     attribute: str
@@ -23,8 +23,8 @@ class LazyGroup(click.Group):
     A group of commands that are imported on use.
 
     Args:
-        lazy_commands: name → where the command is.
-        options: those of `click.Group`.
+        lazy_commands: where each command is defined, by its name.
+        options: the options of `click.Group`.
     """
 
     def __init__(self, *, lazy_commands: Mapping[str, LazyCommand], **options: Any) -> None:
@@ -48,7 +48,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """See click, which suggests only among commands that are not lazy."""
+        """Like click, but suggest lazy commands too."""
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
             meant = get_close_matches(name, self.list_commands(ctx), 1)

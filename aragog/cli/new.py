@@ -1,8 +1,8 @@
 """
-`aragog new URL …`: a settings file with rules that are guessed from example pages of one site.
+`aragog new URL …`: write a settings file with rules guessed from example pages of one site.
 
-It fetches the pages as `aragog try` does, writes `aragog.toml` and `urls.txt`, shows what the rules
-find, and the command that runs them.
+It fetches the pages as `aragog try` does, writes `aragog.toml` and `urls.txt`, and shows what the
+rules find and the command that runs them.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def new(urls: tuple[str, ...], agent: str | None, into: Path) -> None:
     examples = list(dict.fromkeys(map(normalize, urls)))
     _check_site(examples)
     pages = list(_pages(examples, settings))
-    _check_site([page.url for page in pages])  # after redirects
+    _check_site([page.url for page in pages])  # check again: redirects may lead to other hosts
     guess = guessed(pages)
     if not guess.kinds:
         echo("aragog: no rule was guessed: the pages have nothing in common that differs", err=True)
@@ -88,14 +88,14 @@ def new(urls: tuple[str, ...], agent: str | None, into: Path) -> None:
 
 
 def _check_site(urls: Sequence[str]) -> None:
-    """Raises UsageError: rules are those of one host."""
+    """Raise UsageError if the URLs are not of one host, because rules belong to a host."""
     hosts = sorted(set(map(host, urls)))
     if len(hosts) > 1:
         raise click.UsageError(f"the pages are of {', '.join(hosts)}; give those of one host")
 
 
 def _pages(urls: Sequence[str], settings: Settings) -> Iterator[Document]:
-    """The parsed pages; ends the command with 5 for a URL that has none."""
+    """The parsed pages; exits with 5 if a URL has no page."""
     for url, outcome in zip(urls, fetch_all(urls, settings), strict=True):
         if not isinstance(outcome, Fetched):
             reason = f"{outcome.outcome}: {outcome.reason or outcome.status or ''}"
@@ -120,7 +120,7 @@ def _write(into: Path, guess: Guess, pages: Sequence[Document], settings: Settin
 
 
 def _show(guess: Guess, pages: Sequence[Document]) -> None:
-    """The values that the rules find, and those that are found without rules."""
+    """Print the values that the rules find, and values found without rules."""
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
@@ -143,7 +143,7 @@ def _rows(kind: GuessedKind, pages: Sequence[Document]) -> Iterator[tuple[str, s
 
 
 def _output(guess: Guess) -> str:
-    """The file of a first run; with its kind, if there are several."""
+    """The output file for a first run; its name includes the kind if there are several."""
     names = [kind.name for kind in guess.kinds] or ["pages"]
     return f"{names[0]}.csv" + (f" --items {names[0]}" if len(names) > 1 else "")
 

@@ -1,4 +1,4 @@
-"""How a command ends: with a message of one line and a code of its own, never with a traceback."""
+"""How a command ends: with a one-line message and an exit status, never with a traceback."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from aragog.errors import ALL, BAD_INPUT, TakenDown
 
 class OneLineErrors(LazyGroup):
     """
-    A group whose errors are messages.
+    A group of commands that report errors as messages.
 
-    `--verbose` adds tracebacks. An interrupted command exits with 130, as a shell reports it. A
-    reader that closes the pipe early, as `head` does, has what it wanted: the code is 0, for every
-    command and any amount of output.
+    `--verbose` adds tracebacks. An interrupted command exits with 130, as in a shell. If a reader
+    such as `head` closes the pipe early, the status is 0, for every command and any amount of
+    output.
     """
 
     def main(self, *arguments: Any, **options: Any) -> NoReturn:
@@ -37,7 +37,7 @@ class OneLineErrors(LazyGroup):
         sys.exit(status)
 
     def invoke(self, ctx: click.Context) -> None:
-        """See click, for which what a command returns could be an exit code."""
+        """Discard what a command returns, because click may use it as an exit status."""
         super().invoke(ctx)
 
     def _status(self, *arguments: Any, **options: Any) -> int | str | None:
@@ -61,7 +61,7 @@ class OneLineErrors(LazyGroup):
             _say(f"{error.object!r} is not valid UTF-8")
             return UNUSABLE
         except SystemExit as error:
-            # At EPIPE, of whatever pipe, click replaces the stream and exits with 1.
+            # On EPIPE from any pipe, click replaces the stream and exits with 1.
             return DONE if sys.stdout is not stdout and _is_closed(stdout) else error.code
         return status if isinstance(status, int) else 0
 
@@ -73,7 +73,7 @@ def _code_of(error: Exception) -> int:
 
 
 def _show(error: click.ClickException) -> None:
-    """Report a wrong use of a command as every other error, after its usage as click prints it."""
+    """Print a usage error like every other error, after the usage line that click prints."""
     from aragog.cli.terminal import echo  # noqa: PLC0415
 
     if isinstance(error, click.UsageError) and error.ctx is not None:
@@ -83,7 +83,7 @@ def _show(error: click.ClickException) -> None:
 
 
 def _report(error: Exception) -> None:
-    # A command that succeeds needs neither.
+    # Imported here, because a command that succeeds needs neither.
     from aragog.cli.error_hints import remedy  # noqa: PLC0415
     from aragog.cli.terminal import verbosity  # noqa: PLC0415
 
@@ -115,24 +115,24 @@ def _say(text: str) -> None:
 
 
 def _open_standard_streams() -> None:
-    """Let what a caller closed, as in `>&-`, take output and discard it."""
+    """Open standard streams that the caller closed (`>&-`), so that output is discarded."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - until the end
 
 
 def _is_closed(stdout: TextIO) -> bool:
-    """Whether the reader of standard output has closed it."""
+    """True if the reader of standard output has closed the pipe."""
     poll = select.poll()
     try:
         poll.register(stdout, select.POLLOUT)
-    except (OSError, ValueError):  # it is no file
+    except (OSError, ValueError):  # standard output is not a file
         return False
     return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
 
 
 def _give_up_output() -> None:
-    """Discard output that cannot be written: Python would try again when it ends, and complain."""
+    """Discard unwritten output, which Python would otherwise try to write again when it exits."""
     try:
         sys.stdout.flush()
     except OSError:

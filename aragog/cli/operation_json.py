@@ -1,4 +1,4 @@
-"""Operations of the table on the store of the settings, and their answers as the JSON of HTTP."""
+"""Runs API operations on the store in the settings, with results as the JSON of the HTTP API."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 def answer_of(store: UrlStore, operation: Operation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """
-    The answer of an operation on an open store.
+    The result of an operation on an open store.
 
     Raises:
         BadInput: an option is invalid.
@@ -33,5 +33,5 @@ def answer_of(store: UrlStore, operation: Operation[P, R], *args: P.args, **kwar
 
 
 def json_of(store: UrlStore, answer: Any) -> Any:
-    """An answer, or a part of one, as HTTP has it."""
+    """A result, or a part of one, as in the HTTP API."""
     return to_json(answer, store.formats)

@@ -1,8 +1,8 @@
 """
-Fetch single pages for a command, without a system: `aragog try`, `aragog new`.
+Fetches single pages for a command, without a system: `aragog try`, `aragog new`.
 
-robots.txt is asked first, requests to a host keep an interval, and the SSRF filter decides, as in
-every fetch. The slots of a system that runs are not known here.
+As in every fetch, robots.txt and the SSRF filter are obeyed, and requests to a host keep an
+interval. The slots of a running system are not used.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from urlspelling.domain import host, origin
 
 
 class NotAllowed(click.ClickException):
-    """A page may not be fetched."""
+    """robots.txt forbids fetching a page."""
 
     exit_code = ABSENT
 
@@ -40,7 +40,7 @@ def fetch_all(urls: Iterable[str], settings: Settings) -> Iterator[Outcome]:
     The outcome of each normalized URL, in order.
 
     Raises:
-        NotAllowed: robots.txt forbids one.
+        NotAllowed: robots.txt forbids fetching one of the URLs.
         ConfigError: the User-Agent has no contact.
     """
     signer = request_signer(settings.identity)
@@ -74,7 +74,7 @@ class _Spaced(OpenGate):
 
 
 class _RobotsGate(_Spaced):
-    """Also admits only what robots.txt allows."""
+    """A gate that also refuses URLs that robots.txt forbids."""
 
     def __init__(self, robots: Fetcher, settings: Settings) -> None:
         super().__init__(1 / settings.politeness.qps)
@@ -83,7 +83,7 @@ class _RobotsGate(_Spaced):
         self._rules: dict[str, RobotsRules] = {}
 
     def refusal(self, url: str) -> str | None:
-        """Why robots.txt forbids a URL; None: it does not."""
+        """Why robots.txt forbids a URL, or None if it is allowed."""
         rules = self._rules_of(origin(url))
         return None if rules.allows(self._agent, url) else rules.explain(self._agent, url)
 
@@ -100,7 +100,7 @@ class _RobotsGate(_Spaced):
 
 
 class _OfRobots(OpenGate):
-    """The gate of robots.txt itself, which follows any redirect."""
+    """The gate for fetching robots.txt itself, which follows any redirect."""
 
     def __init__(self, spaced: _Spaced) -> None:
         self._spaced = spaced

@@ -11,14 +11,14 @@ from aragog.cli.terminal import SafeConsole
 
 
 def progress_display(*columns: ProgressColumn) -> Progress:
-    """A display on standard error; it shows nothing if that is not a terminal."""
+    """A progress display on standard error; it shows nothing if that is not a terminal."""
     console = SafeConsole(stderr=True)
     return Progress(*columns, console=console, disable=not console.is_terminal)
 
 
 @contextmanager
 def counting(what: str) -> Iterator[Callable[[int], None]]:
-    """A line on standard error that counts up, on a terminal."""
+    """On a terminal, show a line on standard error that counts up."""
     columns = (SpinnerColumn(), TextColumn("{task.description} {task.completed:,}"))
     with progress_display(*columns, TimeElapsedColumn()) as progress:
         task = progress.add_task(what, total=None)

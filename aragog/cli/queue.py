@@ -1,4 +1,4 @@
-"""`aragog queue …`: pinlater's commands on the broker and the queues of aragog's settings."""
+"""`aragog queue …`: pinlater's commands for the broker and the queues in aragog's settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pinlater.models import JobInfo
 
 
 class QueueOptions:
-    """The broker of the settings, read when a command asks for it."""
+    """The broker in the settings, which are read only when a command needs them."""
 
     @property
     def _broker(self) -> BrokerSettings:
@@ -30,7 +30,7 @@ class QueueOptions:
 
     @property
     def queues(self) -> tuple[str, ...]:
-        """Queues that exist although nothing was ever in them."""
+        """Queues to list even if they never had a job."""
         return tuple(Queue)
 
     @property
@@ -49,5 +49,5 @@ class QueueOptions:
         clear_in_flight(queue, jobs)
 
 
-# pinlater does not know aragog's settings; its commands find this object in their context.
+# pinlater cannot read aragog's settings; its commands get this object from their context.
 queue.context_settings["obj"] = QueueOptions()

@@ -32,7 +32,7 @@ from aragog.pages.rules_version import rules_versions
 from aragog.settings import Settings
 from aragog.urlstore.store import UrlStore
 
-# URLs in one message, or in one step of a process.
+# Number of URLs in one message, or in one step of a process.
 BATCH = 25
 
 
@@ -90,7 +90,7 @@ def _named(counts: Counter[str]) -> dict[str, int]:
 def _batch_runner(
     *, tasks: bool
 ) -> Iterator[Callable[[list[tuple[str, ...]]], Iterator[Counter[str]]]]:
-    """How batches are done: sent to the workers, or by processes of our own, one a core."""
+    """A function that processes batches: in the workers, or in local processes, one per core."""
     if tasks:
         with Aragog() as client:
             yield partial(_sent, client)
@@ -101,13 +101,13 @@ def _batch_runner(
 
 @contextmanager
 def _processes(count: int) -> Iterator[Callable[[list[tuple[str, ...]]], Iterator[Counter[str]]]]:
-    """Processes of our own that read batches."""
+    """A function that processes batches in local processes."""
     with get_context("spawn").Pool(count) as pool:
         yield partial(pool.imap_unordered, _read_here)
 
 
 def read_again(urls: Sequence[str]) -> Counter[str]:
-    """Extract the fields of stored pages again, in processes of their own; what it came to."""
+    """Extract the fields of stored pages again in local processes; returns counts by result."""
     batches = [tuple(urls[at : at + BATCH]) for at in range(0, len(urls), BATCH)]
     counts: Counter[str] = Counter()
     if batches:
@@ -127,7 +127,7 @@ _mine: list[tuple[UrlStore, Settings]] = []
 
 
 def _read_here(urls: tuple[str, ...]) -> Counter[str]:
-    """Read a batch in a process of the pool, which opens the store once."""
+    """Process a batch in a pool process, which opens the store only once."""
     if not _mine:
         settings = command_settings()
         _mine.append((url_store(settings), settings))

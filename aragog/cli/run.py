@@ -31,8 +31,10 @@ from aragog.standalone.demo_sites import seeds
 from aragog.transfer.rows import ENDINGS
 
 FRONT_AFTER_S = 10.0
-"""A run that stops at its end serves Flower and the API from then on: their start takes a second of
-CPU, which the first pages would wait for, and a short run ends before anybody looks."""
+"""
+A run that stops its system at the end starts Flower and the API only after this time. Their start
+takes a second of CPU, which would delay the first pages, and short runs end before they are used.
+"""
 
 
 @click.command()
@@ -95,7 +97,7 @@ def run(
     143, and waiting URLs stay. A run is a crawl (`aragog crawl`); repeat the command to
     continue it.
     """
-    UrlFilter(include, exclude)  # refuses a pattern before anything starts
+    UrlFilter(include, exclude)  # rejects an invalid pattern before anything starts
     use_extractors(extractor)
     written = output_of(output, append, fields, items)
     name = crawl or crawl_name(file, depth, include, exclude)
@@ -122,12 +124,12 @@ def run(
 
 def _run_demo(options: RunOptions, *, keep: bool, console: Console) -> None:
     """
-    Crawl the demo web with settings of its own, and with free ports if the usual ones are in use.
+    Crawl the demo web with separate settings, and with free ports if the usual ones are in use.
 
-    Some of its URLs are refused or fail, as they should.
+    Some of its URLs are intended to be refused or to fail.
 
     Raises:
-        ConfigError: a system runs in the data folder.
+        ConfigError: a system is running in the data folder.
     """
     data_dir = load_settings().data_dir.absolute()
     if pid := running_pid(data_dir / "run"):
@@ -153,10 +155,10 @@ def _run_demo(options: RunOptions, *, keep: bool, console: Console) -> None:
 
 def _on_the_system(crawl: Crawl, *, keep: bool) -> RunResult:
     """
-    Crawl on the running system, or on one that is started for it and runs on if `keep`.
+    Crawl on the running system, or start a system, which keeps running afterward if `keep`.
 
     Raises:
-        SystemExit: stopped by a signal while URLs waited: 128 plus its number, as in shells.
+        SystemExit: a signal stopped the run while URLs waited; 128 plus its number, as in shells.
     """
     settings, console, stopped = crawl.settings, crawl.console, Stopped()
     if running_pid(settings.data_dir.absolute() / "run"):

@@ -1,12 +1,13 @@
 """
-What `aragog run --refresh` says of its crawl: which pages are new, changed or gone.
+What `aragog run --refresh` reports about its crawl: which pages are new, changed or gone.
 
-It asks first for the pages of the crawl that nobody links to anymore: they are stored URLs of it,
-and only their site can say that they are gone. Then it compares all pages with the moment up to
-which a run has said this before, which the crawl's record has (`told_ms`).
+It first enqueues the crawl's stored pages that no page links to any more, because only a fetch can
+show that they are gone. Then it compares all pages with the time up to which an earlier run has
+reported changes, which is in the crawl's record (`told_ms`).
 
-A run that is killed leaves that moment as it is, so its repetition says what both found. The moment
-moves when everything is said; a run that is killed just before says it once more.
+A run that is killed does not advance that time, so its repetition reports the changes of both. The
+time is advanced after everything was reported; if the run is killed just before, the changes are
+reported again.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ _UNLISTED = (PageNews.UNCHANGED, PageNews.STILL_ABSENT)
 
 class RunChanges:
     """
-    The changes of the crawl that a run is.
+    The changes of a run's crawl.
 
     Args:
         settings: of the system.
-        store: where its pages are.
-        record: the crawl, as the run has started it.
+        store: the store with the crawl's pages.
+        record: the crawl's record after the run has started it.
     """
 
     def __init__(self, settings: Settings, store: UrlStore, record: CrawlRecord) -> None:
@@ -51,7 +52,7 @@ class RunChanges:
         self._registry, self._counts = shared.crawls, shared.crawl_counts
         self._store = store
         self._until_ms = 0
-        # The crawl is new, or of a version that did not note it.
+        # No time is recorded if the crawl is new, or was written by an older version.
         self._record = record
         if not record.told_ms:
             self._record = self._registry.note(record, told_ms=self._now_ms())
@@ -68,10 +69,11 @@ class RunChanges:
         priority: int,
     ) -> int:
         """
-        Enqueue the pages of the crawl that the run has not reached; returns how many.
+        Enqueue the pages of the crawl that the run has not reached; returns their number.
 
-        Call it when everything is done that the run reaches by links. Repeating it asks for those
-        that are not done yet, which wait already. Pages that were given up are not asked for.
+        Call this when everything that the run reaches through links is done. A repeated call
+        enqueues the pages that are not done yet, which changes nothing. Pages that were given up
+        are left out.
         """
         urls = (page.url for page in self._pages() if _is_unasked(page, tracker))
         count = 0
@@ -91,14 +93,14 @@ class RunChanges:
         return count
 
     def finish(self) -> None:
-        """Note what is told: all until `tell` was called, or until now without that."""
+        """Record that changes were reported up to the call of `tell`, or up to now without it."""
         until_ms = self._until_ms or self._now_ms()
-        with suppress(BadInput):  # the crawl was deleted meanwhile
+        with suppress(BadInput):  # the crawl was deleted in the meantime
             self._registry.note(self._record, told_ms=until_ms)
 
     def tell(self, file: Path | None) -> None:
         """
-        Print up to 20 names of each kind and the numbers; write all changes to a file.
+        Print the counts and up to 20 URLs of each kind; write all changes to a file.
 
         Raises:
             ConfigError: the file cannot be written.
@@ -141,7 +143,7 @@ def _counted(
 
 
 def _write(file: Path, pages: Iterable[CrawlPage]) -> None:
-    """Write a line of JSON for each page that is not as before; beside, renamed when whole."""
+    """Write a line of JSON for each changed page to a temporary file, and rename it at the end."""
     part = file.with_name(f".{os.getpid()}-{file.name}")
     try:
         with part.open("wb") as lines:

@@ -1,4 +1,4 @@
-"""One run on a running system: the URLs are enqueued, waited for and reported."""
+"""Runs a crawl on a running system: enqueues the URLs, waits for them, and reports."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ MOST_INVALID_SHOWN = 10
 
 
 class RunResult(NamedTuple):
-    """What became of the URLs of a run."""
+    """The result of a run."""
 
     finished: bool
-    """False when it was stopped before all URLs were done."""
+    """False if the run was stopped before all URLs were done."""
     lines: Mapping[EnqueueStatus, int]
-    """What became of the lines of the list."""
+    """Number of lines of the list by their status."""
 
     @property
     def status(self) -> int:
-        """The exit status: of what was to be done, not of what sites answered."""
+        """The exit status, which depends on the input and on stops, not on the sites' responses."""
         if not sum(self.lines.values()):
             return UNUSABLE
         if not self.finished:
@@ -75,7 +75,7 @@ class Crawl:
     settings: Settings
     urls: Iterable[str]
     places: Iterable[Where]
-    """Where each URL came from, for reports about those that are not URLs."""
+    """The source of each URL, for messages about invalid URLs."""
     options: RunOptions
     console: Console
 
@@ -84,7 +84,7 @@ class Crawl:
         Crawl until all URLs are done, or until `tick`, which is called often, returns False.
 
         Raises:
-            ConfigError: the settings do not permit to fetch one of the URLs.
+            ConfigError: the settings do not permit fetching one of the URLs.
         """
         with closing(url_store(self.settings)) as store:
             output, refresh = self.options.output, self.options.refresh
@@ -122,14 +122,14 @@ class Crawl:
     def _ask_for_unlinked(
         self, changes: RunChanges, client: Aragog, tracker: RunTracker, tick: Callable[[], bool]
     ) -> int:
-        """Ask for what is stored and the run has not reached; returns how many URLs that are."""
+        """Enqueue stored pages of the crawl that the run has not reached; returns their number."""
         if not tracker.is_done or not self.options.says_changes:
             return 0
         wait = partial(_wait_for_room, tick, self.console)
         return changes.ask_for_unlinked(client, tracker, wait, priority=self.options.priority)
 
     def _with_texts(self, store: UrlStore, tick: Callable[[], bool]) -> Callable[[], bool]:
-        """A `tick` that also goes on with the texts of pages that are stored."""
+        """A `tick` that also continues finding the texts of stored pages."""
         output = self.options.output
 
         def both() -> bool:
@@ -140,10 +140,10 @@ class Crawl:
         return both
 
     def _start(self) -> CrawlRecord:
-        """Start the crawl that this run is, or go on with it."""
+        """Start the run's crawl, or continue it."""
         registry, name = SharedState.of(self.settings).crawls, self.options.crawl
         options = {"depth": self.options.depth, "priority": self.options.priority}
-        if name in registry.read().records:  # what is not said stays as it was
+        if name in registry.read().records:  # options that are not given stay as they were
             usual = {"depth": 0, "priority": PRIORITY_DEFAULT}
             options = {n: value for n, value in options.items() if value != usual[n]}
         return registry.start(name, options)
@@ -151,7 +151,7 @@ class Crawl:
     def _enqueue(
         self, client: Aragog, tracker: RunTracker, tick: Callable[[], bool]
     ) -> tuple[list[str], Mapping[EnqueueStatus, int], bool]:
-        """The first URLs, normalized; what became of the lines; whether all were enqueued."""
+        """Enqueue the lines: the normalized URLs, counts by status, and True if all were sent."""
         by_status: Counter[EnqueueStatus] = Counter()
         first: list[str] = []
         is_complete = False
@@ -173,7 +173,7 @@ class Crawl:
     def _results(
         self, client: Aragog, tracker: RunTracker, tick: Callable[[], bool]
     ) -> Iterable[EnqueueResult]:
-        """The results of the URLs, each as soon as it is known."""
+        """The result of each URL, as soon as it is known."""
         return client.enqueue_all(
             with_contact(self.urls, self.settings),
             **self._options(tracker),
@@ -183,7 +183,7 @@ class Crawl:
     def _ask(
         self, client: Aragog, tracker: RunTracker, urls: Sequence[str], wish: Wish
     ) -> Iterable[EnqueueResult]:
-        """Enqueue URLs once more that were in flight for somebody else."""
+        """Enqueue URLs again that were in flight for another crawl."""
         return client.enqueue_all(urls, **self._options(tracker) | wish._asdict())
 
     def _options(self, tracker: RunTracker) -> dict[str, Any]:
@@ -201,7 +201,7 @@ class Crawl:
     def _take(
         self, result: EnqueueResult, where: Where, tracker: RunTracker, *, shown: int
     ) -> None:
-        """Track a URL that is on its way; report one that was not accepted."""
+        """Track a URL that was accepted; report a URL that was not."""
         if result.url and result.reason is None:
             was_in_flight = result.status is EnqueueStatus.WAITING
             tracker.add(result.url, depth=self.options.depth, was_in_flight=was_in_flight)
@@ -211,7 +211,7 @@ class Crawl:
             warn(self.console, result_line(result, where))
 
     def _causes(self, tracker: RunTracker) -> Callable[[], Counter[str]]:
-        """A function that counts what URLs wait for; without pinlater it counts nothing."""
+        """A function that counts what URLs wait for; without pinlater, its result is empty."""
         broker = self.settings.resolved().broker
         if kind_of(broker.url) != "pinlater":
             return Counter
@@ -226,7 +226,7 @@ class Crawl:
         return causes
 
     def _report(self, store: UrlStore, tracker: RunTracker, first: Sequence[str]) -> None:
-        """The problems, an example of what is stored, and where to read."""
+        """Print the problems, an example of a stored page, and commands to read the pages."""
         console, name = self.console, program()
         count = tracker.endings[Ending.REFUSED] + tracker.endings[Ending.FAILED]
         print_problems(list(tracker.problems.values()), count, self.settings, console)
@@ -242,7 +242,7 @@ class Crawl:
 
 
 def _show_best(store: UrlStore, urls: Sequence[str], console: Console) -> str | None:
-    """Show one of the pages as a card, on a terminal. Returns its URL; None if none is shown."""
+    """On a terminal, show one of the pages as a card; returns its URL, or None if none is shown."""
     if not console.is_terminal or console.quiet:
         return None
     record = best_of(store, urls)
@@ -253,14 +253,14 @@ def _show_best(store: UrlStore, urls: Sequence[str], console: Console) -> str | 
 
 
 def _wait_for_room(tick: Callable[[], bool], console: Console, refusal: SlowDown) -> None:
-    """Wait before the next attempt. Raises the refusal once the run is stopped."""
+    """Wait before the next attempt. If the run is stopped, raises `refusal`."""
     if not tick():
         raise refusal
     warn(console, f"waiting: {refusal}")
 
 
 def program() -> str:
-    """The command of this program: its name if the shell finds it, else its relative path."""
+    """The command of this program: its name if it is on the PATH, else its relative path."""
     if shutil.which("aragog"):
         return "aragog"
     script = Path(sys.argv[0])

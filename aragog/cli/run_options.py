@@ -1,4 +1,4 @@
-"""What the options of `aragog run` come to: how URLs are enqueued, the file, the crawl's name."""
+"""Evaluates the options of `aragog run`: enqueue options, output file, the crawl's name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from aragog.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How the URLs of a run are enqueued."""
+    """The evaluated options of a run."""
 
     depth: int
     include: tuple[str, ...]
@@ -27,13 +27,13 @@ class RunOptions:
     refresh: bool
     priority: int = PRIORITY_DEFAULT
     output: RunOutput | None = None
-    """What the pages are written to."""
+    """The file to which pages are written."""
     crawl: str = "run"
     """The name of the crawl that the URLs belong to."""
     says_changes: bool = False
-    """Whether the run asks for every stored page of the crawl, and says what changed."""
+    """True if the run enqueues every stored page of the crawl and reports what changed."""
     changes: Path | None = None
-    """The file of the changes."""
+    """The file to which the changes are written."""
 
 
 def changes_of(file: str | None, *, refresh: bool) -> Path | None:
@@ -41,8 +41,8 @@ def changes_of(file: str | None, *, refresh: bool) -> Path | None:
     The file of `--changes`.
 
     Raises:
-        UsageError: the run fetches nothing again, so it does not know what changed.
-        ConfigError: its folder cannot be written.
+        UsageError: the run does not refresh pages, so it cannot find changes.
+        ConfigError: the file's folder cannot be written.
     """
     if file is None:
         return None
@@ -61,10 +61,10 @@ def output_of(
     items: tuple[str, ...] | None = None,
 ) -> RunOutput | None:
     """
-    The file of the run, if it has one.
+    The run's output file, or None.
 
     Raises:
-        UsageError: the options contradict each other. Others: see `RunOutput`.
+        UsageError: the options contradict each other. For other errors see `RunOutput`.
     """
     if output and append:
         raise click.UsageError("-O replaces the file, -o adds to it: give one of them")
@@ -78,7 +78,7 @@ def output_of(
 
 
 def crawl_name(file: str | None, depth: int, include: Sequence[str], exclude: Sequence[str]) -> str:
-    """The name of the crawl that a run with these arguments is, and its repetitions are."""
+    """The name of the crawl for a run with these arguments; a repeated run has the same name."""
     if file is None:
         return "demo"
     place = str(Path(file).absolute()) if file != "-" else file

@@ -1,13 +1,13 @@
 """
-The records that `aragog run -O` and `-o` write: one a page, with chosen fields and plain values.
+The records that `aragog run -O` and `-o` write: one per page, with chosen fields and plain values.
 
-A name without a prefix stands for the field of a rule (`site.price`), of an extractor
-(`books.price`) or of every page (`page.title`), the first that a page has. JSON has numbers as
-numbers with the digits that are stored; a column of a table has the narrowest type that holds all
-its values, and text in JSON where they are of several kinds.
+A name without a prefix stands for the first of these that a page has: the field of a rule
+(`site.price`), of an extractor (`books.price`), or of every page (`page.title`). In JSON, numbers
+keep their stored digits. A table column has the narrowest type for all of its values, or contains
+JSON text if the values have different types.
 
-A file that exists keeps the records of its pages that are stored: those that the run did not reach
-are written again as they are stored now.
+An existing file keeps the records of pages that are still stored. Pages that the run did not reach
+are written as they are stored now.
 """
 
 from __future__ import annotations
@@ -49,25 +49,25 @@ if TYPE_CHECKING:
 UNREADABLE = (
     OSError, EOFError, ValueError, csv.Error, sqlite3.Error, zlib.error, zstandard.ZstdError,
 )  # fmt: skip
-"""What the readers of files raise that no run has written."""
+"""Errors of reading a file that no run has written."""
 
 
 class EarlierOutput(NamedTuple):
-    """What a file holds."""
+    """The records in an existing file."""
 
     records: int | None
-    """How many records it has; None: it cannot be read to its end, so it is not known."""
+    """Number of records; None if it is unknown because the file cannot be read to its end."""
     urls: frozenset[str] | None = None
-    """The URLs of its records; None: some records have none, or it cannot be read."""
+    """The URLs of the records; None if some have no URL, or the file cannot be read."""
 
 
 def read_earlier(file: Path, column: str = "url") -> EarlierOutput:
     """
-    What a file of `aragog run -O` holds; no records for a file that does not exist.
+    The records in a file of `aragog run -O`; none if the file does not exist.
 
     Args:
         file: its path.
-        column: which has the page's URL.
+        column: the column with the page's URL.
     """
     if not file.exists():
         return EarlierOutput(0, frozenset())
@@ -80,7 +80,7 @@ def read_earlier(file: Path, column: str = "url") -> EarlierOutput:
 
 
 def free_name(file: Path, exists: Callable[[Path], bool] = Path.exists) -> Path:
-    """The first name beside a file that nothing has: `pages-2.jsonl.gz` beside `pages.jsonl.gz`."""
+    """The first unused name next to a file: `pages-2.jsonl.gz` for `pages.jsonl.gz`."""
     stem, ending = file.name.partition(".")[0], "".join(file.suffixes)
     number = 2
     while exists(other := file.with_name(f"{stem}-{number}{ending}")):
@@ -93,23 +93,23 @@ READ_AT_ONCE = 500
 
 class RunOutput:
     """
-    The file of one run.
+    A run's output file.
 
     Args:
-        file: a path, or `s3://BUCKET/KEY`. It is replaced when the records are complete, by one
-            with at least as many of stored pages.
-        fields: names of fields, in the order of the columns; None: those of the rules and
-            extractors of `settings`, else all.
+        file: a path, or `s3://BUCKET/KEY`. It is replaced when the records are complete, unless
+            that would lose records of stored pages.
+        fields: names of fields, in the order of the columns. None: the fields of the rules and
+            extractors in `settings`, or all fields if there are none.
         settings: of the system that fetches the pages.
-        items: kinds of items that the rows are; (): all; None: the rows are pages, unless
-            `settings` have kinds of items and no other rules and extractors.
-        append: add the records to the end of the file instead, whatever it has.
+        items: write rows of these kinds of items; () for all kinds. None: write rows of pages,
+            unless `settings` have only kinds of items and no other rules or extractors.
+        append: append the records to the file instead, whatever it contains.
 
     Raises:
-        BadInput: the file's name has no known ending, or its format has no end to add to.
+        BadInput: the file's name has no known ending, or its format cannot be appended to.
         ConfigError: its folder cannot be written, or pyarrow is missing.
-        ContentUnavailable: its bucket does not answer.
-        Unsupported: a main text is asked for, and the extra `text` is not installed.
+        ContentUnavailable: its bucket does not respond.
+        Unsupported: a main text is requested, and the extra `text` is not installed.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class RunOutput:
         append: bool = False,
     ) -> None:
         self._items = _item_rows(items, fields, settings)
-        """What makes rows of items; None: the rows are pages."""
+        """Makes rows of items; None if the rows are pages."""
         self._named = str(file)
         self._file = Path(self._named.rpartition("/")[2] if _is_s3(file) else file)
         self._append = append
@@ -146,36 +146,36 @@ class RunOutput:
         self._urls: dict[str, None] = {}
         self._given: set[str] = set()
         self.records = 0
-        """How many were written, pages or items."""
+        """Number of rows written, pages or items."""
         self.kept = 0
-        """How many of them are of pages that an earlier file has, and the run did not reach."""
+        """Number of these rows for pages in the existing file that the run did not reach."""
 
     @property
     def has_items(self) -> bool:
-        """Whether the records are items of pages."""
+        """True if the rows are items."""
         return self._items is not None
 
     @property
     def pages(self) -> int:
-        """Pages of the run."""
+        """Number of the run's pages."""
         return len(self._urls)
 
     def add(self, url: str, store: UrlStore | None = None) -> None:
         """
-        Add the page of a canonical URL; a page that is there already stays once.
+        Add the page of a canonical URL, unless it was added before.
 
-        With the store, its main texts are found while the run goes on.
+        If the store is given, starts to find the page's main texts during the run.
         """
         if store is not None and url not in self._urls:
             self._texts.begin(store, url)
         self._urls[url] = None
 
     def go_on(self, store: UrlStore) -> None:
-        """Go on with what is found while the run lasts; called often."""
+        """Continue finding main texts during the run; called often."""
         self._texts.go_on(store)
 
     def write(self, store: UrlStore) -> str:
-        """Write the records of the pages as they are stored now; returns what was done."""
+        """Write the pages as they are stored now; returns a description of what was written."""
         try:
             if self._s3 is None:
                 return self._write(store, self._file)
@@ -206,7 +206,7 @@ class RunOutput:
         return f"{count:,} records in {place}{kept if self.kept else ''}{beside}{absent}{renewed}"
 
     def _renew(self, store: UrlStore, file: Path) -> str:
-        """Extract again what other rules found of the file's pages; returns what was done."""
+        """Extract pages again that were read with other rules; returns a description."""
         if not self._versions.rules.whole:
             return ""
         earlier = None if self._append else read_earlier(file, PAGE if self._items else "url").urls
@@ -221,7 +221,7 @@ class RunOutput:
         return f"; {counted(count, 'page')} read again, by the present rules" if count else ""
 
     def _replace(self, store: UrlStore, file: Path, names: Sequence[str]) -> tuple[int, Path]:
-        """Write the file, or one beside it; returns the number of records, and which it is."""
+        """Write the file or one next to it; returns the number of rows, and the file's path."""
         part = file.with_name(f".{os.getpid()}-{file.name}")
         earlier = read_earlier(file, PAGE if self._items else "url")
         others = sorted((earlier.urls or frozenset()) - self._urls.keys())
@@ -234,7 +234,7 @@ class RunOutput:
         return count, target
 
     def _place(self, file: Path, earlier: EarlierOutput, count: int) -> Path:
-        """The file to replace; a new one beside it if that would lose records."""
+        """The file to replace, or a new file next to it if replacing it would lose records."""
         if earlier.urls is not None or (earlier.records is not None and count >= earlier.records):
             return file
         s3 = self._s3
@@ -246,7 +246,7 @@ class RunOutput:
             return
         for record in _records(store, self._urls):
             yield self._row(store, record)
-        kept = set(self._urls)  # two URLs of the earlier file may be one page by now
+        kept = set(self._urls)  # two URLs in the existing file may lead to the same page now
         for record in _records(store, others):
             if record.content_key is not None and record.canonical_url not in kept:
                 kept.add(record.canonical_url)
@@ -270,7 +270,7 @@ class RunOutput:
         return row
 
     def _found_texts(self, store: UrlStore, record: Record) -> Mapping[str, bytes]:
-        """The main texts that were asked for; none of a page that has no text, or no content."""
+        """The requested main texts; empty for a page without a text or content."""
         missing = tuple(name for name in self._text_names if name not in record.fields)
         if not missing or record.content_key is None:
             return {}
@@ -298,17 +298,17 @@ def _item_rows(
         and not kinds.has_functions(kinds.names)
         and _item_columns(kinds).isdisjoint(fields)
     ):
-        return None  # only fields of pages are asked for
+        return None  # only fields of pages are requested
     return ItemRows(kinds, items or (), fields)
 
 
 def _item_columns(kinds: SiteKinds) -> set[str]:
-    """The columns that rows of items may have; all of a function are unknown."""
+    """The columns that rows of items may have; those of items from functions are unknown."""
     return {PAGE, *(column for name in kinds.names for column in kinds.columns_with_files(name))}
 
 
 def _has_rules(settings: Settings) -> bool:
-    """Whether the settings have rules for fields of pages."""
+    """True if the settings have rules for fields of pages."""
     return any(
         isinstance(rule, str) for table in settings.extract.values() for rule in table.values()
     )
@@ -326,13 +326,13 @@ def _s3_file(name: str, settings: Settings) -> S3File:
 
 
 def _records(store: UrlStore, urls: Iterable[str]) -> Iterator[Record]:
-    """The records of those URLs that have one."""
+    """The records of these URLs, without URLs that have none."""
     left = iter(urls)
     while some := list(islice(left, READ_AT_ONCE)):
         yield from (record for record in store.get_many(some) if record is not None)
 
 
 def _text_names(fields: Sequence[str] | None) -> tuple[str, ...]:
-    """The main texts that are named, with their prefix or without."""
+    """The main texts among these names, with their prefix or without."""
     named = fields or ()
     return tuple(n for n in FIELDS.values() if n in named or n.partition(".")[2] in named)

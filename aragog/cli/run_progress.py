@@ -1,5 +1,5 @@
 """
-Show the progress of a run: a live bar on a terminal, otherwise a line every few seconds.
+Shows the progress of a run: a live bar on a terminal, otherwise a line every few seconds.
 
 The bar also shows what URLs wait for, from a sample of the messages on the server.
 """
@@ -33,28 +33,28 @@ from pinlater.admin import Admin
 
 LINE_EVERY_S = 3.0
 LOOK_EVERY_S = 0.25
-# Sampling the waiting messages reads a few hundred of them.
+# How often to sample the waiting messages, since a sample reads a few hundred of them.
 CAUSES_EVERY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """How far a run is."""
+    """The progress of a run at one moment."""
 
     total: int
-    """URLs of the run that are known so far, followed links included."""
+    """Number of the run's URLs known so far, including followed links."""
     in_flight: int
     endings: Mapping[Ending, int]
-    """What became of the others."""
+    """Number of URLs that are done but not stored, by outcome."""
     elapsed_s: float
     causes: Counter[str] = field(default_factory=Counter)
-    """What URLs in flight wait for; those that are not in it are in work."""
+    """What URLs in flight wait for; URLs not counted here are being processed."""
     held: int = 0
-    """Links that wait until pages of their kind have come."""
+    """Number of links held until more pages of their kind were fetched."""
 
     @property
     def done(self) -> int:
-        """URLs that are stored or given up."""
+        """Number of URLs that are stored or given up."""
         return self.total - self.in_flight
 
     @property
@@ -63,7 +63,7 @@ class Snapshot:
         return self.done / max(self.elapsed_s, 0.001)
 
     def line(self) -> str:
-        """One line of plain text."""
+        """The progress as one line of plain text."""
         parts = [f"{self.endings.get(ending, 0)} {ending}" for ending in Ending]
         parts += [f"{self.held} links held"] if self.held else []
         causes = f" ({self.waiting()})" if self.causes else ""
@@ -73,19 +73,19 @@ class Snapshot:
         )
 
     def waiting(self) -> str:
-        """The URLs in flight, by the cause that they wait for."""
+        """The URLs in flight as text, by what they wait for."""
         at_work = self.in_flight - self.causes.total()
         causes = sorted(self.causes.items())
         parts = [f"{count} wait for {cause}" for cause, count in causes if count]
         return ", ".join([*parts, f"{at_work} in work"] if at_work > 0 else parts)
 
     def outcomes(self) -> str:
-        """The outcomes of the other URLs."""
+        """The outcomes of URLs that were not stored, as text."""
         return ", ".join(f"{n} {ending}" for ending in Ending if (n := self.endings.get(ending)))
 
 
 class Bar:
-    """The live display of a terminal."""
+    """The live progress display on a terminal."""
 
     def __init__(self) -> None:
         self._progress = Progress(
@@ -123,12 +123,12 @@ def watch(
     Show the progress until all URLs of a run are done, or until `tick` returns False.
 
     Args:
-        tracker: of the run, with all URLs that its producer enqueued.
-        ask: enqueues URLs that the run wants once more.
-        console: a terminal gets a live bar, other outputs get lines.
+        tracker: the run's URLs, including all that were enqueued.
+        ask: enqueues URLs again that the run needs again.
+        console: shows a live bar on a terminal, and lines elsewhere.
         tick: called four times a second; runs the supervisor's check.
-        causes: returns what URLs wait for (`waiting_for`); called once a second, or for a line.
-        line_every_s: between two lines.
+        causes: returns what URLs wait for (`waiting_for`); called once a second, or for each line.
+        line_every_s: time between two lines.
         before_s: how long the run has been watched already.
     """
     started_s = time.monotonic() - before_s
@@ -148,7 +148,7 @@ def _snapshot(tracker: RunTracker, started_s: float) -> Snapshot:
 def _changes(
     tracker: RunTracker, ask: Ask, started_s: float, tick: Callable[[], bool]
 ) -> Iterator[Snapshot]:
-    """A snapshot every 250 ms; the last one when all URLs are done or `tick` returned False."""
+    """Yield a snapshot every 250 ms, until all URLs are done or `tick` returns False."""
     going = True
     while going:
         going = tick()
@@ -192,12 +192,13 @@ def _draw_bar(
 
 def waiting_for(admin: Admin, lines: Lines, request_id: str) -> Counter[str]:
     """
-    URLs that wait for a slot, a retry, robots.txt or a worker; empty without an answer.
+    Count the URLs that wait for a slot, a retry, robots.txt or a worker.
 
-    Those in lines, for a slot or for a robots.txt that failed, are of all calls, the others of the
-    call with this request id.
+    URLs in lines (for a slot, or a robots.txt that failed) are counted whoever enqueued them, all
+    others only if they have this request id.
 
-    Where more than `SAMPLED_MESSAGES` wait in a queue, its numbers are projected from them.
+    If a queue has more than `SAMPLED_MESSAGES` messages, its numbers are extrapolated. Empty if the
+    server does not respond.
     """
     causes: Counter[str] = Counter()
     with suppress(BrokerUnavailable):

@@ -1,7 +1,7 @@
 """
-What a run prints at its end: a table of what was not stored, and a card of a page that was.
+What a run prints at its end: a table of URLs that were not stored, and a card of a stored page.
 
-The table has the reason of each URL and the setting to change. The card has the title, type and a
+The table has the reason for each URL and the setting to change. The card has the title, type and a
 few values of the Rich Pin, with their source and age.
 """
 
@@ -47,7 +47,7 @@ _OF_OUTCOME = {
     OutcomeKind.UNREADABLE: "fetch.content_types",
 }
 
-# The fields of each kind of page follow these, the most informative ones first.
+# A card shows these first, then the fields of the page's kind, the most informative first.
 FIRST = (
     "page.title", "page.type", "product.price", "product.currency", "product.availability",
     "product.brand", "product.rating", "page.description", "page.image",
@@ -65,13 +65,13 @@ def print_problems(
     problems: Sequence[NotStored], count: int, settings: Settings, console: Console
 ) -> None:
     """
-    Print the first `MOST_SHOWN` problems, even after `--quiet`.
+    Print the first `MOST_SHOWN` problems, even with `--quiet`.
 
     Args:
-        problems: at least the first of them.
-        count: how many there are in all.
-        settings: of the system that fetched them.
-        console: where the run reports.
+        problems: the first problems of the run.
+        count: the total number of problems.
+        settings: of the system that fetched the URLs.
+        console: the console for the run's output.
     """
     rows = [
         (problem.url, problem.outcome, problem.reason, setting_of(problem, settings))
@@ -94,18 +94,19 @@ def print_problems(
 
 
 def print_outcomes(outcomes: Mapping[str, int], console: Console) -> None:
-    """Print how many URLs came to each outcome that stores no page, the most frequent first."""
+    """Print the number of URLs not stored, by outcome, the most frequent first."""
     if sum(outcomes.values()) <= MOST_SHOWN:
-        return  # the table has them all
+        return  # the table already shows all of them
     ordered = sorted(outcomes.items(), key=lambda item: (-item[1], item[0]))
     warn(console, "not stored: " + ", ".join(f"{count:,} {name}" for name, count in ordered))
 
 
 def completeness(output: RunOutput, tracker: RunTracker) -> str:
     """
-    Whether the file of a run is complete: `1,998 records of 2,000 URLs, 2 without (2 gone 410)`.
+    How complete a run's file is: `1,998 records of 2,000 URLs, 2 without (2 gone 410)`.
 
-    Two URLs of one page have one record. Files of items are apart: `; 38 of 40 files (2 gone 404)`.
+    Two URLs of one page have one record. Files are counted separately: `; 38 of 40 files (2 gone
+    404)`.
     """
     urls = tracker.total + tracker.not_accepted - tracker.files - tracker.files_without.total()
     without: Counter[str] = Counter(tracker.outcomes)
@@ -125,7 +126,7 @@ def completeness(output: RunOutput, tracker: RunTracker) -> str:
 
 
 def files_text(tracker: RunTracker) -> str:
-    """How many files of items are stored, of how many; "": there were none."""
+    """How many of the items' files are stored, as text; "" if there were none."""
     without = tracker.files_without
     count = tracker.files + without.total()
     reasons = ", ".join(f"{number:,} {name}" for name, number in without.most_common())
@@ -135,7 +136,7 @@ def files_text(tracker: RunTracker) -> str:
 
 
 def setting_of(problem: NotStored, settings: Settings) -> str:
-    """The settings that would let a URL be fetched, separated by commas; "": none would."""
+    """The settings that would let a URL be fetched, separated by commas; "" if there are none."""
     if problem.outcome == OutcomeKind.BLOCKED:
         return ", ".join(_of_blocked(problem, settings))
     if problem.is_file and problem.outcome == OutcomeKind.UNREADABLE:
@@ -146,7 +147,7 @@ def setting_of(problem: NotStored, settings: Settings) -> str:
 
 
 def _of_blocked(problem: NotStored, settings: Settings) -> list[str]:
-    """The settings by which the URL that was asked last is blocked."""
+    """The settings that block the URL that was requested last."""
     url = problem.ended_at or problem.url
     match problem.cause:
         case RefusalCause.NO_CONTACT:
@@ -155,13 +156,13 @@ def _of_blocked(problem: NotStored, settings: Settings) -> list[str]:
             return _of_operator(url, settings)
         case RefusalCause.URL | RefusalCause.ADDRESS:
             return _of_ssrf_filter(url, settings)
-        case _:  # an earlier version wrote no cause
+        case _:  # the record is from a version that stored no cause
             by_contact = ["fetch.user_agent"] if why_anonymous(settings.fetch, url) else []
             return by_contact or _of_operator(url, settings) or _of_ssrf_filter(url, settings)
 
 
 def _of_operator(url: str, settings: Settings) -> list[str]:
-    """The setting by which an operator blocks the host of a URL; none: a live override, or none."""
+    """The setting by which an operator blocks a URL's host; none if it is a live override."""
     if _is_overridden(url, settings.politeness.overrides_file):
         return ["politeness.overrides_file"]
     blocked = BlockedHosts(settings.politeness.blocked_hosts)
@@ -169,13 +170,13 @@ def _of_operator(url: str, settings: Settings) -> list[str]:
 
 
 def _of_ssrf_filter(url: str, settings: Settings) -> list[str]:
-    """The settings without which the SSRF filter blocks a URL."""
+    """The settings that would have to change for the SSRF filter to permit a URL."""
     parts = urlsplit(url)
     port = parts.port or _PORTS.get(parts.scheme, 0)
     other_port = port not in settings.fetch.allowed_ports
     with_port = dataclasses.replace(settings.fetch, allowed_ports=(port,))
     named = ["fetch.allowed_ports"] if other_port else []
-    # The text of a name does not show that it resolves to a local address.
+    # A host name that resolves to a local address does not look local.
     is_local = not other_port or SsrfFilter(with_port).vet_url(url) is not None
     if is_local and _may_be_allowed(with_port, url):
         named.append("fetch.allowed_networks")
@@ -183,23 +184,23 @@ def _of_ssrf_filter(url: str, settings: Settings) -> list[str]:
 
 
 def _is_overridden(url: str, overrides_file: Path | None) -> bool:
-    """Whether the overrides file blocks the host of a URL."""
+    """True if the overrides file blocks the host of a URL."""
     if overrides_file is None:
         return False
-    with suppress(*CONFIG):  # it has changed since the run
+    with suppress(*CONFIG):  # the file may have become invalid since the run
         override = Overrides(overrides_file).find(host(url))
         return override is not None and override.blocked
     return False
 
 
 def _may_be_allowed(fetch: FetchSettings, url: str) -> bool:
-    """Whether `fetch.allowed_networks` can permit a URL; never a cloud's metadata service."""
+    """True if `fetch.allowed_networks` can permit a URL; False for cloud metadata services."""
     open_to_all = dataclasses.replace(fetch, allowed_networks=_EVERYTHING)
     return SsrfFilter(open_to_all).vet_url(url) is None
 
 
 def best_of(store: UrlStore, urls: Iterable[str]) -> Record | None:
-    """The page with the most fields among the first `LOOKED_AT` URLs; None: no page is stored."""
+    """The page with the most fields among the first `LOOKED_AT` URLs; None if none is stored."""
     records = [store.get(url, info=True) for url, _ in zip(urls, range(LOOKED_AT), strict=False)]
     pages = [record for record in records if record is not None and record.fields]
     return max(pages, key=lambda record: len(record.fields), default=None)
@@ -226,7 +227,7 @@ def _order(record: Record) -> list[str]:
 
 
 def _source(info: FieldInfo | None, now_ms: float) -> str:
-    """The syntax that a value came from, and its age: `json-ld, 3 min ago`."""
+    """The syntax in which a value was found, and its age: `json-ld, 3 min ago`."""
     if info is None:
         return ""
     syntax = (info.provenance or "derived").partition(" ")[0]

@@ -1,9 +1,9 @@
 """
-The main texts for the file of a run, found while its other pages are still fetched.
+The main texts for a run's output file, found while its other pages are still fetched.
 
-Finding a text takes more CPU than fetching its page, and a run waits for sites most of the time. So
-texts are begun when their pages are stored, some at a time, up to a bound of memory; the others are
-begun as the file is written, ahead of the row that needs them.
+Finding a text takes more CPU than fetching its page, but a run spends most of its time waiting for
+sites. Texts are therefore started when their pages are stored, a few at a time, up to a memory
+limit. The others are started while the file is written, ahead of the rows that need them.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from aragog.urlstore.store import UrlStore
 
 MOST_BYTES = 64 << 20
 AHEAD = 2 * AT_ONCE
-"""Texts that are begun at a time: the processes always have a next one."""
+"""Number of texts that are started at once, so that each process always has another one."""
 
 Fields = Mapping[str, bytes]
 
 
 class RunTexts:
     """
-    Finds the texts of a run's pages. For one thread; close it, or let it end with the process.
+    Finds the texts of a run's pages. For a single thread; close it, or let it end with the process.
 
     Args:
-        settings: who finds texts, and the limits of a page.
-        names: the fields, of `page.text` and `page.markdown`; (): nothing is ever begun.
-        most_bytes: of texts that wait for the file to be written.
+        settings: how texts are found, and the limits per page.
+        names: which of `page.text` and `page.markdown` to find; if empty, nothing is started.
+        most_bytes: maximum size of the texts that wait for the file to be written.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class RunTexts:
     ) -> None:
         self._names = names
         self._most_bytes = most_bytes
-        # Nobody else waits for these processes, so one site may have all of them.
+        # No other run uses these processes, so one site may occupy all of them.
         self._texts = PageTexts(settings, slow_site_s=float("inf"))
         self._threads = ThreadPoolExecutor(AHEAD, thread_name_prefix="texts")
         self._later: deque[str] = deque()
@@ -53,23 +53,23 @@ class RunTexts:
         self._changed = threading.Lock()
         self._running = 0
         self._bytes = 0
-        """Of texts that were found and not taken."""
+        """Total size of texts that were found and not used yet."""
 
     def begin(self, store: UrlStore, url: str) -> None:
-        """Find the texts of a page soon."""
+        """Queue a page, whose texts are then found during the run."""
         if self._names:
             self._later.append(url)
             self.go_on(store)
 
     def go_on(self, store: UrlStore) -> None:
-        """Begin what there is room for; called often."""
+        """Start queued texts as far as the limits allow; called often."""
         while self._later and self._running < AHEAD and self._bytes < self._most_bytes:
             url = self._later.popleft()
             if url not in self._begun:
                 self._submit(store, url)
 
     def fields(self, store: UrlStore, url: str, names: tuple[str, ...]) -> Fields:
-        """A page's texts as stored fields; raises as `PageTexts.fields`."""
+        """A page's texts as stored fields; raises the same errors as `PageTexts.fields`."""
         if url not in self._begun:
             with suppress(ValueError):
                 self._later.remove(url)

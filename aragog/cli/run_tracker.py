@@ -1,15 +1,16 @@
 """
-What becomes of the URLs of one run, whatever other producers enqueue meanwhile.
+Tracks what happens to the URLs of one run, while other producers may enqueue URLs as well.
 
-A URL is done when it is no longer in flight; its outcome is then in the store. The links and
-entries of sitemaps that workers follow for the run are URLs of it as well.
+A URL is done when it is no longer in flight; its outcome is then in the store. Links and sitemap
+entries that workers follow for the run also belong to the run.
 
-Links that workers hold for the crawl until pages of their kind have come may still become URLs of
-the run (`pipeline.recognize_traps`), so it is not done while there are some.
+Workers hold some links of the crawl until they have seen other pages of the same kind
+(`pipeline.recognize_traps`). These links may still become URLs of the run, so the run is not done
+while there are any.
 
-A URL of the run may be in flight for somebody else, such as a run that was stopped earlier. The run
-waits for it, and then asks for it once more: its page is stored by then, and its links are followed
-from the store.
+A URL of the run may be in flight for another crawl, such as a run that was stopped earlier. The run
+waits for it and then enqueues it again: its page is stored by then, and its links are followed from
+the store.
 """
 
 from __future__ import annotations
@@ -34,20 +35,20 @@ from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
 
 SLICE = 500
-"""URLs whose state is read at once."""
+"""Number of URLs whose state is read at once."""
 LOOK_AT = 20_000
-"""URLs in flight that one call of `look` reads at most."""
+"""Maximum number of URLs in flight that one call of `look` checks."""
 LOOKS = 8
-"""A URL in flight is read by at least every eighth call of `look`, up to LOOKS * LOOK_AT."""
+"""Every URL in flight is checked at least once in this many calls, if at most LOOKS * LOOK_AT."""
 MANY_DONE = 0.1
-"""A share of a slice: with fewer done, the next slices have hardly more and wait for their turn."""
+"""If a smaller fraction of a slice is done, `look` may stop: the next slices are hardly better."""
 PROBLEMS_KEPT = 1000
 MOST_ASKED = 1000
-"""URLs that are asked for once more at a time: as many as the enqueuer sends at once."""
+"""Number of URLs that are enqueued again at once: as many as the enqueuer sends at once."""
 
 
 class Ending(StrEnum):
-    """What became of a URL."""
+    """How a URL of the run ended."""
 
     STORED = "stored"
     NOT_MODIFIED = "not modified"
@@ -64,18 +65,21 @@ class NotStored(NamedTuple):
 
     url: str
     outcome: str
-    """The outcome in the store; "" without a record."""
+    """The outcome in the store; "" if there is no record."""
     reason: str
     cause: str | None = None
-    """Who or what forbids it, a `RefusalCause`; None: another outcome, or an earlier version."""
+    """
+    What blocked the URL, a `RefusalCause`; None for other outcomes and records of old
+    versions.
+    """
     ended_at: str | None = None
-    """The URL that a redirect led to, where the fetch ended; None: `url`."""
+    """The URL at which the fetch ended after redirects; None if it was not redirected."""
     is_file: bool = False
-    """It is a file of an item."""
+    """True if the URL is an item's file."""
 
 
 class Wish(NamedTuple):
-    """How URLs are asked for."""
+    """The options with which a URL is enqueued again."""
 
     depth: int
     refresh: bool
@@ -89,14 +93,14 @@ class RunTracker:
     """
     The URLs of one run.
 
-    It takes about 100 bytes for each URL of the run, and 120 more while the URL is in flight.
+    Takes about 100 bytes for each URL of the run, and 120 more while the URL is in flight.
 
     Args:
-        settings: of the system that fetches them.
-        store: where their outcomes are read.
+        settings: of the system that fetches the URLs.
+        store: the store with their outcomes.
         on_stored: called with the canonical URL of each URL that is stored.
-        refresh: the run fetches again what is stored.
-        crawl: the number of the crawl that the run is; 0: it has none.
+        refresh: the run also fetches stored pages again.
+        crawl: the number of the run's crawl; 0 if it has none.
     """
 
     def __init__(
@@ -118,54 +122,57 @@ class RunTracker:
         self.began_ms = int(time.time() * 1000)
         self._left: deque[str] = deque()
         self._ended: list[str] = []
-        """URLs whose outcome was not read yet."""
+        """URLs whose outcome has not been read yet."""
         self._depths: dict[int, int] = {}
-        """By a URL's hash how deep the run follows it; `~depth` once its ending is counted."""
+        """
+        How deep the run follows a URL, by the URL's hash; `~depth` once its outcome is
+        counted.
+        """
         self._behind: dict[str, int] = {}
-        """URLs in flight for somebody else, with the depth to which they are followed afterward."""
+        """URLs in flight for another crawl, with the depth to which they are followed afterward."""
         self._unasked: list[tuple[str, Wish]] = []
         self.request_id = self._followed.begin()
-        """The request id of the calls that enqueue the URLs of the run."""
+        """The request id of all calls that enqueue URLs of the run."""
         self.held = 0
-        """Links of the crawl that may still be followed."""
+        """Number of the crawl's held links, which may still be followed."""
         self.total = 0
-        """Different URLs that were added."""
+        """Number of different URLs that were added."""
         self.not_accepted = 0
         self.endings: Counter[Ending] = Counter()
         self.outcomes: Counter[str] = Counter()
-        """What the URLs came to that are not stored: the outcome, with its status if it has one."""
+        """Number of URLs not stored, by outcome, with its status if it has one."""
         self.files = 0
-        """Files of items that are done and stored."""
+        """Number of items' files that are stored."""
         self.files_without: Counter[str] = Counter()
-        """What the others came to."""
+        """Number of items' files that are not stored, by outcome."""
         self.problems: dict[str, NotStored] = {}
-        """The first `PROBLEMS_KEPT` of the run, by URL."""
+        """The first `PROBLEMS_KEPT` URLs that were not stored."""
 
     @property
     def in_flight(self) -> int:
-        """URLs that are not done yet, or whose outcome was not read yet."""
+        """Number of URLs that are not done, or whose outcome has not been read yet."""
         return len(self._left) + len(self._ended) + len(self._unasked)
 
     @property
     def is_done(self) -> bool:
-        """Whether every URL is done, and no link can become one anymore."""
+        """True if every URL is done, and no held link can become a URL of the run any more."""
         return not self.in_flight and not self.held
 
     @property
     def usable(self) -> int:
-        """URLs that are done and stored."""
+        """Number of URLs that are done and stored."""
         return sum(self.endings[ending] for ending in USABLE)
 
     @property
     def unusable(self) -> int:
-        """URLs that were not accepted, or are done and not stored."""
+        """Number of URLs that were not accepted, or are done and not stored."""
         return self.not_accepted + self.endings.total() - self.usable
 
     def add(self, url: str, *, depth: int = 0, was_in_flight: bool = False) -> None:
         """
-        Add a normalized URL that was enqueued with the run's request id, or was in flight already.
+        Add a normalized URL that was enqueued with the run's request id, or was already in flight.
 
-        A URL counts once. One that is added again, deeper than before, is waited for again.
+        A URL counts once. If it is added again with a higher depth, the run waits for it again.
         """
         key = hash(url)
         known = self._depths.get(key)
@@ -180,7 +187,7 @@ class RunTracker:
             self._behind[url] = depth
 
     def knows(self, url: str) -> bool:
-        """Whether a normalized URL was added."""
+        """True if a normalized URL was added."""
         return hash(url) in self._depths
 
     def refuse(self) -> None:
@@ -189,11 +196,10 @@ class RunTracker:
 
     def look(self, ask: Ask) -> None:
         """
-        Find out which URLs are done, and what became of them; nothing while a server is down.
+        Find URLs that are done and read their outcomes; does nothing while a server is down.
 
-        A call goes on while it finds many that are done, so that it costs about what there is to
-        find; the next one begins where it ended. `ask` is called with those that the run wants once
-        more.
+        A call continues as long as it finds many URLs that are done, and the next call starts where
+        it stopped. Calls `ask` with URLs that the run has to enqueue again.
         """
         with suppress(*TRANSIENT):
             left = len(self._left)
@@ -206,11 +212,11 @@ class RunTracker:
                 few_done = len(in_flight) > (1 - MANY_DONE) * len(urls)
                 if few_done and (looked_at + SLICE) * LOOKS >= left:
                     break
-            # A page is done after its links were held, and a held link is one no more after it was
-            # listed here: in this order none is missed.
+            # Read the held links first: a page's links are held before the page is done, and listed
+            # here before they are no longer held, so none is missed.
             if self._crawl:
                 self.held = self._counts.of([self._crawl]).held
-            # Workers list what they follow before the page that has the links is done.
+            # Workers list the links that they follow before the page with the links is done.
             for followed in self._followed.take(self.request_id):
                 self.add(followed.url, depth=followed.depth, was_in_flight=followed.was_in_flight)
             while self._ended:
@@ -229,7 +235,7 @@ class RunTracker:
                 self._count(url, record, ending)
 
     def _wish(self, url: str, record: Record | None, ending: Ending, depth: int) -> Wish | None:
-        """How a URL that somebody else had enqueued is asked for again; None: it need not be."""
+        """How to enqueue a URL again that was in flight for another crawl; None if not needed."""
         if record is not None and record.facts.get(FILE):
             return None
         if self._refresh and ending is Ending.ALREADY_STORED:
@@ -284,7 +290,7 @@ class RunTracker:
         return Ending.NOT_MODIFIED if outcome == OutcomeKind.NOT_MODIFIED else Ending.STORED
 
     def close(self) -> None:
-        """End the run: what workers follow from now on is not waited for."""
+        """End the run; it does not wait for links that workers follow from now on."""
         with suppress(*TRANSIENT):
             self._followed.end(self.request_id)
         self._nodes.close()

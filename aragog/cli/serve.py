@@ -65,7 +65,7 @@ def serve_command(fd: int | None, thrift_fd: int | None) -> None:
 
 
 def _configure_logs(settings: LogSettings) -> None:
-    """Log to standard error: messages in the format of the settings, the access log as JSON."""
+    """Log to standard error: messages in the configured format, the access log as JSON."""
     configure(settings)
     lines = logging.StreamHandler()
     lines.setFormatter(logging.Formatter("%(message)s"))
@@ -96,20 +96,20 @@ def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None
         beside = ThriftServices(settings, api.parts, thrift, tokens, api.unsent) if thrift else None
         if beside is not None:
             prometheus_client.REGISTRY.register(beside.metrics)
-        # A full collection of all that was imported would stop all requests for 40 ms.
+        # A full garbage collection of all imported objects would stop all requests for 40 ms.
         gc.collect()
         gc.freeze()
         return_large_blocks()
         return_freed()
         run(api, serving, sock, beside)
         if api.running_calls or (beside and beside.running_calls):
-            # Python would wait for the threads of abandoned calls for as long as the store hangs.
+            # Exit now: Python would wait for threads whose calls hang in the store.
             sys.stderr.flush()
             os._exit(DONE)
 
 
 def _serving(settings: Settings) -> ServingSettings:
-    """The settings of the servers; the host of `identity.agent` is theirs if they publish it."""
+    """The servers' settings, with the host of `identity.agent` if they serve the public keys."""
     serving = settings.serving
     if not settings.identity.serve:
         return serving
@@ -131,7 +131,10 @@ def _hedged(settings: Settings, store: UrlStore) -> Iterator[HedgedReads | None]
 
 
 def _share(sock: socket.socket, thrifts: list[socket.socket], processes: int) -> int:
-    """Processes on one socket; when one of them ends, all do, and the supervisor restarts them."""
+    """
+    Run several processes on one socket; if one ends, all end, and the supervisor
+    restarts them.
+    """
     command = [sys.executable, "-m", "aragog.cli", "serve", "--fd", str(sock.fileno())]
     own = [thrifts[n : n + 1] for n in range(processes)]
     children = [
@@ -162,12 +165,12 @@ def _share(sock: socket.socket, thrifts: list[socket.socket], processes: int) ->
     for child in children:
         if child.pid != pid:
             child.wait()
-    # A process that gets the stop signal during startup is ended by the signal itself.
+    # While a process starts, it has no handler, so the stop signal just ends it.
     return 0 if requested else os.waitstatus_to_exitcode(status) or 1
 
 
 class TokenScope(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
-    """A scope of a token: of the store, or of one graph."""
+    """A token's scope: of the store, or of one graph."""
 
     name = "scope"
 

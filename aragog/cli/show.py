@@ -33,7 +33,7 @@ from aragog.urlstore.store import UrlStore
 
 @contextmanager
 def store() -> Iterator[UrlStore]:
-    """The store of the settings."""
+    """Open the store in the settings."""
     settings = command_settings()
     if settings.store.engine == "sqlite" and not (settings.data_dir / "store").exists():
         raise ConfigError(f"data_dir: nothing is stored in {settings.data_dir.absolute()} yet")
@@ -42,7 +42,7 @@ def store() -> Iterator[UrlStore]:
 
 
 def _check_use(opened: UrlStore, url: str, purpose: str | None) -> None:
-    """End with the reason if the site of a stored page refuses a use of it."""
+    """Exit with the reason if the site of a stored page refuses this use."""
     record = opened.get(url, []) if purpose else None
     if purpose and record and (reason := refused_use(record.facts, purpose)):
         echo(one_line(f"aragog: {url} is not for {purpose}: {reason}"), err=True)
@@ -61,7 +61,7 @@ def _fetched_first(
     max_age_s: float | None,
     wait_s: float,
 ) -> FetchedPage:
-    """The record of a URL that workers fetch first if it is unknown or too old."""
+    """The record of a URL, which workers fetch first if it is unknown or too old."""
     from aragog.bootstrap.api import open_client  # noqa: PLC0415 - celery, only where used
 
     with open_client(command_settings()) as client:
@@ -152,7 +152,7 @@ def _add_page(table: Table, record: dict[str, Any], report: FetchRecord | None) 
 
 
 def _fetch_rows(report: FetchRecord | None) -> Iterator[tuple[str, str]]:
-    """The last fetch of the URL that was asked for, which may be an alias."""
+    """The rows about the last fetch of the requested URL, which may be an alias."""
     if report is None:
         return
     status = "" if report.status is None else f" {report.status}"
@@ -231,7 +231,7 @@ def links(
 
 
 def _listed(item: PageLink | SamePage) -> str:
-    """A line of `links`."""
+    """An entry as a line of `links`."""
     if isinstance(item, PageLink):
         return f"{one_line(item.url)}\t{one_line(item.text)}"
     bits = "" if item.distance is None else f"{item.distance} bits"

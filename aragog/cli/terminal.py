@@ -49,7 +49,10 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The same on one line, so that a newline in untrusted text cannot start a new output line."""
+    """
+    Like `printable`, but on one line, so that untrusted text cannot start a new line of
+    output.
+    """
     return _STEERING_OR_BREAK.sub(_escaped, text)
 
 
@@ -64,7 +67,7 @@ def echo(text: str, *, err: bool = False) -> None:
 
 
 def note(text: str, *, err: bool = False) -> None:
-    """Print what a command does or did, for a person: nothing after `--quiet`."""
+    """Print what a command does or did, as text for people; nothing with `--quiet`."""
     if not verbosity.quiet:
         echo(text, err=err)
 
@@ -88,18 +91,18 @@ class SafeConsole(Console):
     """A rich console that makes every string printable before it renders it, also in tables."""
 
     def __init__(self, *, stderr: bool = False, summary: bool = False) -> None:
-        """`summary`: for what `--quiet` suppresses, as it does all of standard error's console."""
+        """With `summary`, `--quiet` suppresses the output, as it does on standard error."""
         quiet = verbosity.quiet and (stderr or summary)
         super().__init__(stderr=stderr, emoji=False, quiet=quiet)
         if not self.is_terminal:
             self.width = _PIPE_COLUMNS
 
     def on_broken_pipe(self) -> None:
-        """See rich, which would exit with 1; `one_line_errors` says how a command ends."""
+        """Do not exit with 1, as rich would; `one_line_errors` determines the exit status."""
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """See rich, which calls this method for every string that it prints."""
+        """Make a string printable; rich calls this method for every string that it prints."""
         return super().render_str(printable(text), **options)
 
 
@@ -112,11 +115,14 @@ def warn(console: Console, text: str) -> None:
 
 
 def print_table(table: Table) -> None:
-    """Print a table: cells are not parsed as markup; a narrow terminal wraps them, cuts none."""
+    """
+    Print a table. Cells are not parsed as markup; a narrow terminal wraps them without
+    cutting.
+    """
     for column in table.columns:
         column.overflow = "fold"
     console = SafeConsole()
     with console.capture() as captured:
         console.print(table, markup=False, highlight=False)
-    # rich fills every cell up to the width of its column, which one long value may make huge.
+    # Strip the padding: rich pads every cell to its column's width, which a long value makes huge.
     click.echo("\n".join(line.rstrip() for line in captured.get().removesuffix("\n").split("\n")))

@@ -1,8 +1,8 @@
 """
-`aragog try URL`: fetch one page and show what would be stored of it, without a system or a store.
+`aragog try URL`: fetch a page and show what would be stored, without a system or a store.
 
-It asks robots.txt first, keeps an interval between its requests to a host and obeys the SSRF
-filter, like every fetch. It does not know the slots of a system that runs; each call is one page.
+Like every fetch, it obeys robots.txt and the SSRF filter, and keeps an interval between requests to
+a host. It does not use the slots of a running system; each call fetches one page.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from urlspelling import normalize
 MOST_CHARS = 200
 MOST_LINKS = 10
 MOST_ITEMS = 5
-"""Of a kind, on a terminal."""
+"""Maximum number of items of a kind that are shown on a terminal."""
 
 
 @click.command("try")
@@ -110,7 +110,7 @@ and xpath do the same; body has its bytes, fields what is stored of it. ctrl-D e
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Tried:
-    """A page that was fetched, and what would be stored of it."""
+    """A fetched page, and what would be stored of it."""
 
     outcome: Fetched
     page: Document
@@ -119,16 +119,16 @@ class _Tried:
     links: tuple[links.Link, ...]
     analysis_ms: float
     missing: tuple[str, ...]
-    """Rules of `extract` for this host that found nothing."""
+    """Rules of `extract` for this host that matched nothing."""
     formats: FieldFormats
     hits: PageHits
     """The values that each rule finds."""
     other_kinds: tuple[str, ...]
-    """Kinds of items of this host whose `pages` do not match the URL."""
+    """Kinds of items of this host whose `pages` patterns do not match the URL."""
 
     @classmethod
     def of(cls, outcome: Fetched, settings: Settings) -> _Tried:
-        """Analyze the page of an outcome as the pipeline does."""
+        """Analyze a fetched page in the same way as the pipeline."""
         began_s = time.perf_counter()
         page = documents.parse(
             outcome.body,
@@ -160,13 +160,13 @@ class _Tried:
         )
 
     def values(self) -> dict[str, Any]:
-        """The fields without the items, decoded."""
+        """The decoded fields, without items."""
         fields = sorted(self.found.fields.items())
         own = ((n, v) for n, v in fields if not n.startswith(f"{ITEMS}."))
         return {n: self.formats.to_value(n, v) for n, v in own}
 
     def items(self) -> dict[str, Any]:
-        """The items of each kind, those that were dropped, and the pages that continue this one."""
+        """The items of each kind, the dropped items, and the pages that continue this page."""
         return {
             name: {
                 "items": [dict(item.values) for item in found.items],
@@ -190,7 +190,7 @@ class _Tried:
         return {name: round(value, 1) for name, value in parts.items() if value is not None}
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as JSON."""
+        """Everything as a JSON value."""
         record = self.outcome
         return {
             "url": record.url,
@@ -212,7 +212,7 @@ class _Tried:
         }
 
     def table(self) -> Table:
-        """All of it for a terminal; values and links are cut."""
+        """Everything as a table for a terminal, with long values and link lists cut."""
         table = Table(box=None, show_header=False, pad_edge=False)
         table.add_column(style="bold")
         table.add_column(overflow="fold")

@@ -33,11 +33,11 @@ NO_FLOWER = f"not installed: {install_command('flower')}"
 
 
 class Stopped:
-    """True once SIGINT or SIGTERM came."""
+    """True after SIGINT or SIGTERM was received."""
 
     def __init__(self) -> None:
         self.by = 0
-        """The signal's number; 0: none came."""
+        """The number of the received signal; 0 if there was none."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._on_signal)
 
@@ -84,7 +84,7 @@ def _report_agent(settings: Settings) -> None:
 def _wait_until_served(
     supervisor: Supervisor, settings: Settings, console: Console, stopped: Stopped
 ) -> None:
-    """Wait until the addresses that are shown answer, for a minute at most."""
+    """Wait until the printed addresses respond, for at most a minute."""
     until_s = time.monotonic() + FRONT_WITHIN_S
     while silent := system.silent(settings):
         report_deaths(supervisor, console)
@@ -127,7 +127,7 @@ def _detach(settings: Settings) -> None:
 
 def opened_log(log: Path, data_dir: Path) -> IO[bytes]:
     """
-    A log in the data folder to append to, readable only by its owner.
+    Open a log in the data folder for appending, readable only by its owner.
 
     Raises:
         ConfigError: the folder cannot be written.
@@ -156,9 +156,9 @@ def down() -> None:
 @contextmanager
 def with_demo_web(settings: Settings, console: Console) -> Iterator[Settings]:
     """
-    The settings, with the demo web served if URLs of this data folder belong to it.
+    Serve the demo web if URLs of this data folder belong to it, and yield the settings.
 
-    The children read the same settings: what differs is in this process's environment.
+    Child processes read the same settings, because changes are in this process's environment.
     """
     data_dir = settings.data_dir.absolute()
     if running_pid(data_dir / "run") or not demo.is_marked(data_dir):
@@ -178,7 +178,7 @@ def with_demo_web(settings: Settings, console: Console) -> Iterator[Settings]:
 def running(
     settings: Settings, console: Console, *, front: Sequence[str] = system.FRONT_PROCESSES
 ) -> Iterator[Supervisor]:
-    """The system, started with `front` (`system.start`); stopped when the block ends."""
+    """Run the system with the processes `front` (`system.start`) until the block ends."""
     environ = system.environment(settings)
     made_key(settings.data_dir.absolute() / "run", os.environ)
     supervisor = Supervisor(settings.data_dir.absolute(), environ, system.PRELOAD, settings.logs)
@@ -197,20 +197,20 @@ def _nothing() -> Iterator[None]:
 
 
 def report_deaths(supervisor: Supervisor, console: Console) -> None:
-    """Restart what has died, and name it."""
+    """Restart processes that have died, and report them."""
     for child in supervisor.check():
-        with suppress(OSError):  # standard output is a log file on a disk that may be full
+        with suppress(OSError):  # standard output may be a log file on a full disk
             warn(console, f"{child.name} ended and is restarted; its log: {child.log}")
 
 
 def _buttons(settings: Settings, flower: str) -> str:
-    """The link that opens Flower's buttons in a browser; "" where a login does."""
+    """The link that enables Flower's buttons in a browser; "" if Flower has a login instead."""
     key = read_key(settings.data_dir.absolute() / "run")
     return f"buttons: {link(flower, key, os.environ)}\n" if key and has("flower") else ""
 
 
 def addresses(settings: Settings) -> str:
-    """Where Flower and the API answer, and the broker's URL for Celery apps of producers."""
+    """The addresses of Flower and the API, and the broker's URL for producers' Celery apps."""
     serving = settings.serving
     flower = f"http://{serving.flower_host}:{serving.flower_port}"
     return (

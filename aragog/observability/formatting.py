@@ -9,7 +9,7 @@ _LAST_MS = 253_402_300_799_999
 
 
 def at(ms: int) -> str:
-    """A time: `2026-01-31 08:05:00 UTC`; the number itself if no calendar date exists for it."""
+    """A time: `2026-01-31 08:05:00 UTC`; for a time beyond datetime's range, the number itself."""
     if not 0 <= ms <= _LAST_MS:
         return str(ms)
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

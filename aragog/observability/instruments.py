@@ -1,14 +1,15 @@
 """
 The measurements of this process: durations and counts that hot paths record.
 
-A label is a name from the code, never what a website or a client sent, so the number of series is
+Labels are names from the code, never data from a website or a client, so the number of series is
 bounded. `aragog.crawl.pipeline.metric_totals` adds up all processes, and
-`aragog.observability.prometheus_export` makes families of prometheus_client of the sums. What is
-read when it is requested, such as waiting URLs, is in `aragog.dashboard.scraped_metrics`; what the
-API counts is in `aragog.api.server.http.observed` and `aragog.api.server.thrift.metrics`.
+`aragog.observability.prometheus_export` converts the sums to prometheus_client's families. Values
+that are read on request, such as the number of waiting URLs, are in
+`aragog.dashboard.scraped_metrics`. The counts of the API are in `aragog.api.server.http.observed`
+and `aragog.api.server.thrift.metrics`.
 
-Not prometheus_client's own types: observing takes them twice as long, and a worker would import
-them and their HTTP server for nothing (docs/adr/0053).
+prometheus_client's own types are not used: recording a value takes them twice as long, and every
+worker would import them with an HTTP server that it does not need (docs/adr/0053).
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Measurement(NamedTuple):
     label: str
     """The label's value; "" for an instrument without a label."""
     part: str
-    """The number of a histogram's bucket, from 0, or `SUM`; "" for a counter."""
+    """For a histogram, the number of a bucket, starting at 0, or `SUM`; "" for a counter."""
 
 
 class Observations:
@@ -56,7 +57,7 @@ class Observations:
             self._sum += value
 
     def read(self) -> dict[str, float]:
-        """The numbers that are not 0, by the part of a `Measurement`."""
+        """The numbers that are not 0, by `Measurement.part`."""
         with self._lock:
             counts: dict[str, float] = {str(n): c for n, c in enumerate(self._counts) if c}
             return counts | {SUM: self._sum} if counts else {}
@@ -72,7 +73,7 @@ class Count:
         self._lock = threading.Lock()
 
     def add(self, amount: int = 1) -> None:
-        """Count events."""
+        """Count `amount` more events."""
         with self._lock:
             self._total += amount
 
@@ -83,10 +84,10 @@ class Count:
 
 class Histogram:
     """
-    How often a value was within each bound, by one label or none.
+    Counts how many values are within each bound, by one label or none.
 
     Args:
-        name: for Prometheus.
+        name: the metric's name in Prometheus.
         description: one sentence.
         bounds: the upper bounds of the buckets, ascending.
         label: the name of the label.
@@ -99,18 +100,18 @@ class Histogram:
         self.children: dict[str, Observations] = {}
 
     def of(self, label: str = "") -> Observations:
-        """The observations of that label; always the same ones."""
+        """The observations for a value of the label; always the same object."""
         found = self.children.get(label)
         return found or self.children.setdefault(label, Observations(self.bounds))
 
 
 class Counter:
     """
-    Counts of events, by one label.
+    Counts events, by one label.
 
     Args:
-        name, description, label: as of `Histogram`.
-        values: the label's values, which Prometheus sees as 0 until they are counted.
+        name, description, label: as for `Histogram`.
+        values: values of the label that Prometheus shows as 0 before their first event.
     """
 
     def __init__(
@@ -121,7 +122,7 @@ class Counter:
         self.children: dict[str, Count] = {}
 
     def of(self, label: str = "") -> Count:
-        """The count of that label; always the same one."""
+        """The count for a value of the label; always the same object."""
         found = self.children.get(label)
         return found or self.children.setdefault(label, Count())
 
@@ -129,7 +130,7 @@ class Counter:
 REQUEST_BOUNDS_S = (
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0,
 )  # fmt: skip
-"""The buckets of HTTP requests and Thrift calls, which each server shows by itself."""
+"""The buckets for HTTP requests and Thrift calls, which each server exports itself."""
 
 STAGE_SECONDS = Histogram(
     "aragog_stage_seconds",
@@ -238,7 +239,7 @@ INSTRUMENTS: tuple[Histogram | Counter, ...] = (
 def measured(
     instruments: Iterable[Histogram | Counter] = INSTRUMENTS,
 ) -> dict[Measurement, float]:
-    """All numbers of these instruments in this process that are not 0, since its start."""
+    """All numbers of these instruments that are not 0, since the start of this process."""
     result: dict[Measurement, float] = {}
     for instrument in instruments:
         children: Mapping[str, Observations | Count] = instrument.children
@@ -260,7 +261,7 @@ def timed(observer: Observations) -> Iterator[None]:
 
 
 def timed_calls(call: Callable[P, R], observer: Observations) -> Callable[P, R]:
-    """`call`, whose duration is observed each time."""
+    """Wrap `call` so that the duration of each call is observed."""
 
     @wraps(call)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:

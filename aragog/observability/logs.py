@@ -1,8 +1,8 @@
 """
-Logs: as text or as JSON, one object per line, and the lines about single URLs.
+Logs: as text, or as JSON with one object per line, including lines about single URLs.
 
-The lines about a URL name its request id, so that a search for the id shows a URL's way from
-enqueue to store. They are INFO; set `logs.level` to see them.
+A line about a URL has the URL's request id, so a search for the id shows what happened to the URL
+from enqueue to store. These lines have the level INFO; set `logs.level` to see them.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import orjson
 from aragog.settings import LogSettings
 
 TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-# What every record has; the rest was given as `extra`.
+# The attributes of every record; all others were passed as `extra`.
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "data"}
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: at (UTC), level, logger, message, process, error, and `extra`."""
+    """One JSON object per line: at (UTC), level, logger, message, process, error, and `extra`."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -40,7 +40,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def format_handlers(logger: logging.Logger, settings: LogSettings) -> None:
-    """Give the handlers of a logger the JSON formatter, if the settings want JSON."""
+    """Set the JSON formatter in a logger's handlers, if JSON is configured."""
     if settings.format == "json":
         for handler in logger.handlers:
             handler.setFormatter(JsonFormatter())
@@ -55,14 +55,14 @@ def configure(settings: LogSettings) -> None:
 
 def log_url(log: logging.Logger, event: str, url: str, request_id: str, **facts: object) -> None:
     """
-    Log at INFO what happened to one URL.
+    Log at INFO what happened to a URL.
 
     Args:
         log: the logger of the stage.
         event: what happened, such as "fetched".
-        url: as it was enqueued, normalized.
-        request_id: of the URL.
-        facts: further values; those that are None are left out.
+        url: the normalized URL that was enqueued.
+        request_id: the URL's request id.
+        facts: further values; values that are None are left out.
     """
     if not log.isEnabledFor(logging.INFO):
         return
@@ -74,6 +74,6 @@ def log_url(log: logging.Logger, event: str, url: str, request_id: str, **facts:
 
 
 def _plain(value: object) -> str:
-    """The value as text; what could end the line or steer a terminal becomes an escape."""
+    """The value as text, with line breaks and terminal control characters escaped."""
     text = str(value)
     return text if text.isprintable() else text.encode("unicode_escape").decode()

@@ -1,4 +1,4 @@
-"""Families of prometheus_client from the numbers of `aragog.observability.instruments`."""
+"""Converts the numbers of `aragog.observability.instruments` to prometheus_client's families."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def family(
     instrument: Histogram | Counter, numbers: Mapping[Measurement, float] | None = None
 ) -> Metric:
     """
-    Return the family of one instrument.
+    Return an instrument as a family.
 
     Args:
-        instrument: names the family, its label and its buckets.
-        numbers: of all processes; None: those of this process.
+        instrument: defines the family's name, label and buckets.
+        numbers: the numbers of all processes; None for those of this process.
     """
     cells = measured([instrument]) if numbers is None else numbers
     labels = [instrument.label] if instrument.label else []
@@ -44,6 +44,6 @@ def family(
 
 
 def buckets(bounds: Iterable[float], reached: Iterable[float]) -> list[tuple[str, float]]:
-    """The buckets of a histogram's family: how many values each bound and infinity reached."""
+    """A family's cumulative buckets: how many values are within each bound, and infinity."""
     names = [floatToGoString(bound) for bound in (*bounds, float("inf"))]  # type: ignore[no-untyped-call]
     return list(zip(names, reached, strict=True))

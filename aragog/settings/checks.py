@@ -52,12 +52,12 @@ TOKEN_ENTRY = re.compile(
     re.ASCII,
 )
 
-# A small crawl needs this much for its jobs, slots and robots rules.
+# The memory that a small crawl needs for its jobs, slots and robots rules.
 MIN_REDIS_BYTES = 33_554_432
 
 OFF_AT_ZERO = {"keep_versions", "max_connections_per_address", "read_cache_s"}
 
-# The limiter stores the factor in percent, in two bytes.
+# The limiter stores the factor as a percentage in two bytes, so it cannot be much larger.
 MAX_LATENCY_SLOWDOWN = 100
 
 

@@ -18,9 +18,10 @@ _ORIGIN = re.compile(
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
-# Headers that carry credentials (RFC 9110, 6265): never sent to every host.
+# Headers with credentials (RFC 9110, 6265), which must only be sent to hosts that they belong to.
 PRIVATE_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
-# Headers that agree to the price of a page (Cloudflare's pay per crawl): aragog never pays.
+# Headers that accept the price of a page (Cloudflare's pay per crawl); refused, since aragog never
+# pays.
 PAYING_HEADERS = frozenset({"crawler-exact-price", "crawler-max-price"})
 
 

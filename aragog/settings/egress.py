@@ -117,7 +117,7 @@ def _proxy_problems(at: str, way: WaySettings) -> Iterator[str]:
         valid = valid and parts.path in ("", "/") and not parts.query
     except ValueError:
         valid, has_login = None, "@" in text
-    if has_login:  # and not shown
+    if has_login:  # the message must not contain the proxy's URL
         yield f'{at}.proxy: must have no login; set login = "env:NAME" or "file:PATH"'
     elif not valid:
         schemes = ", ".join(f"{scheme}://host:port" for scheme in PROXY_SCHEMES)

@@ -24,7 +24,7 @@ import orjson
 from aragog.settings.loading import load_settings, names_set, settings_file, settings_of
 from aragog.settings.settings import Settings
 
-# Running processes read it again after a change of their settings file.
+# The setting that running processes read again when the settings file changes.
 RELOADED = "politeness.blocked_hosts"
 EXTENDED = "fetch.host_map"
 """`aragog up` adds the hosts of the demo web to it in a data folder that has pages of them."""

@@ -17,8 +17,8 @@ from aragog.settings.values import FromEnvironment, build
 ENV_PREFIX = "ARAGOG_"
 SETTINGS_FILE = "aragog.toml"
 
-# Variables that are not settings: the path of the settings file, what the tests use, and the token
-# of `aragog mcp`.
+# Variables with the prefix that are not settings: the path of the settings file, variables of the
+# tests, and the token of `aragog mcp`.
 NOT_SETTINGS = ("ARAGOG_SETTINGS", "ARAGOG_TEST_", "ARAGOG_CACHE", "ARAGOG_TOKEN")
 TABLES = ("extract",)
 """Settings that are tables themselves, and no sections."""

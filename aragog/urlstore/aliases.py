@@ -27,7 +27,7 @@ class Aliases:
         self._clock = clock
 
     def of(self, url: str) -> list[str]:
-        """The other URLs of the same page, without the canonical one."""
+        """The aliases of the page that `url` leads to, without its canonical URL."""
         return list(self._merger.of(self._nodes.resolve(normalize(url))[0]))
 
     def reasons(self, url: str) -> list[str]:
@@ -38,10 +38,10 @@ class Aliases:
 
     def doubts(self, url: str) -> list[str]:
         """
-        Pages that declare `url` as canonical but do not match; it is not trusted until it is
-        fetched.
+        Pages that declare `url` as their canonical URL but do not match each other.
 
-        Empty if there is no conflict.
+        Until `url` itself is fetched, these declarations are not trusted. Empty if there is no
+        conflict.
         """
         normalized = normalize(url)
         columns = [nodes.DOUBTED, nodes.OWN]
@@ -51,7 +51,7 @@ class Aliases:
         return [str(page) for page in orjson.loads(row[nodes.DOUBTED].value) if page]
 
     def asked(self, urls: Sequence[str]) -> None:
-        """Record that these normalized URLs were enqueued because they are doubted."""
+        """Record that these normalized URLs were enqueued to resolve such a conflict."""
         self._merger.mark(urls, nodes.ASKED, self._clock.now_ms())
 
     def merge(
@@ -66,12 +66,12 @@ class Aliases:
         """
         Make one URL an alias of another, by evidence from `at_ms` (now if None).
 
-        Data stored under the alias moves with its timestamps. Safe to repeat and to run in any
-        order.
+        Data stored under the alias moves to the canonical URL and keeps its timestamps. Merges may
+        be repeated and may run in any order.
 
         Raises:
             BadInput: `at_ms` is negative or more than a minute ahead of the store's clock.
-            TakenDown: one of the two was taken down; nothing was changed.
+            TakenDown: one of the two URLs was taken down; nothing was changed.
         """
         now_ms, at_ms = self._clock.now_ms(), self._clock.instant(at_ms)
         alias, canonical = normalize(alias_url), normalize(canonical_url)
@@ -90,7 +90,7 @@ class Aliases:
         self._clock.deleted_at(now_ms)
 
     def undo(self, alias_url: str) -> None:
-        """Make an alias independent again; data from its own fetch moves back to it."""
+        """Make an alias independent again; data from its own fetches moves back to it."""
         now_ms = self._clock.now_ms()
         self._merger.undo(normalize(alias_url), now_ms)
         self._clock.deleted_at(now_ms)

@@ -1,8 +1,8 @@
 """
-The bodies of pages, wherever they are stored: as objects, or as records in packs.
+The bodies of pages, stored as objects or as records in packs.
 
-A page's node has the location of its body. Both layouts can always be read; the settings determine
-how new bodies are stored.
+A page's node contains the location of its body. Both layouts can always be read; the settings
+determine where new bodies are stored.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from zengraph.records import Cell, Row
 
 BODY, REVISIT, SHARED = b"body", b"revisit", b"shared"
 """
-The role of a record for a node: its page's body, a fetch that found the body unchanged, or the
-identical body of another page.
+What a record means for the node that refers to it: the page's own body, a fetch that found the body
+unchanged, or another page's identical body.
 """
 ENCODING = b"warc"
 
 
 class StoredBody(NamedTuple):
-    """A body as it was put, decompressed, with its metadata."""
+    """A decompressed body, with the metadata stored with it."""
 
     body: bytes
     meta: Mapping[str, str]
@@ -51,7 +51,7 @@ class StoredBody(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Packs:
-    """The pack files, and the objects that write them."""
+    """The pack files, with the catalog, dictionaries and writer that they need."""
 
     files: PackFiles
     catalog: PackCatalog
@@ -63,7 +63,7 @@ class Packs:
     def of(
         cls, files: PackFiles, zen: MultiGraph, clock: WriteClock, settings: ContentSettings
     ) -> Packs:
-        """Packs with these settings."""
+        """Open the packs in `files` with these settings."""
         catalog = PackCatalog(zen, clock.clock.now_ms)
         writer = PackWriter(
             files,
@@ -78,11 +78,12 @@ class Packs:
 
     def read(self, pointer: PackPointer) -> bytes:
         """
-        The decompressed record at a pointer. Takes one request, and another one if the pack has a
-        dictionary that is not cached.
+        The decompressed record at a pointer.
+
+        Takes one request, and a second one if the pack has a dictionary that is not cached.
 
         Raises:
-            CorruptContent: it is missing, or its bytes are different.
+            CorruptContent: the record is missing, or its bytes do not match the pointer.
         """
         frame = self.files.read(pointer.pack, pointer.offset, pointer.length)
         if frame is None:
@@ -101,18 +102,18 @@ class Packs:
         return PackRecord.around(page_head(page), body, self.writer.compression)
 
     def revisit_of(self, page: WarcPage, original: Original) -> PackRecord:
-        """The record for a page whose body did not change."""
+        """A record without a body, for a page whose body did not change."""
         record = revisit_head(page, original).with_body(b"")
         return PackRecord(record, self.writer.compression)
 
 
 class Bodies:
     """
-    Reads, moves and releases bodies by the nodes that point to them; threads may share it.
+    Reads and releases the bodies that nodes point to; threads may share it.
 
     Args:
         objects: stores the bodies of the layout `objects`.
-        packs: stores the bodies of the layout `packs`; None if there are none and none are written.
+        packs: stores the bodies of the layout `packs`; None if this layout is not used.
     """
 
     def __init__(self, objects: ContentStore, packs: Packs | None = None) -> None:
@@ -126,7 +127,7 @@ class Bodies:
 
     def get(self, row: Row) -> StoredBody | None:
         """
-        The body that a node points to, or None.
+        The body that a node points to, or None if the node has no content.
 
         Raises:
             CorruptContent: the bytes do not match the node, or are missing.
@@ -157,8 +158,9 @@ class Bodies:
     def erase(self, row: Row, columns: Iterable[bytes]) -> None:
         """
         Erase the bodies that these columns of a node point to: objects at once, records within
-        `content.takedown_hours`. A record of another page is kept, because it contains nothing of
-        this one.
+        `content.takedown_hours`.
+
+        A record that belongs to another page is kept, because it contains no data of this page.
         """
         columns = frozenset(columns)
         key = nodes.text(row, nodes.CONTENT_KEY)
@@ -180,7 +182,7 @@ class Bodies:
 
 
 class ReplacedObject(CorruptContent):
-    """An intact object that does not match its node; it may be newer."""
+    """An intact object that does not match its node; a writer may have replaced it since."""
 
     def __init__(self, key: str, reason: str, meta: Mapping[str, str]) -> None:
         super().__init__(key, reason)
@@ -194,7 +196,7 @@ def pointer_of(row: Row) -> PackPointer | None:
 
 
 def record_cell(pointer: PackPointer, kind: bytes) -> tuple[bytes, bytes]:
-    """The cell with which a node refers to a record of its URL in a pack."""
+    """The cell by which a node refers to a record in a pack."""
     column = nodes.RECORDS + f"{pointer.pack} {pointer.offset}".encode()
     return column, b"%d %s %s" % (pointer.length, pointer.digest.encode(), kind)
 
@@ -203,9 +205,9 @@ def records_of(
     row: Row, columns: Iterable[bytes] | None = None
 ) -> list[tuple[PackPointer, bytes, int]]:
     """
-    The records that a node refers to: pointer, kind and time, newest first.
+    The records that a node refers to, as (pointer, kind, time in ms), newest first.
 
-    While upkeep moves a record, the node refers to both copies; the one in the later pack comes
+    While upkeep moves a record, the node refers to both copies; the copy in the later pack comes
     first.
     """
     found = [
@@ -218,10 +220,10 @@ def records_of(
 
 def live_records(row: Row, keep_versions: int) -> set[PackPointer]:
     """
-    A node's records that must be kept: its body, its kept versions, and its newest revisit.
+    The node's records that must be kept: its body, its kept versions, and its newest revisit.
 
-    A revisit is kept until there is a newer record, since it proves that the body was still the
-    same.
+    The newest revisit is kept until there is a newer record, since it proves that the body had not
+    changed by then.
     """
     pointer, records = pointer_of(row), records_of(row)
     live = set() if pointer is None else {pointer}
@@ -237,8 +239,8 @@ def live_records(row: Row, keep_versions: int) -> set[PackPointer]:
 
 def version_at(row: Row, at_ms: int, keep_versions: int) -> PackPointer | None:
     """
-    The record with the body that a page had at a time, or None if there was none or it
-    is gone.
+    The record with the body that a page had at `at_ms`; None if it had no body then, or the record
+    is no longer kept.
     """
     live = live_records(row, keep_versions)
     for pointer, kind, seen_ms in records_of(row):
@@ -260,7 +262,7 @@ def pack_cells(pointer: PackPointer, digest: str, length_bytes: int) -> dict[byt
 
 
 def shared_cells(shared: SharedBody, digest: str, length_bytes: int) -> dict[bytes, bytes]:
-    """The cells of a node that shares another page's body."""
+    """The cells of a node whose body is a record of another page."""
     column, value = record_cell(shared.pointer, SHARED)
     whose = b" %d %s" % (shared.at_ms, shared.url.encode())
     return {**pack_cells(shared.pointer, digest, length_bytes), column: value + whose}

@@ -1,6 +1,6 @@
 """
-Stored state of refreshing, shared by all beats and workers: who runs a tick, the budgets of domains
-with more refreshes due than their rate allows, and how far hosts are trusted.
+The refresh state that all beats and workers share: who runs a tick, the budgets of domains with
+more due refreshes than their rate allows, and the trust in each host's change signals.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _BUDGET = struct.Struct(">qqddq")
 
 
 class BudgetState:
-    """Small cells in the table of unique values; each read or write is one round trip."""
+    """Small cells in the table of unique values; each call is one round trip."""
 
     def __init__(self, zen: MultiGraph) -> None:
         self._zen = zen
@@ -25,24 +25,25 @@ class BudgetState:
 
     def _row(self, kind: bytes, name: str) -> bytes:
         """
-        A key that cannot collide with a property of a graph.
+        A key that cannot collide with a graph property.
 
-        It is in the first file or, while that is damaged, in the next one, where the state starts
-        empty.
+        The row is in the first file. If that file is damaged, the row is in the next intact file,
+        and the state starts empty.
         """
         first = self._registry.open_bucket()
         return bytes([first]) + b"budget\0" + kind + b"\0" + name.encode()
 
     def take_tick(self, name: str, now_ms: int, least_s: float) -> float | None:
         """
-        Seconds since the last tick with this name, for a single caller; None if it is too soon.
+        Take the tick with this name: returns the seconds since the last tick, at least `least_s`.
 
-        If two callers are concurrent, only one gets the tick. The very first caller gets `least_s`.
+        None if the last tick was less than `least_s` seconds ago, or a concurrent caller took this
+        tick. The first caller of all gets `least_s`.
         """
         row = self._row(b"tick", name)
         cell = self._registry.get(row, [_VALUE]).get(_VALUE)
         passed_ms = now_ms - int.from_bytes(cell.value[:8]) if cell else int(least_s * 1000)
-        # A clock that was set back must not stop the ticks.
+        # A negative value means that a clock was set back, which must not stop the ticks.
         if 0 <= passed_ms < least_s * 1000:
             return None
         tick = now_ms.to_bytes(8) + os.urandom(4)
@@ -51,7 +52,7 @@ class BudgetState:
         return max(passed_ms / 1000, least_s)
 
     def budgets(self, domains: Sequence[str]) -> dict[str, Budget]:
-        """Each domain's budget; a new one for a domain without one."""
+        """Each domain's stored budget, or an empty budget for a domain that has none."""
         rows = {self._row(b"domain", domain): domain for domain in domains}
         result = self._registry.get_many(list(rows), [_VALUE]) if rows else {}
         return {
@@ -69,7 +70,7 @@ class BudgetState:
         )
 
     def trust_cells(self, hosts: Sequence[str]) -> dict[str, bytes | None]:
-        """The stored trust in each host's change signals (`signal_trust`)."""
+        """Each host's stored trust as a cell (`signal_trust.from_cell`), or None."""
         rows = {self._row(b"signals", name): name for name in hosts}
         found = self._registry.get_many(list(rows), [_VALUE]) if rows else {}
         return {
@@ -78,7 +79,7 @@ class BudgetState:
         }
 
     def put_trust(self, host: str, before: bytes | None, after: bytes) -> bool:
-        """Store the trust in a host; False if it was changed since it was read."""
+        """Store the trust in a host; False if another process changed it since it was read."""
         return self._registry.check_and_put(self._row(b"signals", host), _VALUE, before, after)
 
     def bookmark(self, name: str) -> str | None:
@@ -99,5 +100,5 @@ def _packed(budget: Budget) -> bytes:
 
 
 def _budget(cell: bytes) -> Budget:
-    """Decode a budget; a cell of an unknown version gives a new budget."""
+    """Decode a budget; an unknown version gives an empty budget."""
     return Budget(*_BUDGET.unpack(cell)) if len(cell) == _BUDGET.size else Budget()

@@ -1,11 +1,11 @@
 """
 CDXJ: the index of WARC files by URL and time, which replay programs read.
 
-A line has the key of a URL, the time of its capture, and JSON with the location of its record. The
-key (SURT: Sort-friendly URI Reordering Transform) has the host's labels reversed, so pages of a
-host and of hosts below it are adjacent: `com,example)/page`. It follows the Internet Archive's
-canonicalization, which pywb uses for look-ups: no scheme, no `www`, lower case, sorted parameters,
-no session ids.
+Each line has the key of a URL, the time of its capture, and JSON with the location of its record.
+The key (SURT: Sort-friendly URI Reordering Transform) has the host's labels in reverse order, so
+pages of a host and of its subdomains are adjacent: `com,example)/page`. It follows the Internet
+Archive's canonicalization, which pywb uses for look-ups: no scheme, no `www`, lower case, sorted
+parameters, no session ids.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _QUERY_SESSIONS = tuple(
 
 
 _PLAIN = re.compile(r"https?://([a-z0-9.-]+)((?:/[A-Za-z0-9_-][A-Za-z0-9._-]*)*)/?")
-"""Matches most URLs: no port, parameters, escapes, empty segments or dot segments."""
+"""Matches most URLs: without a port, parameters, escapes, empty segments or dot segments."""
 _escaping = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -78,26 +78,31 @@ def line(capture: Capture) -> str:
 
 @lru_cache(maxsize=4096)
 def _timestamp(date: str) -> str:
-    """The digits of a WARC-Date; cached, since many captures share a second."""
+    """The digits of a WARC-Date; cached, since many captures have the same date."""
     return re.sub(r"\D", "", date)
 
 
 def ascii_json(values: Mapping[str, Any]) -> str:
-    """Values as JSON without spaces, in ASCII."""
+    """Serialize values as JSON without spaces, in ASCII."""
     try:
         encoded = orjson.dumps(values)
-    except TypeError:  # a lone surrogate
+    except TypeError:  # orjson rejects lone surrogates
         encoded = b"\xff"
     return encoded.decode() if encoded.isascii() else _escaping(values)
 
 
 def write_index(path: Path, lines: Iterable[str]) -> None:
-    """Write lines in sorted order; raises OSError."""
+    """
+    Write lines to a file in sorted order.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
     path.write_text("".join(sorted(lines, key=str.encode)), "utf-8")
 
 
 def surt_key(url: str) -> str:
-    """The key of a normalized URL."""
+    """The SURT key of a normalized URL."""
     if plain := _PLAIN.fullmatch(url):
         return f"{_name(plain[1]).decode()}){plain[2].lower() or '/'}"
     return _key_of_parts(url)
@@ -112,7 +117,7 @@ def _key_of_parts(url: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _name(host: str) -> bytes:
-    """A host's labels in reverse; cached, since a host's URLs are requested one after another."""
+    """A host's labels in reverse order; cached, since consecutive URLs often have the same host."""
     bare = _WWW.sub(b"", _unescaped(host).strip(b"."), count=1)
     return b",".join(reversed(_escaped(bare).split(b".")))
 

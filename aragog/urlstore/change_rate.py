@@ -1,19 +1,21 @@
 """
-Estimates how often a page changes, and how often it is worth fetching. Pure.
+Estimates how often a page changes, and how often it should be fetched. Pure.
 
-The belief about the rate λ is a Gamma distribution with two parameters (shape `a`, rate `b_s` in
-seconds), so checks at irregular intervals need no history. No change within T seconds updates it to
-Gamma(a, b+T), which is exact. A change within T (at least one, the number is unknown) has the
-likelihood 1 - exp(-λT); the resulting mixture is replaced by the Gamma with the same mean and
-variance. With equal intervals and no prior, its mean behaves like the bias-reduced estimator of Cho
-and Garcia-Molina (Estimating Frequency of Change, 2003), which needs equal intervals.
+The belief about the change rate λ is a Gamma distribution with two parameters (shape `a`, rate
+`b_s` in seconds), so checks at irregular intervals can be processed without keeping a history. If a
+check finds no change within T seconds, the belief becomes Gamma(a, b+T), which is exact. A check
+that finds a change (one or more, the number is unknown) has the likelihood 1 - exp(-λT); the
+resulting mixture is replaced by the Gamma with the same mean and variance. With equal intervals and
+no prior, its mean behaves like the bias-reduced estimator of Cho and Garcia-Molina (Estimating
+Frequency of Change, 2003), which needs equal intervals.
 
 The interval follows the same authors' optimal allocation (Effective Page Refresh Policies for Web
-Crawlers, 2003): fetches go where one more gains the most freshness. A page with rate λ fetched
-every T = r/λ seconds gains (1 - (1+r)exp(-r))/λ seconds of freshness from one more fetch; at the
-optimum this gain is the same for all pages of a kind: `marginal_freshness_s`. Pages that change
-often are therefore fetched more often, by the square root of their rate and down to the kind's
-shortest interval. Pages that change too fast for any fetch rate get four times the usual interval.
+Crawlers, 2003): fetches go to the pages where an additional fetch gains the most freshness. A page
+with rate λ fetched every T = r/λ seconds gains (1 - (1+r)exp(-r))/λ seconds of freshness from an
+additional fetch; at the optimum this gain, `marginal_freshness_s`, is the same for all pages of a
+kind. Pages that change often are therefore fetched more often, in proportion to the square root of
+their rate, down to the kind's shortest interval. Pages that change too fast for any fetch rate get
+four times the usual interval.
 """
 
 from __future__ import annotations
@@ -23,15 +25,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 FLOOR_SHARE = 1 / 8
-"""The shortest interval of a page, as a fraction of its usual one."""
+"""A page's shortest interval, as a fraction of its usual interval."""
 
-# The prior of λ for a kind of pages: a wide Gamma (deviation 1.4 times its mean).
+# Shape of the prior of λ: a wide Gamma, whose standard deviation is 1.4 times its mean.
 PRIOR_SHAPE = 0.5
 # Each change reduces the weight of older evidence: about seven changes are remembered.
 _FORGET = 0.85
-# Each check without a change reduces it too, down to the prior's weight: pages may slow down.
+# Each check without a change also reduces it, down to the prior's weight, because pages may slow
+# down.
 _FADE = 0.97
-# The optimal allocation's shortest interval: r = 1.793, T = 3.350 marginal_freshness_s.
+# The shortest interval in the optimal allocation: r = 1.793, T = 3.350 marginal_freshness_s.
 _SHORTEST_GAIN = 0.5351
 _SHORTEST_INTERVAL = 3.350
 _HOPELESS_GAIN = 0.99
@@ -40,7 +43,7 @@ _HOPELESS_USUALS = 4
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How pages of one kind are refreshed until more is known about them."""
+    """How pages of a kind are refreshed before their own change rates are known."""
 
     usual_s: float
     floor_s: float
@@ -49,21 +52,21 @@ class Kind:
     prior_rate: float
     """The rate, in changes per second, for which `usual_s` is the best interval."""
     hopeless_s: float
-    """The interval for pages that no fetch rate could keep fresh; they are still refreshed."""
+    """The interval for pages that change too fast to be kept fresh at any fetch rate."""
 
 
 def updated_belief(
     a: float, b_s: float, passed_s: float, weight: float, *, is_named: bool = False
 ) -> tuple[float, float]:
     """
-    The belief (`a`, `b_s`) after a check `passed_s` after the last one.
+    The belief (`a`, `b_s`) after a check `passed_s` after the last check.
 
     Args:
         a: shape of the belief.
-        b_s: its other parameter, in seconds.
+        b_s: its rate parameter, in seconds.
         passed_s: time between the two checks.
         weight: weight of the observed change, 0 to 1; 0 for no change.
-        is_named: a sitemap or feed named this change, which caused the check. It then counts as
+        is_named: a sitemap or feed reported this change, which caused the check. It then counts as
             exactly one change in that time, which gives Gamma(a+1, b+T).
     """
     if passed_s <= 0:

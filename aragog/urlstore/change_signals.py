@@ -1,14 +1,15 @@
 """
-Stored change signals: marks of pages, the trust in hosts, and pages refreshed earlier because of
-signals.
+Stores the change signals from sitemaps and feeds, and refreshes pages earlier because of them.
 
-Reading a file costs one multi-get per chunk of entries, and writes only new information. A page
-that is refreshed earlier stays in the due index, so its domain's rate and crawl budget apply as to
-any other page.
+For each page it stores a mark (`signal_marks`), and for each host the trust in its signals
+(`signal_trust`). Reading a file costs one multi-get per chunk of entries, and writes only what is
+new. A page that is refreshed earlier stays in the due index, so its domain's rate and crawl budget
+apply to it as to any other page.
 
-Safe to run twice, from several processes at once, and to kill at any point: a mark has the time of
-the read that found it, moving a page in the due index checks its current position, and evidence is
-changed by compare-and-set. Lost or duplicate evidence only affects a sample of a statistic.
+This code may run twice, in several processes at once, and may be killed at any point: a mark has
+the time of the read that found it, a page is only moved in the due index if its due time has not
+changed, and evidence is stored by compare-and-set. Lost or duplicate evidence only changes a sample
+of a statistic.
 """
 
 from __future__ import annotations
@@ -44,11 +45,11 @@ if TYPE_CHECKING:  # readers of the store do not need the sitemap parser
     from aragog.pages.sitemaps import SitemapUrl
 
 FEED_LINK = "feed"
-"""The fact with the URL of a feed that a page links to."""
+"""The fact with the URL of the feed that a page links to."""
 MOST_HOSTS = 100
-"""Maximum number of hosts per file whose pages are checked; further hosts are ignored."""
+"""Maximum number of hosts per file whose pages are checked; pages of further hosts are skipped."""
 LOOKED_AGAIN_MS = 7 * 86_400_000
-"""Time between two searches for the sitemaps and feeds of a watched host."""
+"""Time between two searches for a watched host's sitemaps and feeds."""
 _TRIES = 3
 _COLUMNS = (
     nodes.URL, nodes.CANONICAL, nodes.REMOVED, *nodes.POINTERS, nodes.FACTS, nodes.REFRESH,
@@ -59,7 +60,7 @@ _NAMED, _IGNORED, _CONFIRMED, _REFUTED, _UNNAMED = map(CHANGE_SIGNALS.of, CHANGE
 
 
 class ChangeSignals:
-    """The change signals of one UrlStore; threads may share it."""
+    """A UrlStore's change signals; threads may share it."""
 
     def __init__(self, zen: MultiGraph, clock: WriteClock, settings: RefreshSettings) -> None:
         self.zen = zen
@@ -78,7 +79,7 @@ class ChangeSignals:
         return Reading(self, kind, fetched_at_ms, sender, is_believed=is_believed)
 
     def trusts(self, hosts: Iterable[str]) -> dict[str, HostTrust]:
-        """The trust in each host; one multi-get."""
+        """The trust in each host's signals; one multi-get."""
         now_ms = self.clock.now_ms()
         cells = self._state.trust_cells(list(hosts))
         return {
@@ -98,16 +99,19 @@ class ChangeSignals:
                     _UNNAMED.add()
 
     def confirmed(self, urls: Iterable[str], at_ms: int) -> None:
-        """Record that files were found unchanged, which extends the time that they cover."""
+        """Record that these files returned a 304: they named no further changes until then."""
         for name in {host(url) for url in urls}:
             self.change(name, partial(trust.read, at_ms=at_ms))
 
     def looked_at(self, name: str, at_ms: int) -> None:
-        """Record that a host was searched for sitemaps and feeds."""
+        """Record that a host was searched for sitemaps and feeds at this time."""
         self.change(name, partial(trust.looked_at, at_ms=at_ms))
 
     def change(self, name: str, change: Callable[[HostTrust], HostTrust]) -> None:
-        """Change the trust in a host; gives up after losing to three concurrent writers."""
+        """
+        Apply `change` to the trust in a host; gives up after three conflicts with other
+        writers.
+        """
         for _ in range(_TRIES):
             cell = self._state.trust_cells([name])[name]
             after = change(trust.from_cell(cell))
@@ -115,7 +119,7 @@ class ChangeSignals:
                 return
 
     def of_page(self, url: str) -> tuple[PageMark | None, HostTrust]:
-        """The mark of a normalized URL's page, and the trust in its host."""
+        """The stored mark of a normalized URL's page, and the trust in its host."""
         canonical, row = self.nodes.resolve(url, [nodes.SIGNAL])
         name = host(canonical)
         return mark_of(row), self.trusts([name])[name]
@@ -127,9 +131,9 @@ class ChangeSignals:
 
     def new_feeds(self, pages: Sequence[str]) -> list[str]:
         """
-        The feeds that these stored pages link to and that should be read.
+        The feeds that these stored pages link to and that are not read yet.
 
-        At most `MOST_FEEDS` per host, without those that are already read. Two multi-gets.
+        At most `MOST_FEEDS` per host. Two multi-gets.
         """
         columns = [nodes.URL, nodes.CANONICAL, nodes.REMOVED, nodes.FACTS]
         rows = self.nodes.follow(list(dict.fromkeys(pages)), columns)
@@ -138,7 +142,7 @@ class ChangeSignals:
         return [feed for feed in self.new_sources(feeds) if self._admit_feed(feed)]
 
     def _admit_feed(self, feed: str) -> bool:
-        """True if the host has room for this feed, which is recorded before it is enqueued."""
+        """Record a feed of the host before it is enqueued; False if the host has too many feeds."""
         key, name = url_key(feed).hex(), host(feed)
         known = self.trusts([name])[name].feeds
         if key in known:
@@ -152,9 +156,9 @@ class ChangeSignals:
         """
         The unknown sitemaps of an index, at most `most`, the newest first.
 
-        Known sitemaps that changed according to their lastmod are refreshed now, unless they were
-        read within a quarter of their interval. An index that gives all files its own time causes
-        no more reads than that.
+        Known sitemaps that have changed according to their lastmod become due now, unless they were
+        read within a quarter of their interval. Some indexes give every file the current time; this
+        limit keeps them from causing a read of every file each time.
         """
         newest = sorted(listed, key=lambda child: -(child.lastmod_ms or 0))
         rows = self.nodes.follow([child.url for child in newest], _KNOWN)
@@ -170,7 +174,7 @@ class ChangeSignals:
         return new[:most]
 
     def move(self, sooner: Sequence[tuple[Due, int]]) -> None:
-        """Change the due times of pages, unless they were rescheduled in the meantime."""
+        """Change the due times of pages, except pages that were rescheduled in the meantime."""
         if sooner:
             now_ms = self.clock.now_ms()
             self.due.postpone(sooner, now_ms)
@@ -178,7 +182,7 @@ class ChangeSignals:
 
 
 class Reading:
-    """The information in a fetched file about stored pages."""
+    """Processes the entries of one fetched file that are about stored pages."""
 
     def __init__(
         self,
@@ -196,14 +200,14 @@ class Reading:
         self._trusts = signals.trusts([host(sender)]) if is_believed else {}
         self._probes: Counter[str] = Counter()
         self.brought = 0.0
-        """Number of requested refreshes, each weighted by trust."""
+        """Number of refreshes that the file caused, each weighted by the trust in its host."""
 
     def take(self, entries: Sequence[SitemapUrl]) -> list[int | None]:
         """
-        Process entries; returns when each page was last seen, as `Pages.seen_at_ms`.
+        Process entries; returns when each page was last confirmed, as `Pages.seen_at_ms` does.
 
         Raises:
-            StoreUnavailable: part of the result may be written; process them again.
+            StoreUnavailable: part of the result may be written; process the entries again.
         """
         rows = self._signals.nodes.follow([entry.url for entry in entries], _COLUMNS)
         if self._is_believed:
@@ -237,7 +241,7 @@ class Reading:
                 written.append(put_properties(zen.node_id(canonical), cell, self._at_ms))
         if written:
             zen.mutate(written)
-        self._signals.move(sooner)  # after the mark, which has the reason
+        self._signals.move(sooner)  # after the marks, which give the reason for the earlier refresh
 
     def _judged(
         self,
@@ -248,8 +252,9 @@ class Reading:
         sooner: list[tuple[Due, int]],
     ) -> PageMark | None:
         """
-        A page's new mark after this entry, or None to keep it. Pages due now are added
-        to `sooner`.
+        A page's new mark after this entry, or None to keep the stored mark.
+
+        If the page must be refreshed earlier, adds it to `sooner`.
         """
         settings = self._signals.settings
         believed, before = self._trusts.get(host(canonical), HostTrust()), mark_of(row)
@@ -270,7 +275,10 @@ class Reading:
         return PageMark(named.start_ms, self._at_ms, belief, covered=is_listed, kind=self._kind)
 
     def _covered(self, named: NamedChange, before: PageMark | None) -> PageMark | None:
-        """The mark of a page that a file lists without a change; a feed does not list all pages."""
+        """
+        The mark of a page that a sitemap lists without a new change, or None to keep the stored
+        mark. A feed does not list all pages, so it never changes the mark here.
+        """
         if self._kind != SITEMAP:
             return None
         if before is None:
@@ -310,7 +318,10 @@ def _has_changed(child: SitemapUrl, state: RefreshState, fetched_at_ms: int) -> 
 def _moved(
     url: str, row: Row, state: RefreshState, now_ms: int, settings: RefreshSettings
 ) -> list[tuple[Due, int]]:
-    """The page with the earliest time at which it may be fetched, if that is sooner."""
+    """
+    The page with the earliest time at which it may be fetched; empty if it is due
+    before then.
+    """
     due = text(row, nodes.DUE)
     at_ms = max(now_ms, state.checked_at_ms + int(settings.min_interval_s * 1000))
     return [(Due(url, int(due), state), at_ms)] if due and int(due) > at_ms else []

@@ -1,4 +1,4 @@
-"""Compression, hashes and keys of page content; fast enough to run before content is sent. Pure."""
+"""Compresses and hashes page content, and computes its keys. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aragog.urlstore import zstd
 from aragog.urlstore.records import ContentWrite
 
 ZSTD_LEVEL = 3
-"""57 KB of HTML takes 0.25 ms and shrinks to a fifth."""
+"""The zstd level: 57 KB of HTML takes 0.25 ms and shrinks to a fifth."""
 
 
 def compress(body: bytes) -> bytes:
@@ -25,7 +25,8 @@ def object_bytes(compressed: bytes) -> bytes:
     """
     A compressed body as stored in an object: without the checksum.
 
-    Its hash is that of the object, which must be the same for every version of aragog.
+    The object's hash is computed from these bytes, so they must be the same in every version of
+    aragog.
     """
     return zstd.without_checksum(compressed)
 
@@ -49,12 +50,12 @@ def content_hash(data: bytes) -> str:
 
 
 def stored_hash(content: ContentWrite) -> str:
-    """A node's hash for a body stored as an object: of the compressed bytes."""
+    """The hash in a node whose body is an object: computed from the compressed bytes."""
     return content_hash(object_bytes(content.body))
 
 
 def body_hash(content: ContentWrite) -> str:
-    """A node's hash for a body stored in a pack: of the body itself."""
+    """The hash in a node whose body is in a pack: computed from the body before compression."""
     if content.packed is not None:
         return content.packed.digest
     if content.digest is not None:
@@ -64,15 +65,15 @@ def body_hash(content: ContentWrite) -> str:
 
 def body_bytes(content: ContentWrite) -> int:
     """
-    The size of a body before compression, read from its frame.
+    The size of a body before compression, read from its zstd frame.
 
     Raises:
-        CorruptContent: it was not compressed with zstd.
+        CorruptContent: the body was not compressed with zstd.
     """
     size = zstd.content_size(content.body)
     return len(decompress(content.body)) if size is None else size
 
 
 def content_key(url: str) -> str:
-    """The content store's key of a canonical URL: its SHA-256 in hex."""
+    """A canonical URL's key in the content store: the URL's SHA-256 in hex."""
     return hashlib.sha256(url.encode()).hexdigest()

@@ -16,27 +16,28 @@ class ContentPut(NamedTuple):
 
 class ContentStore(Protocol):
     """
-    Objects of bytes under a SHA-256 in hex, each with a small table of strings.
+    Stores objects by key: a SHA-256 in hex. An object has bytes and a small table of strings.
 
     Every method raises `ContentUnavailable` if the store does not respond.
     """
 
     def put(self, key: str, body: bytes, meta: Mapping[str, str]) -> None:
         """
-        Replace the object, body and meta together. When this returns, readers find the object even
-        if a process is killed. After a power failure, S3 still has it; a folder may lose the last
-        seconds or contain incomplete bytes, which the hash detects, unless `content.fsync` makes
-        every put wait for the disk.
+        Replace the object: its body and meta together.
+
+        When this returns, readers find the object even if a process is killed. After a power
+        failure, S3 still has it. A folder may lose the last seconds or contain incomplete bytes,
+        which the hash detects, unless `content.fsync` makes every put wait for the disk.
         """
 
     def put_many(self, puts: Sequence[ContentPut]) -> None:
-        """Put each of them as by `put`; after an error some may be stored."""
+        """Put several objects; after an error some of them may be stored."""
 
     def get(self, key: str) -> tuple[bytes, Mapping[str, str]] | None:
-        """Body and meta from the same put, or None."""
+        """The object's body and meta, both from the same put; None if it does not exist."""
 
     def delete(self, key: str) -> None:
         """Delete the object; no error if it does not exist."""
 
     def keys(self, prefix: str = "") -> Iterator[str]:
-        """Keys that start with `prefix`, in order."""
+        """Keys that start with `prefix`, in ascending order."""

@@ -1,17 +1,18 @@
 """
 Crawl budgets: choose which of a domain's due refreshes its rate allows. Pure.
 
-Serving due pages in order would give all pages of an overloaded domain the same interval: pages
+Fetching due pages in order would give all pages of an overloaded domain the same interval: pages
 that change too fast to be kept fresh would get as many fetches as pages that could be kept fresh. A
-fetch therefore has a shadow price, in seconds of freshness that it must gain. Fetching a page with
+fetch therefore has a shadow price: the seconds of freshness that it must gain. Fetching a page with
 change rate λ that was last compared T seconds ago gains (1 - (1+λT)exp(-λT))/λ, at most 1/λ. The
-price is set so that as many pages qualify as the domain's share of its rate allows. The result is
-the optimal allocation of Cho and Garcia-Molina (see `change_rate`), for any distribution of rates.
+price is set so that the number of pages that qualify matches the domain's rate. The result is the
+optimal allocation of Cho and Garcia-Molina (see `change_rate`), for any distribution of rates.
 
-A controller adjusts the price. It rises while more pages qualify than the rate allows, or while
-postponed pages wait too long, and falls while fewer qualify, by a factor e in about a quarter of
-the domain's usual interval. A peak of an hour therefore hardly changes it. The allowed rate is
-always used: if few pages gain as much as the price, the best of the others are fetched too.
+A controller adjusts the price. The price rises while more pages qualify than the rate allows, or
+while postponed pages wait too long. It falls while fewer pages qualify. It changes by a factor e in
+about a quarter of the domain's usual interval, so a peak of an hour hardly changes it. The allowed
+rate is always used: if too few pages gain as much as the price, the best of the others are fetched
+too.
 
 Every page is fetched eventually. A page that gains less than the price is considered again when its
 gain will reach the price, when its age has doubled, or after `LONGEST_WAIT_S`. At `HOPELESS_AGES`
@@ -32,15 +33,16 @@ from aragog.urlstore.signal_sources import SOURCES, reading_gain_s
 from aragog.urlstore.usual_intervals import DAY_S
 
 LEAST_PRICE_S = 60.0
-"""Below this price a fetch is free."""
+"""A lower price counts as 0, which means that all due pages are fetched."""
 MOST_PRICE_S = 30 * DAY_S
 HOPELESS_AGES = 6
 _HOPELESS_PRICES = 200
 LONGEST_WAIT_S = 30 * DAY_S
 
-# Postponed pages may wait this fraction of the domain's usual interval.
+# Postponed pages may wait for this fraction of the domain's usual interval before the price rises.
 _QUEUE_SHARE = 0.02
-# They are scheduled at most this fraction of it ahead, because the price rises until then.
+# Postponed pages are scheduled at most this fraction of the domain's usual interval ahead, because
+# the price rises in the meantime.
 _BOOKED_SHARE = 0.1
 # The price changes by at most a factor e in this fraction of the domain's usual interval.
 _PACE_SHARE = 0.25
@@ -55,15 +57,15 @@ class Budget(NamedTuple):
     """A domain's refresh state, kept from tick to tick."""
 
     booked_ms: int = 0
-    """The time up to which refreshes were postponed, one after another."""
+    """The due time of the last postponed refresh; the next postponed refresh comes after it."""
     free_ms: int = 0
-    """When the next refresh may start; only used if the rate is the limit."""
+    """When the next refresh may start; only used if the rate is below one fetch per tick."""
     price_s: float = 0.0
     """Seconds of freshness that a fetch must gain; at 0 all due pages are fetched."""
     age_s: float = 0.0
     """
-    Moving average of the time since fetched pages were last compared; 0 before the
-    first fetch.
+    Moving average of the time between a page's last comparison and its fetch; 0 before the first
+    fetch.
     """
     at_ms: int = 0
     """When this state was written."""
@@ -76,14 +78,14 @@ class Budget(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rationed:
-    """The decision about a domain's due URLs."""
+    """Which of a domain's due URLs to fetch now, and which to postpone."""
 
     go: list[Due]
-    """The pages to fetch, the most valuable first."""
+    """The pages to fetch now, the most valuable first."""
     later: list[tuple[Due, int]]
     """Postponed pages, each with its new due time."""
     budget: Budget
-    """The new budget; the same object if there is nothing to store."""
+    """The new budget; the same object as before if nothing changed."""
 
 
 def ration(
@@ -93,7 +95,7 @@ def ration(
     Divide a domain's refresh rate among its due URLs until the next tick.
 
     Args:
-        due: its due URLs, each with its refresh state if it has one.
+        due: the domain's due URLs; a URL may have no refresh state.
         budget: the budget after the last tick.
         rate_per_s: refreshes per second, above 0.
         now_ms: since the epoch.
@@ -103,7 +105,8 @@ def ration(
     free_ms = max(float(budget.free_ms), float(now_ms))
     most = max(math.ceil((now_ms + tick_s * 1000 - free_ms) / step_ms), 0)
     if len(due) <= most and not budget.price_s:
-        # The usual case: all are fetched, and only a rate below one fetch per tick must be stored.
+        # The usual case: all pages are fetched, and the budget only has to be stored if the rate
+        # is below one fetch per tick.
         slow = bool(due) and step_ms > tick_s * 1000
         charged = budget._replace(free_ms=int(free_ms + len(due) * step_ms), at_ms=now_ms)
         return Rationed(list(due), [], charged if slow else budget)
@@ -135,7 +138,7 @@ def ration(
 
 
 def _from_ms(budget: Budget, now_ms: int, tick_s: float) -> float:
-    """When the next postponed URL is due; the next tick if that would be too far ahead."""
+    """The due time for the next postponed URL; the next tick if the queue is already too long."""
     first_ms = now_ms + tick_s * 1000
     if not budget.age_s:
         return max(first_ms, float(budget.booked_ms))
@@ -149,8 +152,8 @@ def marginal_freshness_s(
     """
     Seconds of freshness that fetching a page now gains.
 
-    A page that was never compared, or that fails, always qualifies, because it has waited long
-    already. `belief` is the probability, from a signal, that the page has changed.
+    Always high enough for a page that was never compared, or whose last fetch failed, because it
+    has already waited. `belief` is the probability, from a signal, that the page has changed.
     """
     if state is None or not state.compared_at_ms or state.gone or state.failures:
         return 2 * budget.price_s
@@ -159,7 +162,7 @@ def marginal_freshness_s(
         return reading_gain_s(state.rate_per_s, age_s)
     rate = hopeful_rate(state)
     steps = rate * age_s
-    # Use the series, since rounding would lose the difference.
+    # For a small product, use the series: rounding would cancel the difference.
     bought_s = (1 - (1 + steps) * math.exp(-steps)) / rate if steps > 1e-4 else rate * age_s**2 / 2
     if belief:
         bought_s += belief * (1 / rate - bought_s)
@@ -172,9 +175,9 @@ def hopeful_rate(state: RefreshState) -> float:
     """
     Changes per second; an optimistic (low) estimate while there are few observations.
 
-    A page that is assumed to change too fast is rarely checked, so a wrong estimate would never be
-    corrected. Uncertainty therefore counts in the page's favor. If a page had changed at each of
-    many checks, each further check counts against it.
+    A page that is assumed to change too fast is rarely checked, so a wrong estimate would hardly
+    ever be corrected. The rate is therefore estimated low while it is uncertain. If a page had
+    changed at many consecutive checks, each further check raises the estimate.
     """
     rate = state.rate_per_s * math.exp(-1 / math.sqrt(state.a)) if state.a else 1.0
     always = state.checks - state.changes < 0.5
@@ -209,7 +212,10 @@ def _usual_age_s(age_s: float, pages: Sequence[Due], now_ms: int) -> float:
 
 
 def _price_s(before: Budget, after: Budget, excess: float, tick_s: float) -> float:
-    """The new price; `excess` is the fraction of pages that were ready beyond the limit."""
+    """
+    The new price; `excess` is the number of qualifying pages beyond the limit, as a fraction of
+    the limit, and below 0 if fewer pages qualify.
+    """
     if not after.age_s:
         return before.price_s
     waiting_s = (after.booked_ms - after.at_ms) / 1000 - tick_s
@@ -217,7 +223,8 @@ def _price_s(before: Budget, after: Budget, excess: float, tick_s: float) -> flo
         allowed_s = max(_QUEUE_SHARE * after.age_s, 2 * tick_s)
         excess = (waiting_s - allowed_s) / allowed_s
     excess = min(max(excess, -1.0), 1.0)
-    # No page was due between the last two ticks for this domain, so its share was not used.
+    # If the price falls, count all the time since the domain's last tick: no page was due since
+    # then, so the allowed rate was not used.
     passed_s = tick_s
     if excess < 0 and before.at_ms:
         passed_s = max((after.at_ms - before.at_ms) / 1000, tick_s)

@@ -3,8 +3,8 @@ What happened to a crawl's pages since a given time, according to their nodes.
 
 Nothing is counted while pages are fetched. A node has the time at which its page was stored for the
 crawl (`s:in:<crawl>`), the last change that a fetch found and its time (`s:changed`, written with
-the page), and the time of the last comparison. The result only depends on the store and the given
-time, however often the fetches, or this, were killed and repeated.
+the page), and the time of the last comparison. The result therefore depends only on the stored
+nodes and the given time, even if fetches were killed and repeated.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ class PageNews(StrEnum):
 
     UNCHANGED = "unchanged"
     CHANGED = "changed"
-    """Its fields or its body changed."""
+    """The page's fields or body changed."""
     NEW = "new"
-    """It was not in the crawl before."""
+    """The page was not in the crawl before."""
     GONE = "gone"
-    """Its site returns 404 or 410, and did not before."""
+    """The site now returns 404 or 410 for the page, which it did not before."""
     REDIRECTED = "redirected"
-    """Its URL leads to another page, and did not before."""
+    """The page's URL now leads to another page, which it did not before."""
     WITHHELD = "withheld"
-    """Its site refuses it (401, 402, 403, 451), and did not before."""
+    """The site now refuses the page (401, 402, 403, 451), which it did not before."""
     BACK = "back"
-    """It is available again, unchanged."""
+    """The page is available again, with the same content as before."""
     NOT_REACHED = "not reached"
-    """No fetch has returned or confirmed it."""
+    """No fetch since then has returned or confirmed the page."""
     STILL_ABSENT = "absent as before"
-    """It was already gone, withheld or redirected."""
+    """The page was already gone, withheld or redirected before."""
 
 
 _OF_KINDS = {
@@ -64,14 +64,14 @@ _OF_KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class CrawlPage:
-    """A page of a crawl, or a URL that was one until it led to another page."""
+    """A page of a crawl, or a URL that had its own page until it led to another page."""
 
     url: str
     news: PageNews
     checked_at_ms: int
-    """The last fetch with any outcome."""
+    """When the page was last fetched, with any outcome; 0 if unknown."""
     is_given_up: bool
-    """True if it is not fetched again unless it is enqueued."""
+    """True if the page is only fetched again when it is enqueued."""
 
 
 class CrawlPages:
@@ -81,10 +81,10 @@ class CrawlPages:
     Args:
         zen: the store's graph.
         name: the crawl's name.
-        domains: registered domains of its URLs; if None, all nodes of the store are read.
-        most_domains: up to this many domains, their URLs are listed by domain; with more, all nodes
-            are read.
-        at_once: number of nodes read at once.
+        domains: registered domains of the crawl's URLs; if None, all nodes of the store are read.
+        most_domains: if there are more domains than this, all nodes are read instead of listing
+            the URLs of each domain.
+        at_once: number of nodes in one multi-get.
     """
 
     def __init__(
@@ -111,8 +111,8 @@ class CrawlPages:
         """
         Yield each page, with what happened to it after `since_ms`, in no particular order.
 
-        Reads the nodes of the crawl's domains. Pages written in the meantime are reported as they
-        were before or after.
+        Reads all nodes of the crawl's domains. If a page is written during the walk, the result may
+        be from before or after that write.
         """
         elsewhere: set[str] = set()
         for url, own, canonical, row in self._rows():
@@ -133,7 +133,7 @@ class CrawlPages:
             )
 
     def _is_listed(self, url: str) -> bool:
-        """True if a URL is listed on its own."""
+        """True if the walk reaches this URL itself, because its domain is one of the crawl's."""
         return self._domains is None or registered_domain(url) in self._domains
 
     def _rows(self) -> Iterator[tuple[str, Row, str, Row]]:
@@ -156,7 +156,7 @@ class CrawlPages:
 
 
 def _moved(row: Row, since_ms: int) -> PageNews | None:
-    """What happened to an alias that had its own page before, or None."""
+    """What happened to an alias that had its own page before; None if it had no page."""
     cell = row.get(nodes.CHANGED)
     if cell is None or cell.at_ms <= since_ms:
         return None
@@ -166,7 +166,7 @@ def _moved(row: Row, since_ms: int) -> PageNews | None:
 
 
 def _news(row: Row, joined_ms: int, since_ms: int) -> PageNews:
-    """What happened to a page since then, according to its node."""
+    """What happened to a page after `since_ms`, according to its node."""
     told = _last_change(row, since_ms)
     if absent_as(facts_of(row)) is not None:
         return told if told in (PageNews.GONE, PageNews.WITHHELD) else PageNews.STILL_ABSENT
@@ -183,12 +183,12 @@ def _news(row: Row, joined_ms: int, since_ms: int) -> PageNews:
 
 
 def _last_change(row: Row, since_ms: int) -> PageNews | None:
-    """The last change since then that a fetch found."""
+    """The last change that a fetch found, or None if it was not after `since_ms`."""
     cell = row.get(nodes.CHANGED)
     if cell is None or cell.at_ms <= since_ms:
         return None
     kind = cell.value.partition(b" ")[0].decode()
-    return _OF_KINDS.get(kind)  # a newer version may have more kinds
+    return _OF_KINDS.get(kind)  # None for a kind that a newer version wrote
 
 
 def in_words(counts: Mapping[PageNews, int]) -> str:

@@ -1,13 +1,14 @@
 """
-Which crawls a page was stored for: one cell `s:in:<name>` per crawl in its node.
+Which crawls a page was stored for: its node has one cell `s:in:<name>` per crawl.
 
-Two more cells of this kind keep pages from being deleted with a crawl: `s:in:.imported`, and
-`s:in:.earlier` for a page that was stored before any crawl had it. No crawl's name starts with a
-dot.
+Two more cells of this form keep pages from being deleted with a crawl: `s:in:.imported`, and
+`s:in:.earlier` for a page that was stored before any crawl requested it. No crawl's name starts
+with a dot.
 
-Safe to repeat, and from several processes at once: each crawl has its own cell. The cell moves with
-the page when URLs are merged, and is deleted with it. Its time is that of the first fetch that
-stored the page for the crawl, so it shows which pages are new since a given time (`crawl_changes`).
+Several processes may write these cells at once, and may repeat their writes, because each crawl has
+its own cell. The cell moves with the page when URLs are merged, and is deleted with the page. Its
+timestamp is the time of the first fetch that stored the page for the crawl, so it shows which pages
+are new since a given time (`crawl_changes`).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _REASONS = {
 
 
 def crawl_column(name: str) -> bytes:
-    """The cell of a crawl."""
+    """The column with a crawl's cell."""
     return IN_CRAWL + name.encode()
 
 
@@ -47,7 +48,7 @@ def crawls_in(row: Row) -> list[str]:
 
 
 def _owners(row: Row) -> list[str]:
-    """The page's crawls, and other reasons for keeping it."""
+    """The page's crawls, and the other names (with a dot) for which it is kept."""
     return sorted(
         column.removeprefix(IN_CRAWL).decode()
         for column, cell in row.items()
@@ -75,10 +76,10 @@ class CrawlMembers:
 
     def add_stored(self, name: str, pages: Mapping[str, int]) -> None:
         """
-        `add` for pages that were stored before; those that the crawl already has keep their times.
+        Like `add`, for pages that were stored before; pages already in the crawl keep their times.
 
-        Stored pages without any crawl are marked as stored earlier. One round trip, and up to three
-        more if there are pages that the crawl did not have.
+        Stored pages that are in no crawl are marked as stored earlier. One round trip, and up to
+        three more if some pages were not in the crawl.
         """
         known = self.among(name, list(pages))
         others = {url: at_ms for url, at_ms in pages.items() if url not in known}
@@ -89,13 +90,13 @@ class CrawlMembers:
             self.add(name, others)
 
     def among(self, name: str, urls: Sequence[str]) -> set[str]:
-        """The normalized URLs whose pages were stored for a crawl."""
+        """Those of the normalized URLs whose pages were stored for a crawl."""
         column = crawl_column(name)
         found = self._nodes.follow(urls, [URL, CANONICAL, REMOVED, column])
         return {url for url, (_, row) in found.items() if text(row, column)}
 
     def walk(self, name: str) -> Iterator[tuple[str, Row]]:
-        """Yield a crawl's pages: URL and complete node of each. Reads all nodes of the store."""
+        """Yield the URL and complete node of each page of a crawl. Reads all nodes of the store."""
         column = crawl_column(name)
         for _, row in self._zen.nodes.scan(b"", names=None):
             if text(row, column) and (url := text(row, URL)):
@@ -110,11 +111,12 @@ class CrawlMembers:
 
 def kept_because(row: Row, name: str) -> str | None:
     """
-    Why a page is kept when a crawl is deleted, or None if only this crawl has it.
+    Why a page is kept when a crawl is deleted, or None if the page is in no other crawl and has no
+    other reason to be kept.
 
     Args:
-        row: its complete node.
-        name: the crawl.
+        row: the page's complete node.
+        name: the crawl's name.
     """
     owners = _owners(row)
     if any(other != name and other not in _REASONS for other in owners):
@@ -129,6 +131,6 @@ def kept_because(row: Row, name: str) -> str | None:
 
 
 def _is_of_an_application(row: Row, column: bytes) -> bool:
-    """True if another source wrote a field last; each source records itself in a separate cell."""
+    """True if the last writer of a field was an application, which records itself as the source."""
     told = row.get(from_column(column.removeprefix(_FIELD).decode()))
     return told is not None and told.at_ms == row[column].at_ms and bool(row[column].value)

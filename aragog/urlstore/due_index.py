@@ -1,8 +1,8 @@
 """
 The due index: the URLs to fetch again, soonest first.
 
-A row is valid if its node's `s:due` has the same time. A claim is a lease in the row: a URL that
-was claimed but never written becomes due again.
+A row is valid if its time equals `s:due` in the URL's node. A claim is a lease in the row: if a
+claimed URL is not written before the lease ends, it becomes due again.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from zengraph.records import (
 
 _CLAIMED = (nodes.DUE, nodes.REFRESH, nodes.SIGNAL, nodes.WATCHED)
 DUE_URL = b"i:u"
-"""The cell of a due row with the URL."""
+"""The column of a due row with the URL."""
 _YOUNG_MS = 600_000
 """A row is written before its node, so a row younger than this may still become valid."""
 
 
 def due_cell(due_at_ms: int | None) -> bytes:
-    """The node's cell."""
+    """A due time as the value of `s:due`; empty for None."""
     return b"" if due_at_ms is None else b"%d" % due_at_ms
 
 
 def due_put(zen: MultiGraph, url: str, due_at_ms: int, now_ms: int) -> Mutation:
-    """The index row of a URL."""
+    """The mutation that writes a URL's row into the index."""
     return put_number(zen.node_id(url), due_at_ms, {DUE_URL: url.encode()}, now_ms)
 
 
 class DueIndex:
-    """Schedules and claims due URLs."""
+    """Schedules URLs, and claims the URLs that are due."""
 
     def __init__(self, zen: MultiGraph) -> None:
         self._zen = zen
@@ -52,7 +52,7 @@ class DueIndex:
         self._nodes = zen.nodes
 
     def schedule(self, url: str, due_at_ms: int | None, now_ms: int) -> None:
-        """Make a canonical URL due at a time, or never; replaces the earlier schedule."""
+        """Make a canonical URL due at a time, or never if None; replaces the earlier due time."""
         old = text(self._nodes.get(self._zen.node_id(url), [nodes.DUE]), nodes.DUE)
         puts: list[Mutation] = [
             put_properties(self._zen.node_id(url), {nodes.DUE: due_cell(due_at_ms)}, now_ms)
@@ -80,7 +80,7 @@ class DueIndex:
         """
         Give claimed URLs another due time, unless they were rescheduled since the claim.
 
-        Safe to repeat. If it is interrupted, the claim expires and the URL is due as before.
+        Safe to repeat. If it is interrupted, the claim expires and the URL is due again.
         """
         ids = {self._zen.node_id(due.url): (due, at_ms) for due, at_ms in later}
         rows = self._nodes.get_many(list(ids), [nodes.DUE]) if ids else {}
@@ -104,10 +104,10 @@ class DueIndex:
         self, now_ms: int, limit: int, lease_s: float, upto_ms: int | None = None
     ) -> list[Due]:
         """
-        Up to `limit` URLs due at `now_ms`, each for one caller until `lease_s` has passed.
+        Claim up to `limit` URLs that are due at `now_ms`, for `lease_s` seconds.
 
-        With `upto_ms`, only those due by then. Approximately soonest first: each of the sixteen
-        buckets contributes its share.
+        With `upto_ms`, only URLs that are due by then. Approximately soonest first, because each of
+        the sixteen buckets contributes an equal share.
         """
         result: list[Due] = []
         claim = Lease.until(now_ms + int(lease_s * 1000), os.urandom(4))

@@ -1,11 +1,11 @@
 """
-The change feed: changes on pages that were fetched again, kept for a limited time.
+The change feed: changes of pages that were fetched again, kept for a limited time.
 
-A batch of pages with any change writes one row, keyed by time, before the changed nodes; a batch
-without changes writes nothing. After a crash between the two, the batch is written again and its
-changes are reported twice; they are never lost. Rows become visible shortly after their timestamp,
-so readers do not miss rows that are written slightly late. A cursor is the key of the last change
-that was read.
+A batch of pages with any change writes one row, keyed by time, before it writes the changed nodes;
+a batch without changes writes no row. After a crash between the two writes, the batch runs again
+and its changes are reported twice; they are never lost. Rows become visible shortly after their
+timestamp, so that readers do not miss rows that are written slightly late. A cursor is the key of
+the last change that was read.
 """
 
 from __future__ import annotations
@@ -46,58 +46,60 @@ ChangeKind = Literal[
     "reserved",
 ]
 Values = tuple[str | None, str | None]
-"""The old and the new value."""
+"""A field's old and new value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The differences between one fetch and the stored page."""
+    """The differences between a fetched page and the stored page."""
 
     url: str
     """The canonical URL."""
     at_ms: int
-    """When it was fetched."""
+    """When the page was fetched."""
     kind: ChangeKind
     """
-    `new` (the first fetch of a watched page, or of one that was withdrawn), `changed` (fields),
+    What happened to the page:
+
+    `new` (the first fetch of a watched page, or of a page that was withdrawn), `changed` (fields),
     `content` (only the body), `withheld`, `redirected`, `gone` (the first 404 or 410), `back`
-    (available again, unchanged), or `given_up` (it is no longer fetched); `withdrawn`: the site
-    does not allow keeping it, and it was deleted; `reserved`: not allowed for one more use.
+    (available again, unchanged), `given_up` (it is no longer fetched), `withdrawn` (the site does
+    not allow keeping it, and it was deleted), or `reserved` (not allowed for one more use).
     """
     fields: Mapping[str, Values] = field(default_factory=dict)
-    """Field name to old and new value, as stored; None if there is none or it is too long."""
+    """Old and new value by field name, as stored; None for a missing or too long value."""
     owners: tuple[str, ...] = ()
-    """The owners that watched the page at that time."""
+    """The owners that watched the page when it was fetched."""
     cursor: str = ""
     """The cursor to continue after this change."""
     content_hash: Values | None = None
     """The content's hash before and after, as in records; None if it did not change."""
     redirected_to: str | None = None
-    """The URL that it now leads to."""
+    """The URL that the page now leads to, if it was redirected."""
 
 
 SETTLE_MS = 2000
 """Delay between a row's timestamp and its visibility."""
 MAX_VALUE_BYTES = 4096
-"""Longer values are left out of the feed, but are in the record."""
+"""Longer values are left out of the feed; the record has them."""
 
 _COLUMN = b"l:v"
 _HASH, _TARGET = "\tcontent_hash", "\tredirected_to"
-"""Field names cannot contain control characters, so these cannot collide."""
+"""Starts names of other members; field names have no control characters, so it is unique."""
 _MOST_TRIES = 3
 _DELETE_ROWS = 1000
 _CURSOR_BYTES = 20
 
 
 def changes_put(log: TimeLog, changes: Sequence[Change], now_ms: int) -> Mutation:
-    """The row with a batch's changes."""
+    """The mutation that writes a batch's changes as one row."""
     entries = [(c.url, c.at_ms, c.kind, _packed(c), c.owners) for c in changes]
     nonce = os.urandom(8)
     return append_log(log.open_bucket(nonce[0]), now_ms, nonce, {_COLUMN: orjson.dumps(entries)})
 
 
 def _packed(change: Change) -> dict[str, Values]:
-    """The fields and, under names that no field can have, the other members, which 0.1 ignores."""
+    """The fields, and the other members under names that no field can have; 0.1 ignores these."""
     packed = dict(change.fields)
     if change.content_hash:
         before, now = change.content_hash
@@ -113,9 +115,10 @@ def _as_json(text: str | None) -> str | None:
 
 def publish(zen: MultiGraph, changes: Sequence[Change], clock: Clock) -> None:
     """
-    Write the row with a batch's changes.
+    Write a batch's changes as one row.
 
-    If readers may have passed its timestamp in the meantime, the row is written again.
+    If the write took so long that readers may have passed the row's timestamp, the row is written
+    again with a later timestamp.
     """
     for _ in range(_MOST_TRIES):
         now_ms = clock.now_ms()
@@ -156,9 +159,10 @@ class Changes:
         """
         Up to `limit` changes after the cursor (None: from the oldest), and the next cursor.
 
-        The next cursor is never None, because the feed continues. With an owner, host or item, one
-        call examines at most 10,000 changes, so a page may be empty and still have a new cursor.
-        Changes of pages that were withdrawn later have no values; one multi-get finds these pages.
+        The next cursor is never None, because new changes may follow. With an owner, host or item,
+        one call examines at most 10,000 changes, so a page may be empty although its cursor
+        advances. Changes of pages that were withdrawn later have no values; one multi-get finds
+        these pages.
 
         Raises:
             BadInput: the cursor is not from this feed.
@@ -183,9 +187,10 @@ class Changes:
 
     def _without_withdrawn(self, changes: Sequence[Change], now_ms: int) -> list[Change]:
         """
-        Remove the values of pages that have been deleted since, or are about to be.
+        Remove the values of pages that have been deleted since, or whose expiry has passed.
 
-        A page in a damaged file may have been deleted, so its values are hidden until the repair.
+        A page whose node is in a damaged file may have been deleted, so its values are hidden until
+        the repair.
         """
         urls = {change.url for change in changes if change.fields}
         served = [url for url in urls if self._zen.serves(self._zen.node_id(url)[0])]
@@ -212,7 +217,7 @@ class Changes:
     def _bucket(
         self, bucket: int, beyond: bytes, stop: int
     ) -> Generator[tuple[bytes, Row], None, None]:
-        """Yield (time and nonce, row) of one bucket, in order."""
+        """Yield (time and nonce, row) for each row of a bucket, in order."""
         low, high = beyond[:16], max(stop, 0).to_bytes(8)
         if low < high:
             with closing(self._log.between(bucket, low, high)) as rows:
@@ -220,7 +225,7 @@ class Changes:
 
     def purge(self, is_gone: Callable[[str], bool]) -> int:
         """
-        Delete the changes of URLs for which `is_gone` returns true; returns their number.
+        Delete the changes of URLs for which `is_gone` returns True; returns how many were deleted.
 
         Other changes in the same row keep their cursors.
         """
@@ -239,7 +244,7 @@ class Changes:
         return count
 
     def sweep(self, before_ms: int) -> int:
-        """Delete rows older than this; returns their number. At most 1,000 per bucket and call."""
+        """Delete rows older than `before_ms`, at most 1,000 per bucket; returns their number."""
         count = 0
         for bucket in self._log.buckets:
             if not self._log.serves(bucket):
@@ -266,7 +271,7 @@ def _unpacked(at: bytes, row: Row) -> Iterable[Change]:
     try:
         entries = orjson.loads(row[_COLUMN].value)
         for number, entry in enumerate(entries):
-            if entry is None:  # it was taken down
+            if entry is None:  # `purge` deleted this change
                 continue
             url, at_ms, kind, fields, owners = entry
             both: dict[str, Values] = {n: (before, now) for n, (before, now) in fields.items()}
@@ -286,12 +291,12 @@ def _of_json(text: str | None) -> str | None:
 
 
 def item_name(field: str, key: str) -> str:
-    """An item's name in the feed: `items.cards["L-1"]`."""
+    """An item's name in the feed, for example `items.cards["L-1"]`."""
     return f"{field}[{json.dumps(key, ensure_ascii=False)}]"
 
 
 def _is_of_item(name: str, kind: str, key: str | None) -> bool:
-    """True if a name in the feed is that of an item's value."""
+    """True if a name in the feed is an item of this kind and, if given, with this key."""
     field = field_of(kind)
     if key is None:
         return name == field or name.startswith(f"{field}[")
@@ -317,11 +322,11 @@ class Feed:
         item: tuple[str, str | None] | None = None,
     ) -> ListPage[Change]:
         """
-        Changes after the cursor (None: from the oldest), and the next cursor.
+        Up to `limit` changes after the cursor (None: from the oldest), and the next cursor.
 
-        Covers all pages, those that `owner` watched at the time, or those of one host; with `item`,
-        only items of a kind, or a single item by its key. Each change is returned at least once. A
-        page may be empty although more changes follow its cursor.
+        The changes of all pages, of pages that `owner` watched at the time, or of one host's pages;
+        with `item`, only changes of items of a kind, or of a single item by its key. Each change is
+        returned at least once. A page may be empty although more changes follow its cursor.
 
         Raises:
             BadInput: the cursor is not from this feed.

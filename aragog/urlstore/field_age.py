@@ -1,8 +1,8 @@
 """
 The age of a field's value, and its description in words. Pure.
 
-A fetch that finds the same value again, or a 304, confirms a value that an extractor wrote. The age
-of an extracted field is therefore the time since the page was last confirmed; that of any other
+An extracted value is confirmed by each later fetch that finds it again, and by each 304. The age of
+an extracted field is therefore the time since its page was last confirmed. The age of any other
 field is the time since its value was written.
 """
 
@@ -33,13 +33,13 @@ def true_at_ms(
     extractors: Collection[str] = (),
 ) -> int | None:
     """
-    The last time at which a field's value was known to be true, or None.
+    The last time at which a field's value was known to be true, or None if unknown.
 
     Args:
         name: the field's name.
         extractors: as in `comes_from_fetches`.
         info: when the value was written; None if unknown.
-        confirmed_at_ms: when a fetch or a 304 last confirmed the page; None if none did.
+        confirmed_at_ms: when a fetch or a 304 last confirmed the page; None if never.
     """
     instants = [] if info is None else [info.at_ms]
     if confirmed_at_ms is not None and comes_from_fetches(name, extractors):
@@ -57,7 +57,8 @@ def age_text(
     """
     Source and age of a value: `from json-ld #1, confirmed 2 h ago`, or `written 3 d ago`.
 
-    The arguments are those of `true_at_ms`. Empty if nothing is known. The source is untrusted.
+    The arguments are those of `true_at_ms`. Empty if neither is known. The source is untrusted
+    text.
     """
     at_ms = true_at_ms(name, info, confirmed_at_ms, extractors)
     if at_ms is None:

@@ -1,5 +1,5 @@
 """
-Field formats: how a field's bytes convert to JSON and back, so that no protocol changes a value.
+Field formats: convert a field's bytes to JSON and back without loss, for every protocol.
 
 A field is bytes. Its declared format defines their meaning; a field without a declaration is text.
 Bytes that do not fit the field's format become `{"base64": "..."}`.
@@ -9,7 +9,7 @@ Bytes that do not fit the field's format become `{"base64": "..."}`.
 | text | UTF-8 | a string |
 | integer | decimal digits | a number with exactly these digits |
 | decimal | decimal digits | a string with exactly these characters |
-| json | JSON in UTF-8 | that value, byte by byte |
+| json | JSON in UTF-8 | the same JSON, byte for byte |
 | bytes | anything | `{"base64": "..."}` |
 """
 
@@ -43,16 +43,16 @@ EXTRACTED = frozenset(
 DECIMAL_FIELDS = frozenset(
     ["product.price", "product.price_high", "product.list_price", "app.price"]
 )
-"""Fields of Rich Pins whose JSON string is a decimal number."""
+"""Rich Pin fields whose value is a JSON string with a decimal number."""
 
 
 def is_extracted(name: str) -> bool:
-    """True if a field with this name comes from the extractor, and so from a fetch of the page."""
+    """True if the extractor writes the field with this name, so that it comes from a fetch."""
     return name.partition(".")[0] in EXTRACTED
 
 
 def patterns(name: str) -> Iterator[str]:
-    """The patterns that may declare a field's format: its name, then `prefix.*`, longest first."""
+    """The keys that may declare a field's format: its name, then `prefix.*`, longest first."""
     yield name
     while "." in name:
         name = name.rpartition(".")[0]
@@ -65,7 +65,7 @@ _DECIMAL = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Number:
-    """A number that is not an integer, exactly as sent; a float would lose digits."""
+    """A JSON number that is not an integer, with its original digits, which a float would lose."""
 
     text: str
 
@@ -78,7 +78,8 @@ class FieldFormats:
     The field registry: the format of each field.
 
     Args:
-        declared: field or `prefix.*` to format (`store.field_formats`); overrides the extractor's.
+        declared: format by field name or `prefix.*` (`store.field_formats`); overrides the
+            formats of extracted fields.
     """
 
     def __init__(self, declared: Mapping[str, str] | None = None) -> None:
@@ -86,10 +87,7 @@ class FieldFormats:
         self.of = lru_cache(maxsize=4096)(self._of)
 
     def _of(self, name: str) -> Format:
-        """
-        A field's format: its own, otherwise that of its longest declared prefix,
-        otherwise text.
-        """
+        """The format declared for the name, else for its longest declared prefix, else text."""
         formats = (self._declared.get(pattern) for pattern in patterns(name))
         return cast("Format", next(filter(None, formats), "text"))
 
@@ -103,9 +101,9 @@ class FieldFormats:
 
     def to_value(self, name: str, value: bytes) -> Any:
         """
-        The same as a Python value, with numbers as `int` of any length.
+        Like `to_json`, for `json.dumps`: numbers are `int` of any length.
 
-        For `json.dumps`; `orjson.dumps` refuses integers above 64 bits.
+        `orjson.dumps` rejects integers above 64 bits.
         """
         kind = self.of(name)
         try:
@@ -153,7 +151,8 @@ def parse(text: bytes) -> Any:
     Parse JSON, keeping every digit: integers of any length, other numbers as `Number`.
 
     Raises:
-        ValueError: not JSON in UTF-8, nested too deeply, or a number is too long.
+        ValueError: the text is not JSON in UTF-8, is nested too deeply, or has a number that is too
+            long.
     """
     try:
         return json.loads(text.decode(), parse_float=Number, parse_constant=_no_constant)
@@ -219,7 +218,7 @@ def json_bytes(value: Any) -> bytes:
     Serialize what `parse` returned as JSON without spaces; numbers keep their digits.
 
     Raises:
-        ValueError: it is nested too deeply, or has half of a surrogate pair.
+        ValueError: the value is nested too deeply, or has half of a surrogate pair.
     """
     parts: list[str] = []
     try:

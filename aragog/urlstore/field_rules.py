@@ -1,9 +1,9 @@
 """
 The rules for field names and values that the store accepts. Pure.
 
-Two names that people cannot tell apart must not be two fields, because readers would trust the
-wrong one. `lookalike_problem` rejects spellings that hide something. `skeleton` maps the remaining
-names to their appearance, following Unicode TR39 section 4, to compare them with names that have an
+Two names that look the same must not be two fields, because readers would trust the wrong field.
+`lookalike_problem` rejects spellings that hide something. `skeleton` maps an accepted name to its
+appearance (Unicode TR39, section 4), so that it can be compared with names that already have an
 owner.
 """
 
@@ -17,7 +17,7 @@ from aragog.errors import InvalidField
 from aragog.settings import StoreSettings
 
 _MANY_NAMES = 10_000
-"""Number of valid names to cache: a team has few fields, and the same on every page."""
+"""Number of valid names to cache: an application uses the same few fields on every page."""
 
 
 class FieldRules:
@@ -33,7 +33,8 @@ class FieldRules:
         Check that every name and value may be stored.
 
         Raises:
-            InvalidField: with the limit, its setting, and the remedy.
+            InvalidField: a name or value is not accepted; the message has the limit, its setting,
+                and the remedy.
         """
         for name, value in fields.items():
             if name not in self._good_names:
@@ -54,8 +55,8 @@ class FieldRules:
         Check that a field may have this name.
 
         Raises:
-            InvalidField: empty, too long, reserved, with control characters, or easily mistaken for
-                another name.
+            InvalidField: the name is empty, too long, reserved, contains control characters, or is
+                easily mistaken for another name.
         """
         if not name or name == "_":
             raise InvalidField(name, "a field's name is one character at least, and not '_'")
@@ -73,7 +74,7 @@ class FieldRules:
                 )
 
 
-# ruff: noqa: RUF001 - the characters that look alike are the subject
+# ruff: noqa: RUF001 - the lookalike characters below are intended
 
 
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {
@@ -82,12 +83,12 @@ _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {
     *map(chr, range(0xE0100, 0xE01F0)),
 }
 """
-Printable according to Python, but displayed as nothing or a space: fillers and
-variation selectors.
+Characters that Python considers printable but that are displayed as nothing or as a space: fillers
+and variation selectors.
 """
 
 _WITH_LATIN = ("CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO")
-"""Scripts that are used together with Latin letters and do not look like them."""
+"""Scripts that are commonly mixed with Latin letters and do not look like them."""
 
 _LOOKS = {
     "a": "аΑαɑ", "b": "вВьЬΒƄᏏ", "c": "сСϲᏟⅽ", "d": "ԁᏧ", "e": "еЕΕεҽᎬ", "f": "ϝƒ", "g": "ɡցԌ",
@@ -101,7 +102,7 @@ _LOOKS_LIKE = str.maketrans({char: like for like, chars in _LOOKS.items() for ch
 
 
 def lookalike_problem(name: str) -> str | None:
-    """Why a name could be mistaken for another one, with the remedy, or None."""
+    """Why a name could be mistaken for another name, with the remedy; None if it could not."""
     if name != name.strip():
         return "its name begins or ends with a blank; remove it"
     if not unicodedata.is_normalized("NFKC", name):
@@ -129,6 +130,6 @@ def skeleton(name: str) -> str:
 
 
 def _scripts(part: str) -> set[str]:
-    """The scripts of a part's letters, except those used together with Latin letters."""
+    """The scripts of a part's letters, except those commonly mixed with Latin letters."""
     names = {unicodedata.name(char, "?").split()[0] for char in part if char.isalpha()}
     return names.difference(_WITH_LATIN)

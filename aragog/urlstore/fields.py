@@ -1,9 +1,9 @@
 """
 Writes one page's fields.
 
-Conditional writes are serialized by a lock in a cell of the node, which expires. HBase compares one
-cell and puts one cell, so the version is compared under a lock. The lock does not delay
-unconditional writers; a version that they set is detected until the moment of the comparison.
+A conditional write compares the version under a lock in a cell of the node, because HBase can only
+compare and put a single cell. The lock expires. It does not delay unconditional writers; a version
+that they write before the comparison is detected.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LOCK_MS = 10_000
 
 
 class Conditional:
-    """Writes to a node if it has the expected version."""
+    """Writes to a node only if it has the expected version."""
 
     def __init__(self, zen: MultiGraph, clock: Clock) -> None:
         self._zen = zen
@@ -45,7 +45,8 @@ class Conditional:
         Write `puts` if the node of `url` has the version `expected`; "" means no version.
 
         Raises:
-            VersionConflict: it has another version, or is being written; nothing changed.
+            VersionConflict: the node has another version, or another conditional write is running;
+                nothing changed.
         """
         row = self._zen.node_id(url)
         lease = self._leases.acquire(row)
@@ -137,7 +138,7 @@ class Fields:
         return [put_properties(self._zen.node_id(canonical), cells, at_ms)]
 
     def delete(self, url: str, names: Iterable[str], *, at_ms: int | None = None) -> str:
-        """`UrlStore.delete_fields`."""
+        """See `UrlStore.delete_fields`."""
         self.check_names(names := list(names))
         normalized, now_ms = normalize(url), self._clock.now_ms()
         at_ms = now_ms if at_ms is None else self._clock.instant(at_ms)
@@ -160,7 +161,7 @@ class Fields:
 
     def sizes(self, url: str) -> dict[str, CellSize]:
         """
-        A record's fields, each with the size of its value and its time; values are not read.
+        Size and time of each field's value in a record; the values are not read.
 
         Empty if there is no record.
         """
@@ -197,13 +198,14 @@ class Fields:
         at_ms: int,
     ) -> set[str]:
         """
-        Replace the pipeline's fields of a page, extracted again from its content from `at_ms`.
+        Replace a page's extracted fields after its content from `at_ms` was extracted again.
 
-        Fields that the pipeline found earlier but no longer finds are deleted; newer fields and
-        other writers' fields are kept. Returns the names of the changed fields. Safe to repeat.
+        Deletes fields that an earlier extraction found and this one did not; keeps newer values and
+        fields of other writers. Returns the names of the changed fields. Safe to repeat.
 
         Raises:
-            InvalidField, TakenDown: nothing was written.
+            InvalidField: a name or a value is not accepted; nothing was written.
+            TakenDown: the page was taken down; nothing was written.
         """
         self._rules.check(fields)
         canonical, row = self._nodes.follow([normalized := normalize(url)], None)[normalized]
@@ -214,7 +216,8 @@ class Fields:
         sources = {**{n: v for n, v in before.items() if n not in gone}, **provenance}
         cells[nodes.PROVENANCE] = orjson.dumps(sources)
         if gone:
-            # First, because this code does not run again once the new version's mark is written.
+            # Delete first: once the new extractor version is stored, this page is not extracted
+            # again, so fields left over after a crash would stay.
             columns = [nodes.field_column(name) for name in gone]
             self._properties.delete(self._zen.node_id(canonical), columns, at_ms=at_ms)
         at = max(at_ms, row[nodes.PROVENANCE].at_ms if nodes.PROVENANCE in row else 0)

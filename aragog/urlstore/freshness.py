@@ -1,9 +1,9 @@
 """
 Freshness statistics: the age of stored pages by type, and the fraction refreshed in time.
 
-Computed from a sample: one page of eight is chosen by the hash of its URL, and those after a random
-hash are read. If keys are such hashes (`Tables.format`), the pages after a few random keys are
-used.
+They are computed from a sample. One page in eight is in the sample index, chosen by the hash of its
+URL, and the pages after a random hash are read. In a store whose node keys are such hashes
+(`Tables.format`), the pages after a few random keys are read instead.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from zengraph.records import ID_BYTES, Row
 
 SAMPLE = 1000
 """
-Number of sampled rows: a fraction of one half is accurate to within 3 %. About 15 ms on
-SQLite.
+Number of sampled rows, which take about 15 ms on SQLite. A fraction of one half is then accurate to
+within 3 %.
 """
 SPOTS = 16
 # A refresh is late if it is overdue by more than this fraction of its interval, and by more than a
@@ -48,11 +48,11 @@ class Freshness:
     """The median time since a fetch or a 304 last confirmed a page."""
     age_p95_s: float
     on_time: float
-    """The fraction of refreshed pages whose refresh is not overdue; 1.0 if no page is refreshed."""
+    """The fraction of scheduled pages whose refresh is not overdue; 1.0 if none is scheduled."""
 
 
 def freshness(zen: MultiGraph, now_ms: int, sample: int = SAMPLE) -> dict[str, Freshness]:
-    """Freshness by page type; exact for a store with fewer rows than the sample."""
+    """Freshness by page type; exact if the store has fewer rows than `sample`."""
     ages: dict[str, list[float]] = defaultdict(list)
     late: dict[str, list[bool]] = defaultdict(list)
     for row in _sampled(zen, sample):
@@ -79,7 +79,7 @@ def page_seen_at_ms(row: Row) -> int:
 
 
 def _is_late(due_at_ms: int, state: RefreshState | None, now_ms: int) -> bool:
-    """Uses the planned interval, because a crawl budget may have postponed the page since."""
+    """True if overdue by the planned interval; a crawl budget may have postponed the due time."""
     if state is None:
         return now_ms > due_at_ms + _LEAST_MS
     planned_ms = min(due_at_ms, state.due_at_ms or due_at_ms)
@@ -95,7 +95,7 @@ def _sampled(zen: MultiGraph, sample: int) -> Iterator[Row]:
     """
     A representative sample of page nodes, without duplicates; all nodes of a small store.
 
-    A store is small if it has fewer than eight times the requested number of pages.
+    A store is small if it has fewer than eight times `sample` pages.
     """
     if not zen.naming.together:
         yield from _after_random_keys(zen, sample)

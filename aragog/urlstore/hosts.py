@@ -1,7 +1,7 @@
 """
 The host index: every URL of a site, and every page that a site sent under another URL.
 
-The second list is for takedowns: after a redirect, a canonical URL or a merge, a host's text is
+Takedowns need the second list: after a redirect, a canonical URL or a merge, a host's text is
 stored under URLs of other hosts.
 """
 
@@ -25,23 +25,23 @@ SENDER = b"i:f"
 SAMPLED = b"i:s"
 SAMPLED_OF = 8
 SAMPLE = b"\xff\xff"
-"""Prefix of the keys of sampled pages."""
+"""Prefix of the keys of sampled pages (`sample_put`)."""
 _SENDERS = b"\xff"
-"""Prefix of the keys of pages by sending host; no reversed host starts with it."""
+"""Prefix of the keys of pages by sending host. No reversed host starts with it."""
 
 
 def host_order(url: str) -> bytes:
-    """The ordering key of a normalized URL: its host with the labels reversed, and a zero byte."""
+    """A normalized URL's host with the labels reversed, and a zero byte: sorts URLs by host."""
     return reversed_host(host(url)).encode() + b"\0"
 
 
 def host_put(zen: MultiGraph, url: str, now_ms: int) -> Mutation:
-    """The row of a URL."""
+    """The mutation that adds a URL to the index."""
     return put_order(zen.node_id(url), host_order(url), {HOST_URL: url.encode()}, now_ms)
 
 
 def sender_put(zen: MultiGraph, url: str, sender: str, sent_at_ms: int) -> Mutation:
-    """The row for a page stored under `url` that another URL sent at that time."""
+    """The mutation that records that `sender` sent the page stored under `url` at that time."""
     order = _SENDERS + host_order(sender) + zen.node_id(sender)
     cells = {HOST_URL: url.encode(), SENDER: sender.encode()}
     return put_order(zen.node_id(url), order, cells, sent_at_ms)
@@ -54,15 +54,16 @@ def in_sample(url: str) -> bool:
 
 def sample_put(zen: MultiGraph, url: str, now_ms: int) -> Mutation:
     """
-    The row for a page in the sample (`in_sample`), ordered by the hash of its URL.
+    The mutation that adds a page to the sample (`in_sample`), ordered by the hash of its URL.
 
-    Nodes are grouped by host, so those after a random key are not representative; these are.
+    Nodes are grouped by host, so the nodes after a random key are not representative. The pages
+    after a random hash are.
     """
     return put_order(zen.node_id(url), SAMPLE + url_key(url), {SAMPLED: b"1"}, now_ms)
 
 
 def moved_sender(position: bytes, sender: str | None, naming: Naming) -> bytes:
-    """The position of a row of `sender_put`, with the sender's id according to `naming`."""
+    """The position that a `sender_put` row has with `naming`; other positions stay the same."""
     if sender is None or position[1:2] != _SENDERS:
         return position
     order = _SENDERS + host_order(sender) + naming.node_id(sender)
@@ -74,9 +75,9 @@ class SentPage(NamedTuple):
 
     position: bytes
     url: str
-    """The URL under which its data is stored."""
+    """The URL under which the page's data is stored."""
     sent_at_ms: int
-    """When it last sent data."""
+    """When the sender last sent data for it."""
 
 
 class Hosts:
@@ -102,7 +103,7 @@ class Hosts:
         return ListPage(result)
 
     def walk(self, beyond: str = "") -> LabelWalk:
-        """Walk over the distinct hosts after the given reversed labels."""
+        """Walk over the distinct hosts, starting after the reversed labels `beyond`."""
         return self._index.labels(beyond)
 
     def of_domain(self, domain: str) -> Iterator[str]:
@@ -128,7 +129,7 @@ class Hosts:
         return self._sent(domain, [b"\0", b"."])
 
     def _sent(self, site: str, endings: list[bytes]) -> Iterator[SentPage]:
-        """`endings` follow the host: zero for the host itself, a dot for those below it."""
+        """`endings` follow the site: a zero byte for the host itself, a dot for its subdomains."""
         begin = _SENDERS + reversed_host(site).encode()
         for position, row in self._index.rows([begin + ending for ending in endings]):
             cell = row[HOST_URL]

@@ -1,8 +1,8 @@
 """
 Stored files of items: images and documents whose URLs are in items' fields.
 
-A file is a page of its own in the store, with its bytes as content and no fields. It is looked up
-when items are read, so files stored later are found, and files that were taken down are not.
+A file is stored as a separate page, with its bytes as content and no fields. Files are looked up
+when items are read, so that files stored later are included and files taken down later are not.
 
     {"url": "https://cdn.example/l-1.jpg", "sha256": "9f86…", "type": "image/jpeg", "bytes": 48213}
 """
@@ -18,13 +18,13 @@ from aragog.urlstore.records import Record, is_allowed
 from urlspelling import normalize
 
 FILE = "file"
-"""The fact that marks a URL fetched as an item's file."""
+"""The fact that a URL was fetched as an item's file."""
 SHA256 = "sha256"
 """The fact with the SHA-256 of such a file's bytes, in hex."""
 MOST_AT_ONCE = 500
 
 StoredFile = dict[str, Any]
-"""As JSON: the canonical `url`, and `sha256`, `type` and `bytes` of the stored body."""
+"""A file as JSON: the canonical `url`, and `sha256`, `type` and `bytes` of the stored body."""
 
 
 class ReadsPages(Protocol):
@@ -35,7 +35,7 @@ class ReadsPages(Protocol):
 
 
 def is_stored_file(record: Record | None) -> bool:
-    """True if a record is that of a file whose bytes are stored."""
+    """True if a record is an item's file and its bytes are stored."""
     return record is not None and bool(record.content_key) and bool(record.facts.get(FILE))
 
 
@@ -47,8 +47,8 @@ def stored_files(
 
     Args:
         pages: the store.
-        urls: in any spelling; invalid URLs have no file.
-        purpose: only files whose sites do not refuse this use.
+        urls: in any spelling; invalid URLs and URLs without a stored file are left out.
+        purpose: leave out files whose sites refuse this use.
     """
     spelled = {}
     for url in urls:
@@ -76,8 +76,8 @@ def _file(record: Record) -> StoredFile:
 
 def _sha256(record: Record) -> str | None:
     """
-    In packs, the content's hash is that of the body; in objects, that of the compressed
-    bytes.
+    The SHA-256 of a file's bytes, if known. The content's hash is used only for a body in a pack,
+    because the hash of an object is computed from the compressed bytes.
     """
     in_pack = " " in (record.content_key or "")
     found = record.content_hash if in_pack else record.facts.get(SHA256)

@@ -20,7 +20,7 @@ from zengraph import MultiGraph
 
 @dataclass(frozen=True, slots=True)
 class ItemVersion:
-    """An item's values from some time on; None if no page had it."""
+    """An item's values from `at_ms` on; None if no page had the item."""
 
     at_ms: int
     values: Mapping[str, Any] | None
@@ -47,11 +47,12 @@ class Items:
 
         Args:
             kind: the kind's name in the settings.
-            site: the host of its rules, or a host below it to only get items on that host's pages.
-            limit: number of items, 1 or more; those without a key come together with all of their
-                page.
+            site: the host of the kind's rules, or a subdomain of it to get only the items on that
+                host's pages.
+            limit: number of items, 1 or more; items without a key are returned together with all
+                others of their page, even beyond the limit.
             cursor: from the previous part.
-            purpose: only items on pages whose sites do not refuse this use.
+            purpose: leave out pages whose sites refuse this use.
 
         Raises:
             BadInput: an invalid cursor.
@@ -75,7 +76,7 @@ class Items:
     def get(
         self, kind: str, site: str, key: str, *, purpose: str | None = None
     ) -> StoredItem | None:
-        """The item with a key, or None if no page has it."""
+        """The item with this key, or None if no page has it."""
         reading = ItemReading(self._index, self._pages, kind, purpose)
         for each in and_parents(site.lower().rstrip(".")):
             entries = self._of_key(each, kind, key)
@@ -93,12 +94,12 @@ class Items:
         withheld: bool = True,
     ) -> Iterator[StoredItem]:
         """
-        All items of a kind under one site's rules, each with a key once, in constant memory.
+        All items of a kind under one site's rules, in constant memory; items with a key once.
 
         Args:
             kind: the kind's name in the settings.
-            site: the host of its rules.
-            below: only items on pages of this host and those below it; empty for all.
+            site: the host of the kind's rules.
+            below: only items on pages of this host and its subdomains; empty for all.
             purpose: as for `page`.
             withheld: also include pages that their sites withhold now (401, 402, 403, 451).
         """
@@ -117,7 +118,7 @@ class Items:
         purpose: str | None = None,
         withheld: bool = True,
     ) -> Iterator[StoredItem]:
-        """The items of `all` with one of these keys, in key order."""
+        """The items with one of these keys, sorted by key; otherwise as `all`."""
         reading = ItemReading(self._index, self._pages, kind, purpose, withheld=withheld)
         for key in keys:
             entries = self._of_key(site, kind, key)
@@ -133,9 +134,9 @@ class Items:
         withheld: bool = True,
     ) -> Iterator[StoredItem]:
         """
-        The items on some pages, in page order, with an item repeated for each page that has it.
+        The items on the given pages, in page order. An item is repeated for each page that has it.
 
-        `on_page` is called with the stored items of each page that has any. Constant memory.
+        Calls `on_page` with the stored items of each page that has any. Constant memory.
         """
         reading = ItemReading(self._index, self._pages, kind, purpose, withheld=withheld)
         left = iter(urls)
@@ -147,7 +148,7 @@ class Items:
                 yield from reading.with_files(list(reading.of_record(record)))
 
     def linked(self, kind: str, urls: Sequence[str]) -> set[str]:
-        """The URLs that inherit values from items on some pages; one multi-get per 20 pages."""
+        """The URLs whose items inherit values from items on these pages; one multi-get per 20."""
         found: set[str] = set()
         for at in range(0, len(urls), AT_ONCE):
             for record in self._pages.get_many(urls[at : at + AT_ONCE], [field_of(kind)]):
@@ -205,7 +206,7 @@ def _values_of(items: PageItems, key: str) -> Mapping[str, Any] | None:
 
 
 def _together(pages: Sequence[Sequence[tuple[bytes, int]]], key: str) -> list[ItemVersion]:
-    """The versions of an item on pages, newest first, each change once."""
+    """An item's versions, merged from the histories of its pages, newest first."""
     moments = [
         (at_ms, page, _values_of(PageItems.read(value), key))
         for page, values_of_page in enumerate(pages)

@@ -1,20 +1,22 @@
 """
-The items of pages: the index by site, kind and key, and the changes found by one fetch.
+The items of pages: the index by site, kind and key, and the records that a page's fields need.
 
 A page has the items of a kind in one field (`aragog.pages.items`). The index has a record
-(`MultiGraph.registry`) for each item and page, in the bucket of the item:
+(`MultiGraph.registry`) for each item and page, in the item's bucket:
 
 | record | `i:p` |
 |---|---|
 | `item`, site, kind, item, page: 8, 8, 16 and 8 bytes of hashes | the URL of the page |
 | `link`, kind, target, page: 8, 16 and 8 bytes of hashes | the URL of the page |
 
-An item with a key is the same on all its pages and is read from the most recently fetched one. An
-item without a key belongs to its page only, and all of a page share one record. A record is written
-before the node that makes it valid and deleted after it. Every hit is verified at its node, so
-items that were taken down, withdrawn or replaced are not returned. `aragog store repair` restores
-records lost with a damaged file. The second kind of record finds the items that link to a page
-whose items inherit values from them (`from_parent`).
+An item with a key is the same item on all its pages, and is read from the most recently fetched
+page. An item without a key belongs to its page only, and all such items of a page share one record.
+A record is written before the node that makes it valid, and deleted after the node has changed.
+Every hit is verified at its node, so items that were taken down, withdrawn or replaced are not
+returned. `aragog store repair` restores records lost with a damaged file.
+
+`link` records find the items that link to a page. The page's items inherit values from them
+(`from_parent`).
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ _SHORT, _LONG = 8, 16
 _ITEM_BYTES = 1 + len(_KIND) + 2 * _SHORT + _LONG
 _FIELDS = b"m:items."
 LAST_PAGE = b"\xff" * _SHORT
-"""Appended to an item's name, gives a name after all of its records."""
+"""A suffix that gives a name after all records of an item."""
 BUCKETS = range(16)
 
 
@@ -45,7 +47,7 @@ class ItemEntry(NamedTuple):
 
     name: bytes
     url: str
-    """The page that has or had the item."""
+    """The page that has the item, or had it."""
 
     @property
     def item(self) -> bytes:
@@ -61,17 +63,17 @@ def entry_of(site: str, kind: str, key: str, url: str) -> bytes:
 
 
 def item_prefix(site: str, kind: str, item: bytes) -> bytes:
-    """The common prefix of an item's record names."""
+    """The prefix of all record names of an item, given by its hash."""
     return bytes([item[0] % len(BUCKETS)]) + _of_kind(site, kind) + item
 
 
 def key_prefix(site: str, kind: str, key: str) -> bytes:
-    """The same for an item given by its key."""
+    """The prefix of all record names of an item, given by its key."""
     return item_prefix(site, kind, _hash(key, _LONG))
 
 
 def link_prefix(kind: str, target: str) -> bytes:
-    """The common prefix of the record names of items that link to a normalized URL."""
+    """The prefix of the record names of items that link to a normalized URL."""
     key = url_key(target)
     return bytes([key[0] % len(BUCKETS)]) + _LINK + _hash(kind, _SHORT) + key
 
@@ -85,7 +87,7 @@ def _hash(text: str, length: int) -> bytes:
 
 
 def names_of(url: str, field: str, value: bytes | None) -> set[bytes]:
-    """The record names for a page's field."""
+    """The names of the records that a page's field needs."""
     kind = kind_in(field)
     if kind is None or not value:
         return set()
@@ -99,7 +101,7 @@ def names_of(url: str, field: str, value: bytes | None) -> set[bytes]:
 
 
 def puts_of(url: str, fields: Mapping[str, bytes], at_ms: int) -> list[Mutation]:
-    """The records of all items in a page's fields."""
+    """The mutations that write the records of all items in a page's fields."""
     names = set[bytes]().union(*(names_of(url, name, value) for name, value in fields.items()))
     return [put_record(name, {_PAGE: url.encode()}, at_ms) for name in sorted(names)]
 
@@ -117,12 +119,12 @@ def entries_of(
     url: str, row: Row, columns: Iterable[bytes] | None = None
 ) -> list[tuple[bytes, int]]:
     """
-    The names of a node's records, each with the time up to which it is to be deleted.
+    The names of a node's records, each with the time up to which its cell must be deleted.
 
     Args:
         url: the node's URL.
         row: the node.
-        columns: only for these columns; None for all.
+        columns: consider only these columns; None for all.
     """
     chosen = [
         c for c in (row if columns is None else columns) if c.startswith(_FIELDS) and c in row
@@ -135,7 +137,7 @@ def entries_of(
 
 
 def moved_puts(canonical: str, moved: Mapping[bytes, Cell], target: Row) -> list[Mutation]:
-    """The records of items that move to a canonical URL with their fields."""
+    """The mutations that write the records of items that move to a canonical URL."""
     return [
         put
         for name, cell in moved.items()
@@ -154,7 +156,7 @@ class ItemIndex:
         self._registry = zen.registry
 
     def serves(self, name: bytes) -> bool:
-        """False while a record is in a damaged file."""
+        """False while the record's file is damaged."""
         return self._zen.serves(name[0])
 
     def has(self, name: bytes) -> bool:
@@ -173,7 +175,7 @@ class ItemIndex:
     def of_kind(
         self, site: str, kind: str, beyond: bytes = b""
     ) -> Generator[ItemEntry, None, None]:
-        """The records of a kind after a name; those of one item are adjacent."""
+        """A kind's records after the name `beyond`; an item's records are adjacent."""
         for bucket in BUCKETS:
             prefix = bytes([bucket]) + _of_kind(site, kind)
             if beyond[:1] > prefix[:1] or not self.serves(prefix):
@@ -201,11 +203,11 @@ class ItemIndex:
 
 
 def is_of_kind(name: bytes) -> bool:
-    """True if bytes can be a record's name."""
+    """True if the bytes have the length and prefix of a record's name."""
     return bool(name) and name[0] in BUCKETS and name[1:].startswith(_KIND)
 
 
 def item_fields(row: Row, field: str) -> PageItems:
-    """The items of a node's field."""
+    """The items in a node's field."""
     cell = row.get(nodes.field_column(field))
     return PageItems.read(cell.value if cell else None)

@@ -1,10 +1,10 @@
 """
-The crawls that a stored page is kept for, by their purposes. Pure.
+The crawls that a stored page is kept for, named by their purposes. Pure.
 
-A crawl is named by its purposes: `ai-input+search`, `any` for none, and `usual` for the crawl in
-the settings, whatever its purposes are. The fact `kept_for` has the names; a page without it is
-kept for the usual crawl. If a site withdraws permission for one crawl, the page is deleted only if
-no other crawl is left.
+A crawl's name here is made from its purposes, for example `ai-input+search`. `any` is a crawl
+without purposes, and `usual` the crawl in the settings, whatever its purposes are. The fact
+`kept_for` has these names; a page without this fact is kept for the usual crawl. If a site
+withdraws permission for one crawl, the page is deleted only if it is kept for no other crawl.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def crawl_name(purposes: str | None) -> str:
 
 
 def purposes_of(name: str) -> str | None:
-    """The purposes that a name stands for, in the form used by jobs."""
+    """The purposes that a name stands for, as jobs have them."""
     if name == USUAL:
         return None
     return "" if name == _ANY else name.replace("+", " ")
@@ -44,18 +44,18 @@ def crawls_of(facts: Facts) -> frozenset[str]:
 
 
 def fact_of(names: Collection[str]) -> str | None:
-    """The fact, or None if it is not needed because the page is kept for the usual crawl only."""
+    """The fact `kept_for`; None for pages kept only for the usual crawl, which do not need it."""
     return " ".join(sorted(names)) if set(names) - {USUAL} else None
 
 
 def others(before: Facts, said: Facts, crawl: str) -> frozenset[str]:
     """
-    The other crawls that a page is kept for.
+    The other crawls that a page is kept for, as far as its site still permits them.
 
     Args:
         before: the facts of the stored page.
-        said: facts with its site's current statements.
-        crawl: the crawl that fetched it now.
+        said: facts with the site's current statements.
+        crawl: the crawl that has just fetched the page.
     """
     texts = [said.get(name) for name in _TEXTS]
     return frozenset(

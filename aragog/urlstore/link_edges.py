@@ -1,4 +1,4 @@
-"""Page links, read as edges of the graph."""
+"""Page links, readable as edges of the graph."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from zengraph.links import Link, LinkGraph, Naming, from_lines
 from zengraph.tables import Tables
 
 LINK = 0
-"""The edge type of page links, which are packed and written with their page."""
+"""The edge type of page links, which are stored packed, together with their page."""
 
 
 class LinkEdges:
-    """Page links, read as edges; each has the properties `url`, `text` and `rel`."""
+    """Reads page links as edges; each edge has the properties `url`, `text` and `rel`."""
 
     def __init__(self, tables: Tables, links: LinkGraph, naming: Naming) -> None:
         self._id_of = naming.node_id
@@ -25,10 +25,10 @@ class LinkEdges:
         self, node_id: bytes, direction: bytes, limit: int = 100, cursor: bytes | None = None
     ) -> Edges:
         """
-        A page's links, in the form of `MultiGraph.edges`.
+        A page's links, as `MultiGraph.edges` returns edges.
 
         Outgoing links are in page order, with the position as score; incoming links are sorted by
-        source. The cursor of outgoing links is a position, that of incoming links a source.
+        source. A cursor of outgoing links is a position; a cursor of incoming links is a source.
         """
         limit = min(limit, MAX_LIMIT)
         if direction == OUT:
@@ -50,7 +50,7 @@ class LinkEdges:
         return Edges(items, None)
 
     def count(self, node_id: bytes, direction: bytes) -> int:
-        """The number of links; inlinks come from stored counts, without uncompacted changes."""
+        """The number of links; stored counts of inlinks do not include uncompacted changes."""
         if direction == OUT:
             return len(self._out(node_id))
         target = self._url(node_id)

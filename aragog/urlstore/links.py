@@ -1,9 +1,9 @@
 """
-Links of pages, by URLs in any spelling: read in both directions, add, remove.
+Links of pages, for URLs in any spelling: reads them in both directions, adds and removes them.
 
 An inlink is a pair of the linking page and the linked URL, which may be an alias. The inlinks of a
-page are its own list followed by those of its aliases, so merging or undoing an alias moves none of
-them.
+page are its own list followed by the lists of its aliases, so no inlinks move when an alias is
+merged or undone.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class LinkReader:
         self._aliases = aliases
 
     def outlinks(self, url: str, limit: int, cursor: str | None) -> ListPage[LinkRecord]:
-        """The links in page order. A cursor becomes invalid when the page's links change."""
+        """A page's links in page order. A cursor becomes invalid when they change."""
         cell = self._outlinks.read([url])[url]
         start = _position(cursor) if cursor else 0
         links = list(from_lines(cell.lines))
@@ -57,9 +57,9 @@ class LinkReader:
         self, url: str, limit: int, cursor: str | None, *, aliased: bool
     ) -> ListPage[LinkRecord]:
         """
-        The inlinks, sorted by linked URL, `url` itself first, and then by source; constant memory.
+        The inlinks, sorted by linked URL, with `url` first, and then by source; constant memory.
 
-        `aliased` is False if the node of `url` has no aliases, which saves three round trips.
+        Pass `aliased=False` if the node of `url` has no aliases, which saves three round trips.
         """
         limit = min(limit, MAX_LIMIT)
         result: list[LinkRecord] = []
@@ -72,7 +72,7 @@ class LinkReader:
         return ListPage(result)
 
     def count_inlinks(self, url: str, *, aliased: bool) -> int:
-        """Exact, except for changes that have not been compacted; one read per alias."""
+        """The number of inlinks, without changes not compacted yet; one read per alias."""
         total, batch = 0, []
         for member in self._members(url, aliased=aliased):
             batch.append(list_id(member.encode()))
@@ -142,16 +142,16 @@ class Links:
     def outlinks(
         self, url: str, limit: int = 1000, cursor: str | None = None
     ) -> ListPage[LinkRecord]:
-        """Links of the page, in document order; at most 6,000 per call."""
+        """The page's links in document order; at most 6,000 per call."""
         return self.reader.outlinks(self._resolve(url), limit, cursor)
 
     def inlinks(
         self, url: str, limit: int = 100, cursor: str | None = None
     ) -> ListPage[LinkRecord]:
         """
-        Links to the page and to its aliases, by source; at most 6,000 per call.
+        Links to the page and to its aliases, sorted by source; at most 6,000 per call.
 
-        New links appear after the next compaction. Constant memory, whatever their number.
+        New links appear after the next compaction. Uses constant memory for any number of links.
         """
         canonical, row = self.nodes.resolve(normalize(url), [nodes.ALIASED])
         return self.reader.inlinks(canonical, limit, cursor, aliased=nodes.ALIASED in row)
@@ -166,7 +166,7 @@ class Links:
         Target and rel words of all links of each page, by canonical URL; one multi-get.
 
         Raises:
-            StoreDamaged: the links of one of the pages are in a damaged file.
+            StoreDamaged: the links of a page are in a damaged file.
         """
         cells = self.writer.read(urls) if urls else {}
         return {
@@ -176,7 +176,7 @@ class Links:
 
     def add(self, url: str, links: Sequence[OutLink]) -> None:
         """
-        Add outlinks, replacing links to the same targets. Targets are normalized here.
+        Add outlinks, replacing links to the same targets. Targets may have any spelling.
 
         Links to taken-down hosts are left out.
 

@@ -37,12 +37,12 @@ class Maintenance:
         Compact the journal rows of about `limit` pages into inlinks; about 30 KB of memory per
         page.
 
-        If it is killed at any point and run again, anywhere, it gives the same lists and counts.
+        Safe to kill at any point: the next run, on any machine, gives the same lists and counts.
         """
         return self.compactor.compact(limit)
 
     def compaction_lag_ms(self) -> int:
-        """How long the oldest link change has been waiting for compaction; 0 if none is."""
+        """How long the oldest link change has been waiting for compaction; 0 if none is waiting."""
         return self.compactor.lag_ms()
 
     def repair(
@@ -57,9 +57,10 @@ class Maintenance:
         Walk the whole store and make indexes, aliases, content, counts and due rows match the
         nodes.
 
-        May run while workers run: rows younger than `grace_s` are left to their writers. Content
-        without a pointer is removed after another `grace_s` or, if `wait` is False, left to a later
-        repair. `report` is called with a line before each long step without rows to count.
+        Workers may run at the same time: rows younger than `grace_s` are left to their writers.
+        Content that no node points to is removed after another `grace_s` or, if `wait` is False,
+        left to a later repair. `report` is called with a line of text before each long step that
+        does not count rows.
         """
         repair = Repair(
             self.zen,
@@ -86,7 +87,7 @@ class Maintenance:
         """
         Bytes of pack records that no page uses any more, as counted by the last upkeep.
 
-        None if no upkeep has run yet, or there are no packs.
+        None if no upkeep has run yet, or the store has no packs.
         """
         packs = self.bodies.packs
         return None if packs is None else packs.catalog.dead_bytes()
@@ -99,7 +100,7 @@ class Maintenance:
         """
         Age of the stored pages and fraction refreshed on time, by page type, from a sample.
 
-        With `cached_s`, a result up to this old is returned again.
+        With `cached_s`, may return an earlier result that is at most this old.
         """
         now_ms = self.clock.clock.now_ms()
         at_ms, result = self._freshness
@@ -109,9 +110,9 @@ class Maintenance:
         return result
 
     def bookmark(self, name: str) -> str | None:
-        """The stored position of a long walk with this name; None at its start."""
+        """The stored position of a long walk with this name; None to start at the beginning."""
         return self._positions.bookmark(name)
 
     def set_bookmark(self, name: str, cursor: str) -> None:
-        """Store the position; an empty cursor means that the walk is complete."""
+        """Store a walk's position; an empty cursor means that the walk is complete."""
         self._positions.set_bookmark(name, cursor, self.clock.now_ms())

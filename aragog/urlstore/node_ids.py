@@ -1,10 +1,10 @@
 """
-The ids of a URL in the graph: for its node, and for its posting list of inlinks.
+The ids of a URL in the graph: of its node, and of its posting list of inlinks.
 
-A store keeps the id layout with which it was created (`Tables.format`): in the first layout, ids
-are hashes of whole URLs; in later ones, ids group pages by host (docs/adr/0113).
-`urlspelling.url_key` is the key of a URL everywhere else: in Redis, in messages, and where stores
-of both layouts must agree.
+A store keeps the id layout with which it was created (`Tables.format`). In the first layout, ids
+are hashes of whole URLs; in later ones, ids group pages by host (docs/adr/0113). Everywhere else,
+the key of a URL is `urlspelling.url_key`: in Redis, in messages, and where stores of both layouts
+must agree.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CACHED = 65_536
 
 
 def host_of(url: bytes) -> bytes:
-    """A URL's host with its port, which groups its node and its posting list."""
+    """A URL's host with its port, by which its node and its posting list are grouped."""
     parts = url.split(b"/", 3)
     return parts[2] if len(parts) > 2 else b""
 
@@ -51,7 +51,7 @@ class UrlNaming(Naming):
         groups: dict[bytes, dict[bytes, bytes]] = {}
         origin, group = b" ", dict[bytes, bytes]()
         for url, text in texts.items():
-            if not url.startswith(origin):  # most links have the same origin as the previous one
+            if not url.startswith(origin):  # skip the parse: links often repeat the last origin
                 origin = url[: url.find(b"/", _AFTER_SCHEME) + 1]
                 if origin not in of_origins:
                     of_origins[origin] = groups.setdefault(self.group_hash(url), {})

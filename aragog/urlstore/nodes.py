@@ -4,14 +4,14 @@ The cells of a URL's node, and reading nodes through their aliases.
 | cell | contents |
 |---|---|
 | `m:<field>` | a field; `m:_` exists as long as the node has any data to show |
-| `s:url` | the URL; checked, so that two URLs of one key could not be mixed up |
-| `s:canonical_url` | the URL that stands for this one; itself, or absent: it stands for itself |
-| `s:provisional`, `s:reasons` | of that decision |
-| `s:own` | JSON of what a fetch of this very URL found, for decisions about others |
+| `s:url` | the URL; it is compared on reads, in case two URLs have the same key |
+| `s:canonical_url` | the URL that this URL is an alias of; absent or the URL itself: not an alias |
+| `s:provisional`, `s:reasons` | whether that decision is provisional, and its reasons |
+| `s:own` | JSON of what a fetch of exactly this URL found, for decisions about other URLs |
 | `s:facts` | JSON of the last fetch |
-| `s:fetched` | the `FetchRecord` of the last fetch of this very URL that brought content |
-| `s:response` | that of another URL's fetch that brought the content of this one |
-| `s:fetch` | that of the last one without content: a 304, a failure; the newer is the report |
+| `s:fetched` | the `FetchRecord` of the last fetch of exactly this URL that returned content |
+| `s:response` | the `FetchRecord` of another URL's fetch that returned this page's content |
+| `s:fetch` | the `FetchRecord` of the last fetch without content (a 304, a failure) |
 | `s:provenance` | JSON, field to where the pipeline found it |
 | `s:from:<field>` | the source that the writer of a `put` gave |
 | `s:ckey`, `s:chash`, `s:clen`, `s:cenc` | content: key, hash as stored, length, encoding |
@@ -19,22 +19,22 @@ The cells of a URL's node, and reading nodes through their aliases.
 | `s:rec:<pack> <offset>` | a record in a pack: length, digest, and `body`, `revisit` or `shared` |
 | `s:due` | when to fetch again, ms; empty: never |
 | `s:refresh` | JSON of the state between fetches: `RefreshState` |
-| `s:signal` | JSON of what a sitemap or feed says of the page: `PageMark` |
+| `s:signal` | JSON of what a sitemap or feed reports about the page: `PageMark` |
 | `s:watched` | `1`: the URL is watched; `0`: the last watch ended; absent: it was never watched |
 | `s:version` | a random word, new with each write |
 | `s:removed` | `removed` or `taken down`; its timestamp is the time of the removal |
 | `s:was:<field>` | JSON of the last values of a field that has a history |
-| `s:aliased` | `1`: URLs stand for this one, or once did; absent: it has no alias edges |
+| `s:aliased` | `1`: the URL has aliases, or had some; absent: it has no alias edges |
 | `s:likeness` | JSON of the `Likeness` of the last page that a fetch stored here |
-| `s:claim` | the lease of the first page that declares this URL, not fetched yet, as canonical |
-| `s:doubted` | JSON [URL, URL]: pages that declare this URL as canonical, and do not agree |
-| `s:asked` | `1`: this URL was enqueued since it is doubted |
+| `s:claim` | the lease of the first page that declares this unfetched URL as canonical |
+| `s:doubted` | JSON [URL, URL]: two pages that declare this URL as canonical but do not match |
+| `s:asked` | `1`: this URL was enqueued because of `s:doubted` |
 | `s:leaving` | the canonical URL that an alias is being detached from; empty: none |
-| `s:moved` | upper bound of the time of data moved away from here; data that returns is newer |
-| `s:withdrawn` | `1`: the page was deleted; the feed shows no values of it up to the cell's time |
-| `s:in:<crawl>` | `1`: the page was stored for the crawl of this name; its time: first |
-| `s:changed` | what a fetch changed of the page last, as the change feed calls it; its time: when |
-| `s:lock` | the lease of a conditional write (`CellLeases`) |
+| `s:moved` | no data moved away from here is newer than this time; data that returns is newer |
+| `s:withdrawn` | `1`: the page was deleted; the feed hides its values up to the cell's time |
+| `s:in:<crawl>` | `1`: the page was stored for this crawl; its timestamp: when it first was |
+| `s:changed` | the last change that a fetch found, named as in the change feed; its timestamp: when
+| | `s:lock` | the lease of a conditional write (`CellLeases`) |
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ from zengraph import MultiGraph
 from zengraph.records import Cell, Row
 
 SENTINEL = b"m:_"
-"""The cell of a node with a record: `PRESENT`, or the time (ms) from which its page is hidden."""
+"""A record's marker cell: `PRESENT`, or the time (ms) from which the page is hidden."""
 PRESENT = b"1"
 URL = b"s:url"
 CANONICAL = b"s:canonical_url"
 CANONICAL_URL = "canonical_url"
-"""The name of that property when nodes are read as graph nodes."""
+"""The property name of the sentinel when nodes are read as graph nodes."""
 PROVISIONAL = b"s:provisional"
 REASONS = b"s:reasons"
 OWN = b"s:own"
@@ -98,32 +98,32 @@ _WITH_A_PAGE = (*range(200, 300), 304)
 CONTENT = (CONTENT_KEY, CONTENT_HASH, CONTENT_LENGTH, CONTENT_ENCODING, CONTENT_PACK)
 CONTENT_AND_RESPONSE = (*CONTENT, RESPONSE)
 POINTERS = (CONTENT_KEY, CONTENT_PACK)
-"""The columns with the content's location; the newer of the two counts."""
+"""The columns that may have the content's location; if both exist, the newer cell is used."""
 TAKEN_DOWN = b"taken down"
 
 MAX_HOPS = 4
-"""Maximum alias hops; writes flatten aliases, so more than one is only left by a race."""
+"""Maximum alias hops; writes flatten chains, so more than one hop only results from a race."""
 
 
 ALIAS_URL = b"p:u"
-"""The cell of an alias edge with the alias's URL."""
+"""The column of an alias edge with the alias's URL."""
 HISTORIES = b"s:was:"
-"""Prefix of the cells with histories."""
+"""Prefix of the columns with the histories of fields."""
 
 
 @lru_cache(maxsize=4096)
 def field_column(field: str) -> bytes:
-    """The cell of a field."""
+    """The column with a field's value."""
     return b"m:" + field.encode()
 
 
 def history_column(field: str) -> bytes:
-    """The cell of a field's last values."""
+    """The column with a field's last values."""
     return HISTORIES + field.encode()
 
 
 def from_column(field: str) -> bytes:
-    """The cell with the source given by a field's writer."""
+    """The column with the source that a field's writer gave."""
     return b"s:from:" + field.encode()
 
 
@@ -134,7 +134,7 @@ def text(row: Row, column: bytes) -> str | None:
 
 
 def content_cell(row: Row) -> tuple[bytes, Cell] | None:
-    """The column and cell with the location of a page's content, or None if it has no content."""
+    """The column and cell with a page's content location, or None if it has no content."""
     packed, key = row.get(CONTENT_PACK), row.get(CONTENT_KEY)
     if packed and packed.value and not (key and key.value and key.at_ms > packed.at_ms):
         return CONTENT_PACK, packed
@@ -142,7 +142,7 @@ def content_cell(row: Row) -> tuple[bytes, Cell] | None:
 
 
 def is_taken_down(row: Row) -> bool:
-    """True if the node's URL must not be stored again."""
+    """True if the node's URL was taken down, so that it must not be stored again."""
     cell = row.get(REMOVED)
     return cell is not None and cell.value == TAKEN_DOWN
 
@@ -163,7 +163,7 @@ def alias_of(row: Row, url: str) -> str | None:
 
 
 def leads_to(row: Row, url: str) -> str | None:
-    """Like `alias_of`, but None for an alias that was taken down, because it shows nothing."""
+    """Like `alias_of`, but None for an alias that was taken down, since it must show no page."""
     target = alias_of(row, url)
     return None if target is None or is_taken_down(row) else target
 
@@ -175,18 +175,15 @@ def sender_of(row: Row, url: str) -> str:
 
 
 def was_fetched(row: Row) -> bool:
-    """
-    True if a fetch of exactly this URL returned a page, and the last fetch did not
-    disprove it.
-    """
+    """True if a fetch of exactly this URL returned a page, and no later fetch found it gone."""
     own = facts_of(row, OWN)
     return own.get("status") in _WITH_A_PAGE and not own.get("gone") and not own.get("redirects_to")
 
 
 def senders_of(row: Row) -> tuple[str, ...]:
     """
-    The URLs of the fetch that returned a node's page, the final one first; empty if there is no
-    page.
+    The URLs of the fetch that returned a node's page, starting with the final URL; empty if the
+    node has no page.
     """
     facts = facts_of(row)
     if SENTINEL not in row or not facts.get("fetched_at_ms"):
@@ -196,7 +193,7 @@ def senders_of(row: Row) -> tuple[str, ...]:
 
 
 def response_of(row: Row) -> Cell | None:
-    """The stored report of the fetch that returned a node's content, if the node has it."""
+    """The stored report of the fetch that returned a node's content, or None if unknown."""
     stored = row.get(CONTENT_HASH)
     reports = (row.get(RESPONSE), row.get(FETCHED))
     return next((r for r in reports if r and stored and r.at_ms == stored.at_ms), None)
@@ -211,7 +208,7 @@ def likeness_of(row: Row) -> Likeness | None:
 
 
 def likeness_cell(likeness: Likeness | None) -> bytes:
-    """The likeness as a cell; empty if unknown."""
+    """The value of the likeness cell; empty if unknown."""
     if likeness is None:
         return b""
     return orjson.dumps({"body": likeness.body, "text": likeness.text})
@@ -224,10 +221,10 @@ def on_one_host(one: str, other: str) -> bool:
 
 def check_url(row: Row, url: str) -> None:
     """
-    Check that the node is that of `url`.
+    Check that the node belongs to `url`.
 
     Raises:
-        CorruptRow: two URLs have the same key.
+        CorruptRow: the node belongs to another URL with the same key.
     """
     cell = row.get(URL)
     if cell and cell.value != url.encode():
@@ -244,16 +241,16 @@ def after_moves(row: Row, at_ms: int) -> int:
     """
     `at_ms`, or slightly later: a timestamp at which a node can receive the page of that time.
 
-    Data that moved away from a node was deleted at its own time, and its links one millisecond
-    later. A put that is not newer may be lost.
+    When data moved away from a node, it was deleted at its own timestamp, and its links one
+    millisecond later. A put that is not newer than such a delete may be lost.
     """
     return max(at_ms, int(text(row, MOVED) or -2) + 2)
 
 
 def hidden_upto_ms(row: Row, now_ms: int) -> int:
     """
-    The time up to which values are hidden because the page was withdrawn or expired; -1 if none
-    are.
+    Values up to this time are hidden, because the page was withdrawn or has expired; -1 if no
+    values are hidden.
     """
     withdrawn, sentinel = row.get(WITHDRAWN), row.get(SENTINEL)
     if sentinel is not None and sentinel.value != PRESENT and int(sentinel.value) <= now_ms:
@@ -268,14 +265,14 @@ def kept_sentinel(row: Row) -> bytes:
 
 
 class Nodes:
-    """Reads nodes; one multi-get per batch, and another one per hop of aliases."""
+    """Reads nodes, with one multi-get per batch and one more for each hop of aliases."""
 
     def __init__(self, zen: MultiGraph) -> None:
         self._properties = zen.nodes
         self.id_of = zen.node_id
 
     def read(self, urls: Iterable[str], columns: Sequence[bytes] | None) -> dict[str, Row]:
-        """The node of each URL; empty if a URL has none."""
+        """Each URL's node; an empty row for a URL without a node."""
         ids = {url: self.id_of(url) for url in urls}
         rows = self._properties.get_many(list(ids.values()), columns)
         return {url: rows.get(key, {}) for url, key in ids.items()}
@@ -287,17 +284,17 @@ class Nodes:
         rows: dict[str, Row] | None = None,
     ) -> dict[str, tuple[str, Row]]:
         """
-        The canonical URL of each URL, and the node of that canonical URL.
+        The canonical URL of each URL, and the canonical URL's node.
 
-        If URLs point at each other in a circle, the one with the smallest hash is the canonical
-        one. `columns` must contain `CANONICAL`, and `URL` if the key is to be checked; with
-        `REMOVED`, an alias that was taken down leads nowhere. `rows` are nodes that were already
-        read with these columns.
+        If aliases form a circle, the URL with the smallest hash is the canonical URL. `columns`
+        must contain `CANONICAL`. With `URL`, the node's URL is compared with the requested URL;
+        with `REMOVED`, an alias that was taken down is not followed. `rows` are nodes that were
+        already read with these columns.
         """
         if rows is None:
             rows = self.read(dict.fromkeys(urls), columns)
         aliases = _aliases_of(rows)
-        if not aliases:  # as in most batches
+        if not aliases:  # the usual case
             return {url: (url, rows[url]) for url in urls}
         for _ in range(MAX_HOPS):
             missing = {target for target in aliases.values() if target not in rows}
@@ -310,7 +307,7 @@ class Nodes:
 
     def resolve(self, url: str, columns: Sequence[bytes] = ()) -> tuple[str, Row]:
         """
-        The canonical URL of a normalized URL (itself if unknown), and the node of the canonical
+        A normalized URL's canonical URL (the URL itself if unknown), and the node of that canonical
         URL.
         """
         return self.follow([url], [URL, CANONICAL, REMOVED, *columns])[url]
@@ -321,12 +318,12 @@ class Nodes:
 
 
 def _aliases_of(rows: Mapping[str, Row]) -> dict[str, str]:
-    """For each alias, the URL that it leads to, according to its node."""
+    """The URL that each alias leads to, according to its node."""
     return {url: target for url, row in rows.items() if (target := leads_to(row, url)) is not None}
 
 
 def end_of(url: str, rows: Mapping[str, Row]) -> str:
-    """The URL at the end of the aliases from `url`, through the nodes in `rows`."""
+    """The URL that `url` leads to after all aliases, according to the nodes in `rows`."""
     way = [url]
     for _ in range(MAX_HOPS):
         target = leads_to(rows.get(way[-1], {}), way[-1])
@@ -339,7 +336,7 @@ def end_of(url: str, rows: Mapping[str, Row]) -> str:
 
 
 def history_entries(cell: Cell | None) -> list[tuple[bytes, int]]:
-    """The entries as (value, at_ms), newest first."""
+    """The values in a history cell as (value, at_ms), newest first."""
     if cell is None:
         return []
     return [(value.encode("latin-1"), at_ms) for at_ms, value in orjson.loads(cell.value)]
@@ -347,10 +344,10 @@ def history_entries(cell: Cell | None) -> list[tuple[bytes, int]]:
 
 def history_with(cell: Cell | None, value: bytes, at_ms: int, length: int) -> bytes | None:
     """
-    The cell with another value, or None if that changes nothing.
+    The history cell with one more value, or None if the cell stays the same.
 
-    Only changes are kept: a value equal to the previous or the next one in time is dropped. Values
-    may arrive in any order, and twice.
+    Only changes are kept: of consecutive equal values, only the earliest remains. Values may arrive
+    in any order, and more than once.
     """
     before = history_entries(cell)
     moments = sorted({at: v for v, at in [*before, (value, at_ms)]}.items())
@@ -362,7 +359,7 @@ def history_with(cell: Cell | None, value: bytes, at_ms: int, length: int) -> by
 
 
 def history_of(row: Row, name: str) -> Cell | None:
-    """A field's history; if it has none, it starts with the current value."""
+    """A field's history; without a stored history, one with just the current value."""
     past, now = row.get(history_column(name)), row.get(field_column(name))
     if past is None and now is not None:
         return Cell(orjson.dumps([(now.at_ms, now.value.decode("latin-1"))]), now.at_ms)

@@ -1,10 +1,11 @@
 """
-Read the body that a node points to, while writers replace both.
+Reads the body that a node points to while writers may replace node and object.
 
 A writer puts an object before the node, so a reader may find an object that is newer than its node.
-The two match again within milliseconds, or after a stopped server responds, or after a killed
-writer's job runs again. A record in a pack is never replaced, but upkeep may have moved it since
-the node was read; the node then refers to another record. Damage is permanent.
+They match again after milliseconds, or later if a server stopped or the writer was killed and its
+job has to run again. A record in a pack is never replaced, but upkeep may have moved it since the
+node was read, in which case the node now refers to another record. If reading again does not help,
+the content is damaged.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from aragog.urlstore.bodies import Bodies, ReplacedObject
 from zengraph.records import Row
 
 PAUSES_S = (0.0, 0.01, 0.03, 0.1, 0.3)
-"""Pause before node and object are read again; most replacements take less in total."""
+"""Pauses before node and object are read again; most replacements finish within their sum."""
 PUT_AT = "put_at_ms"
-"""The key in an object's meta with the time of its pointer, if the content was not fetched."""
+"""The meta key with the time of the object's pointer, if the content was not fetched."""
 
 
 class ObjectRead(NamedTuple):
-    """An object, with the node that points to it."""
+    """An object's body and meta, with the node that points to it."""
 
     canonical: str
     row: Row
@@ -39,19 +40,20 @@ def read_object(
     sleep_s: Callable[[float], None],
 ) -> ObjectRead | None:
     """
-    The object that the node points to, or None if there is no node or content.
+    The object that the node points to, or None if there is no node or no content.
 
     Reads both up to six times within half a second, until they match.
 
     Args:
-        bodies: has the objects.
-        node: reads the canonical URL and its node again on each call.
-        sleep_s: waits.
+        bodies: reads the objects.
+        node: returns the canonical URL and its node, read again on each call.
+        sleep_s: sleeps for this many seconds.
 
     Raises:
         ContentReplaced: the object is newer than the node; try again later.
         CorruptContent: the object is missing, older than its node, or damaged.
-        StoreUnavailable, ContentUnavailable: one of the two does not respond.
+        StoreUnavailable: the tables do not respond.
+        ContentUnavailable: the content store does not respond.
     """
     error: Exception | None = None
     for pause_s in (None, *PAUSES_S):
@@ -74,7 +76,7 @@ def read_object(
 
 
 def _problem(problem: CorruptContent, row: Row) -> Exception:
-    """The exception for a mismatch: a newer object is not damage."""
+    """The exception to raise for a mismatch: ContentReplaced if the object is newer."""
     if not isinstance(problem, ReplacedObject):
         return problem
     pointer = row.get(nodes.CONTENT_HASH)

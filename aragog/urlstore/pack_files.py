@@ -17,12 +17,12 @@ class PackFile(NamedTuple):
     size: int
     """Size in bytes."""
     modified_ms: int
-    """When it was put, by the clock of the store that contains it."""
+    """When the file was put, by the storage server's clock."""
 
 
 class PackFiles(Protocol):
     """
-    Files that are put as a whole and never changed, each with an index.
+    Stores files that are put as a whole and never changed, each with an index.
 
     Every method raises `ContentUnavailable` if the store does not respond, and `BadInput` for an
     invalid pack name.
@@ -36,29 +36,34 @@ class PackFiles(Protocol):
 
     def read(self, name: str, offset: int, length: int) -> bytes | None:
         """
-        Read bytes of a pack with one request; None if it does not exist, fewer bytes at
-        its end.
+        Read bytes of a pack with one request; returns fewer bytes at the pack's end, and None if
+        the pack does not exist.
         """
 
     def read_all(self, name: str) -> bytes | None:
         """A complete pack, or None if it does not exist."""
 
     def delete(self, name: str) -> None:
-        """Delete a pack and its index, with all versions in a bucket."""
+        """Delete a pack and its index, with all versions that a bucket keeps of them."""
 
     def packs(self) -> Iterator[PackFile]:
         """All packs, sorted by name."""
 
 
 def check_name(name: str) -> str:
-    """Return `name` if it is a pack's; otherwise raises BadInput, so no name leaves its folder."""
+    """
+    Return `name` if it is a valid pack name.
+
+    Raises:
+        BadInput: it is not, so that it could point to a file outside the packs' folder.
+    """
     if not NAME.fullmatch(name):
         raise BadInput(f"pack {name[:80]!r}: is no name of a pack")
     return name
 
 
 class MemoryPacks:
-    """The `PackFiles` port on a dict; threads may share it."""
+    """Implements the `PackFiles` port in memory; threads may share it."""
 
     def __init__(self) -> None:
         self.stored: dict[str, bytes] = {}

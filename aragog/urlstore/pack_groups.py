@@ -1,9 +1,9 @@
 """
 Groups records when packs are rewritten, and decides which packs are worth rewriting. Pure.
 
-Records of one host have much in common: with their own dictionary they take a quarter to a half
-less. A dictionary takes 20 to 40 KB of its pack, so a host needs about a megabyte of pages. The
-remaining records, from many hosts, are grouped without a dictionary.
+Records of one host have much in common: compressed with a dictionary made from them, they are a
+quarter to a half smaller. A dictionary takes 20 to 40 KB of its pack, so it only pays for a host
+with about a megabyte of pages. Records of smaller hosts are grouped without a dictionary.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 LEAST_RAW_BYTES = 1_048_576
-"""Minimum size of a host's records, decompressed, for a dictionary."""
+"""A host with fewer bytes of decompressed records gets no dictionary."""
 LEAST_HOST_BYTES = 262_144
-"""The same, compressed without a dictionary."""
+"""The same limit for records compressed without a dictionary."""
 LEAST_SHARE = 0.5
-"""Fresh packs are rewritten if large hosts have this fraction of their bytes."""
+"""Fresh packs are rewritten if hosts above that limit have this fraction of their bytes."""
 GROUP_BYTES = 67_108_864
-"""Bytes of packs that are rewritten together; their records are in memory in the meantime."""
+"""Bytes of packs that are rewritten together; all of their records are in memory."""
 WAIT_MS = 3_600_000
-"""How long a smaller amount of fresh packs waits for more."""
+"""How long fresh packs of less than `GROUP_BYTES` wait for more packs."""
 
 T = TypeVar("T")
 
@@ -36,17 +36,18 @@ class FreshPack(NamedTuple):
 
 
 class FreshGroup(NamedTuple):
-    """Fresh packs that are checked together."""
+    """Fresh packs that may be rewritten together."""
 
     names: tuple[str, ...]
     pays: bool
-    """True if dictionaries are worth rewriting them."""
+    """True if the space saved by dictionaries is worth rewriting the packs."""
 
 
 def fresh_groups(packs: Iterable[FreshPack], now_ms: int) -> Iterator[FreshGroup]:
     """
-    Yield groups of about `GROUP_BYTES`, in pack order; the last may be held back for
-    more packs.
+    Yield groups of about `GROUP_BYTES`, in pack order.
+
+    The packs left over at the end are a group only once the oldest has waited for `WAIT_MS`.
     """
     group: list[FreshPack] = []
     for pack in packs:
@@ -76,7 +77,7 @@ def parts(
     most: int,
 ) -> Iterator[tuple[list[T], bool]]:
     """
-    Yield the records for each new pack, with True if they are from one host and worth a dictionary.
+    Yield the records for each new pack, with True if they are from one host and a dictionary pays.
 
     A part has at most `most` bytes of compressed records, unless a single record is larger.
     """

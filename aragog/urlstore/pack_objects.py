@@ -1,9 +1,9 @@
 """
 Moves content that is stored as objects into packs.
 
-A page's record is put first, then its pointer, with the time of the object's pointer; the object is
-deleted last. If this is killed, the next run completes it: a page without an object is done, and
-upkeep finds records without a page.
+For each page, the record is put first and then the pointer, with the timestamp of the object's
+pointer. The object is deleted last. If a run is killed, the next run completes it: it skips pages
+without an object, and upkeep finds records that no page uses.
 """
 
 from __future__ import annotations
@@ -23,21 +23,24 @@ from zengraph import MultiGraph
 from zengraph.records import Row, put_properties
 
 PAGES_AT_ONCE = 200
-"""Number of pages collected for one pack, which bounds memory to about 20 MB."""
+"""Number of pages collected for one pack, which limits memory to about 20 MB."""
 
 
 @dataclass(slots=True)
 class PackingReport:
-    """The result of a run."""
+    """What a run moved."""
 
     moved: int = 0
     damaged: int = 0
-    """Objects that cannot be read; they are kept, and `aragog store repair` handles their pages."""
+    """
+    Objects that could not be read; they are kept, and `aragog store repair` handles
+    their pages.
+    """
 
 
 @dataclass(slots=True, eq=False)
 class ObjectPacking:
-    """Walks all pages once; workers may run in the meantime."""
+    """Walks all pages once; workers may run at the same time."""
 
     zen: MultiGraph
     bodies: Bodies
@@ -48,7 +51,8 @@ class ObjectPacking:
 
         Raises:
             ConfigError: new content is not stored in packs.
-            StoreUnavailable, ContentUnavailable: run it again.
+            StoreUnavailable: the tables do not respond; run it again.
+            ContentUnavailable: the content store does not respond; run it again.
         """
         packs, report = self.bodies.packs, PackingReport()
         if packs is None or not self.bodies.in_packs:
@@ -61,7 +65,7 @@ class ObjectPacking:
                     continue
                 if where[0] == nodes.CONTENT_KEY:
                     waiting.append((key, row))
-                else:  # an earlier run was killed before it deleted the object
+                else:  # an earlier run was killed before it deleted this object
                     self._delete_object(key, row)
                 if len(waiting) == PAGES_AT_ONCE:
                     self._move(packs, waiting, report)
@@ -98,7 +102,7 @@ class ObjectPacking:
             self.zen.mutate([put_properties(key, cells, at_ms)])
             fresh = self.zen.nodes.get(key)
             if fresh.get(nodes.CONTENT_HASH, row[nodes.CONTENT_HASH]).at_ms != at_ms:
-                packs.catalog.dead([pointer])  # a concurrent fetch was faster
+                packs.catalog.dead([pointer])  # a concurrent fetch replaced the page's content
                 continue
             if nodes.is_taken_down(fresh) or nodes.SENTINEL not in fresh:
                 packs.catalog.erase([pointer])

@@ -1,8 +1,8 @@
 """
-The records of a pack, with the pages that use them.
+Reads the records of a pack, with the pages that use them.
 
-A record is live if a page's node refers to it. The candidate nodes are those of the URLs in the
-record, of their canonical URLs, and of the URLs in the catalog.
+A record is live if a page's node refers to it. The nodes that may refer to it are those of the URLs
+in the record, of their canonical URLs, and of the URLs that the catalog lists for the record.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ class PackedRecord:
     pointer: PackPointer
     frame: bytes
     kind: str
-    """Its WARC-Type."""
+    """The record's WARC-Type."""
     urls: tuple[str, ...]
-    """URLs under which its page may be stored; the URL that returned it comes first."""
+    """URLs under which the page may be stored, starting with the URL that returned the page."""
     raw_bytes: int
     """The size of the record, decompressed."""
     dictionary: Dictionary | None
     """The dictionary that the frame needs, or None."""
     owners: tuple[tuple[bytes, Row], ...]
-    """The nodes that refer to it as live, by id."""
+    """The nodes that refer to the record as live, by id."""
     known: tuple[tuple[bytes, Row], ...]
-    """All nodes that refer to it in any way."""
+    """All nodes that refer to the record, live or not."""
 
     @property
     def record(self) -> bytes:
@@ -54,7 +54,10 @@ class PackedRecord:
 
     @property
     def own_frame(self) -> bytes:
-        """The record without the pack's dictionary, which may contain text of other pages."""
+        """
+        The record compressed without the pack's dictionary, which may contain other
+        pages' text.
+        """
         return self.frame if self.dictionary is None else frames.compress(self.record, "zstd")
 
     @property
@@ -64,12 +67,12 @@ class PackedRecord:
 
     @property
     def is_revisit(self) -> bool:
-        """True for a record without a body."""
+        """True if the record has no body."""
         return self.kind == "revisit"
 
     @property
     def is_sent(self) -> bool:
-        """True if one of its pages returned it, rather than sharing another page's body."""
+        """True if one of its owners returned the body, rather than sharing another page's body."""
         return any(shared_of(row, self.pointer) is None for _, row in self.owners)
 
 
@@ -82,10 +85,10 @@ class PackRecords:
 
     def read(self, name: str, data: bytes) -> Iterator[PackedRecord]:
         """
-        A pack's records, except the first, with the nodes that refer to them.
+        A pack's records, except the first (`warcinfo`), with the nodes that refer to them.
 
         Raises:
-            CorruptContent: it is damaged.
+            CorruptContent: the pack is damaged.
         """
         dictionary = dictionary_of(data)
         blocks = [
@@ -123,7 +126,7 @@ class PackRecords:
             )
 
     def _candidates(self, urls: set[str]) -> dict[bytes, Row]:
-        """The complete nodes of URLs and of their canonical URLs."""
+        """The complete nodes of these URLs and of their canonical URLs, by id."""
         rows = dict(self.zen.nodes.get_many([self.zen.node_id(url) for url in sorted(urls)]))
         named = {
             canonical

@@ -1,13 +1,13 @@
 """
 Moves the live records of packs into new packs.
 
-A record is copied unchanged, or compressed again if its new pack's dictionary makes that worthwhile
-(`pack_groups`). If a page shares a record with a page that was taken down or has another body now,
-the record is written again under that page's URL only.
+A record is copied unchanged, or compressed again if the new pack's dictionary saves enough space
+(`pack_groups`). If a page shares the record of a page that was taken down or has another body now,
+the body is written again in a record with only the sharing page's URL.
 
-Safe to repeat and to run in several processes: a pack is claimed, and if a run is killed, the next
-one completes it. A takedown between two steps wins: it marks its pages first, and a marked page
-loses the data that was just moved.
+Several processes may run this, and may repeat it: a pack is claimed, and if a run is killed, the
+next run completes it. A takedown between two steps takes precedence: it marks its pages first, and
+data that was just moved to a marked page is deleted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from zengraph.records import Cell, Mutation, Row, put_properties
 
 MOVES_AT_ONCE = 200
 _OF_THE_BODY = ("content_type", "fetched_at_ms")
-"""The meta that a record keeps when it becomes another page's."""
+"""The meta that is kept when a record is written again under another page's URL."""
 
 
 @dataclass(slots=True)
@@ -42,9 +42,9 @@ class Rewritten:
     names: list[str] = field(default_factory=list)
     """Packs whose live records have moved."""
     empty: list[str] = field(default_factory=list)
-    """Packs of these without live records; no reader has a pointer to them."""
+    """Those of the packs that had no live records; no reader has a pointer to them."""
     problems: list[str] = field(default_factory=list)
-    """A line for each pack that could not be read."""
+    """A line of text for each pack that could not be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +64,20 @@ class _Copy(NamedTuple):
 
     record: PackedRecord
     is_alone: bool
-    """True if it is written again under its pages' URLs."""
+    """True if only the body is written again, under its owners' URLs."""
     is_erased: bool
-    """True if bytes of the old record must be erased."""
+    """True if the old record's bytes must be erased."""
 
 
 class _Move(NamedTuple):
-    """A node's pointer that is to refer to another record."""
+    """A change of a node's pointer to a new record."""
 
     owner: bytes
     row: Row
     record: PackedRecord
     new: PackPointer
     is_own: bool
-    """True if the new record belongs to its owners, whoever returned the old one."""
+    """True if the new record counts as its owners' own, no matter which URL returned the body."""
 
     @property
     def url(self) -> str:
@@ -86,7 +86,10 @@ class _Move(NamedTuple):
 
     @property
     def is_listed(self) -> bool:
-        """True if the new record contains the URL, so that its page is found."""
+        """
+        True if the new record contains the URL, so that upkeep finds the page from the
+        record.
+        """
         return not self.url or self.is_own or self.url in self.record.urls
 
     @property
@@ -103,28 +106,29 @@ class _Move(NamedTuple):
 
     @property
     def at_ms(self) -> int:
-        """The time of the record, which does not change."""
+        """The record's timestamp, which a move does not change."""
         cell = self.row.get(self.old_column)
         return cell.at_ms if cell else self.row[nodes.CONTENT_PACK].at_ms
 
 
 @dataclass(slots=True, eq=False)
 class PackRewriter:
-    """Rewrites packs of one store."""
+    """Rewrites packs of a store."""
 
     zen: MultiGraph
     packs: Packs
 
     @property
     def records(self) -> PackRecords:
-        """Reads packs."""
+        """The reader for packs and their records."""
         return PackRecords(self.zen, self.packs)
 
     def rewrite(self, names: Sequence[str]) -> Rewritten:
         """
-        Move the live records of packs into new ones, grouping records of about 64 MB.
+        Move the live records of packs into new packs, in groups of about 64 MB of records.
 
-        The packs are then marked as moved; no node that was read before points to them any more.
+        The old packs are then marked as moved, since no node points to them any more; readers that
+        read a node earlier may still do.
         """
         done = Rewritten()
         left = list(names)
@@ -162,7 +166,7 @@ class PackRewriter:
             self.packs.catalog.release(name)
 
     def _begin(self, name: str) -> _Rewrite:
-        """The records of a pack that must be copied."""
+        """Read a pack; returns its live records, and which of them must be rewritten or erased."""
         data = self.packs.files.read_all(name)
         if data is None:
             return _Rewrite(name)
@@ -175,7 +179,7 @@ class PackRewriter:
         return _Rewrite(name, live, frozenset(alone), erased)
 
     def _put(self, copies: Sequence[_Copy], *, pays: bool) -> None:
-        """Put records as one pack, and update their pages' pointers."""
+        """Put records as one pack, and point their pages to it."""
         dictionary = None
         if pays and self.packs.settings.dictionaries and self.packs.writer.compression == "zstd":
             dictionary = Dictionary.trained([self._raw(one) for one in sampled(copies)])
@@ -192,14 +196,14 @@ class PackRewriter:
         ticket.settle()
 
     def alone(self, record: PackedRecord) -> PackRecord:
-        """The body of a record under its owners' URLs, without the rest of the record."""
+        """A record with only the body and its owners' URLs, without the rest of the old record."""
         return PackRecord(self._alone(record), self.packs.writer.compression)
 
     def _raw(self, copy: _Copy) -> bytes:
         return self._alone(copy.record) if copy.is_alone else copy.record.record
 
     def _copied(self, copy: _Copy, dictionary: Dictionary | None) -> PackRecord:
-        """A record in the form for a pack with this dictionary."""
+        """A record as it is put into a pack with this dictionary (None: without one)."""
         old = copy.record
         if dictionary is None and old.dictionary is None and not copy.is_alone:
             return PackRecord.copied(old.frame)
@@ -223,10 +227,10 @@ class PackRewriter:
 
     def _erase_revisits(self, row: Row, *, at_once: bool) -> None:
         """
-        Erase a page's revisits: it now has the body under its own URL, and they refer to another
-        page.
+        Erase a page's revisits, which refer to another page's record.
 
-        A takedown of that page would not find them.
+        The page has the body under its own URL now, and a takedown of the other page would not find
+        its revisits.
         """
         revisits = [one for one, kind, _ in records_of(row) if kind == REVISIT]
         if revisits:
@@ -245,7 +249,7 @@ class PackRewriter:
                 self._move_back(one, fresh)
 
     def _move_back(self, move: _Move, fresh: Row) -> None:
-        """Undo a pointer, because its page was deleted."""
+        """Undo a move because the page was deleted in the meantime."""
         pointed = move.row.get(nodes.CONTENT_PACK)
         gone = [(move.owner, [move.new_column], move.at_ms)]
         if fresh.get(nodes.CONTENT_PACK) == Cell(move.new.cell(), pointed.at_ms if pointed else 0):
@@ -255,7 +259,7 @@ class PackRewriter:
 
 
 def _puts(move: _Move) -> list[Mutation]:
-    """The cells that point a node to a new record, with the times of the old ones."""
+    """The cells that point a node to a new record, with the timestamps of the old cells."""
     cell = move.row.get(move.old_column)
     place = len(b"%d %s " % (move.old.length, move.old.digest.encode()))
     kind = cell.value[place:] if cell and not move.is_own else BODY
@@ -281,7 +285,7 @@ def _raw_size_of(copy: _Copy) -> int:
 
 
 def _was_deleted(row: Row, at_ms: int) -> bool:
-    """True if the page from that time was removed, withdrawn or taken down."""
+    """True if the page stored at `at_ms` was removed, withdrawn or taken down since."""
     if nodes.is_taken_down(row) or nodes.SENTINEL not in row:
         return True
     marks = (row.get(nodes.REMOVED), row.get(nodes.WITHDRAWN))

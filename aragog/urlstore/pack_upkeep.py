@@ -1,21 +1,22 @@
 """
-Upkeep of packs: reclaims dead space and erases bytes that must go.
+Upkeep of packs: reclaims dead space and erases bytes that must not be kept.
 
-A pack is rewritten if more than half of it is dead, or if a takedown requires some of its bytes to
-be erased. Its live records are copied to a new pack, their pages point there, and after a grace
-period for running readers the old pack is deleted. If a page shares a record with a page that was
-taken down or has another body now, the record is written again under that page's URL only.
+A pack is rewritten if more than half of its bytes are dead, or if a takedown requires some of its
+bytes to be erased. Its live records are copied to a new pack and their pages are pointed there. The
+old pack is deleted after a grace period for readers that already have a pointer. If a page shares
+the record of a page that was taken down or has another body now, the body is written again in a
+record with only the sharing page's URL.
 
-Rewriting groups records by host, with a dictionary if a host has enough of them (`pack_groups`).
-Newly written packs are checked for that too: packs with few hosts are rewritten once, when there
-are several of them or an hour later.
+Rewriting groups records by host, with a dictionary if a host has enough records (`pack_groups`).
+This may also be worthwhile for newly written packs: if large hosts have enough of their bytes, they
+are rewritten once, as soon as there are several such packs, or after an hour.
 
-Before a pack is deleted, all nodes that may refer to its records are read again, so pointers that
-were moved or written in the meantime are found.
+Before a pack is deleted, all nodes that may refer to its records are read again, to find pointers
+that were moved or written in the meantime.
 
-Safe to repeat and to run in several processes: a pack is claimed, every step checks the current
-state, and if a run is killed, the next one completes it. A takedown between two steps wins: it
-marks its pages first, and a marked page loses the data that was just moved.
+Several processes may run this, and may repeat it: a pack is claimed, every step checks the current
+state, and if a run is killed, the next run completes it. A takedown between two steps takes
+precedence: it marks its pages first, and data that was just moved to a marked page is deleted.
 """
 
 from __future__ import annotations
@@ -54,17 +55,17 @@ class UpkeepReport:
     """The result of one run."""
 
     rewritten: int = 0
-    """Packs whose live records have moved to new packs."""
+    """Packs whose live records were moved to new packs."""
     deleted: int = 0
     """Packs that were deleted."""
     freed_bytes: int = 0
     problems: list[str] = field(default_factory=list)
-    """A line for each pack that could not be read."""
+    """A line of text for each pack that could not be read."""
 
 
 @dataclass(slots=True, eq=False)
 class PackUpkeep:
-    """Rewrites and deletes packs of one store."""
+    """Rewrites and deletes packs of a store."""
 
     zen: MultiGraph
     bodies: Bodies
@@ -100,9 +101,9 @@ class PackUpkeep:
 
     def inspect(self, name: str) -> int:
         """
-        Record which records of a pack no page uses; returns the number of newly found ones.
+        Find a pack's records that no page uses; returns how many were not in the catalog as dead.
 
-        Also restores catalog entries of the pack that were lost.
+        Also restores the pack's catalog entry if it was lost.
         """
         packs = self._packs()
         data = packs.files.read_all(name)
@@ -115,32 +116,36 @@ class PackUpkeep:
         known = {*dead_of(packs.catalog.row(DEAD, name)), *packs.catalog.erased(name)}
         records = self.records(name, data)
         lost = [one for one in records if not one.owners and one.pointer.offset not in known]
-        # They may be unknown: from a killed writer, or taken down in the meantime.
+        # No node refers to a record that is not `known`: its writer was killed, or its page was
+        # taken down, so it must be erased.
         packs.catalog.dead([one.pointer for one in lost if one.known])
         packs.catalog.erase([one.pointer for one in lost if not one.known])
         return len(lost)
 
     def records(self, name: str, data: bytes) -> Iterator[PackedRecord]:
         """
-        A pack's records, except the first, with the nodes that refer to them.
+        A pack's records, except the first (`warcinfo`), with the nodes that refer to them.
 
         Raises:
-            CorruptContent: it is damaged.
+            CorruptContent: the pack is damaged.
         """
         return PackRecords(self.zen, self._packs()).read(name, data)
 
     def alone(self, record: PackedRecord) -> PackRecord:
-        """The body of a record under its owners' URLs, without the rest of the record."""
+        """A record with only the body and its owners' URLs, without the rest of the old record."""
         return PackRewriter(self.zen, self._packs()).alone(record)
 
     def _settle(self, name: str) -> None:
-        """Check a pack that its writer did not settle."""
+        """Inspect a pack whose writer was killed before it settled the pack."""
         packs = self._packs()
         self.inspect(name)
         packs.catalog.settled(name)
 
     def _finish(self, name: str, report: UpkeepReport) -> None:
-        """Delete a pack whose records have moved, unless a page refers to one of them again."""
+        """
+        Delete a pack whose records have moved, unless a page refers to one of its
+        records again.
+        """
         packs = self._packs()
         data = packs.files.read_all(name)
         if data is not None:
@@ -151,12 +156,12 @@ class PackUpkeep:
             PackRecords(self.zen, packs).forget(records)
             report.deleted += 1
             report.freed_bytes += len(data)
-        # Even if it is already gone, since a bucket may still have versions of it.
+        # Delete even a missing pack, since a bucket may still have old versions of it.
         packs.files.delete(name)
         packs.catalog.forget(name)
 
     def _rewrite(self, packs: Packs, names: Sequence[str], report: UpkeepReport) -> None:
-        """Move the live records of packs; packs without any are deleted at once."""
+        """Move the live records of packs; a pack without live records is deleted at once."""
         done = PackRewriter(self.zen, packs).rewrite(names)
         report.rewritten += len(done.names)
         report.problems += done.problems
@@ -164,7 +169,7 @@ class PackUpkeep:
             self._guarded(report, name, self._finish)
 
     def _to_erase(self, packs: Packs, most: int) -> list[str]:
-        """Packs with bytes that must be erased soon; requests of several hours are combined."""
+        """Packs with bytes to erase; waits some hours to combine several requests for a pack."""
         before_ms = self.clock.now_ms() - int(packs.settings.takedown_hours * 1_800_000)
         asked = packs.catalog.walk(ERASE)
         due = (name for name, row in asked if asked_of(row) <= before_ms)
@@ -179,7 +184,7 @@ class PackUpkeep:
         return [name for name in found if not self._is_left_alone(packs, name)]
 
     def _is_left_alone(self, packs: Packs, name: str) -> bool:
-        """True while a batch may still write its pages, and after all records have moved."""
+        """True if a batch may still be writing the pack's pages, or all records have moved."""
         return bool(packs.catalog.row(OPEN, name) or packs.catalog.row(MOVED, name))
 
     def _old(self, packs: Packs, kind: bytes, age_ms: int, most: int) -> list[str]:
@@ -193,7 +198,7 @@ class PackUpkeep:
     def _guarded(
         self, report: UpkeepReport, name: str, step: Callable[[str, UpkeepReport], object]
     ) -> None:
-        """Run one step; a damaged pack must not stop the others."""
+        """Run one step; a damaged pack is reported and does not stop the others."""
         try:
             step(name, report)
         except CorruptContent as error:

@@ -1,8 +1,9 @@
 """
 Puts the bodies of a batch into a pack, together with other batches, before its pages are planned.
 
-The stored data decides only if a body needs no record or just a `revisit`, because the page or
-another page on its host already has it. Each page's plan decides later if its record is used.
+If the page or another page on its host already has the body, only a `revisit` or no record is
+added. The stored data is used for this decision only: each page's plan decides later whether the
+record is used.
 """
 
 from __future__ import annotations
@@ -29,17 +30,20 @@ _COLUMNS = (
     *nodes.POINTERS, nodes.FACTS,
 )  # fmt: skip
 LEAST_SHARED_BYTES = 1024
-"""A smaller body is stored again, because a `revisit` would take as much space."""
+"""A smaller body is stored again, because a `revisit` would take just as much space."""
 MOST_SHARING = 1000
-"""Number of pointers that a rewrite moves at once, for pages sharing other pages' records."""
+"""
+A record of a pack with this many sharing pages is not shared further, because a rewrite of the pack
+has to change the pointers of all of them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class _Added:
-    """A record that a page added."""
+    """A record that was added for a page."""
 
     at: int
-    """The index of the page."""
+    """The index of the page in the batch."""
     digest: str
     is_revisit: bool
     shared: SharedBody | None
@@ -58,7 +62,7 @@ class PackingPages:
         Wait until the pack is put; returns the pages with the locations of their bodies.
 
         Raises:
-            ContentUnavailable: it could not be put; pack the batch again.
+            ContentUnavailable: the pack could not be put; pack the batch again.
         """
         pages = list(self.pages)
         if self._ticket is None:
@@ -70,7 +74,7 @@ class PackingPages:
         return pages
 
     def settle(self) -> None:
-        """Record that all of the pages are written, or will not be."""
+        """Record that all of the pages are written, or will not be written."""
         if self._ticket is not None:
             self._ticket.settle()
 
@@ -87,9 +91,10 @@ class Packing:
 
     def add(self, pages: Sequence[PageWrite], *, now: bool, urls: int) -> PackingPages:
         """
-        Add the bodies of pages to the open pack; with `now`, a caller is waiting for one of them.
+        Add the bodies of pages to the open pack.
 
-        `urls` is the number of the batch's URLs that wait for the pack.
+        Pass `now=True` if a caller is waiting for one of the pages. `urls` is the number of the
+        batch's URLs that wait for the pack.
 
         Costs two multi-gets, and a few more reads if another page has one of the bodies. Does
         nothing if new bodies are stored as objects.
@@ -109,7 +114,7 @@ class Packing:
 
     def put_if_last(self, in_flight: Callable[[], int]) -> None:
         """
-        Put the open pack if every URL in flight is waiting for it, because no more will come.
+        Put the open pack if every URL in flight is waiting for it, because no further pages come.
 
         `in_flight` counts the URLs in flight; it is called only if URLs wait for a pack.
         """
@@ -126,7 +131,7 @@ class Packing:
         now: bool,
         urls: int,
     ) -> PackingPages:
-        """Add the records of pages, given their contents, canonical URLs and nodes."""
+        """Add the records of pages, given their canonical URLs and nodes."""
         is_stored = {
             at: pointer_of(row) is not None and nodes.text(row, nodes.CONTENT_HASH) == whole.digest
             for at, (whole, _, row) in wanted.items()
@@ -154,7 +159,7 @@ class Packing:
         return PackingPages(pages, tuple(added), ticket)
 
     def _is_wanted(self, page: PageWrite, canonical: str, row: Row) -> bool:
-        """False for pages that were taken down, and for batches that were written before."""
+        """False if the page was taken down, or the store already has this fetch or a later one."""
         if nodes.is_taken_down(row) or self._takedowns.site_refused(*page.urls, canonical):
             return False
         where = nodes.content_cell(row)
@@ -168,9 +173,9 @@ class Packing:
 
     def _elsewhere(self, packs: Packs, new: Mapping[str, str]) -> dict[str, SharedBody]:
         """
-        The records of other pages that have some of these bodies, by URL.
+        For each URL whose body another page of the host already has, that page's record.
 
-        `new` has the digest of each body.
+        `new` has the digest of each URL's body.
         """
         likeness = {url: Likeness(digest[:16]) for url, digest in new.items()}
         others = self._same.originals(likeness)
@@ -193,20 +198,17 @@ class Packing:
         return found
 
     def _lends(self, url: str, row: Row) -> bool:
-        """
-        True if others may share a page's record, because it is neither taken down nor
-        removed.
-        """
+        """True if other pages may share this page's record: neither taken down nor removed."""
         is_page = nodes.SENTINEL in row and nodes.leads_to(row, url) is None
         return is_page and not nodes.is_taken_down(row) and not self._takedowns.site_refused(url)
 
     def _original(self, canonical: str, row: Row, pointer: PackPointer) -> Original:
-        """The record with the body: its URL and fetch time."""
+        """The record that has the body of a `revisit`: its URL and fetch time."""
         body = self._body_of(canonical, row, pointer)
         return Original(body.url, iso_date(body.at_ms))
 
     def _body_of(self, canonical: str, row: Row, pointer: PackPointer) -> SharedBody:
-        """A page's body, which may be its own or shared with another page."""
+        """The record with a page's body, which may belong to yet another page."""
         column, _ = record_cell(pointer, b"")
         cells = self._zen.nodes.get(self._zen.node_id(canonical), [column])
         if shared := shared_of(cells, pointer):

@@ -1,4 +1,4 @@
-"""The content of pages: the object in the content store and the node's pointer to it."""
+"""Reads and writes the content of pages: the stored body and the node's pointer to it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from zengraph.records import Row, put_properties
 _COLUMNS = (*BASE, nodes.RESPONSE, nodes.FETCHED, nodes.CONTENT_LENGTH)
 
 Admit = Callable[[int], None]
-"""Called with the memory in bytes that a body needs next; raises if it is not available."""
+"""Called with the memory in bytes that the next body needs; raises if it is not available."""
 
 
 RESPONSE = (nodes.FACTS, nodes.CONTENT_HASH, nodes.RESPONSE, nodes.FETCHED)
@@ -36,14 +36,14 @@ RESPONSE = (nodes.FACTS, nodes.CONTENT_HASH, nodes.RESPONSE, nodes.FETCHED)
 
 def described(meta: Mapping[str, str], canonical: str, row: Row, urls: Nodes) -> dict[str, str]:
     """
-    The metadata of a page's content, with those of the response that returned it.
+    The metadata of a page's content, including the response that returned it.
 
-    These are `status`, `headers`, `fetched_at_ms` and `http_version`, and the server's `address`
-    and `tls` version.
+    Adds `status`, `headers`, `fetched_at_ms` and `http_version`, and the server's `address` and
+    `tls` version, from the report of that fetch.
 
-    They are in the report of that fetch. Older versions of aragog stored it with the requested URL.
-    If that is an alias, this takes one more read; if that URL has another page now, they are lost.
-    Content that was not fetched is returned unchanged.
+    Older versions of aragog stored the report with the requested URL. If that URL is an alias, this
+    takes one more read; if it has another page now, the response is lost. The metadata of content
+    that was not fetched is returned unchanged.
     """
     if "headers" in meta or "fetched_at_ms" not in meta:
         return dict(meta)
@@ -70,7 +70,8 @@ def responses(urls: Nodes, wanted: Sequence[str]) -> dict[str, FetchRecord]:
     """
     The responses that returned the stored pages, by requested URL (normalized).
 
-    Pages whose content was not fetched are left out. One multi-get, and one more for aliases.
+    Pages whose content was not fetched are left out. One multi-get, and one more if there are
+    aliases.
     """
     columns = [nodes.URL, nodes.CANONICAL, nodes.REMOVED, *RESPONSE]
     rows = urls.follow(list(dict.fromkeys(wanted)), columns)
@@ -110,7 +111,7 @@ class PageContent:
         self._clock = clock
 
     def get(self, url: str, admit: Admit | None = None) -> Content | None:
-        """`UrlStore.content`."""
+        """See `UrlStore.content`."""
         normalized, admitted = normalize(url), 0
 
         def count(size: int) -> None:
@@ -137,7 +138,7 @@ class PageContent:
         return Content(canonical, body, meta, facts_of(row))
 
     def get_at(self, url: str, at_ms: int, admit: Admit | None = None) -> Content | None:
-        """`UrlStore.content` for a given time."""
+        """See `UrlStore.content`, with `at_ms`."""
         canonical, row = self._nodes.resolve(normalize(url), BASE)
         row = self._zen.nodes.get(self._zen.node_id(canonical)) if nodes.SENTINEL in row else {}
         packs = self._bodies.packs
@@ -152,7 +153,7 @@ class PageContent:
         return Content(canonical, stored.body, {**stored.meta, "url": canonical}, facts_of(row))
 
     def put(self, url: str, body: bytes, meta: Mapping[str, str], *, at_ms: int | None) -> None:
-        """`UrlStore.put_content`."""
+        """See `UrlStore.put_content`."""
         now_ms, at_ms = self._clock.now_ms(), self._clock.instant(at_ms)
         canonical, row = self._nodes.resolve(normalize(url), BASE)
         check_not_taken_down(canonical, row)
@@ -174,7 +175,7 @@ class PageContent:
     def _put_body(
         self, canonical: str, body: bytes, meta: Mapping[str, str], at_ms: int
     ) -> tuple[dict[bytes, bytes], PackTicket | None]:
-        """Put a body; returns the cells that point to it, and the ticket of its pack."""
+        """Put a body; returns the cells that point to it and, for a pack, its ticket."""
         put_at = {**meta, PUT_AT: str(at_ms)}
         if self._bodies.in_packs and self._bodies.packs:
             page = WarcPage(canonical, at_ms, content_hash(body), len(body), put_at)

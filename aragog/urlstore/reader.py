@@ -49,7 +49,7 @@ class Pages:
     def get(
         self, url: str, fields: Sequence[str] | None = None, *, info: bool = False
     ) -> Record | None:
-        """`UrlStore.get`."""
+        """See `UrlStore.get`."""
         normalized = normalize(url)
         columns = columns_of(fields, info=info)
         row = self._properties.get(self._zen.node_id(normalized), columns)
@@ -74,7 +74,7 @@ class Pages:
     def get_many(
         self, urls: Sequence[str], fields: Sequence[str] | None = None, *, info: bool = False
     ) -> list[Record | None]:
-        """`UrlStore.get_many`."""
+        """See `UrlStore.get_many`."""
         normalized = [normalize(url) for url in urls]
         columns = columns_of(fields, info=info)
         rows = self._nodes.follow(normalized, columns)
@@ -90,8 +90,8 @@ class Pages:
         """
         The values of `fields` for each normalized URL, in order; None if nothing is stored.
 
-        Like `get_many` without timestamps and provenance, with facts as bytes if requested, at half
-        the cost.
+        Takes half the time of `get_many`, because it returns no timestamps and no provenance, and
+        facts only if requested, as bytes.
         """
         ids = list(map(self._zen.node_id, urls))
         rows = self._properties.values_many(ids, value_columns(fields, facts=facts)).get
@@ -105,7 +105,7 @@ class Pages:
             sentinel, stored, canonical, version = row[:BEFORE_VALUES]
             own = url.encode()
             if (canonical is None or canonical == own) and sentinel == present and stored == own:
-                # Nearly all: not an alias, not removed, and without an expiry.
+                # The usual case: not an alias, not removed, no expiry.
                 head = (url, url, version or b"", row[BEFORE_VALUES:end])
                 # tuple.__new__ takes two thirds of the time of FieldValues(…).
                 records.append(_new(FieldValues, head + (row[end:] if facts else _NO_FACTS)))
@@ -115,7 +115,7 @@ class Pages:
         return records
 
     def history(self, url: str, field: str) -> list[tuple[bytes, int]]:
-        """The last values of a field in `store.history` as (value, at_ms), newest first."""
+        """The last values of a field listed in `store.history`, as (value, at_ms), newest first."""
         columns = [nodes.history_column(field), nodes.field_column(field)]
         _, row = self._nodes.resolve(normalize(url), columns)
         past = nodes.history_entries(row.get(nodes.history_column(field)))
@@ -126,8 +126,9 @@ class Pages:
         """
         The last fetch of exactly this URL, alias or not, or None if it was not fetched.
 
-        For a URL that was never requested itself, the fetch that returned its canonical URL's page:
-        `report.url` is the requested URL. One round trip, rarely up to three.
+        For a URL that was never requested itself, this is the fetch that returned its canonical
+        URL's page; `report.url` is the URL requested then. Takes one round trip, rarely up to
+        three.
         """
         normalized = normalize(url)
         canonical, row = normalized, self._nodes.read([normalized], _FETCH)[normalized]
@@ -140,11 +141,14 @@ class Pages:
         return None if cell is None else from_cell(cell.value, self._zen.node_id(canonical).hex())
 
     def responses(self, urls: Sequence[str]) -> dict[str, FetchRecord]:
-        """The responses that returned the stored pages of normalized URLs, by URL."""
+        """The responses that returned the stored pages, by normalized URL."""
         return page_content.responses(self._nodes, urls)
 
     def known(self, urls: Sequence[str]) -> dict[str, KnownPage]:
-        """The results of fetches of these exact URLs (normalized); unknown URLs are omitted."""
+        """
+        What earlier fetches of exactly these normalized URLs found; unknown URLs are
+        left out.
+        """
         pages = {}
         for url, row in self._nodes.read(dict.fromkeys(urls), _KNOWN).items():
             own = facts_of(row, nodes.OWN)
@@ -161,7 +165,7 @@ class Pages:
         """
         When a fetch or a 304 last confirmed each URL's stored page.
 
-        None for a page without content. One multi-get, and one more if there are aliases.
+        None for a URL whose page has no content. One multi-get, and one more if there are aliases.
         """
         normalized = [normalize(url) for url in urls]
         rows = self._nodes.follow(normalized, _SEEN)
@@ -172,7 +176,7 @@ class Pages:
         ]
 
     def urls(self, cursor: str | None = None, limit: int = 1000) -> ListPage[str]:
-        """URLs of pages, without aliases, in the order of their keys, which are hashes."""
+        """URLs of pages, without aliases, in the order of their keys (no meaningful order)."""
         start = bytes.fromhex(cursor or "")
         result: list[str] = []
         columns = [nodes.URL, nodes.CANONICAL, nodes.SENTINEL]
@@ -189,10 +193,10 @@ class Pages:
         self, field: str, value: bytes, cursor: str | None = None, limit: int = 1000
     ) -> ListPage[str]:
         """
-        URLs of pages whose field has a value, without aliases, in no particular order.
+        URLs of pages whose field has this value, without aliases, in no particular order.
 
-        One range scan per bucket, and a read per page; for a unique field two reads, and at most
-        one page.
+        Takes a range scan per bucket and a read per page. A unique field takes two reads, and has
+        at most one page.
 
         Raises:
             BadInput: the field is neither in `store.indexed` nor in `store.unique`.

@@ -1,9 +1,9 @@
 """
 Reads a record, or the report of a fetch, from a node's cells. Pure.
 
-A report is compressed, usually to 0.5 to 1 KB. Reads of fields do not decode it. The report that
-came with the content is the only place with the response's headers. It is kept until other content
-arrives, because exports need it even after a 304 or a failure.
+A report is compressed, usually to 0.5 to 1 KB, and is not decoded when only fields are read. The
+response's headers are only in the report that was stored with the content. That report is kept
+until the content is replaced, because exports need the headers even after a 304 or a failure.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ LEVEL = 3
 
 
 def to_cell(report: FetchRecord) -> bytes:
-    """The report as stored."""
+    """Encode a report for a cell."""
     return compress(orjson.dumps(report.plain()), LEVEL)
 
 
 def from_cell(cell: bytes, row: str) -> FetchRecord:
     """
-    Decode a report; `row` names its node in errors.
+    Decode a report; `row` is the node's key, for the error message.
 
     Raises:
-        CorruptRow: it was not written by `to_cell`.
+        CorruptRow: the cell was not written by `to_cell`.
     """
     try:
         return FetchRecord.read(orjson.loads(decompress(cell)))
@@ -44,8 +44,8 @@ def from_cell(cell: bytes, row: str) -> FetchRecord:
 
 REPORTS = (nodes.FETCH, nodes.FETCHED)
 """
-The cells with reports; the newer one is a URL's report. If both have the same time, a 304 has
-changed the response in the other one, and the first counts.
+The columns with reports; the newer cell is the URL's report. If both cells have the same time, the
+first column is the report: a 304 that changed the stored response in the second.
 """
 
 
@@ -57,7 +57,7 @@ def newest_report(row: Row) -> Cell | None:
 _WITHOUT_PAGE = frozenset(
     {nodes.OWN, nodes.SENTINEL, nodes.URL, nodes.CANONICAL, nodes.FACTS, nodes.VERSION, nodes.DUE}
 )
-"""The parts of a record that are shown for a hidden page."""
+"""The columns that are still shown when a page is hidden."""
 BASE = (
     nodes.OWN,
     nodes.SENTINEL,
@@ -72,11 +72,11 @@ BASE = (
     nodes.DUE,
     nodes.REMOVED,
 )
-"""The cells that every read requests."""
+"""The columns that every read requests."""
 
 
 def columns_of(fields: Sequence[str] | None, *, info: bool) -> tuple[bytes, ...] | None:
-    """The cells to read for a record; None for all."""
+    """The columns to read for a record; None for all."""
     return None if fields is None else _columns(tuple(fields), info)
 
 
@@ -91,12 +91,12 @@ def _columns(fields: tuple[str, ...], info: bool) -> tuple[bytes, ...]:
 FACTS = (nodes.FACTS, nodes.CONTENT_HASH, nodes.CONTENT_LENGTH, nodes.DUE)
 """The columns of the facts, in the order of `FieldValues`."""
 BEFORE_VALUES = 4
-"""Number of `value_columns` that are not fields: sentinel, URL, canonical URL, version."""
+"""Number of `value_columns` before the fields: sentinel, URL, canonical URL, version."""
 
 
 @lru_cache(maxsize=1024)
 def value_columns(fields: tuple[str, ...], *, facts: bool = False) -> tuple[bytes, ...]:
-    """The cells to read for `Pages.values`; with `facts`, the last one is `FACTS`."""
+    """The columns to read for `Pages.values`; with `facts`, the last column is `FACTS`."""
     own = (nodes.SENTINEL, nodes.URL, nodes.CANONICAL, nodes.VERSION)
     last = FACTS if facts else ()
     return (*own, *[b"m:" + field.encode() for field in fields], *last)
@@ -130,8 +130,8 @@ def record_of(
     """
     The record in a node, or None if the node has no data to show.
 
-    With a clock, a page whose `unavailable_after` has passed has facts only, as if it had already
-    been deleted.
+    If a clock is given and the page's `unavailable_after` has passed, the record has facts only, as
+    if the page had already been deleted.
     """
     sentinel = row.get(nodes.SENTINEL)
     if sentinel is None:

@@ -1,4 +1,4 @@
-"""The values that the UrlStore takes and returns: frozen dataclasses, no I/O."""
+"""The values that the UrlStore takes and returns: frozen dataclasses and tuples, without I/O."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ T = TypeVar("T")
 
 
 class OutLink(NamedTuple):
-    """One link of a page: target (absolute, normalized), anchor text, relevant rel words."""
+    """A link on a page: its target (absolute, normalized), anchor text and rel words."""
 
     url: str
     text: str = ""
     rel: str = ""
-    """Which of `nofollow`, `ugc` and `sponsored` it has, separated by spaces."""
+    """Which of `nofollow`, `ugc` and `sponsored` the link has, separated by spaces."""
 
 
 class LinkRecord(NamedTuple):
-    """One link, seen from either end."""
+    """A link, read from its source or from its target."""
 
     url: str
-    """The other end: the target of an outlink, the source of an inlink."""
+    """The other end of the link: an outlink's target, or an inlink's source."""
     text: str
     rel: str
     at_ms: int
@@ -71,20 +71,20 @@ def is_expired(facts: Mapping[str, object], now_ms: int) -> bool:
 
 WITHHELD = frozenset(outcome.WITHHELD.values())
 ABSENT = "absent"
-"""The fact that a fetch found the page gone or withheld, with that outcome."""
+"""The fact with the outcome of a fetch that found the page gone or withheld."""
 
 
 def absent_as(facts: Mapping[str, object]) -> str | None:
-    """The outcome that replaced the page, even after later failures, or None."""
+    """The outcome that found the page gone or withheld, even after later failures, or None."""
     if ABSENT in facts:
         return str(facts[ABSENT])
-    found = facts.get("outcome")  # versions without this fact only stored the outcome
+    found = facts.get("outcome")  # older versions of aragog stored no separate fact
     is_gone = found == OutcomeKind.GONE and facts.get("status") in (404, 410)
     return str(found) if is_gone or found in WITHHELD else None
 
 
 def use_of(facts: Mapping[str, object], purpose: str) -> tuple[bool | None, str]:
-    """The decision about a purpose and the line that states it; None if no statement covers it."""
+    """Whether the site allows a purpose (None if no statement covers it), and the statement."""
     return verdict((facts.get("robots_preferences"), facts.get("page_preferences")), purpose)
 
 
@@ -95,19 +95,19 @@ def refused_use(facts: Mapping[str, object], purpose: str) -> str | None:
 
 def is_allowed(facts: Mapping[str, object], purpose: str | None) -> bool:
     """
-    Return True if a page may be returned for a purpose; None stands for any.
+    Return True if a page may be returned for a purpose; None stands for any purpose.
 
-    False if it is unknown: for uses by models, if the page was stored without reading the
-    tdmrep.json of its site.
+    False if this is unknown, which is the case for uses by models if the page was stored without
+    reading the site's tdmrep.json.
     """
     return purpose is None or refused_use(facts, purpose) is None
 
 
 class Ticket(Protocol):
-    """A batch's interface to the pack that it added bodies to (`PackTicket`)."""
+    """The part of `PackTicket` that a batch needs: the pack that it added bodies to."""
 
     def check_age(self) -> None:
-        """Raise ContentUnavailable if the pack is too old to point to."""
+        """Raise ContentUnavailable if the pack is too old for new pointers."""
 
 
 class PackedContent(NamedTuple):
@@ -118,19 +118,19 @@ class PackedContent(NamedTuple):
     digest: str
     """The SHA-256 of the body in hex."""
     is_revisit: bool
-    """True if the record only states that the body did not change; another record has it."""
+    """True if the record has no body because the body did not change; an earlier record has it."""
     shared: SharedBody | None = None
-    """The identical body of another page, or None if the body is the page's own."""
+    """Another page's record with the identical body, or None if the page has its own record."""
 
 
 class SharedBody(NamedTuple):
-    """A record with the same body, of another page on the host."""
+    """A record of another page on the host, with the same body."""
 
     pointer: PackPointer
     url: str
-    """The URL that returned that page."""
+    """The URL that returned the other page."""
     at_ms: int
-    """When that page was fetched."""
+    """When the other page was fetched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,19 +143,19 @@ class ContentWrite:
     length_bytes: int = 0
     """The size of the body before compression."""
     meta: Mapping[str, str] = field(default_factory=dict)
-    """Facts of the fetch; its headers are in the report."""
+    """Facts of the fetch; its headers are in `PageWrite.report`."""
     digest: str | None = None
     """The SHA-256 of the body in hex; if None, it is computed."""
     packed: PackedContent | None = None
-    """The location of the body, if it was put into a pack before the write."""
+    """Where the body is, if it was put into a pack before the write."""
 
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """Data for comparing two pages without reading them again."""
+    """Data for comparing two pages without reading their contents."""
 
     body: str = ""
-    """The first 16 digits of the hash of the body before compression; empty if unknown."""
+    """The first 16 hex digits of the body's hash before compression; empty if unknown."""
     text: str = ""
     """The sketch of the main text (`richpins.text_sketch`); empty if the text is too short."""
 
@@ -175,50 +175,51 @@ class PageWrite:
     canonical_url: str
     """The page's canonical URL."""
     provisional: bool = False
-    """True until `canonical_url` itself was fetched and confirmed it."""
+    """True until `canonical_url` itself was fetched and confirmed to be canonical."""
     canonical_reasons: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
-    """Further aliases: the sources of permanent redirects on the way."""
+    """Further aliases: the URLs that redirected permanently on the way to the page."""
     fetched_at_ms: int
     fields: Mapping[str, bytes] = field(default_factory=dict)
     provenance: Mapping[str, str] = field(default_factory=dict)
-    """Field to the syntax and position where it was found."""
+    """The syntax and position where each field was found, by field name."""
     complete: bool = False
-    """True if the page was read completely, so that fields that disappeared from it are deleted."""
+    """True if the page was read completely; stored fields that it no longer has are deleted."""
     links: Iterable[tuple[str, str, str]] | None = None
     """
-    The page's links; None keeps the stored ones, as after a 304 or a failure. Packed links
-    (`PackedLinks`) are the cheapest.
+    The page's links, most cheaply as `PackedLinks`. None keeps the stored links, as after a 304 or
+    a failure.
     """
     content: ContentWrite | None = None
     """The page's content; None keeps the stored content."""
     likeness: Likeness | None = None
     """Data to compare the page with others that declare the same canonical URL; None if unknown."""
     report: FetchRecord | None = None
-    """The fetch itself, hop by hop; stored under `url`. None keeps the stored one."""
+    """The fetch itself, hop by hop; stored under `url`. None keeps the stored report."""
     confirmation: FetchRecord | None = None
-    """The 304 that changed fields of the stored response; `report` is the changed response."""
+    """A 304 that changed headers of the stored response; `report` is the changed response."""
     facts: Mapping[str, Fact] = field(default_factory=dict)
     """
     outcome, status, content_type, etag, last_modified, latency_ms, reason, attempts, …
 
-    A failed fetch keeps the page's facts, and replaces those of the previous attempt.
+    After a failed fetch, the stored facts of the page are kept, and only the facts of the previous
+    attempt are replaced.
     """
     due_at_ms: int | None = None
-    """When to fetch again, or None for never. `seen`, if given, decides instead."""
+    """When to fetch again, or None for never. Ignored if `seen` is given."""
     seen: Seen | None = None
-    """The observation that the refresh schedule compares with the stored state."""
+    """The observation from which the refresh policy computes the next fetch time."""
     gone: bool = False
-    """The origin reports that the page does not exist: aliases that trusted it are undone."""
+    """True if the origin reports that the page does not exist: aliases based on it are undone."""
     leads_to_taken_down: bool = False
-    """`url` redirects to a URL that was taken down: its page's stored data is deleted."""
+    """True if `url` redirects to a taken-down URL: the stored data of its page is deleted."""
 
     withdrawn: bool = False
-    """The page must not be kept: its stored data is deleted."""
+    """True if the page must not be kept: its stored data is deleted."""
     expired: bool = False
-    """True if it is withdrawn for every crawl, because its `unavailable_after` has passed."""
+    """True if the withdrawal applies to every crawl, because `unavailable_after` has passed."""
     without_content: bool = False
-    """The page's content must not be kept: its stored content is deleted, but not its fields."""
+    """True if only the page's content must not be kept: it is deleted, and the fields stay."""
 
     @property
     def urls(self) -> tuple[str, ...]:
@@ -228,33 +229,33 @@ class PageWrite:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The result of `write_pages` for one page."""
+    """The result of `write_pages` for a page."""
 
     url: str
     """The requested URL, normalized."""
     canonical_url: str
-    """The URL it was written to, after following known aliases."""
+    """The URL under which the page was stored, after following known aliases."""
     stale: bool = False
     """
-    True if newer data was stored, or the page was removed since: only missing fields
-    were added.
+    True if newer data was already stored, or the page was removed after the fetch: only missing
+    fields were added.
     """
     unconfirmed: str | None = None
     """
-    The canonical URL that the page declares, if it must be fetched for a decision and was not
-    enqueued.
+    The canonical URL that the page declares, if it has to be fetched to decide and was not enqueued
+    yet.
     """
     older_by_ms: int = 0
-    """How much later the stored page was fetched; 0 unless this one was dropped as older."""
+    """How much later the stored page was fetched; 0 unless this page was dropped as older."""
     same_as: str | None = None
-    """The URL whose page already had the same body, which is not stored again."""
+    """The URL of another page that already had the same body, which is not stored again."""
     existed: bool = False
-    """True if an earlier fetch, or another source, had stored content there."""
+    """True if the page already had content from an earlier fetch or from another source."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldInfo:
-    """When a field's value was observed, and its source (None if not recorded)."""
+    """When a field's value was observed, and its source (None if none is stored)."""
 
     at_ms: int
     provenance: str | None = None
@@ -269,13 +270,13 @@ class Record:
     canonical_url: str
     fields: dict[str, bytes]
     facts: dict[str, Fact]
-    """When the last fetch with evidence about the page happened."""
+    """When the last fetch that found out something about the page happened."""
     version: str
-    """The version to pass to `put(if_version=…)`."""
+    """The current version, for `put(if_version=…)`."""
     content_key: str | None = None
     """
-    Where the content is: the key of an object, or version, pack, offset, length and digest of a
-    record in a pack, separated by spaces. None if there is no content.
+    Where the content is: an object's key, or for a record in a pack the version, pack, offset,
+    length and digest, separated by spaces. None if there is no content.
     """
     content_hash: str | None = None
     content_bytes: int | None = None
@@ -290,7 +291,7 @@ class Record:
 
 
 class FieldValues(NamedTuple):
-    """The values of some fields of one URL, the most frequent read when serving."""
+    """The values of some fields of a URL: the cheapest read, for serving."""
 
     url: str
     """The requested URL, normalized."""
@@ -299,12 +300,12 @@ class FieldValues(NamedTuple):
     values: tuple[bytes | None, ...]
     """The values in the order of the requested fields; None if the page does not have a field."""
     facts: bytes | None = None
-    """JSON; like the members below, None if it was not requested or is not stored."""
+    """The facts as JSON. This and the following attributes are None if not requested or stored."""
     content_hash: bytes | None = None
     content_bytes: bytes | None = None
     """The size of the content before compression, as decimal digits."""
     due_at_ms: bytes | None = None
-    """When the next fetch is due, in decimal digits; empty if none is."""
+    """When the next fetch is due, in decimal digits; empty if none is planned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,10 +318,10 @@ class ListPage(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A page's body with its transfer and content encoding removed, and its metadata."""
+    """A page's body, without its transfer and content encoding, and its metadata."""
 
     url: str
-    """The canonical URL it is stored under."""
+    """The canonical URL under which it is stored."""
     body: bytes
     meta: dict[str, str]
     facts: dict[str, Fact]
@@ -328,12 +329,12 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A URL that is due."""
+    """A URL that is due to be fetched."""
 
     url: str
     due_at_ms: int
     state: RefreshState | None = None
-    """The refresh state of its page, or None."""
+    """The page's refresh state, or None."""
     belief: float = 0.0
-    """How far to trust a sitemap or feed that named a change since the page was compared."""
+    """The probability that the page has changed, if a sitemap or feed reported a change; else 0."""
     watched: bool = False

@@ -1,8 +1,8 @@
 """
-The refresh policy: when a page is fetched again. Pure: depends only on its arguments.
+The refresh policy: decides when a page is fetched again. Pure.
 
 A page's state has a belief about its rate of change (`change_rate`), which each fetch updates, and
-its recent failures. The belief starts with the usual interval for the page's type and fields
+its recent failures. The first belief comes from the usual interval for the page's type and fields
 (`usual_intervals`).
 """
 
@@ -24,23 +24,29 @@ from aragog.urlstore.signal_sources import (
 from aragog.urlstore.usual_intervals import DAY_S, change_weight, usual_of_page, usual_s
 
 GONE_WAITS_S = (DAY_S, 3 * DAY_S, 7 * DAY_S)
-"""The waits after the first, the second and each further 404 or 410, until the page is given up."""
+"""The waits after the first, second, … consecutive 404 or 410; then the page is given up."""
 GONE_SPACING_S = 0.5 * DAY_S
-"""Responses closer than this, or than half of `refresh.max_interval_s`, count once."""
+"""
+Responses within this time of each other, or within half of `refresh.max_interval_s` if that is
+shorter, count as one.
+"""
 FAILED_WAIT_S = DAY_S
-"""The wait after a failed fetch; it doubles each further time, up to `LONGEST_FAILED_WAIT_S`."""
+"""
+The wait after a failed fetch; doubles with each further failure up to
+`LONGEST_FAILED_WAIT_S`.
+"""
 LONGEST_FAILED_WAIT_S = 30 * DAY_S
 
 WITHHELD_WAITS = {"401": "30d", "402": "30d", "403": "7d", "451": "30d"}
 """
-The wait after a status that withholds an existing page; `refresh.withheld_intervals` overrides
+The waits after a status that withholds an existing page; `refresh.withheld_intervals` overrides
 them.
 
-Credentials, prices and legal demands change rarely; a 403 is often a rule about crawlers, which
-operators do change.
+The reasons for a 401, 402 or 451 (credentials, prices, legal demands) change rarely. A 403 often
+comes from a rule about crawlers, which operators change more often.
 """
 WITHHELD_NAMES = {kind.value: str(status) for status, kind in WITHHELD.items()}
-"""The statuses of the outcomes that withhold an existing page."""
+"""The HTTP status of each outcome that withholds an existing page."""
 
 
 def withheld_s(outcome: str, settings: RefreshSettings) -> float:
@@ -50,68 +56,69 @@ def withheld_s(outcome: str, settings: RefreshSettings) -> float:
 
 
 JITTER = 0.1
-"""Intervals are spread over ±10 %, so that pages fetched together do not stay together."""
+"""Intervals vary by ±10 %, so that pages fetched together do not stay together."""
 
-# A Last-Modified as recent as this is the time of the response, not of the page.
+# A more recent Last-Modified is probably the time of the response, not of the page.
 _YOUNG_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """The observation of one fetch."""
+    """What a fetch observed."""
 
     outcome: str
     """The class name of the outcome: Fetched, NotModified, Gone, …"""
     fetched_at_ms: int
     page_type: str | None = None
-    """The type of a Rich Pin, or None if no page was read."""
+    """The Rich Pin's type, or None if no page was read."""
     body_hash: str | None = None
     """The hash of the body before compression."""
     fresh_s: float | None = None
-    """Remaining freshness from Cache-Control or Expires; None if not given."""
+    """Remaining freshness from Cache-Control or Expires; None if the response has neither."""
     modified_at_ms: int | None = None
     """Last-Modified, or a sitemap's lastmod."""
     source: str | None = None
-    """`sitemap` or `feed` if it is a file that names changes of pages instead of a page."""
+    """`sitemap` or `feed` for a file that reports changes of pages; None for a page."""
     brought: float = 0.0
-    """Number of true signals in it, weighted by the trust in its host."""
+    """Number of signals in that file, each weighted by the trust in its host."""
     not_before_ms: int | None = None
-    """The earliest useful time for another request: the robots rules' expiry, Retry-After."""
+    """No request before this time is useful, because of the robots rules' expiry or Retry-After."""
 
 
 class RefreshState(NamedTuple):
-    """The state of a page between fetches. A tuple, because it is copied at every fetch."""
+    """A page's state between fetches. A tuple, because it is copied at every fetch."""
 
     a: float = 0.0
-    """Shape of the belief about its rate of change; 0 if there is none yet."""
+    """Shape of the belief about the page's rate of change; 0 if there is no belief yet."""
     b_s: float = 0.0
-    """Its other parameter; a / b_s is the expected rate, in changes per second."""
+    """Rate parameter of the belief; a / b_s is the expected rate, in changes per second."""
     usual_s: float = 0.0
-    """The usual interval for a page with such fields, before anything is known about this page."""
+    """The usual interval of pages with the same type and fields."""
     interval_s: float = 0.0
-    """The last planned interval, within the settings' bounds, without jitter and hints."""
+    """The last planned interval, limited by the settings, before jitter and hints."""
     checks: int = 0
     """Number of fetches that could be compared with an earlier one."""
     changes: float = 0.0
-    """How many of them found a change; a change of a slow field counts less than one."""
+    """The number of these fetches that found a change; a change of a slow field counts less than
+    one."""
     checked_at_ms: int = 0
     """The last fetch with any outcome."""
     compared_at_ms: int = 0
     """The last fetch that returned the page, or confirmed it as unchanged."""
     changed_at_ms: int = 0
-    """The last fetch of these that found a change; 0 if none did."""
+    """The last such fetch that found a change; 0 if none did."""
     gone: int = 0
-    """Number of consecutive 404 and 410 responses, not counting those close together."""
+    """Number of consecutive 404 and 410 responses; responses close together count once."""
     gone_at_ms: int = 0
     failures: int = 0
     """
-    Number of consecutive other failures; below 0, the number of consecutive fetches that withheld
-    the page. Each kind restarts its waits after the other.
+    Number of consecutive other failures. Negative while the page is withheld: minus the number of
+    consecutive fetches that withheld it. The count starts again when one follows the other.
     """
     due_at_ms: int | None = None
     """The next fetch, as planned by the last one; None if the page is given up."""
     body_hash: str = ""
-    """The first 16 digits of the body's hash."""
+    """The first 16 hex digits of the body's hash."""
     page_type: str = "page"
 
     @property
@@ -139,12 +146,12 @@ def decide(
     Args:
         state: before the fetch; None for the first fetch.
         seen: the fetch.
-        changed: fields whose values differ from the stored ones; empty for a first fetch.
+        changed: fields whose values differ from the stored values; empty for a first fetch.
         present: all fields of the page.
         settings: bounds and effort.
         spread: 0 to 1, this page's position within the jitter.
-        is_named: a sitemap or feed had named a change of the page since it was last compared.
-        stretch: factor for the interval, if the host's files name changes in time.
+        is_named: a sitemap or feed had reported a change of the page since it was last compared.
+        stretch: factor for the interval, above 1 if the host's files reliably report changes.
     """
     before = state or RefreshState()
     if before.checked_at_ms >= seen.fetched_at_ms:
@@ -179,7 +186,7 @@ _ANSWERS = (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED)
 
 
 def _of_same_kind(before: RefreshState, seen: Seen) -> RefreshState:
-    """The state, or a new one if a page is now read as a sitemap or the reverse."""
+    """The state, or a new state if a page turned out to be a sitemap or feed, or the reverse."""
     if seen.source and before.page_type not in SOURCES:
         return RefreshState(page_type=seen.source)
     if not seen.source and before.page_type in SOURCES and seen.outcome in _ANSWERS:
@@ -188,7 +195,7 @@ def _of_same_kind(before: RefreshState, seen: Seen) -> RefreshState:
 
 
 def _read(before: RefreshState, seen: Seen, settings: RefreshSettings) -> RefreshState:
-    """The state of a sitemap or feed after it was read, or after a 304."""
+    """The state of a sitemap or feed after a read or a 304."""
     is_read = seen.outcome == OutcomeKind.FETCHED
     kind = seen.source if is_read and seen.source else before.page_type
     a, b_s = (before.a, before.b_s) if before.a else first_belief(kind, settings)
@@ -258,7 +265,8 @@ def _compared(
             a=a, b_s=b_s, checks=state.checks + 1, changes=state.changes + weight
         )
     elif seen.modified_at_ms is not None:
-        # Nothing changed since then; a page that is ten usual intervals old is merely slow.
+        # The page has not changed since Last-Modified. This counts for at most ten usual intervals,
+        # so that an old page can still turn out to change often.
         still_s = (seen.fetched_at_ms - seen.modified_at_ms) / 1000
         if still_s > _YOUNG_S:
             state = state._replace(b_s=state.b_s + min(still_s, 10 * usual))
@@ -276,7 +284,7 @@ def _compared(
 
 
 def _hinted_s(state: RefreshState, seen: Seen) -> float:
-    """Wait until the response is no longer fresh, but at most the usual interval."""
+    """The interval, extended until the response is no longer fresh, up to the usual interval."""
     if not seen.fresh_s:
         return state.interval_s
     return max(state.interval_s, min(seen.fresh_s, state.usual_s))

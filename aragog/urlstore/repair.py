@@ -1,14 +1,14 @@
 """
 Repairs a UrlStore after interrupted writes.
 
-Readers already tolerate these inconsistencies: an index hit is verified at its node, content by its
-hash. Repair first replaces damaged files of the embedded store with new ones that have every
-readable row. It then walks all tables once and makes index, alias, content, count and due rows
-match the nodes, which are authoritative, and Zen's counts match the edges. It may run while workers
-run: rows younger than a grace period may still be completed by their writers and are left
-unchanged.
+Readers already tolerate these inconsistencies, because they verify an index hit at its node and
+content by its hash. Repair first replaces damaged files of the embedded store with new files that
+have every readable row. It then walks all tables once and makes index, alias, content, count and
+due rows match the nodes, which are authoritative, and the graph's counts match the edges. Workers
+may run at the same time: rows younger than a grace period are left unchanged, since their writers
+may still complete them.
 
-If it is killed, the next run completes it: the list of replaced files is stored until a walk has
+If a run is killed, the next run completes it: the list of replaced files is stored until a walk has
 finished, and a URL is made due before the last row that contains it is deleted.
 """
 
@@ -50,17 +50,17 @@ _TELL_EVERY = 256
 
 Progress = Callable[[str, int, float | None], None]
 """
-Called with the name of what is being walked, the number of rows done so far, and the fraction done,
-0 to 1, or None if unknown.
+Called with the name of the current table, the number of rows done so far, and the fraction done (0
+to 1, or None if unknown).
 """
 
 
 @dataclass(frozen=True, slots=True)
 class RepairReport:
-    """The numbers of problems and repairs."""
+    """What a repair read and repaired."""
 
     walked: dict[str, int] = field(default_factory=dict)
-    """Number of rows by table, and of objects as `content`."""
+    """Number of rows by table; objects are counted as `content`."""
     repaired: dict[str, int] = field(default_factory=dict)
     """Number of repairs by problem; empty if there were none."""
     salvaged: Sequence[Salvaged] = ()
@@ -79,7 +79,7 @@ class Repair:
     _: KW_ONLY
     grace_s: float = GRACE_S
     wait: bool = True
-    """If False, content without a pointer is left to a later repair."""
+    """If False, content that no node points to is left to a later repair."""
     _counted: set[int] = field(init=False, default_factory=set)
     _last: tuple[bytes, bytes, int] | None = field(init=False, default=None)
     _repaired: Counter[str] = field(init=False, default_factory=Counter)
@@ -101,8 +101,8 @@ class Repair:
         """
         Replace damaged files, then walk nodes, each index, content, and posting lists.
 
-        `report` is called with a line before each step without rows to count, and for each page
-        whose value of a unique field belongs to another page.
+        `report` is called with a line of text before each step that does not count rows, and for
+        each page whose value of a unique field belongs to another page.
         """
         self._report = report
         salvaged = self.zen.salvage(report)
@@ -133,7 +133,7 @@ class Repair:
         return RepairReport(dict(self._walked), dict(self._repaired), salvaged)
 
     def _step(self, name: str, progress: Progress | None, share: float | None = None) -> None:
-        """Count a row; `share` is the fraction of its table before it, if there are many hosts."""
+        """Count a row; `share` is the fraction of its table done so far, or None if unknown."""
         self._walked[name] += 1
         if progress and self._walked[name] % _TELL_EVERY == 0:
             progress(name, self._walked[name], share)
@@ -178,7 +178,7 @@ class Repair:
         self._object_of(url, row)
 
     def _content_entry(self, url: str, row: Row) -> None:
-        """Add a page to the index of contents; its likeness has the time of the entry."""
+        """Add a page to the index of same content, at the time of the page's likeness."""
         likeness = nodes.likeness_of(row)
         name = entry_of(url, likeness)
         if name is None or nodes.SENTINEL not in row or self._same.has(name):
@@ -195,7 +195,7 @@ class Repair:
                     self._put(put, "entry of an item missing")
 
     def _item_record(self, entry: ItemEntry, at_ms: int) -> None:
-        """Delete the record of an item that its page does not have, left by a killed write."""
+        """Delete an item's record if its page does not have the item, after a killed write."""
         fields = fields_of(self.zen.nodes.get(self.zen.node_id(entry.url))).items()
         names = (names_of(entry.url, name, value) for name, value in fields)
         if not self._is_young(at_ms) and not any(entry.name in some for some in names):
@@ -203,7 +203,7 @@ class Repair:
             self._repaired["entry of an item without it"] += 1
 
     def _is_due(self, key: bytes, row: Row) -> bool:
-        """True for a URL that is due but was never fetched; only the due row has its text."""
+        """True if the URL is due but was never fetched; only its due row contains the URL."""
         due = text(row, nodes.DUE)
         return due is not None and self.zen.by_number.has(key, int(due))
 
@@ -223,12 +223,12 @@ class Repair:
             return
         fresh = self.zen.nodes.get(self.zen.node_id(url), nodes.CONTENT)
         if nodes.content_cell(fresh) != where and self._is_readable(fresh):
-            return  # upkeep has moved it
+            return  # upkeep has moved the content since the node was read
         if fresh.get(nodes.CONTENT_HASH) != row.get(nodes.CONTENT_HASH) or self._young(fresh):
             return
         at_ms = where[1].at_ms
         self.zen.nodes.delete(self.zen.node_id(url), nodes.CONTENT, at_ms=at_ms)
-        # No content is better than wrong content; the next fetch restores it.
+        # Drop the pointer, so that no reader gets wrong content; the next fetch restores it.
         self._due.schedule(url, self._now_ms(), self._now_ms())
         self._repaired["content missing or damaged"] += 1
 
@@ -267,7 +267,7 @@ class Repair:
             self._repaired["page lost with a damaged file, due again"] += 1
 
     def _edge(self, home_id: bytes, direction: bytes, edge_type: int, edge: Edge) -> None:
-        # A type has counts if any node has a count for it.
+        # Counts are stored for a type only if some node has a count for it.
         group = home_id, direction, edge_type
         if edge_type in self._counted and group != self._last:
             self._last = group
@@ -284,8 +284,8 @@ class Repair:
 
     def _count(self, key: bytes, direction: bytes, edge_type: int) -> None:
         """
-        Correct a node's edge count, unless its edges are so recent that it may still be
-        written.
+        Correct a node's edge count, unless it has an edge so recent that its writer may still write
+        the count.
         """
         with closing(self.zen.walk_edges(key, direction, edge_type)) as edges:
             if any(self._is_young(edge.at_ms) for edge in edges):
@@ -294,7 +294,7 @@ class Repair:
             self._repaired["edges counted wrongly"] += 1
 
     def _objects(self, progress: Progress | None, report: Callable[[str], None]) -> bool:
-        """Delete content without a page; False if some is left to a later repair."""
+        """Delete content that no page uses; False if some of it is left to a later repair."""
         suspects = []
         for key in self.bodies.objects.keys(""):
             self._step("content", progress, int(key[:8], 16) / 2**32)
@@ -307,7 +307,7 @@ class Repair:
             )
             return False
         if suspects:
-            # Data is written before its pointer, so give the writer time to set it.
+            # Content is written before its pointer, so give writers time to set the pointer.
             report(
                 f"{len(suspects):,} contents have no page that points to them: waiting "
                 f"{self.grace_s:g} s, in which a writer may still set the pointer, before they "
@@ -323,7 +323,7 @@ class Repair:
         return True
 
     def _packs(self, progress: Progress | None, report: Callable[[str], None]) -> None:
-        """Record the pack records that no page uses; upkeep removes them."""
+        """Record which pack records no page uses; upkeep removes them later."""
         packs = self.bodies.packs
         if packs is None:
             return
@@ -331,7 +331,7 @@ class Repair:
         for file in packs.files.packs():
             self._step("packs", progress)
             if packs.catalog.row(OPEN, file.name) or self._is_young(file.modified_ms):
-                continue  # its writer, or upkeep, settles it
+                continue  # the pack's writer or upkeep will inspect it
             try:
                 lost = upkeep.inspect(file.name)
             except CorruptContent as error:
@@ -342,9 +342,9 @@ class Repair:
                 self._repaired["record of a pack that no page has"] += lost
 
     def _points_to(self, key: str) -> bool:
-        """True if a page uses the content. A new store reads it, because it has the page's URL."""
+        """True if a page uses the content. In the newer id layout, this reads the object's URL."""
         if not self.zen.naming.together:
-            # A content key starts with the id of its node, as both are prefixes of one hash.
+            # In this layout a node's id is a prefix of its content key: both are hashes of the URL.
             page_id = bytes.fromhex(key)[:ID_BYTES]
         elif (url := self._url_of(key)) is not None:
             page_id = self.zen.node_id(url)
@@ -355,8 +355,8 @@ class Repair:
 
     def _url_of(self, key: str) -> str | None:
         """
-        The URL in an object; None if it has none or is damaged, in which case `_object_of` drops
-        it.
+        The URL in an object's meta; None if it has no URL or is damaged. `_object_of` drops the
+        pointer to a damaged object.
         """
         with suppress(CorruptContent):
             if stored := self.bodies.objects.get(key):

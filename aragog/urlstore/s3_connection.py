@@ -43,7 +43,7 @@ REMEDIES = {
 
 def s3_client(settings: ContentSettings) -> Any:
     """
-    A boto3 client with the configured endpoint, region and limits; not connected yet.
+    A boto3 client with the configured endpoint, region and limits; it connects at the first call.
 
     Raises:
         ConfigError: endpoint, region or profile cannot be used.
@@ -58,11 +58,11 @@ def s3_client(settings: ContentSettings) -> Any:
                 connect_timeout=settings.s3_connect_timeout_s,
                 read_timeout=settings.s3_read_timeout_s,
                 retries={"mode": "standard", "total_max_attempts": settings.s3_attempts},
-                # Connections for `put_many`, and for threads that read at the same time.
+                # Enough connections for `put_many` and for concurrent reads by threads.
                 max_pool_connections=settings.s3_parallel + 24,
                 request_checksum_calculation=checksums,
                 response_checksum_validation=checksums,
-                # Host names made from bucket names need DNS, which self-hosted servers often lack.
+                # Use paths: a host name per bucket needs DNS, which self-hosted servers often lack.
                 s3={"addressing_style": "path" if settings.s3_endpoint else "auto"},
             ),
         )
@@ -72,7 +72,7 @@ def s3_client(settings: ContentSettings) -> Any:
 
 @contextmanager
 def s3_errors(where: str) -> Iterator[None]:
-    """Convert boto3's errors to ContentUnavailable, with a remedy if one is known."""
+    """Convert boto3's errors to ContentUnavailable, with a remedy if there is a known one."""
     try:
         yield
     except FOREIGN as error:
@@ -90,7 +90,7 @@ def s3_code(error: BaseException) -> str:
 
 
 def is_gone(error: ClientError) -> bool:
-    """True if the object does not exist; a 404 without a body has its status as the code."""
+    """True if the object does not exist; a 404 without a body has the status as its code."""
     return s3_code(error) in ("NoSuchKey", "404")
 
 
@@ -98,8 +98,8 @@ def delete_object(client: Any, bucket: str, name: str) -> None:
     """
     Delete an object; no error if it does not exist.
 
-    S3 then returns 204. Other servers return 404, and so may the retry of an attempt that
-    succeeded.
+    S3 returns 204 for a missing object. Other servers return 404, which also happens when an
+    attempt succeeded and was then retried.
     """
     try:
         client.delete_object(Bucket=bucket, Key=name)

@@ -5,12 +5,13 @@ The index has two kinds of records (`MultiGraph.registry`), in the bucket of the
 
 | record | `i:p` |
 |---|---|
-| `same`, host, body, 8 zeros | the page that stored this body last as its own: 8 bytes of its key |
+| `same`, host, body, 8 zeros | the page that last stored this body as its own: 8 bytes of its key |
 | `same`, host, body, 8 bytes of the URL's key | fingerprint or `-`, scheme, rest of the URL |
 
-Host and body are 8 bytes of SHA-256 each. A record is written before the node that makes it valid
-and deleted after it, and every hit is verified at its node. `aragog store repair` adds entries that
-were lost with a damaged file or stored by a version without this index.
+Host and body are 8 bytes of SHA-256 each. A record is written before the node that makes it valid,
+and deleted after the node has changed. Every hit is verified at its node. `aragog store repair`
+adds entries that were lost with a damaged file, and those of pages stored before this index
+existed.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from zengraph.records import Mutation, Row, put_record
 
 MOST_DISTANCE = 3
 MOST_READ = 20_000
-"""Maximum number of entries read per call, which takes about 0.1 s; the cursor continues."""
+"""Maximum number of entries read per call (about 0.1 s); the cursor continues after them."""
 _KIND = b"same\0"
 _PAGE = b"i:p"
 _PART = 8
@@ -47,24 +48,24 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class SamePage:
-    """A page with the same body as another one, or nearly the same text."""
+    """A page with the same body as the given page, or nearly the same text."""
 
     url: str
-    """Its canonical URL."""
+    """The page's canonical URL."""
     is_identical: bool
     """True if the bodies are the same."""
     distance: int | None
-    """How many of the 64 bits of the fingerprints differ; None if a text is too short."""
+    """How many of the fingerprints' 64 bits differ; None if one of the texts is too short."""
 
 
 def entry_of(url: str, likeness: Likeness | None) -> bytes | None:
-    """The name of a page's entry, or None if the hash of its body is unknown."""
+    """The name of a page's entry, or None if its body's hash is unknown."""
     prefix = _body_prefix(url, likeness)
     return None if prefix is None else prefix + url_key(url)[:_PART]
 
 
 def entry_put(url: str, likeness: Likeness | None, at_ms: int) -> list[Mutation]:
-    """The entry of a page, at the time of its likeness; empty if the body's hash is unknown."""
+    """The mutation that writes a page's entry; empty if the body's hash is unknown."""
     name = entry_of(url, likeness)
     if name is None or likeness is None:
         return []
@@ -75,7 +76,7 @@ def entry_put(url: str, likeness: Likeness | None, at_ms: int) -> list[Mutation]
 
 
 def original_put(url: str, likeness: Likeness | None, at_ms: int) -> list[Mutation]:
-    """Marks the page that has a body as its own, for later pages with the same body."""
+    """The mutation that records this page as the one that later pages share the body with."""
     prefix = _body_prefix(url, likeness)
     if prefix is None:
         return []
@@ -83,12 +84,13 @@ def original_put(url: str, likeness: Likeness | None, at_ms: int) -> list[Mutati
 
 
 def entries_of(url: str, row: Row) -> list[tuple[bytes, int]]:
-    """The names of a node's index entries, each with the time up to which it is to be deleted."""
+    """The names of a node's entries, each with the time up to which its cell must be deleted."""
     likeness, cell = likeness_of(row), row.get(nodes.LIKENESS)
     name = entry_of(url, likeness)
     if name is None or cell is None:
         return []
-    # A page that stored the same body later is the original from then on.
+    # The second delete spares the record of a page that stored the same body later, because its
+    # record is newer: that page is the original now.
     return [(name, cell.at_ms), (name[:-_PART] + bytes(_PART), cell.at_ms)]
 
 
@@ -101,7 +103,7 @@ class SameContent:
         self._registry = zen.registry
 
     def serves(self, name: bytes) -> bool:
-        """False while an entry is in a damaged file."""
+        """False while the entry's file is damaged."""
         return self._zen.serves(name[0])
 
     def has(self, name: bytes) -> bool:
@@ -119,9 +121,10 @@ class SameContent:
 
     def originals(self, likeness_of: Mapping[str, Likeness]) -> dict[str, str]:
         """
-        For normalized URLs with bodies, the URL of another page that has the body as its own.
+        For each normalized URL, another page of the host that has the same body as its own.
 
-        One multi-get, and one more if some are found. These pages may have another body by now.
+        URLs without such a page are left out. One multi-get, and one more if some are found. The
+        returned pages may have another body by now.
         """
         prefixes = {url: _body_prefix(url, one) for url, one in likeness_of.items()}
         marks = {url: p + bytes(_PART) for url, p in prefixes.items() if p and self.serves(p)}
@@ -142,11 +145,10 @@ class SameContent:
         self, url: str, *, within: int | None = None, limit: int = 100, cursor: str | None = None
     ) -> ListPage[SamePage]:
         """
-        Other pages of the host with the same body or, with `within`, also those with similar texts.
+        Other pages of the host with the same body or, with `within`, also with similar texts.
 
-        They are in no particular order. A part may have fewer pages than its limit although there
-        are more: with `within`, the entries of all pages of the host are read, up to 20,000 per
-        call.
+        In no particular order. A part may have fewer pages than its limit although more follow:
+        with `within`, the entries of all pages of the host are read, up to 20,000 per call.
 
         Args:
             url: the page's URL, in any spelling.
@@ -176,7 +178,7 @@ class SameContent:
     def _entries(
         self, url: str, likeness: Likeness, beyond: bytes, *, alone: bool
     ) -> Generator[tuple[bytes, Row], None, None]:
-        """The entries with the same body, or all entries of the host, after a name."""
+        """The entries with the same body, or all entries of the host, after the name `beyond`."""
         body = _body_prefix(url, likeness)
         if alone:
             prefixes = [body] if body else []
@@ -192,7 +194,7 @@ class SameContent:
     def _checked(
         self, url: str, mine: Likeness, entries: Sequence[tuple[bytes, Row]], within: int | None
     ) -> list[SamePage]:
-        """The pages of entries that are similar according to their nodes."""
+        """The entries' pages that are really similar, according to their nodes."""
         body, own = entry_of(url, mine), fingerprint_of(mine.text)
         urls = []
         for name, row in entries:

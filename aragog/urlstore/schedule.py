@@ -1,4 +1,4 @@
-"""The refresh schedule: when pages are fetched again, who watches them, crawl budgets."""
+"""The refresh schedule: when pages are fetched again, who watches them, and crawl budgets."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class Schedule:
         self, now_ms: int, limit: int, lease_s: float, *, upto_ms: int | None = None
     ) -> list[Due]:
         """
-        Up to `limit` due URLs, soonest first; no other caller gets them for `lease_s` seconds.
+        Claim up to `limit` due URLs for `lease_s` seconds, soonest first.
 
-        With `upto_ms`, only those due by then. A claimed URL is due again when the lease ends,
-        unless it was written or rescheduled.
+        With `upto_ms`, only URLs that are due by then. A claimed URL becomes due again when the
+        lease ends, unless it was written or rescheduled.
         """
         return self._due.claim(now_ms, limit, lease_s, upto_ms)
 
@@ -49,18 +49,18 @@ class Schedule:
         return self._due.oldest_ms(now_ms)
 
     def postpone(self, later: Sequence[tuple[Due, int]]) -> None:
-        """Change the due times of claimed URLs, except those rescheduled since the claim."""
+        """Change the due times of claimed URLs, unless they were rescheduled since the claim."""
         now_ms = self._clock.now_ms()
         self._due.postpone(later, now_ms)
         self._clock.deleted_at(now_ms)
 
     def capped(self, at_ms: int, what: str) -> int:
-        """`WriteClock.capped`, for requests with another machine's time."""
+        """See `WriteClock.capped`; for requests with a time from another machine."""
         return self._clock.capped(at_ms, what)
 
     def plan(self, url: str, due_at_ms: int | None) -> None:
         """
-        Fetch a URL again at this time, or never if None. Replaces the earlier plan.
+        Fetch a URL again at this time, or never if None. Replaces the earlier due time.
 
         Raises:
             BadInput: the time is negative, or after the year 10,000.
@@ -80,7 +80,7 @@ class Schedule:
         return state_of(self._nodes.resolve(normalize(url), [nodes.REFRESH])[1])
 
     def budgets(self, domains: Sequence[str]) -> dict[str, Budget]:
-        """The stored crawl budget of each domain; a new one for a domain without one."""
+        """Each domain's stored crawl budget, or an empty budget for a domain that has none."""
         return self._budget_state.budgets(domains)
 
     def keep_budgets(self, budgets: Mapping[str, Budget]) -> None:
@@ -89,19 +89,16 @@ class Schedule:
             self._budget_state.keep_budgets(budgets, self._clock.now_ms())
 
     def take_tick(self, name: str, now_ms: int, least_s: float) -> float | None:
-        """
-        Seconds since the last tick with this name, for a single caller; None if it is
-        too soon.
-        """
+        """See `BudgetState.take_tick`."""
         return self._budget_state.take_tick(name, now_ms, least_s)
 
     def watch(self, url: str, owner: str, *, at_ms: int | None = None) -> None:
         """
-        Keep a URL's page fresh for `owner`, as of `at_ms` (now if None). The call itself fetches
-        nothing.
+        Keep a URL's page fresh for `owner`, as of `at_ms` (now if None). This call does not fetch
+        the page.
 
-        Watching twice is the same as watching once, by any spelling or alias. If an owner watches
-        and unwatches, the later request counts, whatever the order of arrival.
+        Watching twice, by any spelling or alias, has the same effect as once. If an owner watches
+        and unwatches, the request with the later time counts, even if it arrives first.
 
         Raises:
             BadInput: the owner's name is empty or too long; `at_ms` is negative or more than a

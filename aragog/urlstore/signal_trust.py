@@ -1,24 +1,26 @@
 """
 The trust in the dates of a host's sitemaps and feeds. Pure; a few numbers per host.
 
-A signal is a date that names a change of a page since it was seen. Each fetch of such a page tests
-it: if the page had changed, the signal may have been true. But the page may have changed anyway, so
-what counts is how much more often named pages had changed than usual. With `p` the fraction of true
-signals and `b` the probability of a change without one, the page has changed with probability p +
-(1-p)b. So p is estimated by (changed - expected) / (checked - expected), less one and a half
-standard deviations. `b` comes from the page's own rate, or from the fraction of the host's fetches
-that find a change without a signal if that is higher, because little is known about a page after
-two fetches. If every date is today's, pages change as often as without dates, so `p` is about 0 and
-the host is not trusted.
+A signal is a date that reports a change of a page since its last fetch. The next fetch of the page
+tests the signal: if the page had not changed, the signal was false. If it had changed, the signal
+may have been true, but the page might have changed anyway. The estimate therefore compares how
+often pages with a signal had changed with how often pages usually change. Let `p` be the fraction
+of true signals and `b` the probability of a change without a signal. A page with a signal has then
+changed with probability p + (1-p)b, so `p` is estimated by (changed - expected) / (checked -
+expected), less one and a half standard deviations. `b` is computed from the page's own rate, or is
+the fraction of the host's fetches that find a change without a signal if that is higher, because
+little is known about a page after two fetches. On a host that dates everything today, pages with
+signals change no more often than others, so `p` is about 0 and the host is not trusted.
 
-Silence counts as well, if the host names its changes: `recall` is the fraction of changes on pages
-in its files that were named before the fetch. If silence can be trusted, the regular interval only
-has to cover the other changes, and grows by the square root (`change_rate`). This is the model of
-Busa-Fekete and others (A Scalable Crawling Algorithm Utilizing Noisy Change-Indicating Signals,
-2025), with the two fractions estimated for each host.
+For a host that reports its changes, the absence of a signal is evidence too: `recall` is the
+fraction of changes on pages in its files that were reported before the fetch. The regular interval
+of such pages then only has to cover the unreported changes, and grows with the square root of the
+reduction (`change_rate`). This is the model of Busa-Fekete and others (A Scalable Crawling
+Algorithm Utilizing Noisy Change-Indicating Signals, 2025), with the two fractions estimated for
+each host.
 
-Evidence halves in 30 days, and at most about 200 fetches are remembered. The trust therefore
-follows a host whose behavior changes, and an untrusted host is tried again.
+The weight of evidence halves in 30 days, and about 200 fetches at most are remembered. The trust
+therefore adapts when a host's behavior changes, and an untrusted host is tried again.
 """
 
 from __future__ import annotations
@@ -35,12 +37,12 @@ MOST_CHECKED = 200.0
 LEAST_BELIEF = 0.1
 """Hosts whose signals are true less often than this are not trusted."""
 PROVEN_ROOM = 3.0
-"""Evidence, in fetches not explained by change rates, from which a host is judged by it alone."""
+"""From this much evidence on (see `HostTrust.room`), a host is judged by its evidence alone."""
 UNPROVEN_BELIEF = 0.5
 PROBES = 10
-"""Maximum number of signals of an unproven host that one read of a file may act on."""
+"""Maximum number of refreshes that one read of a file may cause while its host is unproven."""
 MOST_FEEDS = 3
-"""Maximum number of feeds per host that are found through links of its pages."""
+"""Maximum number of feeds per host that are added because its pages link to them."""
 _PRIOR_TRUE, _PRIOR_CHECKED = 0.5, 2.0
 _PRIOR_UNNAMED = 2.0
 _DEVIATIONS = 1.5
@@ -48,55 +50,55 @@ _MOST_SILENCE = 0.95
 
 
 class Evidence(NamedTuple):
-    """Evidence from a page's fetch about the signals of its host."""
+    """What the fetch of a page shows about the signals of its host."""
 
     changed: float
     """The weight of the observed change, 0 to 1."""
     named: bool
-    """True if a file had named a change since the page was last compared."""
+    """True if a file had reported a change since the page was last compared."""
     covered: bool
-    """True if a file names the changes of this page."""
+    """True if one of the host's files lists the page, and so should report its changes."""
     expected: float
     """The probability of a change according to the page's own rate."""
 
 
 class HostTrust(NamedTuple):
-    """A host's record; a tuple of numbers, as it is stored."""
+    """The evidence about a host's signals; a tuple of numbers, stored in this order."""
 
     at_ms: int = 0
-    """The time to which the evidence was last decayed."""
+    """The time for which the evidence's weight was last computed."""
     checked: float = 0.0
-    """Number of fetches of pages for which a signal had named a change."""
+    """Number of fetches of pages with a signal."""
     changed: float = 0.0
-    """How many of these pages had changed."""
+    """In how many of these fetches the page had changed."""
     expected: float = 0.0
-    """How many of these would have changed according to their own rates."""
+    """In how many of these fetches a change was expected from the pages' own rates."""
     named: float = 0.0
-    """Changes of pages in its files that were named before the fetch."""
+    """Number of changes of pages in the host's files that were reported before the fetch."""
     unnamed: float = 0.0
-    """Changes of pages in its files that were not named."""
+    """Number of changes of pages in the host's files that were not reported."""
     silent: float = 0.0
-    """Fetches of pages in its files for which they named no change."""
+    """Number of fetches of pages in the host's files for which no change was reported."""
     read_at_ms: int = 0
-    """When one of its files was last read, or confirmed by a 304."""
+    """When one of the host's files was last read, or confirmed by a 304."""
     looked_at_ms: int = 0
-    """When its sitemaps and feeds were last searched for."""
+    """When the host was last searched for sitemaps and feeds."""
     feeds: tuple[str, ...] = ()
-    """The feeds found through links of its pages, at most `MOST_FEEDS`."""
+    """The keys of the feeds that pages of the host link to, at most `MOST_FEEDS`."""
 
     @property
     def room(self) -> float:
-        """The weight of the evidence: fetches whose pages had not changed by their own rates."""
+        """The weight of the evidence: fetches for which the pages' rates predicted no change."""
         return self.checked - self.expected
 
     @property
     def is_proven(self) -> bool:
-        """True if there is enough evidence to use it alone."""
+        """True if there is enough evidence to judge the host by it alone."""
         return self.room >= PROVEN_ROOM
 
     @property
     def precision(self) -> float:
-        """The fraction of its signals that are true, 0 to 1; a conservative estimate."""
+        """The fraction of the host's signals that are true, 0 to 1; a conservative estimate."""
         share = self.expected / self.checked if self.checked else 0.0
         deviation = math.sqrt(self.expected * (1 - share))
         excess = max(self.changed - self.expected - _DEVIATIONS * deviation, 0.0)
@@ -104,19 +106,19 @@ class HostTrust(NamedTuple):
 
     @property
     def belief(self) -> float:
-        """The probability that a page for which it names a change has changed."""
+        """The probability that a page with a signal has changed; 0 if the host is not trusted."""
         if not self.is_proven:
             return UNPROVEN_BELIEF
         return self.precision if self.precision >= LEAST_BELIEF else 0.0
 
     @property
     def recall(self) -> float:
-        """The fraction of its changes that it names, 0 to 1; a conservative estimate."""
+        """The fraction of changes that the host reports, 0 to 1; a conservative estimate."""
         return self.named / (self.named + self.unnamed + _PRIOR_UNNAMED)
 
     @property
     def usual_change(self) -> float:
-        """The fraction of fetches that find an unnamed change; one third at first."""
+        """The fraction of fetches without a signal that find a change; one third at first."""
         return (self.unnamed + 1) / (self.silent + 3)
 
     @property
@@ -128,7 +130,7 @@ class HostTrust(NamedTuple):
 
 
 def learned(before: HostTrust, evidence: Iterable[Evidence], now_ms: int) -> HostTrust:
-    """The trust after the given evidence."""
+    """The trust after adding this evidence."""
     after = decayed(before, now_ms)
     for one in evidence:
         if one.named:
@@ -146,7 +148,7 @@ def learned(before: HostTrust, evidence: Iterable[Evidence], now_ms: int) -> Hos
 
 
 def decayed(trust: HostTrust, now_ms: int) -> HostTrust:
-    """The trust with the current weight of its evidence."""
+    """The trust with its evidence weighted by its age at `now_ms`."""
     passed_ms = max(now_ms - trust.at_ms, 0)
     factor = 0.5 ** (passed_ms / HALF_LIFE_MS)
     seen = max(trust.checked, trust.silent)
@@ -174,17 +176,17 @@ def looked_at(before: HostTrust, at_ms: int) -> HostTrust:
 
 
 def with_feed(before: HostTrust, key: str) -> HostTrust:
-    """The trust with another feed of the host, if there is room."""
+    """The trust with one more feed of the host, unless it already has `MOST_FEEDS`."""
     return before._replace(feeds=tuple(dict.fromkeys((*before.feeds, key)))[:MOST_FEEDS])
 
 
 def to_cell(trust: HostTrust) -> bytes:
-    """The stored form."""
+    """Encode a trust for its cell."""
     return orjson.dumps((VERSION, *trust))
 
 
 def from_cell(cell: bytes | None) -> HostTrust:
-    """Decode a trust; a new one if its version is unknown."""
+    """Decode a trust; an empty cell or an unknown version gives a new trust."""
     if not cell:
         return HostTrust()
     version, *values = orjson.loads(cell)

@@ -1,10 +1,10 @@
 """
 The UrlStore: metadata, content and links of URLs, by any spelling and through any alias.
 
-Reads and writes go to the canonical URL of the given URL. The URL is normalized, its node is read
-together with the requested cells, and only an alias needs a second round trip. There are no
-transactions: every step may be repeated, and steps are ordered so that a concurrent reader sees the
-old state or the new one, never a wrong one.
+Reads and writes apply to the canonical URL of the given URL. The URL is normalized, and its node is
+read together with the requested cells; only an alias needs a second round trip. There are no
+transactions: every step may be repeated, and steps are ordered so that a concurrent reader sees
+either the old or the new state.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ class UrlStore:
     The parts of the store on one set of tables, and the calls that most users need.
 
     Any number of processes may open a store on the same tables; threads may share it. Every method
-    that takes a URL raises `InvalidUrl` if it cannot be normalized, and `StoreUnavailable` if the
-    tables do not respond.
+    that takes a URL raises `InvalidUrl` if the URL cannot be normalized, and `StoreUnavailable` if
+    the tables do not respond.
 
     Attributes:
         pages: records, histories and lists of URLs.
-        items: items; a page can have many.
+        items: the items of pages; a page can have many.
         fields: sets, deletes and replaces a page's fields.
         links: outlinks and inlinks.
         aliases: which URLs lead to the same page.
@@ -73,7 +73,7 @@ class UrlStore:
         same: pages with the same body, and near copies.
         takedowns: URLs and sites that were taken down and must not be stored again.
         maintenance: compaction, repair, freshness.
-        bodies: the locations of page content.
+        bodies: reads page content, wherever it is stored.
         zen: the underlying graph.
         link_edges: links of pages, read as edges of that graph.
         clock: the times of writes, and the limits on times that callers give.
@@ -178,10 +178,10 @@ class UrlStore:
         Args:
             url: in any spelling.
             fields: name to value; limits are in the settings.
-            at_ms: when the values were observed (now if None). A value never replaces a later one.
-                At most a minute ahead of the store's clock.
-            provenance: field to where it was found, returned by `get(info=True)`.
-            if_version: write only if the record still has this version; "" for one that does not
+            at_ms: when the values were observed (now if None), at most a minute ahead of the
+                store's clock. A value never replaces a value with a later time.
+            provenance: the source of each field, which `get(info=True)` returns.
+            if_version: write only if the record still has this version; "" if the record must not
                 exist yet.
             to_delete: fields that the caller deletes afterwards; they do not count toward the
                 limits.
@@ -207,7 +207,7 @@ class UrlStore:
         """
         Delete fields, ignoring names that the record does not have. Returns the new version.
 
-        Values from after `at_ms` (now if None) are kept. Safe to repeat.
+        Keeps values with a time after `at_ms` (now if None). Safe to repeat.
 
         Raises:
             InvalidField: a name is not a valid field name; nothing was deleted.
@@ -220,7 +220,7 @@ class UrlStore:
         self, url: str, admit: Admit | None = None, *, at_ms: int | None = None
     ) -> Content | None:
         """
-        The page's body and its metadata, or None.
+        The page's body and its metadata, or None if there is no content.
 
         Args:
             url: the page's URL.
@@ -231,7 +231,7 @@ class UrlStore:
         Raises:
             CorruptContent: the stored bytes do not match the node's hash, even after rereading both
                 for half a second.
-            ContentReplaced: the same, but a writer has put newer bytes; try again later.
+            ContentReplaced: a writer has put newer bytes but not yet the node; try again later.
             ContentUnavailable: the content store does not respond.
         """
         if at_ms is not None:
@@ -247,7 +247,7 @@ class UrlStore:
         at_ms: int | None = None,
     ) -> None:
         """
-        Replace the page's content, compressed with zstd. Data is written before its pointer.
+        Replace the page's content, compressed with zstd. The body is put before the node's pointer.
 
         Raises:
             TakenDown: the URL was taken down.
@@ -261,14 +261,16 @@ class UrlStore:
 
         If one of a page's URLs was taken down, the page is not stored and its result is `stale`.
         Links to taken-down hosts are not stored either. All URLs must be normalized. Safe to run
-        twice, late, and in several processes at once: older data never replaces newer data. If the
-        process is killed in the middle, write the batch again. A fetch more than a minute ahead of
-        the store's clock is stored with the current time and logged, because it would block later
-        fetches until then.
+        twice, late, and in several processes at once, because older data never replaces newer data.
+        If the process is killed in the middle, write the batch again. A fetch dated more than a
+        minute ahead of the store's clock is stored with the current time and logged, because it
+        would otherwise block later fetches until that time.
 
         Raises:
-            InvalidField: a field of some page is not accepted; nothing was written.
-            StoreUnavailable, ContentUnavailable: part of it may be written; write it again.
+            InvalidField: a field of a page is not accepted; nothing was written.
+            StoreUnavailable: the tables do not respond. Part of the batch may be written; write it
+                again.
+            ContentUnavailable: the content store does not respond; likewise.
         """
         return self._batches.write(pages)
 
@@ -276,27 +278,27 @@ class UrlStore:
         self, pages: Sequence[PageWrite], *, now: bool = False, urls: int = 0
     ) -> PackingPages:
         """
-        Put the bodies of pages into a pack with those of other batches, before `write_pages`.
+        Put the bodies of pages into a pack with the bodies of other batches, before `write_pages`.
 
         Wait for the result, write the pages that it returns, and then settle it. Without this step
         `write_pages` puts the bodies of its batch into a separate pack. If this is killed at any
         point, run the batch again: it gets another pack, and upkeep removes the unused records of
-        the first.
+        the first pack.
 
         Args:
             pages: as for `write_pages`.
-            now: a caller is waiting for one of them, so the pack is put at once.
+            now: a caller is waiting for one of the pages, so the pack is put at once.
             urls: number of the batch's URLs that wait for the pack, for `put_pack_if_last`.
         """
         return self._packing.add(pages, now=now, urls=urls)
 
     def put_pack_if_last(self, in_flight: Callable[[], int]) -> None:
         """
-        Put the pack of `pack_pages` without waiting for more pages, if no more are coming.
+        Put the pack of `pack_pages` without waiting for more pages, if all URLs in flight are
+        waiting for this pack.
 
-        That is the case if all URLs in flight are waiting for the pack. `in_flight` counts the URLs
-        in flight and is only called if some wait. If the count is too low, the pack is just
-        smaller.
+        `in_flight` counts the URLs in flight and is only called if URLs are waiting. If the count
+        is too low, the pack is just smaller.
         """
         self._packing.put_if_last(in_flight)
 
@@ -313,23 +315,23 @@ class UrlStore:
         self.takedowns.remove(url)
 
     def resolve(self, url: str) -> str:
-        """The canonical URL of a URL, or the normalized URL itself if it is unknown."""
+        """The canonical URL of a URL; for an unknown URL, the normalized URL itself."""
         return self._nodes.resolve(normalize(url))[0]
 
     def serves(self, url: str) -> bool:
         """
         Return True if the page of a normalized URL can be written.
 
-        False while it is in a damaged file, which `maintenance.repair` replaces.
+        False while its node is in a damaged file, until `maintenance.repair` replaces the file.
         """
         return self.zen.serves(self.zen.node_id(url)[0])
 
     def check(self) -> list[str]:
-        """Problems with the tables, one line each with the remedy; empty if there are none."""
+        """Problems with the tables, as lines of text with the remedy; empty if there are none."""
         return self.zen.check()
 
     def close(self) -> None:
-        """Put the open pack; close the tables' files and connections."""
+        """Put the open pack, and close the tables' files and connections."""
         if self.bodies.packs is not None:
             self.bodies.packs.writer.close()
         self.zen.close()
@@ -363,7 +365,7 @@ def link_graph(
     lists: ListLimits | None,
     clock: Clock,
 ) -> LinkGraph:
-    """The link graph of pages, by URL."""
+    """The graph of page links, with URLs as names."""
     return LinkGraph(
         tables,
         naming,
@@ -376,8 +378,8 @@ def link_graph(
 
 def _external_only(source: str) -> Callable[[bytes], bool]:
     """
-    With `store.inlinks = "external"`, selects the links of a page that are listed at
-    their targets.
+    For `store.inlinks = "external"`: which links of a page are added to their targets' inlinks,
+    namely those to other registered domains.
     """
     domain = registered_domain(source)
     return lambda target: registered_domain(target.decode()) != domain

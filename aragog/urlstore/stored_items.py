@@ -1,4 +1,4 @@
-"""Reads the items of records, each from the most recently fetched page that has it, in one call."""
+"""Reads items for one call, each from the most recently fetched page that has the item."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ from urlspelling import url_key
 from urlspelling.domain import host
 
 MOST_PAGES_OF_AN_ITEM = 50
-"""Maximum number of an item's pages among which the most recently fetched one is chosen."""
+"""Maximum number of an item's pages that are compared to find the most recently fetched one."""
 AT_ONCE = 20
-"""Number of pages read at a time; each has up to half a megabyte of items."""
+"""Number of pages read at once; each may have up to half a megabyte of items."""
 _REMEMBERED = 64
-"""Number of pages cached by a reader, because a listing's items are scattered in the index."""
+"""Number of pages cached per call, because the items of a page are scattered in the index."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredItem:
-    """One item, as shown on the most recently fetched page that has it."""
+    """An item, with its values on the most recently fetched page that has it."""
 
     site: str
-    """The host of its rules."""
+    """The host of the kind's rules."""
     kind: str
     values: Mapping[str, Any]
-    """Field to JSON value; decimals and dates are texts."""
+    """JSON values by field name; decimals and dates are strings."""
     page_url: str
-    """The canonical URL of that page."""
+    """The page's canonical URL."""
     fetched_at_ms: int
-    """When that page was fetched."""
+    """When the page was fetched."""
     key: str = ""
     """The item's key, unique within its kind; empty if it has none."""
     position: int = 0
-    """Its position among its page's items, from 0."""
+    """The item's position on its page, starting at 0."""
     also_from: tuple[str, ...] = ()
     """
-    Other URLs than `page_url` that the values come from: the URL that returned the page, if
-    different, and the pages of items whose values it inherits.
+    Further URLs that the values come from: the URL that returned the page, if it is not
+    `page_url`, and the pages of items whose values this item inherits.
     """
     files: tuple[str, ...] = ()
-    """Fields with the URLs of files; `values` also describes the stored files."""
+    """Names of fields with URLs of files; `values` also describes the stored files."""
 
 
 class ItemReading:
@@ -73,7 +73,10 @@ class ItemReading:
     def items(
         self, entries: Sequence[ItemEntry], site: str, *, below: str, key: str | None = None
     ) -> list[StoredItem]:
-        """The items for complete groups of entries, on pages of a host and those below it."""
+        """
+        The items of `entries`, on pages of the host `below` and its subdomains. `entries` must
+        have all entries of each item.
+        """
         groups = [
             list(islice(of_item, MOST_PAGES_OF_AN_ITEM))
             for _, of_item in groupby(entries, key=lambda entry: entry.item)
@@ -92,7 +95,7 @@ class ItemReading:
         return self.with_files(found)
 
     def with_files(self, items: Sequence[StoredItem]) -> list[StoredItem]:
-        """The items with descriptions of their stored files; one multi-get if there are any."""
+        """The items with descriptions of their stored files; one multi-get if they have files."""
         urls = {u for each in items for n in each.files for u in urls_in(each.values.get(n))}
         stored = stored_files(self._pages, sorted(urls), self._purpose) if urls else {}
         return [replace(each, values=_with_files(each, stored)) for each in items]
@@ -100,7 +103,7 @@ class ItemReading:
     def _chosen(
         self, entry: ItemEntry, newest_first: Sequence[Record], site: str, key: str | None
     ) -> list[StoredItem]:
-        """The item of an entry, or all items of its page that have no key."""
+        """An entry's item; for an entry without a key, all items of its page that have no key."""
         for record in newest_first:
             of_page = list(self.of_record(record))
             some = [
@@ -113,7 +116,7 @@ class ItemReading:
         return []
 
     def of_record(self, record: Record) -> Iterator[StoredItem]:
-        """A record's items, including inherited values."""
+        """A record's items, including the values that they inherit."""
         found = PageItems.read(record.fields.get(field_of(self._kind)))
         taken_over, givers = self._taken_over(record, found.parents)
         also_from = dict.fromkeys([*_senders(record), *givers])
@@ -169,7 +172,7 @@ class ItemReading:
         return newest[1:] if newest else ({}, [])
 
     def _read(self, urls: Sequence[str], kind: str) -> None:
-        """Read pages that are not cached, a few at a time."""
+        """Read the pages that are not cached, in small batches."""
         new = [url for url in dict.fromkeys(urls) if (kind, url) not in self._remembered]
         for at in range(0, len(new), AT_ONCE):
             some = new[at : at + AT_ONCE]
@@ -179,14 +182,14 @@ class ItemReading:
             self._remembered.popitem(last=False)
 
     def _record(self, url: str, kind: str) -> Record | None:
-        """A page that the reader may use, or None."""
+        """A page's record; None if it is missing or the reader may not use it."""
         if (kind, url) not in self._remembered:
             (self._remembered[kind, url],) = self._get_many([url], kind)
         record = self._remembered[kind, url]
         return record if record and self.is_shown(record) else None
 
     def is_shown(self, record: Record) -> bool:
-        """True if a page's items may be returned."""
+        """True if the page's items may be returned."""
         if not self._withheld and absent_as(record.facts) in WITHHELD:
             return False
         return is_allowed(record.facts, self._purpose)
@@ -196,7 +199,7 @@ class ItemReading:
 
 
 def _with_files(item: StoredItem, stored: Mapping[str, StoredFile]) -> dict[str, Any]:
-    """The values, with each file URL followed by a description of its stored file."""
+    """The values; each field with file URLs is followed by a description of the stored files."""
     values: dict[str, Any] = {}
     for name, value in item.values.items():
         values[name] = value
@@ -207,8 +210,8 @@ def _with_files(item: StoredItem, stored: Mapping[str, StoredFile]) -> dict[str,
 
 def _files_of(value: Any, stored: Mapping[str, StoredFile]) -> Any:
     """
-    The description of a URL's stored file, or a list of them for a list of URLs; None
-    if missing.
+    The description of a URL's stored file, or None if it is not stored; for a list of URLs, a list
+    of these.
     """
     if isinstance(value, list):
         return [_files_of(each, stored) for each in value]
@@ -223,7 +226,7 @@ def _is_of(item: StoredItem, entry: ItemEntry) -> bool:
 
 
 def is_below(url: str, site: str) -> bool:
-    """True if a URL is on a host or one below it."""
+    """True if a URL is on the host `site` or one of its subdomains."""
     name = host(url)
     return name == site or name.endswith(f".{site}")
 

@@ -33,7 +33,8 @@ class Takedowns:
         """
         Remove a page: fields, facts, content, outlinks, due row. A later fetch restores it.
 
-        Links to the page are kept, because they belong to other pages; its aliases are kept too.
+        Links to the page are kept, because they belong to other pages. The page's aliases are kept
+        too.
         """
         now_ms = self.clock.now_ms()
         self.takedown.remove(self.nodes.resolve(normalize(url))[0], now_ms)
@@ -45,13 +46,14 @@ class Takedowns:
         """
         Permanently remove a page with its aliases, or all URLs of a host or domain.
 
-        Returns the number of URLs that lost data. Each given URL keeps a stub that refuses every
-        later write until `lift`; a host or domain gets a tombstone that refuses all its URLs. A
-        host includes all its ports, a domain all hosts below it. Data that these URLs sent is also
-        deleted under other URLs (after a temporary redirect, for example), which are not refused.
-        An alias of a page on another host is taken down without that page: `pages_of` lists what is
-        taken down. Pass exactly one argument. Safe to repeat and to run concurrently with writers:
-        data that they are about to write is removed too.
+        Returns the number of URLs that lost data. A URL that was taken down keeps a stub that
+        refuses every later write until `lift`; a host or domain gets a tombstone that refuses all
+        its URLs. A host includes all its ports, a domain all its subdomains. Data that these URLs
+        sent is also deleted where it is stored under other URLs (after a temporary redirect, for
+        example), but those URLs are not refused. If the URL is an alias of a page on another host,
+        only the alias is taken down: `pages_of` lists what a takedown includes. Pass exactly one
+        argument. Safe to repeat and to run while pages are written: data that is written at the
+        same time is removed too.
 
         Raises:
             BadInput: not exactly one argument, or not a valid host or domain.
@@ -72,11 +74,11 @@ class Takedowns:
 
     def pages_of(self, url: str) -> tuple[str, ...]:
         """
-        The normalized URLs that a takedown of `url` takes down with their aliases.
+        The normalized URLs that a takedown of `url` takes down, together with their aliases.
 
-        These are `url` itself and its canonical URL, if that has the same host (with or without
-        `www.`). A canonical URL that was never fetched and that other pages declare as well is not
-        included, because their pages are not this one.
+        These are `url` itself and its canonical URL, if both have the same host (apart from a
+        leading `www.`). The canonical URL is not included if it was never fetched and other pages
+        declare it as well, because those are different pages.
         """
         normalized = normalize(url)
         canonical = self.nodes.pointed(normalized)
@@ -92,10 +94,10 @@ class Takedowns:
 
     def drop(self, url: str, upto_ms: int) -> None:
         """
-        Delete the data of the page at a normalized URL that is not newer than `upto_ms`.
+        Delete the data of a normalized URL's page that is not newer than `upto_ms`.
 
-        For a page whose refresh ended at a URL that was taken down. Its watches and its next fetch
-        are kept; an alias is left unchanged.
+        Used when a refresh of the page was redirected to a taken-down URL. Keeps the page's watches
+        and next fetch; does nothing to an alias.
         """
         now_ms = self.clock.now_ms()
         self.takedown.drop(url, now_ms, upto_ms)
@@ -103,17 +105,16 @@ class Takedowns:
 
     def withdraw(self, url: str, upto_ms: int) -> None:
         """
-        Delete data that a normalized URL sent and that is not newer than `upto_ms`, also under its
-        canonical URL.
+        Delete data that a normalized URL sent, up to `upto_ms`, also under its canonical URL.
 
-        For a page that does not permit being kept. A later fetch may restore it.
+        Used for a page that does not permit being kept. A later fetch may restore it.
         """
         now_ms = self.clock.now_ms()
         self.takedown.withdraw(url, now_ms, upto_ms)
         self.clock.deleted_at(now_ms)
 
     def facts_of_sent(self, url: str) -> dict[str, Fact]:
-        """The facts of the page that a normalized URL sent last; empty if another URL sent it."""
+        """The facts of the page that a normalized URL sent; empty if another URL sent it last."""
         canonical = self.takedown.page_sent_by(url)
         if canonical is None:
             return {}
@@ -131,10 +132,11 @@ class Takedowns:
         self, url: str | None = None, *, host: str | None = None, domain: str | None = None
     ) -> bool:
         """
-        Allow a URL, or those of a host or domain, to be stored again; deleted data is not restored.
+        Allow a URL, or the URLs of a host or domain, to be stored again. Deleted data is not
+        restored.
 
-        URLs of a site that were stored when it was taken down stay refused individually. Returns
-        False if the URL or site was not refused.
+        URLs of a site that were stored when the site was taken down are still refused individually.
+        Returns False if the URL or site was not refused.
 
         Raises:
             BadInput: not exactly one argument, or not a valid host or domain.
@@ -157,16 +159,17 @@ class Takedowns:
 
     def listed(self) -> list[tuple[str, str]]:
         """
-        `sites`, and ("url", URL) for each URL that was taken down individually, or as
+        The pairs of `sites`, and ("url", URL) for each URL that was taken down individually or as
         an alias.
         """
         return [*self.sites(), *((URL, url) for url in self.tombstones.urls())]
 
     def refused(self, urls: Iterable[str]) -> set[str]:
         """
-        The normalized URLs that were taken down, individually or with their site.
+        Those of the normalized URLs that were taken down, individually or with their site.
 
-        One small read and one multi-get. For a URL in a damaged file only its site is checked.
+        One small read and one multi-get. If a URL's node is in a damaged file, only its site is
+        checked.
         """
         distinct = set(urls)
         self.tombstones.current()
@@ -179,11 +182,11 @@ class Takedowns:
         return self.tombstones.current()
 
     def site_refused(self, *urls: str) -> bool:
-        """True if the site of one of the normalized URLs was taken down, as of the last `count`."""
+        """True if the site of any of the normalized URLs was taken down before the last `count`."""
         return any(map(self.tombstones.refuses, urls))
 
     def recheck(self, urls: Iterable[str], before: int) -> None:
-        """Remove data written for normalized URLs that were taken down since `before`."""
+        """Delete the data of those normalized URLs that were taken down after `before`."""
         if self.tombstones.count() != before and (late := self.refused(urls)):
             now_ms = self.clock.now_ms()
             self.takedown.of_urls(late, now_ms, listed=False)
@@ -194,10 +197,10 @@ class Takedowns:
         """
         Refuse to write URLs whose site was taken down; check again after the write.
 
-        Whether the takedown or the write comes first, no data remains.
+        If a takedown happens during the write, the second check deletes what was written.
 
         Raises:
-            TakenDown: one of them is refused; nothing was written.
+            TakenDown: one of the URLs is refused; nothing was written.
         """
         before = self.count()
         for url in set(urls):
@@ -209,10 +212,10 @@ class Takedowns:
 
 def check_not_taken_down(canonical: str, row: Row) -> None:
     """
-    Check that exactly this URL was not taken down; `Takedowns.writing` checks its site.
+    Check that this URL itself was not taken down; `Takedowns.writing` checks its site.
 
     Raises:
-        TakenDown: it was.
+        TakenDown: the URL was taken down.
     """
     if nodes.is_taken_down(row):
         raise TakenDown(canonical)

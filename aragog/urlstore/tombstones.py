@@ -1,13 +1,14 @@
 """
 Tombstones: hosts and domains that were taken down and are not fetched or stored again.
 
-Individual URLs have a stub in their node instead; a list of them next to the tombstones is for
-people and producers.
+A URL that was taken down individually has a stub in its node instead. These URLs are also listed
+next to the tombstones, so that operators and producers can read the list.
 
-Each tombstone is a row in every bucket of the table of unique values, so a damaged file loses none.
-A counter next to them changes with each takedown, including individual URLs. A process reads the
-tombstones again only if the counter has changed, and a writer that finds it changed after a write
-checks again what it wrote. A page is therefore removed whether the takedown or the write was first.
+Each tombstone is a row in every bucket of the table of unique values, so no tombstone is lost with
+a damaged file. A counter next to them changes with each takedown, including takedowns of individual
+URLs. A process reads the tombstones again only if the counter has changed. If a writer finds that
+it changed during a write, the writer checks again what it wrote. A page is therefore removed even
+if the write came after the takedown.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ _COUNT = b"i:c"
 
 def site_name(site: str) -> str:
     """
-    A host in the form used in normalized URLs: lower case, Punycode, no trailing dot.
+    Normalize a host as in normalized URLs: lower case, Punycode, no trailing dot.
 
     Raises:
-        BadInput: a URL, a host with a port or a path, or not a host.
+        BadInput: not a host, or a host with a scheme, port or path.
     """
     text = site.strip()
     if "://" in text:
@@ -82,7 +83,7 @@ class Tombstones:
 
     @property
     def is_empty(self) -> bool:
-        """True if no site is taken down, as of the last `current`."""
+        """True if no site was taken down, as of the last `current`."""
         return not self._hosts and not self._domains
 
     def refuses(self, url: str) -> bool:
@@ -93,7 +94,7 @@ class Tombstones:
         return name in self._hosts or longest_match(name, self._domains) is not None
 
     def all(self) -> list[tuple[str, str]]:
-        """All tombstones as stored (kind, name)."""
+        """All tombstones as (kind, name)."""
         prefix = self._row(_NAME)
         rows = self._registry.beginning_with(prefix)
         keys = [name.removeprefix(prefix).decode() for name, _ in rows]
@@ -117,25 +118,25 @@ class Tombstones:
         return removed
 
     def urls(self) -> list[str]:
-        """The URLs that were taken down individually, with their aliases; sorted."""
+        """The URLs that were taken down individually, and their aliases; sorted."""
         prefix = self._row(_URLS)
         rows = self._registry.beginning_with(prefix)
         return [name.removeprefix(prefix).decode() for name, _ in rows]
 
     def list_urls(self, urls: Iterable[str], now_ms: int) -> None:
-        """Add URLs to that list; safe to repeat."""
+        """Add URLs to the list of URLs taken down individually; safe to repeat."""
         keys = (bytes([b]) + _URLS + url.encode() for b in self._registry.buckets() for url in urls)
         self._registry.put_many([(key, {_VALUE: b"1"}, now_ms) for key in keys])
 
     def unlist_url(self, url: str, now_ms: int) -> None:
-        """Remove a URL from that list, if it is there."""
+        """Remove a URL from the list of URLs taken down individually, if it is there."""
         for bucket in self._registry.buckets():
             key = bytes([bucket]) + _URLS + url.encode()
             if row := self._registry.get(key):
                 self._registry.delete(key, at_ms=max(now_ms, newest_ms(row)))
 
     def changed(self) -> None:
-        """Change the counter, so that every process checks again."""
+        """Change the counter, so that every process reads the tombstones again."""
         for bucket in self._registry.buckets():
             self._registry.incr(bytes([bucket]) + _COUNTER, _COUNT, 1)
 

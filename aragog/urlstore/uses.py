@@ -1,5 +1,5 @@
 """
-The data that a reader with a purpose may use: of one page, of several, and of changes.
+Which data a reader with a purpose may use: of one page, of several pages, and of changes.
 
 The statements stored with each page are evaluated at the time of the read
 (`aragog.pages.preferences.refusal`). Data that was not fetched, such as a record that an
@@ -21,12 +21,12 @@ _NOTHING_SAID: dict[str, object] = {}
 
 
 def is_usable(store: UrlStore, url: str, purpose: str | None) -> bool:
-    """True if a reader may use a page's data; always True without a purpose. One read."""
+    """True if a reader may use the page's data for this purpose (None: any). One read."""
     return purpose is None or bool(usable_urls(store, [url], purpose))
 
 
 def usable_urls(store: UrlStore, urls: Iterable[str], purpose: str) -> set[str]:
-    """The normalized URLs whose pages' data a reader may use. One read for all."""
+    """Those of the normalized URLs whose pages a reader may use. One read for all."""
     distinct = list(dict.fromkeys(urls))
     found = store.get_many(distinct, ()) if distinct else []
     return {
@@ -42,8 +42,8 @@ def usable_changes(
     """
     The changes, without the fields of pages that a reader may not use.
 
-    Those changes are still included, so that a reader reads again and deletes data that it may no
-    longer use.
+    Changes of these pages are still included, so that the reader reads the pages again and deletes
+    data that it may no longer use.
     """
     if purpose is None:
         return changes
@@ -52,7 +52,7 @@ def usable_changes(
 
 
 def usable_nodes(zen: MultiGraph, keys: Sequence[bytes], purpose: str | None) -> set[bytes]:
-    """The nodes that are not pages, or whose pages a reader may use. One read for all."""
+    """Those nodes that are not pages, or whose pages a reader may use. One read for all."""
     if purpose is None or not keys:
         return set(keys)
     rows = zen.nodes.get_many(list(keys), [URL, FACTS])

@@ -10,7 +10,7 @@ HOUR_S = 3600.0
 DAY_S = 86_400.0
 
 SITEMAP, FEED = "sitemap", "feed"
-"""The types of files that name changes of pages (`aragog.urlstore.change_signals`)."""
+"""The types of files that report changes of pages (`aragog.urlstore.change_signals`)."""
 
 USUAL_S = {
     "product": 3 * DAY_S,
@@ -38,10 +38,10 @@ USUAL_S = {
     FEED: 6 * HOUR_S,
 }
 """
-The usual intervals of types, and of fields with their own pace; see docs/refresh.md.
+The usual intervals of page types, and of fields that change at another rate; see docs/refresh.md.
 
-`body` is the page's bytes, which only count for a page without a type: on other pages, changing
-advertisements and tokens would be mistaken for news.
+`body` is the page's bytes, which only count for a page without a type. On other pages, changing
+advertisements and tokens would be mistaken for changes of the page.
 """
 
 _PACED = {
@@ -51,7 +51,7 @@ _PACED = {
 
 _VERSIONS = {"page.extractor_version", "page.text_version", "page.rules_version"}
 IGNORED_FIELDS = frozenset({*_VERSIONS, "page.markdown", "page.fingerprint"})
-"""They change with the crawler's code, or with any word on the page, not with its facts."""
+"""Fields that are not compared, because they change with the extractor or with any word."""
 
 
 def usual_s(name: str, settings: RefreshSettings) -> float:
@@ -66,7 +66,7 @@ def usual_s(name: str, settings: RefreshSettings) -> float:
 
 
 def usual_of_page(present: Container[str], page_type: str, settings: RefreshSettings) -> float:
-    """The usual interval of the page's fastest field."""
+    """The usual interval of the page's type or, if shorter, of its fastest field."""
     own = page_type + "."
     paced = (*_PACED.get(page_type, ()), *settings.intervals)
     paces = [usual_s(f, settings) for f in paced if f in present and f.startswith(own)]
@@ -77,9 +77,10 @@ def change_weight(
     page_type: str, changed: tuple[str, ...], page_s: float, settings: RefreshSettings
 ) -> float:
     """
-    The weight of a change, 0 to 1, determined by the most important field.
+    The weight of a change, 0 to 1, determined by the changed field with the highest weight.
 
-    A rating that changes with each visitor is no reason to fetch prices every hour.
+    A slow field weighs less: a rating that changes with each visitor is no reason to fetch prices
+    every hour.
     """
     paces = [
         usual_s(page_type if name.startswith("page.") else name, settings)

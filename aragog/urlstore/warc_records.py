@@ -1,12 +1,12 @@
 """
-WARC 1.1 records of pages: builds and parses them (ISO 28500:2017). Pure.
+Builds and parses WARC 1.1 records of pages (ISO 28500:2017). Pure.
 
-A page is a `response` with its status line and headers. The body is decoded, so headers that
-described its encoding get the prefix `X-Crawler-`, and Content-Length is the length of the record,
-as in public crawls and in aragog's exports. A body without headers is a `resource`. A body that was
-fetched again unchanged is a `revisit` with headers only (identical-payload-digest).
+A page is a `response` with its status line and headers. The body is stored decoded, so headers that
+described its encoding get the prefix `X-Crawler-`, and Content-Length is the length in the record,
+as in public crawls and in aragog's exports. A body without headers is a `resource`. If a fetch
+found the body unchanged, the record is a `revisit` with headers only (identical-payload-digest).
 
-The metadata that the store returns with the body is in `WARC-JSON-Metadata`, a field that other
+The metadata that the store returns with the body is in the field `WARC-JSON-Metadata`, which other
 programs ignore or show.
 """
 
@@ -29,12 +29,11 @@ from aragog.urlstore.cdxj import Capture, ascii_json
 META = "WARC-JSON-Metadata"
 PAGES = "Aragog-Pages"
 """
-A field with further URLs of a page, separated by spaces, which normalized URLs do not
-contain.
+The field with further URLs of a page, separated by spaces. Normalized URLs contain no spaces.
 """
 IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 ENCODING_HEADERS = ("content-encoding", "transfer-encoding", "content-length")
-"""Headers that describe bytes which are not in the record."""
+"""Headers that describe the transferred bytes, which are not in the record."""
 _END = b"\r\n\r\n"
 RECORD_END = b"\r\n\r\n"
 """The bytes after a record's body."""
@@ -43,25 +42,25 @@ _CONTROL = re.compile("[\x00-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True)
 class WarcPage:
-    """The contents of a record."""
+    """The page from which a record is made."""
 
     url: str
     """The URL that returned the page, normalized."""
     at_ms: int
-    """When it was fetched."""
+    """When the page was fetched."""
     digest: str
     """The SHA-256 of the decoded body in hex."""
     body_bytes: int
     """The size of the decoded body."""
     meta: Mapping[str, str] = field(default_factory=dict)
     report: FetchRecord | None = None
-    """The fetch, or None if the page was not fetched."""
+    """The fetch's report, or None if the page was not fetched."""
     pages: tuple[str, ...] = ()
-    """Further URLs under which the page may be stored; upkeep looks there for its owner."""
+    """Further URLs under which the page may be stored; upkeep reads their nodes too."""
 
 
 class Original(NamedTuple):
-    """The record with the body of a `revisit`."""
+    """The earlier record that has the body of a `revisit`."""
 
     url: str
     date: str
@@ -73,7 +72,7 @@ class WarcBlock(NamedTuple):
     fields: Mapping[str, str]
     """The named fields by lower-case name."""
     head: bytes
-    """The HTTP head, without the empty line; empty if the record has none."""
+    """The HTTP status line and headers, without the empty line; empty if there are none."""
     body: bytes
 
     @property
@@ -88,7 +87,7 @@ class WarcBlock(NamedTuple):
 
     @property
     def urls(self) -> tuple[str, ...]:
-        """The URLs under which its page may be stored."""
+        """The URLs under which the record's page may be stored."""
         return (*([self.url] if self.url else []), *self.fields.get(PAGES.lower(), "").split())
 
     @property
@@ -106,7 +105,7 @@ class RecordHead(NamedTuple):
     fields: Sequence[tuple[str, str]]
     """The named fields, without Content-Length."""
     http: bytes
-    """The HTTP head with its empty line; empty if the record has none."""
+    """The HTTP status line and headers, with the empty line; empty if there are none."""
     body_bytes: int
 
     @property
@@ -165,7 +164,7 @@ def warcinfo_record(name: str, at_ms: int) -> bytes:
 
 def record_bytes(beginning: bytes) -> int:
     """
-    The size of a record, given a start that includes its fields.
+    The size of a record, given a part of it that contains all of its named fields.
 
     Raises:
         CorruptContent: the bytes do not start with a record's fields.
@@ -176,10 +175,10 @@ def record_bytes(beginning: bytes) -> int:
 
 def read_record(data: bytes) -> WarcBlock:
     """
-    Parse the record in decompressed bytes.
+    Parse a decompressed record.
 
     Raises:
-        CorruptContent: not a record.
+        CorruptContent: the bytes are not a record.
     """
     fields, at = _read_fields(data)
     length = _length_of(fields)
@@ -210,7 +209,7 @@ def _length_of(fields: Mapping[str, str]) -> int:
 
 
 def capture_of(block: WarcBlock, offset: int, length: int, file: str) -> Capture:
-    """A record's line in the index of its pack."""
+    """A record's entry in the index of its pack."""
     status_line, _, headers = block.head.decode("latin-1").partition("\r\n")
     if block.kind == "revisit":
         mime: str | None = "warc/revisit"
@@ -264,7 +263,7 @@ def _archived_name(name: str) -> str:
 def network_fields(
     address: str | None, tls: str | None, http_version: str | None
 ) -> list[tuple[str, str]]:
-    """A record's fields for the known details of its connection."""
+    """The WARC fields for what is known about the connection."""
     version = re.fullmatch(r"TLSv(1(?:\.\d)?)", tls or "")
     return [
         *([("WARC-IP-Address", address)] if address else []),
@@ -282,20 +281,20 @@ def status_line(status: int) -> str:
 
 
 def one_line(value: str) -> str:
-    """A header's value without line breaks, which would start another header."""
+    """A header's value without line breaks, which would start a new header."""
     if "\n" in value or "\r" in value:
         value = value.replace("\n", " ").replace("\r", " ")
     return value.strip()
 
 
 def iso_date(at_ms: int) -> str:
-    """A time in the form of WARC-Date, in whole seconds."""
+    """A time as a WARC-Date, in whole seconds."""
     return _date_of_second(at_ms // 1000)
 
 
 @lru_cache(maxsize=4096)
 def _date_of_second(at_s: int) -> str:
-    """Cached, because many pages are fetched within a second."""
+    """Cached, because many pages are fetched within the same second."""
     return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -324,7 +323,7 @@ def _content_type(page: WarcPage, head: bytes) -> list[tuple[str, str]]:
     if head:
         return [("Content-Type", "application/http; msgtype=response")]
     named = _CONTROL.sub("", page.meta.get("content_type") or "")
-    # `application/http` would mean that the block starts with a head.
+    # `application/http` would mean that the block starts with HTTP headers, which are unknown here.
     is_odd = not named or named.startswith("application/http")
     return [("Content-Type", "application/octet-stream" if is_odd else named)]
 

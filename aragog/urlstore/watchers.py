@@ -2,8 +2,9 @@
 Watches: the owners that want a URL's page kept fresh.
 
 A watch is an edge from its owner to the page, with the time of the request; an unwatch overwrites
-it. If there are both, the later request counts, whatever the order of arrival, and each may arrive
-twice. The node's `s:watched` is the sum: `1` if the URL is watched, `0` after the last watch ended.
+the edge. Of a watch and an unwatch, the request with the later time counts, even if it arrives
+first, and each may arrive twice. The node's `s:watched` summarizes the edges: `1` if the URL is
+watched, `0` after the last watch ended.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ _OWNER, _AS, _ACTIVE = "o", "u", "h"
 
 
 class Watch(NamedTuple):
-    """One owner's watch, or its record after an unwatch."""
+    """An owner's watch of a page, or the record that the watch ended."""
 
     owner: str
     watched_as: str
-    """The request's URL, normalized; it may be an alias."""
+    """The URL in the request, normalized; it may be an alias of the page."""
     active: bool
     at_ms: int
 
@@ -46,11 +47,14 @@ class Watches:
 
     def write(self, canonical: str, watch: Watch, now_ms: int) -> bool | None:
         """
-        Write a watch or an unwatch; returns True if the page is then watched, None if it never was.
+        Write a watch or an unwatch.
 
-        Two concurrent unwatches may each see the other's watch, so the sum is computed after the
-        edge is written, and computed again if it is 0. An unwatch alone does not mark a page as
-        unwatched; if a watch that was requested earlier arrives after it, that watch does.
+        Returns True if the page is watched afterwards, False if not, and None after an unwatch of a
+        page that was never watched. Such an unwatch does not set `s:watched`. If the watch that it
+        ends arrives later, writing that watch sets `s:watched`.
+
+        Two concurrent unwatches may each still see the other's watch. `s:watched` is therefore
+        computed after the edge is written, and computed again if it is 0.
         """
         self._zen.mutate(self._edge(canonical, watch))
         if not watch.active and not text(
@@ -65,7 +69,7 @@ class Watches:
         return sorted(watch.owner for watch in self.all(canonical) if watch.active)
 
     def all(self, canonical: str) -> list[Watch]:
-        """Every watch, including those that ended."""
+        """Every watch of the page, including watches that ended."""
         with closing(self._zen.walk_edges(self._zen.node_id(canonical), IN, WATCH)) as edges:
             return [_watch_of(edge) for edge in edges if _ACTIVE in edge.properties]
 
@@ -73,9 +77,10 @@ class Watches:
         self, source: str, canonical: str, now_ms: int, *, watched_as: str | None = None
     ) -> bool:
         """
-        Move the watches of a page to another; if `watched_as` is given, only those of that URL.
+        Move a page's watches to another page; with `watched_as`, only watches of that URL.
 
-        True if there were any. Safe to repeat: watches are first added there, then ended here.
+        Returns True if there were any. Safe to repeat: watches are added to the new page before
+        they are ended on the old page.
         """
         mine = [
             watch
@@ -83,7 +88,7 @@ class Watches:
             if watch.active and (watched_as is None or watch.watched_as == watched_as)
         ]
         if mine:
-            # The new watch gets a later time than the end of the old one, so that it can move back.
+            # The new watch is later than the end of the old watch, so that it can move back here.
             here = [watch._replace(at_ms=watch.at_ms + 2) for watch in mine]
             self._zen.mutate([row for watch in here for row in self._edge(canonical, watch)])
             self._sum_up(canonical, now_ms)
@@ -93,7 +98,7 @@ class Watches:
         return bool(mine)
 
     def purge(self, canonical: str, now_ms: int) -> None:
-        """Delete every watch of the page, including those that ended."""
+        """Delete every watch of the page, including watches that ended."""
         self._zen.purge_edges(self._zen.node_id(canonical), WATCH, at_ms=now_ms)
 
     def _sum_up(self, canonical: str, now_ms: int) -> bool:

@@ -18,7 +18,7 @@ from aragog.fetch_record.known_fields import known
 from zengraph import MultiGraph
 from zengraph.records import Row
 
-# Next to the cells of crawl budgets; no property of a graph has a name with this prefix.
+# The rows are next to the cells of crawl budgets; no graph property has a name with this prefix.
 _PREFIX = b"\0hook\0"
 _WEBHOOK = b"i:v"
 _CURSOR = b"i:c"
@@ -29,7 +29,7 @@ class Webhook:
     """An address that receives changes."""
 
     name: str
-    """Derived from the other attributes, so adding a webhook twice creates only one."""
+    """Derived from the other attributes, so adding the same webhook twice changes nothing."""
     url: str
     secret: str
     """The key that signs its deliveries."""
@@ -69,8 +69,8 @@ class WebhookRegistry:
         purpose: str | None = None,
     ) -> Webhook:
         """
-        Deliver changes after the cursor to this address; an existing webhook keeps its
-        cursor.
+        Deliver changes after the cursor to this address; if the webhook already exists, it keeps
+        its cursor.
         """
         name = webhook_name(url, owner, host, purpose)
         webhook = Webhook(name, url, secret, owner, host, purpose)
@@ -99,7 +99,7 @@ class WebhookRegistry:
                 yield _webhook(row), row[_CURSOR].value.decode()
 
     def move(self, name: str, cursor: str, to: str) -> bool:
-        """Advance the cursor to `to`; False if another process advanced it."""
+        """Advance the cursor to `to`; False if another process has already advanced it."""
         row = _PREFIX + name.encode()
         return self._registry.check_and_put(row, _CURSOR, cursor.encode(), to.encode())
 

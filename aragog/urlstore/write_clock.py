@@ -11,17 +11,17 @@ MAX_AHEAD_MS = 60_000
 """How far a time may be ahead of the store's clock; clocks that use NTP differ by less."""
 
 MAX_AT_MS = 253_402_300_800_000
-"""The year 10,000; a larger number is seconds or microseconds mistaken for milliseconds."""
+"""The year 10,000; a larger number was probably given in microseconds instead of milliseconds."""
 
 log = logging.getLogger(__name__)
 
 
 class WriteClock:
     """
-    A clock whose writes are never hidden by a delete of the same process.
+    A clock whose timestamps are later than the last delete that was reported to it.
 
-    HBase masks a put that is not newer than an earlier delete of the same cell, so the clock
-    returns times after the last delete that was reported to it. Threads may share it.
+    HBase hides a put that is not newer than an earlier delete of the same cell. Threads may share
+    the clock.
     """
 
     def __init__(self, clock: Clock | None = None) -> None:
@@ -40,10 +40,11 @@ class WriteClock:
         """
         The time that a caller gave for a value, or now if None.
 
-        A value never replaces a later one, so one dated in the future would block later values.
+        A value never replaces a value with a later time, so a value dated in the future would block
+        later values.
 
         Raises:
-            BadInput: it is negative, or more than a minute ahead of this clock.
+            BadInput: the time is negative, or more than a minute ahead of this clock.
         """
         now_ms = self.now_ms()
         if at_ms is None:
@@ -58,11 +59,11 @@ class WriteClock:
 
     def capped(self, at_ms: int, what: str) -> int:
         """
-        The time at which `what` happened according to another machine, or now if that is in the
-        future.
+        The time at which `what` happened according to another machine, or now if that time is in
+        the future.
 
-        A time more than a minute ahead of this clock is logged, because that machine's clock is
-        wrong.
+        Logs a time more than a minute ahead of this clock, because the other machine's clock is
+        then probably wrong.
         """
         now_ms = self.now_ms()
         if at_ms <= now_ms + MAX_AHEAD_MS:

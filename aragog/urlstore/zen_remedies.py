@@ -1,4 +1,4 @@
-"""The remedies in graph error messages for an operator of aragog: commands and settings."""
+"""The commands and settings that the graph's error messages recommend to operators of aragog."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REMEDIES = Remedies(
     ordered="store.graph_ordered",
     packed="store.graph_packed",
 )
-"""For SQLite and PostgreSQL; `HBASE_REMEDIES` names the settings of HBase."""
+"""For SQLite and PostgreSQL; `HBASE_REMEDIES` is for HBase."""
 HBASE_REMEDIES = replace(
     REMEDIES, pool_size="store.hbase_pool_size", timeout="store.hbase_timeout_ms"
 )

@@ -10,13 +10,13 @@ MAGIC = b"\x28\xb5\x2f\xfd"
 """The first bytes of compressed data."""
 
 _HAS_CHECKSUM = 4
-"""A bit of the frame header's descriptor."""
+"""The bit of the frame header's descriptor for the checksum."""
 
 ZstdError = zstandard.ZstdError
 
 
 class _Codecs(threading.local):
-    """zstandard's objects must not be shared by threads, and are expensive to create."""
+    """One set per thread: zstandard's objects are not thread-safe, and expensive to create."""
 
     def __init__(self) -> None:
         self.compressors: dict[tuple[int, bool], zstandard.ZstdCompressor] = {}
@@ -33,12 +33,12 @@ def compress(data: bytes, level: int, *, checksum: bool = False) -> bytes:
         compressor = _codecs.compressors[level, checksum] = zstandard.ZstdCompressor(
             level=level, write_content_size=True, write_checksum=checksum
         )
-    # A copy, because zstandard's result keeps a buffer of the input's size.
+    # Copy the bytes, because zstandard's result keeps a buffer of the input's size alive.
     return bytes(memoryview(compressor.compress(data)))
 
 
 def content_size(frame: bytes) -> int | None:
-    """The content size in a frame's header, or None if the header does not have it."""
+    """The content size in a frame's header, or None if the header does not contain it."""
     try:
         size = zstandard.frame_content_size(frame)
     except ZstdError:
@@ -47,7 +47,7 @@ def content_size(frame: bytes) -> int | None:
 
 
 def without_checksum(frame: bytes) -> bytes:
-    """A frame from `compress` in the form without `checksum` (RFC 8878, section 3.1.1)."""
+    """A frame from `compress`, changed to have no checksum (RFC 8878, section 3.1.1)."""
     if not frame.startswith(MAGIC) or not frame[4] & _HAS_CHECKSUM:
         return frame
     return b"".join([MAGIC, bytes([frame[4] & ~_HAS_CHECKSUM]), frame[5:-4]])
@@ -56,10 +56,10 @@ def without_checksum(frame: bytes) -> bytes:
 def end_of_frame(data: bytes, at: int) -> int:
     """
     The end of the frame that starts at `at`, computed from its block lengths (RFC 8878, section
-    3.1.1); beyond the data if its last block is truncated.
+    3.1.1). If the last block is truncated, this is beyond the end of the data.
 
     Raises:
-        IndexError: the data ends before its last block starts.
+        IndexError: the data ends before the frame's last block starts.
     """
     descriptor = data[at + 4]
     single_segment = descriptor >> 5 & 1
@@ -74,11 +74,11 @@ def end_of_frame(data: bytes, at: int) -> int:
 
 
 def is_checked(frame: bytes) -> bool:
-    """True if data is one complete frame with its content's size and checksum."""
+    """True if the data is one complete frame that has a content size and a checksum."""
     try:
         if not frame.startswith(MAGIC) or not frame[4] & _HAS_CHECKSUM:
             return False
-        has_size = frame[4] >> 5  # a single segment, or bytes with the size
+        has_size = frame[4] >> 5  # single-segment flag or size flag of the header
         return bool(has_size) and end_of_frame(frame, 0) == len(frame)
     except IndexError:
         return False

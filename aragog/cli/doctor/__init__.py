@@ -52,7 +52,7 @@ PROCESS_CHECKS: tuple[Check, ...] = (servers.check_workers, servers.check_beat)
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def doctor(*, no_workers: bool, as_json: bool) -> None:
     """Check every part and print what to do; exits with 1 if something is wrong."""
-    # What the parts would log is a finding below.
+    # Errors that these parts would log are reported as findings below.
     logging.getLogger("aragog").addHandler(logging.NullHandler())
     system = CheckedSystem(settings_in_use(), should_run=not no_workers)
     checks = CHECKS if no_workers else CHECKS + PROCESS_CHECKS
@@ -61,7 +61,7 @@ def doctor(*, no_workers: bool, as_json: bool) -> None:
         echo_json([result._asdict() for result in findings])
     else:
         _print(findings)
-    if hung:  # Python would wait for the thread of the check
+    if hung:  # exit now, since Python would wait for the check's thread
         sys.stdout.flush()
         os._exit(FAILED)
     if not all(result.ok for result in findings):

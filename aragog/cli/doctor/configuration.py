@@ -1,4 +1,4 @@
-"""Checks of the settings: whose they are, conflicts, and what they name here and publish."""
+"""Checks of the settings: their source, their conflicts, and what they refer to and expose."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from urlspelling.hosts import split_port
 
 
 def check_settings(system: CheckedSystem) -> Iterator[Finding]:
-    """Report whose settings are checked, and those that were given here and do not count."""
+    """Report whose settings are checked, and which settings given here have no effect."""
     in_use = system.in_use
     if in_use.differing:
         yield Finding("settings", ok=False, text=in_use.difference("this command"))
@@ -62,9 +62,10 @@ def check_agent(system: CheckedSystem) -> Iterator[Finding]:
 
 def check_one_machine(system: CheckedSystem) -> Iterator[Finding]:
     """
-    Data in files of this machine, jobs on another one: its workers would keep data of their own.
+    Check that data is not in this machine's files while jobs are on another machine.
 
-    Each machine would then know a part of the URLs only, without an error anywhere.
+    Workers there would store pages in their own files, so each machine would have a part of the
+    URLs, without any error.
     """
     settings = system.settings
     local = []
@@ -86,7 +87,7 @@ def check_one_machine(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _shared(system: CheckedSystem) -> Iterator[str]:
-    """The host of every server that workers share; a socket's is this machine."""
+    """Yield the host of every server that workers share; for a socket, this machine."""
     broker = system.resolved.broker.url
     if kind_of(broker) == "rabbitmq":
         yield split_port(server_name(broker))[0]
@@ -97,9 +98,9 @@ def _shared(system: CheckedSystem) -> Iterator[str]:
 
 def is_this_machine(host: str) -> bool:
     """
-    Whether `host` is an address of this machine: one can be bound to it.
+    Return True if `host` is an address of this machine, which means that a socket can bind to it.
 
-    False for a name without an address.
+    False for a name that does not resolve.
     """
     with contextlib.suppress(OSError):
         for family, _, _, _, address in socket.getaddrinfo(host, 0, type=socket.SOCK_DGRAM):
@@ -110,7 +111,7 @@ def is_this_machine(host: str) -> bool:
 
 
 def check_exposure(system: CheckedSystem) -> Iterator[Finding]:
-    """The API and Flower are not open to other machines without a token or a login."""
+    """Check that the API and Flower are not open to other machines without a token or a login."""
     serving = system.settings.serving
     try:
         check_api_exposure(serving)
@@ -122,10 +123,10 @@ def check_exposure(system: CheckedSystem) -> Iterator[Finding]:
 
 def check_listeners(system: CheckedSystem) -> Iterator[Finding]:
     """
-    Something listens on the ports of HTTP, Thrift and Flower.
+    Check that something listens on the ports of HTTP, Thrift and Flower.
 
-    With servers of your own these may run on another machine: then it is reported, not a defect.
-    What listens while a system that runs all its servers is down is another program.
+    If the servers are external, these may run on another machine, so this is no defect. If the
+    standalone system is down, anything that listens on these ports is another program.
     """
     listening = system.settled(
         lambda: listeners(system.settings), lambda found: all(found.values())
@@ -145,7 +146,7 @@ def check_listeners(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def check_open_files(system: CheckedSystem) -> Iterator[Finding]:
-    """Processes may open as many files as the default settings need, or else do less at once."""
+    """Check that processes may open as many files as the default settings need."""
     running = system.running_pid
     allowed = (open_files.limit_of(running) if running else None) or open_files.limit()
     if allowed >= open_files.ENOUGH:
@@ -160,7 +161,7 @@ def check_open_files(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def check_certificate(system: CheckedSystem) -> Iterator[Finding]:
-    """The certificate of the API and its key can be used."""
+    """Check that the API's certificate and its key can be used."""
     if system.settings.serving.tls_cert_file is not None:
         from aragog.api.server.listener import tls_context  # noqa: PLC0415 - only where used
 
@@ -170,7 +171,7 @@ def check_certificate(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def check_standby(system: CheckedSystem) -> Iterator[Finding]:
-    """Each gateway of the standby answers, and its tables are there; so is the replica's."""
+    """Check that each standby gateway responds and has the tables, and the same for a replica."""
     settings = system.settings
     if settings.serving.standby_dsn:
         yield from _replica(settings)
@@ -188,7 +189,7 @@ def check_standby(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _replica(settings: Settings) -> Iterator[Finding]:
-    """The replica of a PostgreSQL store answers, and is not too far behind."""
+    """Check that the replica of a PostgreSQL store responds and is not too far behind."""
     if settings.store.engine != "postgres":
         text = 'only a PostgreSQL store has such a standby; set store.engine to "postgres"'
         yield Finding("serving.standby_dsn", ok=False, text=text)
@@ -204,7 +205,7 @@ def _replica(settings: Settings) -> Iterator[Finding]:
 
 
 def check_extractors(system: CheckedSystem) -> Iterator[Finding]:
-    """The extractors of `pipeline.extractors` are installed on this machine."""
+    """Check that the extractors in `pipeline.extractors` are installed on this machine."""
     names, rules = system.settings.pipeline.extractors, system.settings.extract
     if names or rules:
         from aragog.pages.extractors import load_all  # noqa: PLC0415 - it imports the parsers
@@ -218,7 +219,7 @@ def check_extractors(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def check_text_finder(system: CheckedSystem) -> Iterator[Finding]:
-    """The extractor of main texts is installed on this machine."""
+    """Check that the extractor of main texts is installed on this machine."""
     pipeline = system.settings.pipeline
     if pipeline.store_text:
         from aragog.pages.main_text import load  # noqa: PLC0415 - it imports the parsers
@@ -228,7 +229,7 @@ def check_text_finder(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def check_http2(system: CheckedSystem) -> Iterator[Finding]:
-    """The HTTP/2 library is installed on this machine, and the hosts have valid names."""
+    """Check that the HTTP/2 library is installed on this machine and the hosts' names are valid."""
     if names := system.settings.fetch.http2_hosts:
         Http2Hosts(names, SystemClock())
         text = f"nghttp2 is installed, for {', '.join(names)}"
@@ -236,7 +237,7 @@ def check_http2(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def check_tracing(system: CheckedSystem) -> Iterator[Finding]:
-    """The tracing library is installed on this machine."""
+    """Check that the tracing library is installed on this machine."""
     if system.settings.tracing.enabled:
         require("otel", "tracing.enabled")
         where = os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318")
@@ -245,7 +246,7 @@ def check_tracing(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def check_rendering(system: CheckedSystem) -> Iterator[Finding]:
-    """The browser that renders pages starts, with its sandbox if that is asked for."""
+    """Check that the browser for rendering starts, with its sandbox if the settings require it."""
     rendering = system.settings.rendering
     if rendering.hosts:
         version = start_browser(system.settings)
@@ -254,7 +255,7 @@ def check_rendering(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def check_site_rules(system: CheckedSystem) -> Iterator[Finding]:
-    """The file of query parameters by site can be read."""
+    """Check that the file with query parameters by site can be read."""
     if system.settings.site_rules_file is not None:
         install_site_rules(system.settings)
         text = f"{system.settings.site_rules_file} can be read"
@@ -266,7 +267,7 @@ _FORWARD = "identity.serve is on: a web server of that host must pass its paths 
 
 
 def check_identity(system: CheckedSystem) -> Iterator[Finding]:
-    """The key file can be used, and verifiers find its public keys at `identity.agent`."""
+    """Check that the key file can be used and its public keys are served at `identity.agent`."""
     settings = system.settings
     if settings.identity.key is None:
         return

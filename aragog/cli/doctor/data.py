@@ -1,4 +1,4 @@
-"""Checks of data storage: the store, page content, the disk, the overrides file."""
+"""Checks of stored data: the store, page content, the disk, the overrides file."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from aragog.urlstore.content import open_content
 from aragog.urlstore.content_port import ContentStore
 
 READ_FILES_WITHIN_S = 5.0
-"""How long the check of the store reads SQLite files; those that it does not reach are named."""
+"""Time limit for reading SQLite files; files that are not reached are listed."""
 _STEPS = 10_000
-"""Instructions of SQLite between two looks at the clock."""
+"""Number of SQLite instructions between two checks of the time limit."""
 _REPAIR = "run `aragog store repair` to save its rows into a new file"
 LEAST_FREE_BYTES = 1_000_000_000
 PROBE_BYTES = 1024
 LEAST_TO_READ_BYTES = 1_000_000
-"""The index of a log takes 32 KB, also for a reader."""
+"""Free space that opening a SQLite file needs: even a reader writes the log's index (32 KB)."""
 S3_TIMEOUT_S = 5.0
 
 
 def check_store(system: CheckedSystem) -> Iterator[Finding]:
-    """HBase's tables are there and set up well; SQLite's files can be read and written."""
+    """Check that HBase's tables exist with good settings, or that SQLite's files are usable."""
     settings = system.settings
     if settings.store.engine == "hbase":
         for gateway in settings.store.hbase_gateways:
@@ -56,7 +56,7 @@ def check_store(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def problems_of(settings: Settings, gateway: str) -> list[str]:
-    """The problems of the tables behind one gateway of HBase; one may be that it is down."""
+    """Problems of the tables behind an HBase gateway, including a gateway that is down."""
     alone = dataclasses.replace(settings.store, hbase_gateways=(gateway,))
     try:
         with closing(tables(dataclasses.replace(settings, store=alone))) as engine:
@@ -66,7 +66,10 @@ def problems_of(settings: Settings, gateway: str) -> list[str]:
 
 
 def _postgres(system: CheckedSystem) -> Iterator[Finding]:
-    """PostgreSQL answers, and its tables are there; a private one runs while the system does."""
+    """
+    Check that PostgreSQL responds and has the tables; a private one only runs with the
+    system.
+    """
     settings = system.settings
     if settings.private_postgres and system.is_down:
         text = "the private PostgreSQL runs while the system does; `aragog up` starts it"
@@ -90,7 +93,7 @@ def _sqlite(settings: Settings) -> Iterator[Finding]:
         with closing(tables(settings)) as engine:
             set_aside = engine.check()
     known = (*unreadable.values(), *set_aside)
-    # A file that is known to be bad hides no damage of the others.
+    # Check the other files even if one is known to be damaged.
     others = [file for file in files if not any(text.startswith(str(file)) for text in known)]
     broken, left = _damaged(others)
     for problem in (*known, *broken):
@@ -109,9 +112,9 @@ def _sqlite(settings: Settings) -> Iterator[Finding]:
 
 def _damaged(files: Sequence[Path]) -> tuple[list[str], list[str]]:
     """
-    What is wrong inside files that nobody may have read yet, and the names of files not read.
+    Read through the files: returns the damage found, and the names of files not read in time.
 
-    Files come in another order in each call, so that repeated calls read large stores, too.
+    Reads files in a different order each time, so that repeated calls also cover large stores.
     """
     until_s = time.monotonic() + READ_FILES_WITHIN_S
     broken, left = [], []
@@ -134,20 +137,20 @@ def _damaged(files: Sequence[Path]) -> tuple[list[str], list[str]]:
 
 
 def check_store_claim(system: CheckedSystem) -> Iterator[Finding]:
-    """Redis works for this store, not for that of another machine."""
+    """Check that Redis belongs to this store, and not to another machine's store."""
     settings = system.settings
     if settings.store.engine == "sqlite" and not (settings.data_dir / "store").exists():
         return
     try:
         problem = store_conflict(settings, claim=False)
     except TRANSIENT:
-        return  # the checks of Redis and the store report it
+        return  # the checks of Redis and the store report this
     if problem:
         yield Finding("store", ok=False, text=problem)
 
 
 def _unreadable(file: Path) -> str | None:
-    """Why a SQLite file cannot be opened; reads only its schema."""
+    """Why a SQLite file cannot be opened, or None; reads only the file's schema."""
     if not os.access(file, os.R_OK | os.W_OK):
         return f"{file} cannot be read and written by this user; check owner and mode"
     try:
@@ -164,7 +167,7 @@ def _unreadable(file: Path) -> str | None:
 
 
 def _cannot_read(file: Path, error: sqlite3.Error) -> str:
-    """Text for an error that is no damage; SQLite names a full disk only where it writes."""
+    """Describe an error other than damage; SQLite reports a full disk as such only when writing."""
     free = shutil.disk_usage(file.parent).free
     if free < LEAST_TO_READ_BYTES:
         return (
@@ -175,7 +178,7 @@ def _cannot_read(file: Path, error: sqlite3.Error) -> str:
 
 
 def check_content(system: CheckedSystem) -> Iterator[Finding]:
-    """S3 stores, reads, lists and deletes an object; the folder can be written."""
+    """Check that S3 stores, reads, lists and deletes an object, or that the folder is writable."""
     settings = system.settings
     if settings.content.engine == "folder":
         folder = settings.data_dir.absolute() / "content"
@@ -200,13 +203,13 @@ def check_content(system: CheckedSystem) -> Iterator[Finding]:
 
 def _probe(content: ContentStore) -> None:
     """
-    Put an object that no page has, read, list and delete it: each needs a permission of its own.
+    Put, read, list and delete an object that no page uses: each needs a separate permission.
 
-    Its key is random. One that a killed doctor left is removed by `aragog store repair`.
+    Its key is random. If the doctor is killed, `aragog store repair` removes the object.
 
     Raises:
-        ContentUnavailable: one of the four is refused.
-        CorruptContent: what is read is not what was put.
+        ContentUnavailable: one of the four requests is refused.
+        CorruptContent: the object that was read differs from the one that was put.
     """
     key, body = secrets.token_hex(32), secrets.token_bytes(PROBE_BYTES)
     content.put(key, body, {})
@@ -219,7 +222,7 @@ def _probe(content: ContentStore) -> None:
 
 
 def check_crawl_log(system: CheckedSystem) -> Iterator[Finding]:
-    """A file can be written where the crawl log goes."""
+    """Check that a file can be written in the folder or bucket of the crawl log."""
     settings = system.settings
     if settings.crawl_log.engine == "off":
         return
@@ -234,7 +237,7 @@ def check_crawl_log(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _with_short_timeouts(settings: Settings) -> Settings:
-    """One try with short timeouts: a dead server is found in seconds, not in a minute."""
+    """Settings with short timeouts and no retries, to detect a dead server within seconds."""
     content = dataclasses.replace(
         settings.content,
         s3_attempts=1,
@@ -245,7 +248,7 @@ def _with_short_timeouts(settings: Settings) -> Settings:
 
 
 def check_disk(system: CheckedSystem) -> Iterator[Finding]:
-    """There is room in `data_dir`, and it may be written."""
+    """Check that `data_dir` is writable and has free space."""
     data_dir = system.settings.data_dir.absolute()
     folder = existing(data_dir)
     free = shutil.disk_usage(folder).free
@@ -260,14 +263,14 @@ def check_disk(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def existing(folder: Path) -> Path:
-    """The folder, or the nearest one above it that exists."""
+    """The folder, or its nearest parent that exists."""
     while not folder.exists():
         folder = folder.parent
     return folder
 
 
 def check_overrides(system: CheckedSystem) -> Iterator[Finding]:
-    """The overrides file can be read."""
+    """Check that the overrides file can be read."""
     path = system.settings.politeness.overrides_file
     if path is not None:
         names = len(Overrides(path).table())

@@ -1,4 +1,4 @@
-"""Checks of the ways out: their logins, addresses and proxies, and which of them fail where."""
+"""Checks of the egress ways: their logins, addresses and proxies, and where they fail."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _EXAMPLE = "https://example.com/"
 
 
 def check_egress(system: CheckedSystem) -> Iterator[Finding]:
-    """Each way out can be used on this machine; nothing is sent through it."""
+    """Check that each way out can be used on this machine, without sending anything through it."""
     settings = system.settings
     for name, each in settings.egress.ways.items():
         part = f"egress.ways.{name}"
@@ -34,7 +34,7 @@ def check_egress(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _tried(way: Way) -> str:
-    """Try a way out; returns the result in words. Raises OSError, whose message has no login."""
+    """Try a way out and describe the result. Raises OSError, whose message contains no login."""
     server = way.server(_EXAMPLE, "", 0)
     if server is None:
         for version, address in way.addresses.items():

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 READ_EVERY_S = 0.5
 STARTS_WITHIN_S = 60.0
-"""A busy machine needs this long until every process of the standalone system has answered."""
+"""On a busy machine, it takes this long until every process of the standalone system responds."""
 
 
 class Finding(NamedTuple):
@@ -32,7 +32,7 @@ class Finding(NamedTuple):
     ok: bool
     text: str
     warning: bool = False
-    """True for what works, and should be changed before it does not."""
+    """True if something works now but should be changed before it fails."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class CheckedSystem:
 
     in_use: SettingsInUse
     should_run: bool = True
-    """False before it is started: servers and processes that do not run are no defect."""
+    """False before the system is started: servers that do not run are then no defect."""
 
     @property
     def settings(self) -> Settings:
@@ -50,25 +50,25 @@ class CheckedSystem:
 
     @cached_property
     def resolved(self) -> Settings:
-        """The settings with everything that was left empty filled in."""
+        """The settings, with the addresses of private servers filled in."""
         return self.settings.resolved()
 
     @property
     def is_down(self) -> bool:
-        """True if the standalone system would run its own servers, and does not run."""
+        """True if the settings are for a standalone system, and it is not running."""
         private = self.settings.private_redis or self.settings.private_postgres
         return private and self.running_pid is None
 
     @property
     def running_pid(self) -> int | None:
-        """The process of the standalone system that runs in this data folder."""
+        """The process id of the standalone system that runs in this data folder, or None."""
         return running_pid(self._run_dir)
 
     def settled(self, read: Callable[[], T], is_complete: Callable[[T], bool]) -> T:
         """
-        What `read` returns once it is complete, or else once the system has had time to start.
+        Call `read` until its result is complete, or until the system has had time to start.
 
-        A system that has run for a minute, or that is not expected to run, is read once.
+        Calls it only once if the system has run for a minute, or is not expected to run.
         """
         while not is_complete(found := read()) and self.should_run:
             age_s = running_for_s(self._run_dir)
@@ -86,20 +86,20 @@ Check = Callable[[CheckedSystem], Iterator[Finding]]
 
 
 WITHIN_S = 2 * STARTS_WITHIN_S
-"""A check waits for a system that starts, and then for the timeouts of its servers."""
+"""Time limit for a check: enough for the system to start, and for its servers' timeouts."""
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
-"""Errors of a write for which there is no room."""
+"""Errors of writes for lack of disk space."""
 
 
 def findings_within(
     checks: Sequence[Check], system: CheckedSystem, within_s: float
 ) -> tuple[list[Finding], bool]:
     """
-    The findings of all checks in their order, and whether a check still runs.
+    Run checks; returns their findings in order, and True if a check is still running.
 
     A check that fails to run, or takes longer than `within_s` seconds, becomes a finding. Its
-    thread goes on, and may keep the process from ending. An error that no check expects is raised.
+    thread continues, and may keep the process from ending. Unexpected errors are raised.
     """
     findings: list[Finding] = []
     hung = False

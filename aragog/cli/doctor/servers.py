@@ -40,18 +40,18 @@ from pinlater.redis_shard import RedisShard
 
 TIMEOUT_S = 3.0
 REPLY_WITHIN_S = 2.0
-# The share of a server's maxmemory from which the doctor reports a problem.
+# The doctor reports a server that uses at least this fraction of its maxmemory.
 NEARLY_FULL = 0.85
-# Reading the private Redis' files takes a second for 100 MB.
+# Larger files of the private Redis are not checked: reading takes a second for 100 MB.
 MOST_READ_BYTES = 300_000_000
-# A difference this large breaks nothing, but makes comparisons of logs and due times misleading.
+# A larger difference breaks nothing, but makes it misleading to compare logs and due times.
 CLOCK_DIFFERENCE_S = 2.0
-# Older ones get no more security fixes from their projects, as of November 2026.
+# Older versions get no more security fixes from their projects, as of November 2026.
 OLDEST_SUPPORTED = {"Redis": (7, 4), "Valkey": (7, 2)}
 
 
 def check_redis(system: CheckedSystem) -> Iterator[Finding]:
-    """Every Redis server of the settings once: it answers, keeps all keys, and has room."""
+    """Check that every Redis server in the settings responds, keeps all keys, and has room."""
     if system.is_down:
         text = f"not running; `aragog up` starts {find_redis_server()}"
         yield Finding("redis", ok=not system.should_run, text=text)
@@ -65,7 +65,10 @@ def check_redis(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _files(files: AppendOnlyFiles) -> Iterator[Finding]:
-    """Problems that would prevent a start of the private Redis, or lose data; it is not running."""
+    """
+    Problems of the private Redis's files, while it is down, that lose data or block its
+    start.
+    """
     problems = files.problems()
     total_bytes = files.total_bytes()
     if total_bytes <= MOST_READ_BYTES and (damage := files.damage()):
@@ -79,7 +82,7 @@ def _files(files: AppendOnlyFiles) -> Iterator[Finding]:
 
 
 def redis_servers(resolved: Settings) -> dict[str, list[str]]:
-    """URL of each Redis server that the settings name, and the settings that name it."""
+    """The URL of each Redis server in the settings, with the names of these settings."""
     named: list[tuple[str, str]] = [("redis.url", resolved.redis.url)]
     named += [("redis.nodes", url) for url in resolved.redis.nodes]
     named += [("politeness.limiter_urls", url) for url in resolved.politeness.limiter_urls]
@@ -130,7 +133,7 @@ def product_of(server: dict[str, Any]) -> tuple[str, str]:
 
 
 def support_findings(part: str, name: str, version: str) -> Iterator[Finding]:
-    """A warning if the project of the server no longer maintains its version."""
+    """A warning if the server's project no longer maintains this version."""
     oldest = OLDEST_SUPPORTED[name]
     if tuple(map(int, re.findall(r"[0-9]+", version)[:2])) < oldest:
         text = (
@@ -142,7 +145,7 @@ def support_findings(part: str, name: str, version: str) -> Iterator[Finding]:
 
 
 def clock_findings(part: str, ahead_s: float) -> Iterator[Finding]:
-    """One where a server's clock is too far from this machine's."""
+    """A finding if a server's clock differs too much from this machine's clock."""
     if abs(ahead_s) > CLOCK_DIFFERENCE_S:
         way = "ahead of" if ahead_s > 0 else "behind"
         text = f"its clock is {abs(ahead_s):.1f} s {way} this machine's: run NTP on both"
@@ -167,7 +170,7 @@ def _memory(part: str, info: dict[str, Any], version: str) -> Finding:
 
 
 def check_broker(system: CheckedSystem) -> Iterator[Finding]:
-    """Check that the broker answers, and report the features that it lacks."""
+    """Check that the broker responds, and report the features that it lacks."""
     url = system.resolved.broker.url
     scheme = url.partition("://")[0]
     if kind_of(url) == "rabbitmq":
@@ -186,7 +189,7 @@ def check_broker(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _postgres_shard(setting: str, url: str) -> Iterator[Finding]:
-    """A PostgreSQL server accepts jobs, and its settings are right."""
+    """Check that a PostgreSQL server accepts jobs and has the right settings."""
     part = f"{setting} {without_password(url)}"
     try:
         [shard] = connect_shards([url])
@@ -212,7 +215,7 @@ def _rabbitmq(url: str) -> Finding:
 
 
 def check_queues(system: CheckedSystem) -> Iterator[Finding]:
-    """Queues that are paused, late or without a shard."""
+    """Report queues that are paused or late, or whose shard is missing."""
     admin = None if system.is_down else components(system.resolved).admin
     for row in queue_rows(admin) if admin else ():
         for text in concerns(row, "aragog queue"):
@@ -220,7 +223,7 @@ def check_queues(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def check_workers(system: CheckedSystem) -> Iterator[Finding]:
-    """A worker answers for every queue."""
+    """Check that every queue has a worker that responds."""
     if system.is_down:
         return
     broker = system.resolved.broker
@@ -251,7 +254,7 @@ def check_workers(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _answers(app: Celery) -> dict[str, list[dict[str, Any]]]:
-    """The queues of each worker that answers."""
+    """The queues of each worker that responds."""
     return app.control.inspect(timeout=REPLY_WITHIN_S).active_queues() or {}
 
 
@@ -260,7 +263,7 @@ def _queues(answers: dict[str, list[dict[str, Any]]]) -> set[str]:
 
 
 def check_beat(system: CheckedSystem) -> Iterator[Finding]:
-    """A periodic task ran within the last minute: beat sends them, and a worker runs them."""
+    """Check that a periodic task ran in the last minute, which shows that beat is running."""
     if system.is_down:
         return
     with redis_client(system.resolved) as client:
@@ -277,17 +280,17 @@ def check_beat(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def check_limiter(system: CheckedSystem) -> Iterator[Finding]:
-    """The ring of the servers, and the problems in it that need an operator."""
+    """Check the limiter's servers, and report problems that need an operator."""
     if system.is_down:
         return
     try:
         ring = limiter_ring(system.resolved)
     except CONFIG:
-        return  # another check has reported it
+        return  # another check reports this
     try:
         report, named = ring.report(), ring.in_settings()
     except LimiterUnavailable:
-        return  # redis.url does not answer, which another check has reported
+        return  # redis.url does not respond, which another check reports
     finally:
         ring.close()
     yield from _nodes(report, named)
@@ -314,17 +317,17 @@ def _nodes(report: RingReport, named: set[str]) -> Iterator[Finding]:
 
 def check_stray_jobs(system: CheckedSystem) -> Iterator[Finding]:
     """
-    No producer sends URLs to a place on the broker's server that no worker reads.
+    Check that no producer sends URLs to a place on the broker's server that no worker reads.
 
-    Sending them succeeds, and nothing runs them: a URL of the broker that ends in another number,
-    or `redis://` where the workers read `pinlater://`, names another place on the same server.
+    Sending them succeeds, but no worker processes them. This happens if a producer's broker URL has
+    another database number, or starts with `redis://` where the workers use `pinlater://`.
     """
     url = system.resolved.broker.url
     if system.is_down or kind_of(url) != "pinlater":
         return
     for each in shard_urls(url):
         if not is_postgres(each):
-            with suppress(BrokerUnavailable):  # `check_redis` reports it
+            with suppress(BrokerUnavailable):  # `check_redis` reports this
                 yield from _strays(each, without_password(url))
 
 
@@ -343,7 +346,7 @@ def _strays(shard_url: str, broker_url: str) -> Iterator[Finding]:
 
 
 def _waiting(client: redis.Redis, number: int, *, ours: bool) -> Iterator[tuple[str, int]]:
-    """Jobs of the crawl in a database, which are not where the workers look, and what they are."""
+    """Yield what kind of jobs a database has that no worker reads, and how many of them."""
     pool = client.connection_pool
     arguments = {**pool.connection_kwargs, "db": number}
     there = redis.ConnectionPool(connection_class=pool.connection_class, **arguments)
@@ -352,7 +355,7 @@ def _waiting(client: redis.Redis, number: int, *, ours: bool) -> Iterator[tuple[
             sizes = RedisShard(other).sizes(Queue.FETCH.value)
             if jobs := sizes.due + sizes.later:
                 yield "jobs wait", jobs
-        # kombu's own Redis transport keeps a list by the queue's name.
+        # kombu's Redis transport keeps a queue as a list under the queue's name.
         if other.type(Queue.FETCH.value) == b"list":
             yield "messages of Celery's redis:// transport wait", other.llen(Queue.FETCH.value)
     there.disconnect()

@@ -1,4 +1,4 @@
-"""`aragog store export-files`: the files of items in a folder, each once, named by its hash."""
+"""`aragog store export-files`: write the files of items to a folder, named by their hashes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def export_files(
 def _files(
     store: UrlStore, sites: Sequence[tuple[str, str]], host: str | None, purpose: str | None
 ) -> Iterator[tuple[str, str | None, str | None]]:
-    """URL, hash and type of each file of the items; those with one hash once."""
+    """URL, hash and type of each file of the items; files with the same hash only once."""
     seen: set[bytes] = set()
     for kind, site in sites:
         for item in store.items.all(kind, site, below=host or "", purpose=purpose):
@@ -72,7 +72,7 @@ def _stored(value: Any) -> Iterator[dict[str, Any]]:
 def _write(
     store: UrlStore, folder: Path, url: str, sha256: str | None, content_type: str | None
 ) -> bool | None:
-    """Write one file: whether it is new; None: it cannot be read, or was taken down meanwhile."""
+    """Write a file; False if it exists, None if it cannot be read or was taken down since."""
     ending = mimetypes.guess_extension(content_type or "") or ""
     if sha256 and (folder / f"{sha256}{ending}").exists():
         return False

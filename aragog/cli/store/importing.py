@@ -1,4 +1,4 @@
-"""`aragog store import`: URLs and pages from files of aragog, and of others."""
+"""`aragog store import`: import URLs and pages from files of aragog and other programs."""
 
 from __future__ import annotations
 

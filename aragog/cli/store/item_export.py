@@ -1,4 +1,4 @@
-"""`aragog store export --items`: a row an item, of all pages of the store."""
+"""`aragog store export --items`: write a row per item, from all pages of the store."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def export_items(
     Write the items of some kinds; an item that several pages show is one row.
 
     Args:
-        file: by whose ending the format is chosen; it is replaced when it is whole. None: JSON
-            Lines to standard output.
-        names: of the kinds.
-        fields: the columns; None: all fields, and the page.
-        host: only items of pages of this host and those below it.
-        purpose: only of pages whose sites do not refuse this use.
-        settings: whose `extract` has the kinds.
+        file: its ending determines the format; it is replaced when all rows are written. None for
+            JSON Lines to standard output.
+        names: names of the kinds.
+        fields: the columns; None for all fields and the page.
+        host: only items on pages of this host and its subdomains.
+        purpose: only items on pages whose sites do not refuse this use.
+        settings: the settings with the kinds in `extract`.
 
     Raises:
-        BadInput: a name of a kind or of the file is not usable.
+        BadInput: the name of a kind or of the file is not usable.
         ConfigError: the file cannot be written.
     """
     kinds = load_kinds(settings.extract)

@@ -63,7 +63,7 @@ def list_(
 
 
 def _texts(row: dict[str, Any]) -> list[str]:
-    """The columns of a line, the same for every URL."""
+    """The columns of a line."""
     if "tried_at_ms" not in row:
         return [row["url"]]
     when = datetime.fromtimestamp(row["tried_at_ms"] / 1000, UTC).isoformat(timespec="seconds")
@@ -95,7 +95,7 @@ def _all_urls(opened: UrlStore) -> Iterator[str]:
 def _tried(
     opened: UrlStore, urls: Iterable[str], outcomes: tuple[str, ...], since_ms: int
 ) -> Iterator[dict[str, Any]]:
-    """The pages whose last fetch had one of the outcomes, and was at that instant or later."""
+    """The pages whose last fetch had one of the outcomes and was not before `since_ms`."""
     left = iter(urls)
     while some := list(islice(left, READ_AT_ONCE)):
         for url, record in zip(some, opened.get_many(some, ()), strict=True):

@@ -1,4 +1,4 @@
-"""`aragog store export-packs`: the content of a whole store, as a copy of its packs."""
+"""`aragog store export-packs`: copy the packs with all content of a store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`aragog store create-tables`, `upgrade`, `repair`, `repair-graph`, `adopt`, `copy`: all of it."""
+"""`aragog store create-tables`, `upgrade`, `repair`, `repair-graph`, `adopt`, `copy`, `pack`."""
 
 from __future__ import annotations
 

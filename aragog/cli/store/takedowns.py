@@ -30,7 +30,7 @@ def _url(_context: click.Context, _option: click.Parameter, url: str | None) -> 
 
 
 def _one_of(**options: str | None) -> str:
-    """The value of the only option that was used."""
+    """The value of the only option that was given."""
     values = [value for value in options.values() if value is not None]
     if len(values) != 1:
         raise click.UsageError(f"give one of {', '.join(options)}")
@@ -41,7 +41,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _of_what(command: F) -> F:
-    """The argument and the options that say what a takedown is of, the same for both commands."""
+    """Add the argument and options that select what to take down, the same for both commands."""
     for option in (
         click.option("--domain", type=Host(), help="A domain and its subdomains."),
         click.option("--host", type=Host(), help="A host, on all its ports."),
@@ -80,7 +80,7 @@ def takedown(
 
 
 def _named(opened: UrlStore, url: str) -> str:
-    """The effect of a takedown of a URL; names an alias's page on another host, which stays."""
+    """Describe a URL's takedown, including an alias's page on another host, which is kept."""
     pages = opened.takedowns.pages_of(url)
     canonical = opened.resolve(url)
     if canonical not in pages:
@@ -129,9 +129,9 @@ def lift_takedown(url: str | None, named: str | None, host: str | None, domain: 
 
 def _share_takedowns(opened: UrlStore, settings: Settings, *, purge: bool = False) -> None:
     """
-    Copy takedowns to Redis for producers; with `purge`, delete what Redis and the broker hold.
+    Copy takedowns to Redis for producers; with `purge`, also delete data in Redis and the broker.
 
-    Without Redis the sweep makes the copy later, and messages are refused when they are processed.
+    Without Redis, the periodic sweep copies them later, and workers refuse the messages until then.
     """
     try:
         done = TakedownSharing(settings, opened)(purge=purge)

@@ -1,4 +1,4 @@
-"""`aragog store export`, `export-parts`: URLs in files."""
+"""`aragog store export`, `export-parts`: write URLs to files."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from aragog.urlstore.store import UrlStore
 STDOUT = Path("/dev/stdout")
 ROW_KINDS = ("csv", "json", "sqlite")
 OF_RECORDS = frozenset(json_lines.UrlRecord.__dataclass_fields__)
-"""Members of a record that are no fields of its page."""
+"""Members of a record that are not fields of its page."""
 
 
 def _cursor(_context: click.Context, _option: click.Parameter, cursor: str | None) -> str | None:
@@ -109,7 +109,7 @@ def export(
 
 @contextmanager
 def _local(file: str, settings: Settings) -> Iterator[Path]:
-    """A path to write to; what is there afterward is copied to S3, if `file` is there."""
+    """A path to write to; if `file` is in S3, the written files are then copied there."""
     if not file.startswith("s3://"):
         yield STDOUT if file == "-" else Path(file)
         return
@@ -170,7 +170,7 @@ def _export(
 
 
 def _archive_writer(kind: str, file: Path, *, is_continued: bool) -> Callable[..., WarcReport]:
-    """The writer of archives of this kind; WARC files continue after the last number."""
+    """The function that writes archives of this kind; WARC files continue after the last number."""
     if place := addons.writes_formats().get(kind):
         return addons.function(place)
     return partial(export_warc, first_file=next_file(file) if is_continued else 0)
@@ -191,7 +191,7 @@ def _export_records(
     """
     Write JSON Lines or Parquet.
 
-    Returns the number of records, where to continue, and what to say of fields that none had.
+    Returns the number of records, the cursor to continue, and a text about fields that no page had.
     """
     types, append = types_of(store, settings), selection.cursor is not None
     fields = _of_pages(fields)
@@ -214,12 +214,12 @@ def _export_records(
 
 
 def _of_pages(names: Sequence[str] | None) -> tuple[str, ...] | None:
-    """The names of fields among these; every record has its URL and other members anyway."""
+    """The fields among these names; every record has its URL and other members anyway."""
     return names if names is None else tuple(name for name in names if name not in OF_RECORDS)
 
 
 class _NotingSink:
-    """A sink that notes which fields its records have."""
+    """A sink that records which fields its records have."""
 
     def __init__(self, sink: import_export.Sink) -> None:
         self._sink = sink
@@ -235,9 +235,9 @@ class _NotingSink:
 
 def _texts_of(texts: PageTexts, store: UrlStore, fields: Sequence[str] | None) -> TextsOf | None:
     """
-    What finds the main texts that `fields` names; None: it names none.
+    A function that finds the main texts named in `fields`; None if it names none.
 
-    A page whose text cannot be found is reported, and keeps what is stored of it.
+    If a page's text cannot be found, this is reported and the stored fields are used.
     """
     names = tuple(name for name in FIELDS.values() if name in (fields or ()))
     if not names:
@@ -254,7 +254,7 @@ def _texts_of(texts: PageTexts, store: UrlStore, fields: Sequence[str] | None) -
 
 
 def types_of(store: UrlStore, settings: Settings) -> TypedFields:
-    """The types of the fields in files, with those of the settings' rules."""
+    """The types of fields in files, including fields of the settings' rules."""
     return TypedFields(store.formats, rule_types(settings.extract))
 
 
@@ -343,7 +343,7 @@ def export_parts(
 def _export_chosen(
     chosen: Sequence[Part], write: Callable[..., int | None], options: PartOptions
 ) -> list[int | None]:
-    """Write parts, and show the progress; returns the records of each, None: it was there."""
+    """Write parts and show the progress; returns the records of each, None if it existed."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -364,7 +364,7 @@ def _export_chosen(
 
 
 def _span_of(day: datetime, kind: str) -> SpanMs:
-    """A day as instants. Raises UsageError for a day that is not over, as its pages may change."""
+    """A day as times in ms. Raises UsageError if it is not over, since its pages may change."""
     if kind == "warc":
         raise click.UsageError("--date is for jsonl and parquet; warc has all pages")
     begin = day.replace(tzinfo=UTC)
@@ -387,5 +387,5 @@ def _kind(file: Path) -> str:
 
 
 def _report_url(url: str, reason: str) -> None:
-    """Print what is wrong with a URL on standard error."""
+    """Print a problem with a URL on standard error."""
     echo(one_line(f"{url}: {reason}"), err=True)

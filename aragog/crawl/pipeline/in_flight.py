@@ -1,25 +1,27 @@
 """
-The in-flight set: URLs that were enqueued and are not yet stored or given up, and who wants them.
+The in-flight set: URLs that were enqueued and are not yet stored or given up, and which crawls want
+them.
 
-When several callers enqueue one URL, it is fetched once: while the first request is in flight, the
-others are answered "already waiting". An entry says until when it counts, and which crawls want the
-URL, in about 80 bytes of Redis.
+If several callers enqueue the same URL, it is fetched once: while it is in flight for the first
+caller, the others get the status "already waiting". An entry has its expiry and the crawls that
+want the URL, in about 80 bytes of Redis memory.
 
-A producer calls `mark` before it sends the message and `confirm` after it has sent it. Other
-producers do not rely on an unconfirmed entry: they wait a moment for its confirmation, and take
-the entry over if none comes. If a producer is killed between the two calls, the next caller
-therefore sends the URL. If the producer was only slow, the URL is sent twice, which is harmless.
+A producer calls `mark` before it sends the message and `confirm` afterwards. Other producers do not
+rely on an unconfirmed entry: they wait a moment for the confirmation and then take the entry over.
+If a producer is killed between the two calls, the next caller therefore sends the URL. If the
+producer was only slow, the URL is sent twice, which is harmless.
 
-A confirmed entry expires after two days, so that a URL whose message was lost with the server can
-be enqueued again; that of a crawl with a name after 30 days, because such a crawl may be paused.
-Marking, confirming and ending twice is harmless.
+A confirmed entry expires after two days, so that a URL can be enqueued again if a server lost its
+message. The entry of a named crawl expires after 30 days, because such a crawl may be paused.
+Marking, confirming and ending may each be repeated.
 
-A crawl counts a URL by its entry: as enqueued when it is added to those that want it, and with its
-outcome when it is removed, both in one script. So a message that is delivered twice counts nothing
-twice, and at any moment what was enqueued is the sum of what waits and of all outcomes.
+The same script that changes an entry also updates the crawl's counters. A URL is counted as
+enqueued when its crawl is added to the entry, and with its outcome when the crawl is removed. A
+message that is delivered twice is therefore counted once, and the enqueued URLs are always the sum
+of the waiting URLs and all outcomes.
 
-Ending a URL also publishes its key on a Redis channel, so that callers who wait for it learn at
-once that it is done (`completions`).
+Ending a URL also publishes its key on a Redis channel, so that callers that wait for the URL are
+notified at once (`completions`).
 """
 
 from __future__ import annotations
@@ -47,29 +49,35 @@ from pinlater.redis.scripts import LuaScript, load_script
 from urlspelling import url_key
 from urlspelling.domain import host, registered_domain
 
-# Long enough to send a chunk of messages to a slow broker; then the sweep may drop the entry.
+# Long enough to send a chunk of messages to a slow broker. After that, the sweep may remove the
+# unconfirmed entry.
 UNCONFIRMED_S = 60
-# Sending a chunk takes about 50 ms; a producer that has not confirmed it by then is dead or slow.
+# Sending a chunk takes about 50 ms. After this time another producer takes the entry over.
 TAKEN_OVER_AFTER_S = 3
 LONGEST_PAUSE_S = 0.5
-# A slot is reserved at most `politeness.horizon_s` ahead (a day by default); twice that is safe.
+# Slots are reserved at most `politeness.horizon_s` (a day by default) ahead, so a URL rarely waits
+# for longer than this.
 COUNTS_FOR_S = 172_800
-# A crawl with a name may be paused, and a million URLs of one domain wait for weeks.
+# Longer for a named crawl, because it may be paused, and a million URLs of one domain take weeks.
 NAMED_COUNTS_FOR_S = 30 * 86_400
-# With `insist`, the caller believes that the message was lost; a second fetch is harmless.
+# `insist` sends a URL again after this time, in case its message was lost; a second fetch is
+# harmless.
 INSIST_AFTER_S = 3600
 MOST_AT_ONCE = 500
-"""URLs that one call of a script ends or stops: 10 ms, in which Redis serves nobody else."""
+"""Maximum number of URLs in one script call, which blocks Redis for about 10 ms."""
 MOST_DOMAINS = 50_000
-"""Pairs of a domain and an outcome that a crawl counts on a server; others are counted together."""
+"""
+Maximum number of (domain, outcome) pairs that a server counts for a crawl; the rest is
+summed.
+"""
 DELETED = "deleted"
 """The outcome of URLs whose messages an operator deleted."""
 UNSENT = ""
-"""Used instead of an outcome: the URL counts as never enqueued."""
+"""Used instead of an outcome for URLs that must count as never enqueued."""
 
 
 def done_channel(prefix: str) -> str:
-    """The channel on which keys of cleared URLs are published, 16 bytes each, concatenated."""
+    """The channel on which the keys of finished URLs are published, 16 bytes each, concatenated."""
     return f"{prefix}in_flight.done"
 
 
@@ -81,12 +89,12 @@ _HELD = {b"+": Held.GOES_ON, b"x": Held.ENDS, b"p": Held.WAITS}
 
 class InFlightSet:
     """
-    The in-flight set. A call costs a round trip per server and may raise `BrokerUnavailable`.
+    The in-flight set. A call takes a round trip per server and may raise `BrokerUnavailable`.
 
     Args:
-        nodes: the servers that share the set, or a client of the only one; the first of them also
-            has the channel of URLs that are done.
-        prefix: put before every key.
+        nodes: the servers that share the set, or the client of a single server. Finished URLs are
+            published on the first server.
+        prefix: prepended to every key.
     """
 
     def __init__(self, nodes: redis.Redis | RedisNodes, *, prefix: str) -> None:
@@ -99,12 +107,13 @@ class InFlightSet:
         self, urls: Sequence[str], *, insist: bool = False, wants: Wants = ANYONE
     ) -> list[Mark]:
         """
-        Mark the URLs for a crawl. Returns `Mark.NEW`, which is true, for each to be sent.
+        Mark URLs for a crawl; returns a `Mark` for each URL, in order.
 
-        With `insist` the caller must also send a URL that has been in flight for `INSIST_AFTER_S`.
+        The caller must send the URLs with `Mark.NEW`, the only true value. With `insist`, these
+        include URLs that have been in flight for `INSIST_AFTER_S`.
 
-        This costs one round trip. If another producer is currently sending one of the URLs, it
-        costs a few more within the next 3 s.
+        Takes one round trip, and a few more within 3 s if another producer is sending one of the
+        URLs at the same time.
         """
         marks = self._acquire(urls, wants, insist)
         pause_s = 0.02
@@ -155,7 +164,7 @@ class InFlightSet:
         return found
 
     def _room(self, client: redis.Redis, wants: Wants) -> int:
-        """The most URLs of the crawl on this server; those on other servers count there."""
+        """Maximum number of the crawl's URLs on this server, given the counts of other servers."""
         if wants.max_urls is None:
             return -1
         others = 0
@@ -166,7 +175,7 @@ class InFlightSet:
         return max(0, wants.max_urls - others)
 
     def confirm(self, urls: Sequence[str]) -> None:
-        """Record that the messages of these URLs were sent; their entries then last two days."""
+        """Record that the messages of these URLs were sent, which extends their entries' expiry."""
         with _our_errors():
             for client, mine in self._by_server(urls):
                 _script("in_flight_confirm").run(
@@ -178,15 +187,15 @@ class InFlightSet:
                 )
 
     def clear(self, urls: Sequence[str], outcome: str = DELETED) -> None:
-        """Remove the URLs with this outcome for every crawl that wants them."""
+        """Remove the URLs, counting this outcome for every crawl that wants them."""
         self.end([UrlEnding(url, 0, outcome, for_all=True) for url in urls])
 
     def end(self, endings: Sequence[UrlEnding]) -> list[Heir | None]:
         """
-        Count the endings of URLs, and report those that are done to the callers that wait for them.
+        Count the endings of URLs, and notify callers that wait for the finished ones.
 
-        Returns for each URL, in order, the crawl that wants it next: it needs a job of its own.
-        None: no other crawl wants it.
+        Returns for each URL, in order, the next crawl that wants it and needs a separate job, or
+        None if no other crawl wants it.
         """
         heirs: list[Heir | None] = [None] * len(endings)
         if not endings:
@@ -249,7 +258,7 @@ class InFlightSet:
         self, questions: Sequence[Question], *, ended: Iterable[int], now_s: int
     ) -> list[bool]:
         """
-        Whether a crawl that has not ended wants each URL, in order. Changes nothing.
+        For each URL, in order: True if a crawl that has not ended wants it. Changes nothing.
 
         A URL without an entry counts as wanted by the crawl of its job, as in `stop`.
 
@@ -268,7 +277,7 @@ class InFlightSet:
         return found
 
     def _portions(self, urls: Iterable[str]) -> Iterator[tuple[redis.Redis, list[int]]]:
-        """Yield the positions of each server's URLs, up to `MOST_AT_ONCE` at a time."""
+        """Yield each server with the positions of its URLs, at most `MOST_AT_ONCE` at a time."""
         for client, places in self._nodes.group((url, at) for at, url in enumerate(urls)):
             for start in range(0, len(places), MOST_AT_ONCE):
                 yield client, places[start : start + MOST_AT_ONCE]
@@ -277,11 +286,11 @@ class InFlightSet:
         return self._nodes.group((url, url) for url in urls)
 
     def contains(self, url: str) -> bool:
-        """Whether a normalized URL is in flight."""
+        """True if a normalized URL is in flight."""
         return bool(self.among([url]))
 
     def among(self, urls: Sequence[str]) -> set[str]:
-        """The normalized URLs among these that are in flight. One round trip per server."""
+        """Those of the normalized URLs that are in flight. One round trip per server."""
         found: set[str] = set()
         with _our_errors():
             for client, mine in self._by_server(urls):
@@ -290,12 +299,12 @@ class InFlightSet:
         return found
 
     def count(self) -> int:
-        """How many URLs are in flight."""
+        """The number of URLs in flight."""
         with _our_errors():
             return sum(int(client.hlen(self._key)) for client in self._nodes.clients)
 
     def sweep(self, ended: Iterable[int] = ()) -> Swept:
-        """Remove expired entries and those of ended crawls, about 500 in each step."""
+        """Remove expired entries and entries of ended crawls, in steps of about 500."""
         swept, numbers = Swept(0, 0), _numbers(ended)
         with _our_errors():
             for client in self._nodes.clients:

@@ -1,4 +1,4 @@
-"""What is asked of the in-flight set, and what it answers."""
+"""Parameters and results of the in-flight set."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ class Mark(IntEnum):
     WAITING = 0
     NEW = 1
     JOINED = 2
-    """It waits for another crawl, and now also for this one."""
+    """The URL was waiting for another crawl, and now also waits for this crawl."""
     MOST_URLS = 3
-    """The crawl has reached its most URLs; the URL is not marked."""
+    """The crawl has reached its maximum number of URLs; the URL is not marked."""
     MOST_OF_HOST = 4
     UNCLEAR = 5
     OVER_QUOTA = 6
-    """The token of the crawl has used its quota; the URL is not marked."""
+    """The crawl's token has used up its quota; the URL is not marked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wants:
-    """For which crawl URLs are marked."""
+    """The crawl for which URLs are marked."""
 
     crawl: int = 0
     depth: int = 0
-    """How deep it follows their links."""
+    """How many link hops the crawl follows from these URLs."""
     max_urls: int | None = None
-    """The most URLs of the crawl; None: unlimited."""
+    """Maximum number of URLs of the crawl; None for no limit."""
     max_per_host: int | None = None
     quota: TokenState | None = None
-    """What the token of the crawl has used; None: it has no quota."""
+    """What the crawl's token has used; None if it has no quota."""
 
 
 ANYONE = Wants()
 
 
 class UrlEnding(NamedTuple):
-    """The ending of a URL for a crawl."""
+    """How a URL ended for a crawl."""
 
     url: str
     crawl: int
@@ -50,9 +50,9 @@ class UrlEnding(NamedTuple):
     outcome: str
     bytes: int = 0
     for_all: bool = False
-    """It ended for every crawl that wants it."""
+    """True if the URL ended for every crawl that wants it."""
     notes: tuple[str, ...] = ()
-    """Words that are counted beside the outcome, such as `unchanged`."""
+    """Labels that are counted in addition to the outcome, such as `unchanged`."""
 
 
 class Heir(NamedTuple):
@@ -60,7 +60,7 @@ class Heir(NamedTuple):
 
     crawl: int
     depth: int | None
-    """How many link hops it follows; None: as many as the job that was sent for it."""
+    """How many link hops the crawl follows; None: as many as the job that was sent for the URL."""
 
 
 class Question(NamedTuple):
@@ -70,7 +70,7 @@ class Question(NamedTuple):
     crawl: int
     depth: int = 0
     cut_s: int = 0
-    """It is cancelled if it was enqueued by then (s since the epoch); 0: it is not."""
+    """The job is cancelled if it was enqueued by this time (s since the epoch); 0 for never."""
 
 
 class Held(IntEnum):

@@ -1,10 +1,11 @@
 """
-What the crawls of a token use, beside its quota (`serving.quotas`).
+What the crawls of a token have used, and the limits of its quota (`serving.quotas`).
 
-Nothing is counted for it alone: the use of a token is the sum over the crawls that it started. What
-it enqueues without a name belongs to a crawl of its own. A quota is checked in the script that
-counts a URL as enqueued; what other crawls of the token, and other servers, have counted is read
-just before, so that callers at the same moment may pass the bound by what they enqueue in it.
+There are no separate counters for a token: its use is the sum over the crawls that it started. URLs
+that it enqueues without a crawl's name belong to a separate crawl (`own_name`). The script that
+counts a URL as enqueued also checks the quota. The counts of the token's other crawls and of other
+servers are read just before, so callers at the same moment may exceed the limit by what they
+enqueue in that moment.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from aragog.errors import QuotaExceeded
 from aragog.settings.token_quotas import TokenQuota
 
 OWN_PREFIX = "token."
-"""Begins the names of the crawls of what tokens enqueue without a name."""
+"""Prefix of the names of crawls for URLs that tokens enqueue without a crawl's name."""
 DAY_MS = 86_400_000
 WAITING_AGAIN_S = 60.0
 _MOST_NAME = 64
 
 
 def own_name(token: str) -> str:
-    """The crawl of what a token enqueues without a name. Pure."""
+    """The name of the crawl for URLs that a token enqueues without a crawl's name. Pure."""
     name = f"{OWN_PREFIX}{token}"
     if name.isascii() and len(name) <= _MOST_NAME:
         return name
@@ -33,25 +34,25 @@ def own_name(token: str) -> str:
 
 
 class CrawlUse(NamedTuple):
-    """The resources that a crawl has used, by the counts of one server."""
+    """What a crawl has used, as counted by one server."""
 
     waiting: int
     urls: int
-    """Enqueued on that day."""
+    """Number of URLs enqueued on that day."""
     bytes: int
-    """Stored on that day."""
+    """Bytes stored on that day."""
 
 
 class UsedBy(Protocol):
     """Reads the use of crawls (`aragog.crawl.pipeline.crawl_counts.CrawlCounters`)."""
 
     def use(self, numbers: Sequence[int], day: int) -> list[dict[int, CrawlUse]]:
-        """By server, then by number of a crawl."""
+        """The use of each crawl by its number, one mapping per server."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenState:
-    """The resources that a token has used, at one moment."""
+    """What a token had used when its counts were read."""
 
     token: str
     quota: TokenQuota
@@ -59,19 +60,20 @@ class TokenState:
     waiting: int
     bytes: int
     here: tuple[CrawlUse, ...]
-    """The use of the crawl that enqueues now, by server."""
+    """What the crawl that is enqueuing now has used, by server."""
     now_ms: int
 
     @property
     def is_out_of_bytes(self) -> bool:
-        """Whether its pages of today have as many bytes as they may."""
+        """True if the token has used its bytes for today."""
         return self.quota.bytes_a_day is not None and self.bytes >= self.quota.bytes_a_day
 
     def bounds(self, server: int) -> tuple[int, int]:
         """
-        Bounds of that crawl's own counts on a server; -1: none.
+        Limits for the enqueuing crawl's own counts on a server: URLs enqueued today, and URLs that
+        wait.
 
-        The first is the most URLs of today, the second the most that wait.
+        -1 stands for no limit.
         """
         own, quota = self.here[server], self.quota
         if self.is_out_of_bytes:
@@ -82,7 +84,7 @@ class TokenState:
         )
 
     def refusal(self, count: int) -> QuotaExceeded:
-        """Why `count` URLs were refused: the limit of which the least is left."""
+        """The error for `count` refused URLs; it names the limit with the least left."""
         name, most, used = self._tightest()
         is_waiting = name == "waiting_urls"
         when = "until some are done" if is_waiting else "until midnight (UTC)"
@@ -97,7 +99,7 @@ class TokenState:
         )
 
     def _tightest(self) -> tuple[str, int, int]:
-        """The limit that refuses URLs, its bound, and what is used."""
+        """The limit with the least left: its name, its value, and how much is used."""
         if self.quota.bytes_a_day is not None and self.is_out_of_bytes:
             return "bytes_a_day", self.quota.bytes_a_day, self.bytes
         limits = [
@@ -118,8 +120,8 @@ class TokenQuotas:
     The quotas of all tokens.
 
     Args:
-        quotas: by a token's name.
-        counts: of crawls.
+        quotas: quota by the token's name.
+        counts: reads the counters of crawls.
     """
 
     quotas: Mapping[str, TokenQuota]
@@ -129,14 +131,14 @@ class TokenQuotas:
         self, token: str, crawl: int, numbers: Sequence[int], ended: frozenset[int], now_ms: int
     ) -> TokenState | None:
         """
-        What a token has used; None: it has no bounds. One round trip a server.
+        What a token has used, or None if it has no limits. One round trip per server.
 
         Args:
-            token: its name.
-            crawl: the number of the crawl that enqueues.
-            numbers: those of all crawls of the token.
-            ended: numbers whose URLs do not wait anymore.
-            now_ms: by the clock of `redis.url`.
+            token: the token's name.
+            crawl: the number of the crawl that is enqueuing.
+            numbers: the numbers of all crawls of the token.
+            ended: numbers of crawls that have ended, whose URLs no longer wait.
+            now_ms: the time of the `redis.url` server's clock.
         """
         quota = self.quotas.get(token)
         if quota is None or not quota.is_bounded:

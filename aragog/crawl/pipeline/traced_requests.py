@@ -1,8 +1,8 @@
 """
-The requests of one traced fetch: when each began, got its permit and ended, and its attributes.
+The requests of one traced fetch: when each started, got its permit and ended, and its attributes.
 
-The fetcher knows nothing of traces. It asks a gate before each request and at each redirect, so a
-gate that notes the times sees every request (`aragog.crawl.fetcher.gate`).
+The fetcher does not know about traces. It calls a gate before each request and at each redirect, so
+a gate that records the times sees every request (`aragog.crawl.fetcher.gate`).
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ class RequestTimes:
         self.events: list[tuple[str, int]] = []
 
     def note(self, name: str) -> None:
-        """Note an event."""
+        """Record that an event happened now."""
         self.events.append((name, time.time_ns()))
 
 
 class TimedGate:
     """
-    A gate that notes when the requests of one fetch begin, get their permit, and end.
+    A gate that records when the requests of one fetch start, get their permit, and end.
 
     Args:
-        gate: decides.
-        url: of the first request.
+        gate: makes the decisions.
+        url: the URL of the first request.
     """
 
     def __init__(self, gate: Gate, url: str) -> None:
@@ -45,7 +45,7 @@ class TimedGate:
         self._all = [RequestTimes(url)]
 
     def ended(self) -> list[RequestTimes]:
-        """The requests, of which the last has ended now."""
+        """End the last request now, and return all requests."""
         self._all[-1].ended_ns = time.time_ns()
         return self._all
 
@@ -71,7 +71,7 @@ class TimedGate:
 
 
 def exchange(url: str, status: int | None, outcome: Outcome | None) -> dict[str, Value]:
-    """The attributes of a request and its response, by OpenTelemetry's conventions. Pure."""
+    """A request's and its response's attributes, named as in OpenTelemetry's conventions. Pure."""
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     known: dict[str, Value | None] = {

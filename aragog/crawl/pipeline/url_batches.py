@@ -1,10 +1,10 @@
 """
 Batches of enqueued URLs: which URLs a producer enqueued together, to report how many are left.
 
-A batch is a Redis list. Each element holds the URL keys of one call by rate-limit key, because what
-is left of a domain takes as long as its slots, and under the empty key the instant before which
-they are not fetched. A URL counts as done when it is no longer in flight; one that somebody
-enqueues again counts as in flight again.
+A batch is a Redis list with one element per call. An element has the keys of the call's URLs by
+rate-limit key, because the time that the remaining URLs take depends on their domain's slots. Under
+the empty key it has the time before which they are not fetched. A URL counts as done when it is no
+longer in flight. If it is enqueued again, it counts as left again.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ from pinlater.redis.errors import redis_errors
 from urlspelling import url_key
 
 MOST_CALLS = 100
-"""Calls that add to one batch, of up to 1,000 URLs each, which are 32 KB in Redis."""
+"""Maximum number of calls that add to a batch; each has up to 1,000 URLs (32 KB in Redis)."""
 KEPT_S = COUNTS_FOR_S + 86_400
-"""How long a batch is kept after the last call that added to it. By then its URLs are no longer in
-flight."""
+"""
+How long a batch is kept after the last call that added to it. By then its URLs are no longer in
+flight.
+"""
 WHERE = "redis, batches"
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}", re.ASCII)
 _SLICE = 5000
@@ -36,13 +38,13 @@ _NOT_BEFORE = ""
 
 @dataclass(frozen=True, slots=True)
 class BatchState:
-    """How far a batch is."""
+    """How many URLs of a batch are left."""
 
     total: int
     in_flight: Mapping[str, int]
-    """URLs that are left, by rate-limit key."""
+    """Number of URLs that are left, by rate-limit key."""
     not_before_ms: Mapping[str, int]
-    """The instants before which the last of them are not fetched, by rate-limit key."""
+    """By rate-limit key, the latest time before which some of these URLs are not fetched."""
 
 
 class UrlBatches:
@@ -56,15 +58,15 @@ class UrlBatches:
         self, batch: str | None, urls: Mapping[str, Iterable[str]], not_before_ms: int = 0
     ) -> str:
         """
-        Add normalized URLs, by rate-limit key, to a batch (None: a new one); returns its id.
+        Add normalized URLs to a batch, or to a new batch if None; returns the batch's id.
 
         Args:
             batch: the id of the batch.
-            urls: normalized.
-            not_before_ms: they are not fetched before this instant; 0: at once.
+            urls: normalized URLs by rate-limit key.
+            not_before_ms: the URLs are not fetched before this time; 0 if they may be at once.
 
         Raises:
-            BadInput: the id is malformed, or `MOST_CALLS` have added to the batch.
+            BadInput: the id is malformed, or `MOST_CALLS` calls have added to the batch.
         """
         batch = secrets.token_urlsafe(12) if batch is None else checked_id(batch)
         call: dict[str, str | int] = {
@@ -84,7 +86,7 @@ class UrlBatches:
         return batch
 
     def state(self, batch: str) -> BatchState | None:
-        """How many of its URLs are left; None for an unknown batch. A round trip for 5,000 URLs."""
+        """How many URLs of a batch are left; None if unknown. One round trip per 5,000 URLs."""
         with redis_errors(WHERE):
             calls = self._redis.lrange(f"{self._prefix}batch:{checked_id(batch)}", 0, -1)
         if not calls:
@@ -115,13 +117,13 @@ class UrlBatches:
 
 
 def _until_s(entry: bytes | str) -> float:
-    """When an in-flight entry expires; the crawls that want the URL follow it."""
+    """When an in-flight entry expires; the rest of the entry lists crawls and is ignored."""
     text = entry.decode() if isinstance(entry, bytes) else entry
     return float(text.partition(":")[0])
 
 
 def checked_id(batch: str) -> str:
-    """The id; raises BadInput if it cannot be one."""
+    """Return the id; raises BadInput if it is malformed."""
     if not _ID.fullmatch(batch):
         raise BadInput("batch: must be an id as POST /v1/enqueue returned it")
     return batch

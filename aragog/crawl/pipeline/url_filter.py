@@ -1,9 +1,9 @@
 """
-Filters of a crawl: which of the URLs that pages and sitemaps name are followed. Pure.
+Filters of a crawl: decide which URLs found in pages and sitemaps are followed. Pure.
 
-A pattern is compared with the whole normalized URL; `*` matches any characters. Matching searches
-the literal parts one after the other, so it takes no longer than the URL's length times the
-pattern's.
+A pattern is matched against the whole normalized URL; `*` matches any characters. The matcher
+searches for the literal parts one after the other, so its time is at most proportional to the URL's
+length times the pattern's length.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ LONGEST_PATTERN = 500
 @dataclass(frozen=True, slots=True)
 class UrlFilter:
     """
-    Accepts URLs that match a pattern of `include`, or any if it is empty, and none of `exclude`.
+    Accepts URLs that match a pattern of `include` (or any URL if `include` is empty) and no pattern
+    of `exclude`.
 
     Raises:
-        BadInput: a pattern is empty, too long or has a line break, or there are too many.
+        BadInput: a pattern is empty, is too long or has a line break, or there are too many.
     """
 
     include: tuple[str, ...] = ()
@@ -41,7 +42,7 @@ class UrlFilter:
                 )
 
     def accepts(self, url: str) -> bool:
-        """Whether a normalized URL is followed."""
+        """True if a normalized URL is followed."""
         if any(matches(pattern, url) for pattern in self.exclude):
             return False
         return not self.include or any(matches(pattern, url) for pattern in self.include)
@@ -53,10 +54,10 @@ class UrlFilter:
     @classmethod
     def read(cls, text: str) -> Self:
         """
-        The filter of its text.
+        Parse a filter from the text that `wire` returns.
 
         Raises:
-            BadInput: a line begins with neither `+` nor `-`, or a pattern is not valid.
+            BadInput: a line starts with neither `+` nor `-`, or a pattern is not valid.
         """
         lines = text.split("\n") if text else []
         if not all(line.startswith(("+", "-")) for line in lines):
@@ -68,7 +69,7 @@ class UrlFilter:
 
 
 def matches(pattern: str, url: str) -> bool:
-    """Whether the pattern matches the whole URL."""
+    """True if the pattern matches the whole URL."""
     first, *others = pattern.split("*")
     if not others:
         return pattern == url

@@ -2,12 +2,12 @@
 The spans of URLs: one trace for each traced URL, from `enqueue` to `store`.
 
 Whether a URL is traced is decided once, when it is enqueued. Its job then carries the context of
-its span `enqueue`, and each stage adds a span below that one, in whatever process and at whatever
-attempt it runs. A job without a context costs a comparison. Spans of URLs, not of messages: a
-message carries many URLs, which come together and part again (docs/adr/0079).
+its `enqueue` span, and each stage adds a child span, in any process and at any attempt. For a job
+without a context this costs one comparison. There are spans of URLs rather than of messages,
+because the URLs of a message are regrouped at every stage (docs/adr/0079).
 
-A stage that is killed leaves no span, because spans are exported when they end. The next run of its
-message has one in the same trace, with the number of the delivery.
+A stage that is killed leaves no span, because spans are exported when they end. When its message
+runs again, that run adds a span to the same trace, with the number of the delivery.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from aragog.observability.tracing.context import is_sampled, log_ids, read
 from aragog.observability.tracing.tracer import Attributes, Span, SpanPart, Tracer, Value
 
 MOST_IN_CALLERS_TRACE = 25
-"""URLs of one call that continue its trace; a trace of thousands of URLs cannot be read."""
+"""Maximum number of URLs of one call that join its trace; a larger trace would be unreadable."""
 SHORTEST_WAIT_NS = 5_000_000
-"""A shorter wait for a slot has no span."""
+"""Shorter waits for a slot get no span."""
 
 delivery: ContextVar[int] = ContextVar("delivery", default=1)
-"""Which delivery of its message a stage works on; more than 1 after a failed or killed run."""
+"""The attribute with the number of the message's delivery; above 1 after a failed or killed run."""
 
 
 def now_ms() -> int:
@@ -45,13 +45,14 @@ def now_ms() -> int:
 
 class CallSpans:
     """
-    The spans `enqueue` of one call that enqueues.
+    The `enqueue` spans of one call that enqueues URLs.
 
     Args:
-        tracer: makes them; None: tracing is off.
-        caller: the context of the span in which the call is made; "": the program's own, if any.
-        found_on: the context of the page that names the URLs; their traces are linked to it.
-        rng: chooses URLs, as `random.random`.
+        tracer: creates the spans; None if tracing is off.
+        caller: the context of the span in which the call is made; "" for the current span of the
+            program, if there is one.
+        found_on: the context of the page that links to the URLs; their traces are linked to it.
+        rng: returns random numbers like `random.random`, to sample URLs.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class CallSpans:
 
     @contextmanager
     def sending(self, urls: Sequence[str], attributes: Attributes) -> Iterator[None]:
-        """Begin the spans of those URLs that are traced, and end them when they are sent."""
+        """Start the spans of the traced URLs, and end them when the block has sent the URLs."""
         if self._tracer is None:
             yield
             return
@@ -100,12 +101,12 @@ class CallSpans:
         return {url: span for url, span in found.items() if span is not None}
 
     def job(self, url: str) -> dict[str, Any]:
-        """The part of a URL's trace that its job carries; empty unless it is traced."""
+        """The trace context and the time that a URL's job carries; empty if it is not traced."""
         span = self._spans.get(url)
         return {} if span is None else {"traceparent": span.traceparent, "left_at_ms": now_ms()}
 
     def ids(self, url: str) -> dict[str, str]:
-        """The ids of its span, for its line in the log."""
+        """The ids of the URL's span, for its log line."""
         span = self._spans.get(url)
         return {} if span is None else log_ids(span.traceparent)
 
@@ -153,15 +154,18 @@ class StageSpans:
             span.end(error="" if error is None else _text(error))
 
     def __bool__(self) -> bool:
-        """Whether a URL of this run is traced."""
+        """True if any URL of this run is traced."""
         return bool(self._spans)
 
     def of(self, job: UrlJob) -> Span | None:
-        """The job's span in this run."""
+        """The job's span in this run, or None if its URL is not traced."""
         return self._spans.get(job.traceparent) if self._spans else None
 
     def ids(self, job: UrlJob) -> dict[str, str]:
-        """`trace_id` and `span_id` for a line of the log; of the span `enqueue` if this is off."""
+        """
+        `trace_id` and `span_id` for a log line; those of the `enqueue` span if tracing
+        is off.
+        """
         if not job.traceparent:
             return {}
         span = self.of(job)
@@ -174,13 +178,13 @@ class StageSpans:
             span.event(name, known)
 
     def set(self, job: UrlJob, **attributes: Value | None) -> None:
-        """Add attributes to the job's span; those that are None are left out."""
+        """Add attributes to the job's span; attributes that are None are left out."""
         if span := self.of(job):
             span.set({f"aragog.{key}": v for key, v in attributes.items() if v is not None})
 
     @contextmanager
     def part(self, job: UrlJob, name: str, attributes: Attributes | None = None) -> Iterator[None]:
-        """A span below the job's for the block."""
+        """Run the block in a child span of the job's span."""
         span = self._below(job, name, SpanPart.INTERNAL, attributes or {})
         problem = ""
         try:
@@ -206,11 +210,11 @@ class StageSpans:
         return self._tracer.child(name, above.traceparent, kind, about, started_ns)
 
     def requests(self, job: UrlJob, gate: Gate) -> TimedGate | None:
-        """The recorder of the requests of a job's fetch; None: its URL is not traced."""
+        """A gate that records the requests of a job's fetch; None if its URL is not traced."""
         return TimedGate(gate, job.next_url) if self.of(job) else None
 
     def requested(self, job: UrlJob, requests: TimedGate, outcome: Outcome) -> None:
-        """Add a span for the wait for the slot, and for each request of a fetch that is over."""
+        """After a fetch, add a span for the wait for the slot and one for each request."""
         spans, ended_ns = requests.ended(), time.time_ns()
         if spans[0].begun_ns - self._started_ns > SHORTEST_WAIT_NS:
             self._record(job, "wait for slot", self._started_ns, spans[0].begun_ns)
@@ -230,7 +234,7 @@ class StageSpans:
             span.end(at_ns=request.ended_ns or ended_ns, error=problem)
 
     def exchanged(self, job: UrlJob, url: str, outcome: Outcome) -> None:
-        """Add a span for a fetch that other URLs share, by the times of its outcome."""
+        """Add a span for a fetch shared with other URLs, with the times of its outcome."""
         started_ns = outcome.fetched_at_ms * NS_PER_MS
         about = exchange(url, outcome.status, outcome)
         span = self._below(job, "GET", SpanPart.CLIENT, about, started_ns)
@@ -244,11 +248,14 @@ class StageSpans:
             span.end(at_ns=ended_ns)
 
     def left(self, job: UrlJob) -> UrlJob:
-        """The job as the stage hands it on: the next one shows how long it waited."""
+        """
+        The job with the time at which it left this stage, so that the next stage shows
+        its wait.
+        """
         return replace(job, left_at_ms=now_ms()) if self._spans and job.traceparent else job
 
     def handed_on(self, outgoing: list[OutgoingMessage]) -> list[OutgoingMessage]:
-        """The messages of the stage with the time at which traced URLs left it."""
+        """The stage's messages, with the time at which traced URLs left the stage."""
         return [self._stamped(message) for message in outgoing] if self._spans else outgoing
 
     def _stamped(self, what: OutgoingMessage) -> OutgoingMessage:
@@ -268,11 +275,11 @@ UNTRACED = StageSpans(None, "", ())
 
 class UrlTraces:
     """
-    Makes the spans of a process.
+    Creates the spans of a process.
 
     Args:
-        tracer: None: tracing is off.
-        rng: chooses the URLs that begin a trace.
+        tracer: None if tracing is off.
+        rng: returns random numbers like `random.random`, to sample the URLs that start a trace.
     """
 
     def __init__(
@@ -282,16 +289,16 @@ class UrlTraces:
         self._rng = rng
 
     def call(self, caller: str, found_on: str) -> CallSpans:
-        """The spans of one call that enqueues; see `CallSpans`."""
+        """The spans of one call that enqueues URLs; see `CallSpans`."""
         return CallSpans(self.tracer, caller, found_on, self._rng)
 
     def adopted(self, batch: FetchBatch, caller: str) -> FetchBatch:
         """
-        The URLs of a message that no producer of aragog's sent, in the trace of its header.
+        Add the trace in a message's header to its URLs, for messages from other programs.
 
         Args:
-            batch: its URLs.
-            caller: the `traceparent` among its headers; "" or one that is not sampled: none.
+            batch: the URLs of the message.
+            caller: the message's `traceparent` header; without a sampled trace, nothing is added.
         """
         if self.tracer is None or not is_sampled(caller):
             return batch
@@ -300,17 +307,18 @@ class UrlTraces:
             return FetchBatch(tuple(replace(job, **call.job(job.url)) for job in batch.jobs))
 
     def stage(self, name: str, jobs: Iterable[UrlJob]) -> StageSpans:
-        """The spans of one run of a stage; they end with its `with` block."""
+        """The spans of one run of a stage; they end with the `with` block."""
         return UNTRACED if self.tracer is None else StageSpans(self.tracer, name, tuple(jobs))
 
     def delivery(self, first: str, url: str, changes: int) -> Span | None:
         """
-        A span for one attempt of a webhook's delivery; None: it is not traced.
+        A span for one attempt of a webhook delivery, or None if it is not traced.
 
         Args:
-            first: the context of the span of its first attempt; "": this is the first.
-            url: of the receiver.
-            changes: how many it has.
+            first: the context of the span of the delivery's first attempt; "" for the first
+                attempt.
+            url: the URL of the receiver.
+            changes: the number of changes in the delivery.
         """
         if self.tracer is None:
             return None
@@ -323,7 +331,7 @@ class UrlTraces:
         return self.tracer.root("webhook", SpanPart.CLIENT, about)
 
     def out_of_line(self, job: UrlJob) -> UrlJob:
-        """A job that leaves its domain's line: its wait there becomes a span."""
+        """A job that leaves its domain's line; adds a span for the wait in the line."""
         if self.tracer is None or job.left_at_ms is None or not is_sampled(job.traceparent):
             return job
         waited(self.tracer, job, "wait in line", time.time_ns())
@@ -334,7 +342,7 @@ OFF = UrlTraces()
 
 
 def waited(tracer: Tracer, job: UrlJob, name: str, until_ns: int) -> None:
-    """Add a span from when a job left a stage until now; the clocks of two machines may differ."""
+    """Add a span since the job left a stage; inaccurate if the clocks of the machines differ."""
     started_ns = min((job.left_at_ms or 0) * NS_PER_MS, until_ns)
     span = tracer.child(name, job.traceparent, SpanPart.INTERNAL, {}, started_ns)
     if span is not None:

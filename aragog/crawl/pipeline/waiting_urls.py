@@ -1,9 +1,9 @@
 """
-URLs that wait in the queues, and what each waits for, from a sample of the messages.
+Estimates how many URLs wait in the queues and what they wait for, from a sample of the messages.
 
-A URL of a domain with a line waits in it. All others are in messages: those that are delayed, such
-as the later part of a long list, those whose site's robots.txt is not known or does not answer, and
-those that a worker will take next. Counting them all would read every message.
+URLs of a domain with a line wait in that line. All others are in messages: delayed messages (such
+as the later part of a long list), messages for sites whose robots.txt is unknown or could not be
+fetched, and messages that a worker will take next. An exact count would read every message.
 """
 
 from __future__ import annotations
@@ -20,27 +20,29 @@ from pinlater.models import JobState
 
 SLOT, RETRY, ROBOTS, TURN = "a slot", "a retry", "robots.txt", "a worker"
 SAMPLED_MESSAGES = 100
-"""The number of messages that are read per queue, of up to `pipeline.batch_size` URLs each."""
+"""Number of messages read per queue, each with up to `pipeline.batch_size` URLs."""
 
 
 class WaitingUrl(NamedTuple):
-    """A URL of the sample."""
+    """A URL in the sample."""
 
     url: str
-    """The URL to be asked next."""
+    """The URL to request next."""
     cause: str
-    """The reason why it waits: `SLOT`, `RETRY`, `ROBOTS` or `TURN`."""
+    """What the URL waits for: `SLOT`, `RETRY`, `ROBOTS` or `TURN`."""
     request_id: str
     weight: float
-    """The number of URLs of its queue that it represents."""
+    """The number of URLs in its queue that this URL stands for."""
 
 
 def sample(admin: Admin, most: int = SAMPLED_MESSAGES) -> Iterator[WaitingUrl]:
     """
-    A sample from the first due messages of `fetch` and `robots`; the weights add up to all URLs.
+    Yield URLs from the first due messages of `fetch` and `robots`.
+
+    The weights add up to the total number of URLs.
 
     Raises:
-        BrokerUnavailable: the broker does not answer.
+        BrokerUnavailable: the broker does not respond.
     """
     for queue in (Queue.FETCH, Queue.ROBOTS):
         pending = admin.status(queue).sizes.pending
@@ -62,7 +64,7 @@ def _entries(messages: list[object]) -> Iterator[Mapping[str, object]]:
 
 
 def cause(entry: Mapping[str, object]) -> str:
-    """Why one URL of a fetch message waits: its reserved slot, its next attempt, or a worker."""
+    """What a URL in a fetch message waits for: its slot, its next attempt, or a worker."""
     if entry.get("slot_at_ms"):
         return SLOT
     return RETRY if entry.get("attempt") else TURN

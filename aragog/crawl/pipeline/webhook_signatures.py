@@ -1,8 +1,8 @@
 """
 Signatures of webhook deliveries: made by the sender, checked by receivers.
 
-A receiver uses `Verifier`. It refuses deliveries that are not signed or too old, and recognizes
-those of the last ten minutes, whether the sender repeated them or an attacker replayed them.
+Receivers use `Verifier`. It rejects deliveries that are unsigned or too old, and detects duplicates
+within the last ten minutes, whether the sender repeated a delivery or an attacker replayed it.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ MOST_HEADER_CHARS = 1000
 
 
 class Verdict(StrEnum):
-    """The verdict on a delivery: take it, ignore it, or refuse it."""
+    """What a receiver does with a delivery: accept, ignore, or reject it."""
 
     NEW = "new"
-    """Take it; answer 2xx."""
+    """Process the delivery and return a 2xx status."""
     DUPLICATE = "duplicate"
-    """It was accepted before: answer 2xx, do nothing."""
+    """The delivery was accepted before: return a 2xx status without processing it again."""
     REFUSED = "refused"
-    """It is not from the sender, or too old: answer 400."""
+    """The delivery is too old or was not sent by the sender: return 400."""
 
 
 def signature(secret: str, at_s: int, body: bytes) -> str:
-    """`t=<seconds>,v1=<hex>`: HMAC-SHA256 by the secret over the seconds, a full stop, the body."""
+    """`t=<seconds>,v1=<hex>`, where hex is HMAC-SHA256(secret, seconds + "." + body)."""
     signed = hmac.new(secret.encode(), b"%d." % at_s + body, hashlib.sha256)
     return f"t={at_s},v1={signed.hexdigest()}"
 
@@ -40,12 +40,12 @@ class Verifier:
     """
     Checks the deliveries of one webhook; threads may share it.
 
-    No function of this module checks only the signature: until it is too old, an attacker could
-    send the delivery again.
+    This module has no function that checks only the signature, because an attacker could replay a
+    delivery until its signature is too old.
 
     Args:
-        secret: of the webhook.
-        within_s: how old a signature may be; ids are remembered for twice as long.
+        secret: the webhook's secret.
+        within_s: maximum age of a signature; ids are remembered for twice as long.
     """
 
     def __init__(self, secret: str, *, within_s: float = WITHIN_S) -> None:
@@ -56,11 +56,11 @@ class Verifier:
 
     def check(self, header: str | None, body: bytes, *, now_s: float) -> Verdict:
         """
-        Check one delivery and remember its id.
+        Check a delivery and remember its id.
 
         Args:
-            header: Aragog-Signature.
-            body: as it was received, byte by byte.
+            header: the value of the header Aragog-Signature.
+            body: exactly the bytes that were received.
             now_s: seconds since the epoch.
         """
         if not self._is_signed(header, body, now_s):
@@ -79,12 +79,12 @@ class Verifier:
             return Verdict.NEW
 
     def forget(self, delivery_id: str) -> None:
-        """Forget a delivery that could not be processed, so that its next attempt is new."""
+        """Forget a delivery that could not be processed, so that its next attempt is accepted."""
         with self._lock:
             self._seen.pop(delivery_id, None)
 
     def _is_signed(self, header: str | None, body: bytes, now_s: float) -> bool:
-        """Whether the signature is the sender's and was made within the last minutes."""
+        """True if the signature was made with the secret and is not too old."""
         if not header or len(header) > MOST_HEADER_CHARS:
             return False
         parts = dict(part.strip().partition("=")[::2] for part in header.split(","))

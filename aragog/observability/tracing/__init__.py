@@ -1,8 +1,8 @@
 """
-Spans of OpenTelemetry: the context that travels, the port, and its adapter.
+OpenTelemetry spans: the port, its adapter, and the context that messages carry.
 
 Public:
 
     tracer   the tracer of this process
-    context  `traceparent`, as it travels
+    context  `traceparent`, which messages carry
 """

@@ -1,9 +1,9 @@
 """
-The context of a span as it travels: `traceparent` of W3C Trace Context, level 1.
+The context of a span in messages: `traceparent` of W3C Trace Context, level 1.
 
     00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
 
-A context that cannot be read counts as none, as the recommendation says (3.2.2.3).
+An invalid context is ignored, as the recommendation requires (3.2.2.3).
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from typing import NamedTuple
 HEADER = "traceparent"
 SAMPLED = 1
 PATTERN = r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
-"""Version 00; what a later version appends is not read."""
+"""Matches version 00; anything that a later version appends is ignored."""
 _CONTEXT = re.compile(PATTERN + r"(?:-.*)?", re.ASCII)
 
 
 class SpanContext(NamedTuple):
-    """Which span of which trace, in lower-case hex."""
+    """The ids of a trace and of a span in it, in lower-case hex."""
 
     trace_id: str
     span_id: str
     sampled: bool
-    """Whether the trace is recorded; decided where it began."""
+    """True if the trace is recorded, which is decided where it starts."""
 
     @property
     def traceparent(self) -> str:
-        """The context as text."""
+        """The context as a `traceparent`."""
         return f"00-{self.trace_id}-{self.span_id}-{int(self.sampled):02x}"
 
 
 def read(traceparent: str) -> SpanContext | None:
-    """The context of a `traceparent`; None if it is not one."""
+    """Parse a `traceparent`; None if it is invalid."""
     if not _CONTEXT.fullmatch(traceparent):
         return None
     _, trace_id, span_id, flags = traceparent.split("-")[:4]
@@ -41,13 +41,13 @@ def read(traceparent: str) -> SpanContext | None:
 
 
 def is_sampled(traceparent: str) -> bool:
-    """Whether it is the context of a span whose trace is recorded."""
+    """True for a valid context whose trace is recorded."""
     context = read(traceparent) if traceparent else None
     return context is not None and context.sampled
 
 
 def log_ids(traceparent: str) -> dict[str, str]:
-    """`trace_id` and `span_id` of a sampled context, for a line of a log; else nothing."""
+    """`trace_id` and `span_id` of a sampled context, for a log line; empty for other contexts."""
     context = read(traceparent) if traceparent else None
     if context is None or not context.sampled:
         return {}

@@ -1,9 +1,9 @@
 """
-The tracer on OpenTelemetry's SDK.
+The tracer based on OpenTelemetry's SDK.
 
-A program that has a TracerProvider of its own keeps it, and aragog's spans go where its own go.
-Every other process exports by OTLP over HTTP. `OTEL_` variables say where to, and what the resource
-is (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/).
+If the program has its own TracerProvider, aragog's spans are exported with the program's spans. All
+other processes export by OTLP over HTTP. `OTEL_` variables set the endpoint and the resource
+(https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MOST_CHARS = 300
 
 
 class ExportErrors(logging.Filter):
-    """A filter for the loggers of OpenTelemetry's exporter: one short line a minute."""
+    """A filter for the loggers of OpenTelemetry's exporter: at most one short line per minute."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class ExportErrors(logging.Filter):
         self._dropped = 0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record is logged; if so, it is shortened to one line."""
+        """Return True if the record is logged, after shortening it to one line."""
         now_s = self._clock.monotonic_s()
         if self._logged_s is not None and now_s < self._logged_s + EVERY_S:
             self._dropped += 1
@@ -65,10 +65,10 @@ class ExportErrors(logging.Filter):
 
 EXPORTER = "OTEL_TRACES_EXPORTER"
 DELAY_MS = 1000
-"""How long an ended span waits for others; the SDK's 5 s would lose more with a killed process."""
+"""How long ended spans are collected; with the SDK's 5 s, a killed process would lose more."""
 TIMEOUTS = (OTEL_EXPORTER_OTLP_TIMEOUT, OTEL_EXPORTER_OTLP_TRACES_TIMEOUT)
 TIMEOUT_S = 3
-"""How long an export may take with its retries; the SDK's default is 10 s."""
+"""Time limit of an export with its retries; the SDK's default is 10 s."""
 FLUSH_MS = 5000
 NO_CONTEXT = Context()
 _KINDS = {kind: SpanKind[kind.name] for kind in SpanPart}
@@ -76,11 +76,11 @@ _KINDS = {kind: SpanKind[kind.name] for kind in SpanPart}
 
 def connect(service: str, ratio: float) -> OtelTracer:
     """
-    The tracer of this process, with a thread that exports.
+    Create the tracer of this process, with a thread that exports.
 
     Args:
-        service: the service's name, unless `OTEL_SERVICE_NAME` names it.
-        ratio: the share of URLs that begin a trace, unless `OTEL_TRACES_SAMPLER` decides.
+        service: the service's name, unless `OTEL_SERVICE_NAME` is set.
+        ratio: the fraction of URLs that start a trace, unless `OTEL_TRACES_SAMPLER` is set.
 
     Raises:
         ConfigError: `OTEL_TRACES_EXPORTER` names an exporter that is not supported.
@@ -92,12 +92,15 @@ def connect(service: str, ratio: float) -> OtelTracer:
     processor = _processor(os.environ.get(EXPORTER, "otlp"))
     if processor is not None:
         provider.add_span_processor(processor)
-    # A sampler of the environment is called for each URL; the SDK reads it by itself.
+    # If a sampler is set in the environment, which the SDK reads itself, it decides for each URL.
     return OtelTracer(provider, 1.0 if os.environ.get(OTEL_TRACES_SAMPLER) else ratio)
 
 
 def resource(service: str) -> Resource:
-    """The attributes of the process; `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` win."""
+    """
+    The process's attributes; `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`
+    override them.
+    """
     own: dict[str, str | int] = {
         "service.name": service,
         "service.namespace": "aragog",
@@ -113,13 +116,13 @@ def _processor(exporter: str) -> SpanProcessor | None:
     match exporter.strip():
         case "otlp":
             from opentelemetry.exporter.otlp.proto.http.trace_exporter import (  # noqa: PLC0415
-                OTLPSpanExporter,  # it imports requests and protobuf
+                OTLPSpanExporter,  # imported here, because it imports requests and protobuf
             )
 
             errors = ExportErrors()
             for name in (OTLPSpanExporter.__module__, "opentelemetry.sdk._shared_internal"):
                 logging.getLogger(name).addFilter(errors)
-            # A process that ends waits as long for a collector that does not answer.
+            # A process that exits waits this long for a collector that does not respond.
             timeout_s = None if any(map(os.environ.get, TIMEOUTS)) else TIMEOUT_S
             delay_ms = None if os.environ.get(OTEL_BSP_SCHEDULE_DELAY) else DELAY_MS
             return BatchSpanProcessor(
@@ -135,11 +138,11 @@ def _processor(exporter: str) -> SpanProcessor | None:
 
 class OtelTracer:
     """
-    Makes spans by a TracerProvider.
+    Creates spans with a TracerProvider.
 
     Args:
-        provider: records and exports.
-        ratio: the share of URLs that begin a trace, if the provider's sampler agrees.
+        provider: records and exports the spans.
+        ratio: the fraction of URLs that start a trace, if the provider's sampler accepts them.
     """
 
     def __init__(self, provider: trace.TracerProvider, ratio: float) -> None:
@@ -210,7 +213,7 @@ def _traceparent(context: trace.SpanContext) -> str:
 
 
 def _context(traceparent: str) -> trace.SpanContext | None:
-    """The context of another process, for a parent or a link."""
+    """Parse a context from another process, for use as a parent or a link."""
     context = read(traceparent) if traceparent else None
     if context is None:
         return None

@@ -1,7 +1,8 @@
 """
-The port through which spans are made, and the tracer of this process.
+The port for creating spans, and the tracer of this process.
 
-Nothing here imports OpenTelemetry: a process whose settings have no tracing does without it.
+This module does not import OpenTelemetry, so a process without tracing in its settings never loads
+it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Attributes = Mapping[str, Value]
 
 
 class SpanPart(StrEnum):
-    """The part of a span in its trace: OpenTelemetry's SpanKind."""
+    """The role of a span in its trace, as OpenTelemetry's SpanKind."""
 
     INTERNAL = auto()
     SERVER = auto()
@@ -30,35 +31,35 @@ class SpanPart(StrEnum):
 
 
 class Span(Protocol):
-    """A span that is recorded. Thread-safe."""
+    """A recorded span. Thread-safe."""
 
     @property
     def traceparent(self) -> str:
-        """Its context, for its children."""
+        """The span's context as a `traceparent`, for its children."""
 
     def set(self, attributes: Attributes) -> None:
-        """Add attributes."""
+        """Add attributes to the span."""
 
     def event(self, name: str, attributes: Attributes, at_ns: int | None = None) -> None:
-        """Add an event; `at_ns` is since the epoch, None means now."""
+        """Add an event to the span. `at_ns` is since the epoch; None means now."""
 
     def end(self, *, at_ns: int | None = None, error: str = "") -> None:
-        """End it; an `error` marks it as failed, and says why."""
+        """End the span. A non-empty `error` marks it as failed and is its description."""
 
 
 class Tracer(Protocol):
-    """Makes spans and exports those that have ended. Thread-safe, and never waits for a network."""
+    """Creates spans and exports ended spans. Thread-safe; only `flush` waits for the network."""
 
     ratio: float
-    """The share of URLs without a traced caller that begin a trace."""
+    """The fraction of URLs without a traced caller that start a trace."""
 
     def active(self) -> str:
-        """The `traceparent` of the span in which this program calls aragog, or ""."""
+        """The `traceparent` of this program's current span, or "" if there is none."""
 
     def root(
         self, name: str, kind: SpanPart, attributes: Attributes, link: str = ""
     ) -> Span | None:
-        """A span that begins a trace, linked to `link`; None if the sampler does not want it."""
+        """A span that starts a trace, linked to `link`; None if the sampler drops it."""
 
     def child(
         self,
@@ -69,13 +70,13 @@ class Tracer(Protocol):
         started_ns: int | None = None,
     ) -> Span | None:
         """
-        A span below `parent`, a sampled `traceparent`; None if a sampler of one's own refuses it.
+        A child span of `parent`, a sampled `traceparent`; None if a custom sampler drops it.
 
         `started_ns` is since the epoch; None means now.
         """
 
     def flush(self) -> None:
-        """Export all spans that have ended; blocks for seconds at most."""
+        """Export all spans that have ended; blocks for a few seconds at most."""
 
 
 _lock = threading.Lock()
@@ -84,13 +85,13 @@ _tracers: dict[int, Tracer] = {}
 
 
 def name_service(role: str) -> None:
-    """Call this process `aragog-ROLE` in its traces, unless `OTEL_SERVICE_NAME` names it."""
+    """Name this process `aragog-ROLE` in its traces, unless `OTEL_SERVICE_NAME` is set."""
     _services[:] = [f"aragog-{role}"]
 
 
 def tracer_of(settings: Settings) -> Tracer | None:
     """
-    The tracer of this process; None if `tracing.enabled` is false. Call it after a fork.
+    The tracer of this process, or None if `tracing.enabled` is false. Call it after a fork.
 
     Raises:
         ConfigError: the extra `otel` is not installed, or an `OTEL_` variable is not supported.
@@ -103,13 +104,13 @@ def tracer_of(settings: Settings) -> Tracer | None:
         if tracer is None:
             from aragog.observability.tracing.open_telemetry import connect  # noqa: PLC0415 - see above
 
-            _tracers.clear()  # the parent's, whose exporting thread this process does not have
+            _tracers.clear()  # a fork has its parent's tracer, but not its exporting thread
             tracer = connect(_services[0], settings.tracing.sample_ratio)
             _tracers[os.getpid()] = tracer
         return tracer
 
 
 def flush_spans() -> None:
-    """Export the spans of this process that have ended, if it has a tracer."""
+    """Export the ended spans of this process, if it has a tracer."""
     if tracer := _tracers.get(os.getpid()):
         tracer.flush()

@@ -1,16 +1,16 @@
 """
 The content stores: page content in a folder or in S3, as objects or in packs.
 
-There is one object per canonical URL; packs (`aragog.urlstore.packs`) are files with many records.
+There is one object per canonical URL. Packs (`aragog.urlstore.packs`) are files with many records.
 
-A key is the SHA-256 of the canonical URL in 64 hex digits, so load is spread over folders and S3
-prefixes. A body is compressed bytes; its `meta` is a small table of strings. Body and meta are
-replaced together: a reader always gets both from the same put. Every read is verified against the
-SHA-256 stored with the object (`object_format`). A record of a pack is verified against its pointer
-(`aragog.urlstore.packs.pointers`).
+An object's key is the SHA-256 of the canonical URL in 64 hex digits, so load is spread over folders
+and S3 prefixes. A body is compressed bytes; its `meta` is a small table of strings. Body and meta
+are replaced together: a reader always gets both from the same put. Every read is verified against
+the SHA-256 stored with the object (`object_format`). A record in a pack is verified against its
+pointer (`aragog.urlstore.packs.pointers`).
 
-A content store only stores bytes; the node records which URL an object belongs to, and if it is the
-newest.
+A content store only stores bytes. The node records which URL an object belongs to, and if the
+object is the newest.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = [
 
 def open_content(settings: ContentSettings, data_dir: Path) -> ContentStore:
     """
-    The configured content store; in a folder, it is `data_dir`/content.
+    Open the configured content store; a folder is `data_dir`/content.
 
     Does not connect before the first call.
 
@@ -59,7 +59,7 @@ def open_content(settings: ContentSettings, data_dir: Path) -> ContentStore:
 
 def open_packs(settings: ContentSettings, data_dir: Path) -> PackFiles:
     """
-    The pack files next to the objects of `open_content`; raises the same errors.
+    Open the pack files next to the objects of `open_content`; raises the same errors.
 
     In a folder they are in `data_dir`/content/packs, in a bucket under `packs/`.
     """

@@ -1,9 +1,9 @@
 """
-Stores files in a folder so that each appears completely or not at all.
+Stores files in a folder so that readers see each file completely or not at all.
 
-A file is written completely under `<folder>/tmp` and then renamed. A reader gets the old or the new
-file, and if there are two writers, the later rename wins. A killed process leaves at most a file in
-`tmp`, which the next start deletes once it is an hour old.
+A file is written completely under `<folder>/tmp` and then renamed. A reader gets either the old or
+the new file, and of two writers, the later rename wins. A killed process leaves at most a file in
+`tmp`, which a start deletes once the file is an hour old.
 
 Power failure: by default no write waits for the disk, so files from the last seconds may be lost or
 incomplete, like the last transactions of SQLite. Hashes detect this, and the page is fetched again.
@@ -36,7 +36,7 @@ REMEDIES = {
 
 class FileFolder:
     """
-    A folder whose files are replaced atomically. Safe to share among threads, processes and forks.
+    A folder whose files are replaced atomically. Threads, processes and forks may share it.
 
     Args:
         folder: created if missing. Renames must be atomic there: a local file system, or NFS.
@@ -61,7 +61,7 @@ class FileFolder:
         self._sweep()
 
     def replace_file(self, path: Path, data: bytes) -> None:
-        """Put a file; after an error it is the old one or, past the rename, the new one."""
+        """Put a file. After an error it is unchanged or, if the rename was done, the new file."""
         number = next(self._numbers)
         tmp = self._tmp / f"{os.getpid()}-{threading.get_ident()}-{number}-{time.monotonic_ns()}"
         with self._our_errors():
@@ -74,12 +74,12 @@ class FileFolder:
                 raise
 
     def _write(self, path: Path, data: bytes) -> None:
-        # Not Path.open, which costs as much as the system calls.
+        # os.open, because Path.open costs as much as the system calls themselves.
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             left = memoryview(data)
             while left:
-                # A write may be short just before the disk is full; the next one raises the error.
+                # The last write before the disk is full may be short; the next one raises an error.
                 left = left[os.write(file, left) :]
             if self.fsync:
                 os.fsync(file)
@@ -93,7 +93,7 @@ class FileFolder:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             tmp.replace(path)
         if self.fsync:
-            # The rename itself is part of the folder's data (fsync(2)).
+            # Sync the folder too, because the rename is part of the folder's data (fsync(2)).
             folder = os.open(path.parent, os.O_RDONLY)
             try:
                 os.fsync(folder)
@@ -101,7 +101,10 @@ class FileFolder:
                 os.close(folder)
 
     def _sweep(self) -> None:
-        """Delete files of killed writers; those of running writers are younger than an hour."""
+        """
+        Delete files that killed writers left: running writers have no file older than
+        an hour.
+        """
         oldest = time.time() - TMP_AGE_S
         with suppress(OSError):
             for path in self._tmp.iterdir():
@@ -120,8 +123,8 @@ class FileFolder:
 
 
 def _keep_private(folder: Path) -> None:
-    """Remove other users' permissions that an earlier release, or a copy, left on the folder."""
+    """Remove other users' permissions on the folder, as left by an earlier release or a copy."""
     mode = folder.stat().st_mode & 0o777
     if mode & 0o077:
-        with suppress(PermissionError):  # it belongs to another user, who decides
+        with suppress(PermissionError):  # another user owns the folder and sets its permissions
             folder.chmod(mode & 0o700)

@@ -23,12 +23,12 @@ from aragog.urlstore.content_port import ContentPut
 
 
 class FolderContent(FileFolder):
-    """The `ContentStore` port on a folder. Safe to share among threads, processes and forks."""
+    """Implements `ContentStore` in a folder. Threads, processes and forks may share it."""
 
     def put(self, key: str, body: bytes, meta: Mapping[str, str]) -> None:
         """
-        Safe to repeat; after an error the object is the old one or, past the rename,
-        the new one.
+        See `ContentStore.put`. After an error the object is unchanged or, if the rename was done,
+        replaced.
         """
         self.replace_file(self._path(key), header(body, meta) + body)
 
@@ -50,7 +50,7 @@ class FolderContent(FileFolder):
             self._path(key).unlink(missing_ok=True)
 
     def keys(self, prefix: str = "") -> Iterator[str]:
-        """The keys in order. Keeps the names of one two-digit folder in memory at a time."""
+        """The keys in order. Has the names of only one two-digit folder in memory."""
         check_prefix(prefix)
         for number in range(256):
             shard = f"{number:02x}"

@@ -15,7 +15,7 @@ FOLDER = "packs"
 
 
 class FolderPacks(FileFolder):
-    """The `PackFiles` port on a folder. Safe to share among threads, processes and forks."""
+    """Implements `PackFiles` in a folder. Threads, processes and forks may share it."""
 
     def put(self, name: str, data: bytes, index: bytes) -> None:
         check_name(name)
@@ -45,7 +45,7 @@ class FolderPacks(FileFolder):
         with self._our_errors():
             self._path(index_name(name)).unlink(missing_ok=True)
             path.unlink(missing_ok=True)
-        with suppress(OSError):  # the folder has other packs from that day
+        with suppress(OSError):  # fails while the day's folder has other packs
             path.parent.rmdir()
 
     def packs(self) -> Iterator[PackFile]:

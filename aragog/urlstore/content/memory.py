@@ -9,7 +9,7 @@ from aragog.urlstore.content_port import ContentPut
 
 
 class MemoryContent:
-    """The `ContentStore` port on a dict; threads may share it."""
+    """Implements the `ContentStore` port in memory; threads may share it."""
 
     def __init__(self) -> None:
         self._objects: dict[str, StoredContent] = {}

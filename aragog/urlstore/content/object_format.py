@@ -1,5 +1,5 @@
 r"""
-Objects with their checksum, and their file format: a line of JSON with meta, then the body. Pure.
+Checksums of objects, and their file format: a line of JSON with meta, then the body. Pure.
 
     {"v":1,"sha256":"9f86…","bytes":5120,"meta":{"url":"https://example.com/"}}\n<5120 bytes>
 
@@ -31,8 +31,10 @@ class StoredContent(NamedTuple):
 
 def check_key(key: str) -> str:
     """
-    Return `key` if it is 64 lower-case hex digits; otherwise raises BadInput, so no key leaves its
-    folder.
+    Return `key` if it is 64 lower-case hex digits.
+
+    Raises:
+        BadInput: it is not, so that it could point to a file outside the content folder.
     """
     if not KEY.fullmatch(key):
         raise BadInput(f"content key {key[:80]!r}: must be a SHA-256 in 64 lower-case hex digits")
@@ -59,10 +61,11 @@ def header(body: bytes, meta: Mapping[str, str]) -> bytes:
 
 def unframe(key: str, data: bytes) -> StoredContent:
     """
-    Body and meta of a framed file; verifies both lengths and the body's hash.
+    Parse a file into body and meta; verifies both lengths and the body's hash.
 
     Raises:
-        CorruptContent: truncated, not in this format, or different from its hash.
+        CorruptContent: the file is truncated, not in this format, or its body does not match its
+            hash.
     """
     line, newline, body = data.partition(b"\n")
     try:
@@ -82,7 +85,7 @@ def check_body(key: str, body: bytes, sha256: str) -> None:
     Check that the SHA-256 of `body` is `sha256`.
 
     Raises:
-        CorruptContent: it is not.
+        CorruptContent: the hashes differ.
     """
     actual = digest(body)
     if actual != sha256:

@@ -1,10 +1,10 @@
 """
-Page content in S3: `<prefix><first two digits>/<key>` in one bucket, one object each.
+Page content in S3: `<prefix><first two digits>/<key>` in one bucket, one S3 object per page.
 
 Meta is stored as JSON in one metadata header, and the body's SHA-256 in another. S3 allows 2 KB of
-metadata. If meta is larger (some sites send 8 KB of headers), the object is framed as in the folder
-store, a JSON line before the body, and its metadata says so. Either way one PUT replaces everything
-at once.
+metadata. If meta is larger (some sites send 8 KB of headers), it is stored as a JSON line before
+the body, as in the folder store, and a metadata header marks this. In both cases a single PUT
+replaces everything.
 """
 
 from __future__ import annotations
@@ -32,15 +32,16 @@ SHA256 = "aragog-sha256"
 META = "aragog-meta"
 FRAMED = "aragog-framed"
 
-# S3 limits names and values of all user metadata to 2 KB in total; the hash takes 80 bytes.
+# S3 limits all names and values of user metadata to 2 KB in total, of which the hash takes 80
+# bytes.
 MAX_META_BYTES = 1800
 
 
 class S3Content(S3Bucket):
-    """The `ContentStore` port on a bucket."""
+    """Implements the `ContentStore` port in an S3 bucket."""
 
     def put(self, key: str, body: bytes, meta: Mapping[str, str]) -> None:
-        """Safe to repeat; after an error the object is completely old or completely new."""
+        """See `ContentStore.put`. After an error the object is either unchanged or replaced."""
         name = self._name(key)
         described = _described(meta)
         if described is None:
@@ -60,15 +61,15 @@ class S3Content(S3Bucket):
 
     def put_many(self, puts: Sequence[ContentPut]) -> None:
         """
-        Put several at once: a PUT takes 2 ms of CPU and 10 to 100 ms of waiting.
+        Put several objects in parallel: a PUT takes 2 ms of CPU and 10 to 100 ms of waiting.
 
-        All have ended when this returns or raises; the first error is raised.
+        All puts have ended when this returns or raises; the first error is raised.
         """
         if len(puts) < 2:
             for put in puts:
                 self.put(*put)
             return
-        self._client()  # recreated after a fork, together with the threads
+        self._client()  # after a fork, this recreates the client and the threads
         futures = [self._threads.submit(self.put, *put) for put in puts]
         wait(futures)
         for future in futures:
@@ -92,7 +93,7 @@ class S3Content(S3Bucket):
         return StoredContent(body, meta)
 
     def delete(self, key: str) -> None:
-        """Safe to repeat; some servers return 404 for a missing object, which is not an error."""
+        """Delete the object; the 404 of some servers for a missing object is not an error."""
         name = self._name(key)
         with self._our_errors():
             self.delete_whole(name)
@@ -102,8 +103,8 @@ class S3Content(S3Bucket):
         Yield the keys in order; a request returns 1,000.
 
         Raises:
-            ContentUnavailable: also if the server gives no next page, or repeats an earlier one;
-                the keys so far are then incomplete.
+            ContentUnavailable: the server does not respond, gives no next page, or repeats an
+                earlier page; the keys yielded so far are then incomplete.
         """
         check_prefix(prefix)
         start = self._settings.s3_prefix + (f"{prefix[:2]}/{prefix}" if len(prefix) > 1 else prefix)
@@ -117,8 +118,8 @@ class S3Content(S3Bucket):
 
 
 def _described(meta: Mapping[str, str]) -> str | None:
-    """Meta as one header value, plain ASCII, or None if it is too large."""
+    """Meta as a header value in plain ASCII, or None if it is too large."""
     text = json.dumps(dict(meta), separators=(",", ":"))
-    # Headers do not preserve everything that JSON leaves unescaped, such as runs of spaces and DEL.
+    # Escape what JSON leaves unescaped but headers do not preserve, such as runs of spaces and DEL.
     text = text.replace("  ", "\\u0020\\u0020").replace("\x7f", "\\u007f")
     return text if len(text) <= MAX_META_BYTES else None

@@ -1,9 +1,10 @@
 """
 An S3 bucket, for content stores and packs.
 
-boto3 takes about 2 ms of CPU per call, so metadata reads never use it. Only basic S3 features are
-used: no conditional writes, and lists in key order only. In a bucket with versions, a delete
-removes all versions of an object, because content that was taken down must not remain in one.
+A boto3 call takes about 2 ms of CPU, so reads of metadata do not use S3. Only basic S3 features are
+needed: no conditional writes, and lists in key order only. In a bucket with versioning, a delete
+removes all versions of an object, because content that was taken down must not remain in any of
+them.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from aragog.urlstore.s3_connection import (
 
 log = logging.getLogger(__name__)
 
-# Bodies are read after botocore's own retries, so a broken one is requested once more.
+# A body is read after botocore's own retries, so repeat the request if the connection breaks.
 BODY_READS = 2
 VERSIONING_FRESH_S = 60.0
 """How long to cache the server's response on bucket versioning."""
@@ -42,8 +43,9 @@ _NO_VERSIONS = ("NotImplemented", "MethodNotAllowed", "NoSuchVersioningConfigura
 
 class S3Bucket:
     """
-    A bucket. Threads may share it, and so may forks: each process has its own connections. Connects
-    on the first call; boto3 finds the credentials.
+    A bucket. Threads and forked processes may share it; each process has its own connections.
+
+    Connects on the first call; boto3 finds the credentials.
 
     Raises:
         ConfigError: endpoint, region or profile cannot be used.
@@ -67,11 +69,11 @@ class S3Bucket:
         self, name: str, part: tuple[int, int] | None = None
     ) -> tuple[bytes, dict[str, str]] | None:
         """
-        The body and the metadata of an object, or None if it does not exist.
+        An object's body and metadata, or None if it does not exist.
 
         Args:
             name: the object's name.
-            part: the first byte and the number of bytes; None for all.
+            part: the first byte and the number of bytes; None for the whole object.
         """
         wanted = {} if part is None else {"Range": f"bytes={part[0]}-{part[0] + part[1] - 1}"}
         reads_left = BODY_READS
@@ -103,8 +105,8 @@ class S3Bucket:
         Yield the objects whose names start with `prefix`, in order; a request returns 1,000.
 
         Raises:
-            ContentUnavailable: also if the server gives no next page, or repeats an earlier one;
-                the objects so far are then incomplete.
+            ContentUnavailable: the server does not respond, gives no next page, or repeats an
+                earlier page; the objects yielded so far are then incomplete.
         """
         tokens = _Tokens(self._where)
         token: dict[str, str] = {}
@@ -123,7 +125,7 @@ class S3Bucket:
         return self._versions[1]
 
     def _ask_for_versions(self) -> bool:
-        """True if the bucket has, or had, versions."""
+        """True if versioning is or was enabled in the bucket."""
         try:
             answer = self._client().get_bucket_versioning(Bucket=self._bucket)
         except ClientError as error:
@@ -155,7 +157,7 @@ class S3Bucket:
             }
 
     def _client(self) -> Any:
-        # Threads may share a client, but processes must not share its sockets.
+        # A client per process: threads may share a client, but processes must not share sockets.
         if os.getpid() != self._pid:
             self._start()
         with self._lock:
@@ -175,7 +177,7 @@ class S3Bucket:
 
 class _Tokens:
     """
-    Checks the continuation tokens of one list; a server that repeats them would never finish.
+    Checks the continuation tokens of a list, which would never end if a server repeated them.
 
     In addition to the last token, one older token is remembered and replaced after 1, 2, 4, ...
     pages (Brent's algorithm). This detects cycles of any length without keeping all tokens of a

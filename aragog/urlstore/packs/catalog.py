@@ -5,15 +5,15 @@ Information about packs that is not in their files: which are new, and which par
 |---|---|---|
 | `pack` | each pack | `i:size`; `i:also:<offset>:<hash>`: a URL that shares a record |
 | `pack-open` | packs whose pages may not all be written yet | `i:at` |
-| `pack-dead` | packs with records that no page has any more | `i:<offset>`: length |
-| `pack-erase` | packs with bytes that must go | `i:<offset>`: when that was requested, ms |
+| `pack-dead` | packs with records that no page uses any more | `i:<offset>`: length |
+| `pack-erase` | packs with bytes to erase | `i:<offset>`: when that was requested, ms |
 | `pack-moved` | packs whose records have moved | `i:at` |
 | `pack-fresh` | packs whose hosts were not checked yet | `i:at`; `i:h:<host>`: bytes of a host |
 | `pack-upkeep` | upkeep: one record | `i:dead`: bytes; `i:<bucket>`: the last `pack-dead` it read |
 
-Each is a record of the registry, in the bucket of its pack's name; the last is in the first bucket.
-Every write is safe to repeat. If a damaged file of the store loses some, repair restores them by
-reading the packs.
+These are records of the registry, in the bucket of the pack's name; `pack-upkeep` is in the first
+bucket. Every write is safe to repeat. If records are lost with a damaged file of the store, repair
+restores them by reading the packs.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _UPKEEP = b"pack-upkeep"
 _DEAD = b"i:dead"
 _SIZE, _AT, _ALSO, _BUSY, _HOST = b"i:size", b"i:at", b"i:also:", b"i:busy", b"i:h:"
 MOST_HOSTS = 32
-"""Number of recorded hosts per pack: those with the most bytes, which may share a dictionary."""
+"""Number of hosts recorded per pack, those with the most bytes; they may get a dictionary."""
 BUSY_MS = 600_000
-"""Time limit for one rewrite, after which another process may start it."""
+"""How long a claim for a rewrite lasts; after that, another process may claim the pack."""
 
 
 class PackCatalog:
@@ -46,7 +46,7 @@ class PackCatalog:
 
     def opened(self, pack: str, size: int, hosts: Mapping[bytes, int] | None = None) -> None:
         """
-        Record a pack before it is put, so that others know that it may be unfinished.
+        Record a pack before it is put, so that upkeep can tell that it may be unfinished.
 
         `hosts` has the bytes of each host, if upkeep should check if dictionaries are worthwhile.
         """
@@ -76,7 +76,7 @@ class PackCatalog:
         self._put(DEAD, ((one, one.length) for one in pointers), now_ms)
 
     def erase(self, pointers: Iterable[PackPointer], *, at_once: bool = False) -> None:
-        """Request erasing records within `content.takedown_hours`, or with the next upkeep."""
+        """Request that records be erased within `content.takedown_hours`, or by the next upkeep."""
         now_ms = self._now_ms()
         asked_ms = 0 if at_once else now_ms
         self._put(ERASE, ((one, asked_ms) for one in pointers), now_ms)
@@ -85,12 +85,12 @@ class PackCatalog:
         """
         Record that the page of a URL shares a record that was written for another page.
 
-        Records the URL instead of its id, because a copy of the store may give it another id.
+        Stores the URL rather than its node's id, because ids may differ in a copy of the store.
         """
         self.share_all([(pointer, url)])
 
     def share_all(self, pairs: Iterable[tuple[PackPointer, str]]) -> None:
-        """`share` for several records."""
+        """`share` for several pairs of a record and a URL."""
         cells: dict[str, dict[bytes, bytes]] = {}
         for pointer, url in pairs:
             column = b"%s%d:%s" % (_ALSO, pointer.offset, url_key(url).hex().encode())
@@ -111,7 +111,7 @@ class PackCatalog:
         return found
 
     def stays(self, pack: str) -> bool:
-        """False for a pack that is gone, or whose records have moved and that will be deleted."""
+        """False for a pack that is gone, or that will be deleted because its records have moved."""
         return self.size(pack) is not None and not self.row(MOVED, pack)
 
     def size(self, pack: str) -> int | None:
@@ -120,7 +120,7 @@ class PackCatalog:
         return None if cell is None else int(cell.value)
 
     def erased(self, pack: str) -> set[int]:
-        """The offsets of the records that must be erased."""
+        """The offsets of a pack's records that must be erased."""
         row = self._registry.get(self._row(ERASE, pack))
         return {int(column[2:]) for column in row if column[2:].isdigit()}
 
@@ -139,7 +139,7 @@ class PackCatalog:
             self._drop(kind, pack)
 
     def claim(self, pack: str) -> bool:
-        """Claim a pack for a rewrite; False if another process has it."""
+        """Claim a pack for a rewrite; False if another process has claimed it."""
         now_ms, row = self._now_ms(), self._row(PACK, pack)
         cell = self._registry.get(row, [_BUSY]).get(_BUSY)
         if cell is not None and int(cell.value) > now_ms:
@@ -163,10 +163,11 @@ class PackCatalog:
 
     def next_dead(self, limit: int) -> list[tuple[str, Row]]:
         """
-        The next packs with dead records, with their `pack-dead`, at most `limit` per bucket.
+        The next packs with dead records and their `pack-dead` entries, at most `limit` per bucket.
 
-        A later call continues after them, and starts again after the last one, so that many packs
-        with little dead space do not hide later ones. Two callers may get the same packs.
+        Each call continues after the previous call's packs, and starts again after the last pack,
+        so that many packs with little dead space do not hide later packs. Two callers may get the
+        same packs.
         """
         name = self._upkeep_row()
         places = self._registry.get(name)
@@ -187,8 +188,8 @@ class PackCatalog:
 
     def dead_bytes(self) -> int | None:
         """
-        Bytes of dead records in the packs of the last full `next_dead`, or None if it
-        never ran.
+        Bytes of dead records in all packs, as of the last complete round of `next_dead`; None
+        before the first.
         """
         cell = self._registry.get(self._upkeep_row(), [_DEAD]).get(_DEAD)
         return None if cell is None else int(cell.value)
@@ -220,7 +221,7 @@ def host_hash(host: bytes) -> bytes:
 
 
 def hosts_of(row: Row) -> Mapping[bytes, int]:
-    """The bytes of a fresh pack by host hash."""
+    """The bytes of each host in a fresh pack, by the host's hash."""
     return {
         column[len(_HOST) :]: int(cell.value)
         for column, cell in row.items()

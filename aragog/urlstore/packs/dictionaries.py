@@ -1,12 +1,13 @@
 """
 Dictionaries of packs: the common parts of one host's records, stored once at the start of a pack.
 
-As in "Zstandard Compression for WARC Files 1.0": a skippable frame with the magic number 0x184D2A5D
-has the compressed dictionary, in the format of RFC 8878, section 5, and every frame of the file has
-the dictionary's id. A dictionary is trained only from records of its own pack. Data that must be
-erased from a pack therefore disappears with its dictionary: the pack is rewritten with a new one.
+The format is that of "Zstandard Compression for WARC Files 1.0": a skippable frame with the magic
+number 0x184D2A5D contains the compressed dictionary (RFC 8878, section 5), and every frame of the
+file has the dictionary's id. A dictionary is trained only on records of its own pack. When data
+must be erased from a pack, the pack is rewritten with a new dictionary, so that no copy of the data
+remains in the old one.
 
-Reading a record needs the dictionary of its pack as well; readers cache some.
+Reading a record also needs the dictionary of its pack; readers cache some dictionaries.
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ T = TypeVar("T")
 
 MAGIC = (0x184D2A5D).to_bytes(4, "little")
 HEAD_BYTES = 8
-"""Magic number and length."""
+"""The head of a dictionary frame: magic number and length."""
 LEVEL = 3
 MOST_BYTES = 112_640
 SAMPLES = 64
-"""Number of records used to train a dictionary, which takes 20 to 60 ms of CPU per pack."""
+"""Number of records on which a dictionary is trained; takes 20 to 60 ms of CPU per pack."""
 FIRST_READ_BYTES = 65_536
-"""Bytes that a reader requests first, enough for nearly every dictionary."""
+"""Number of bytes that a reader requests first, enough for nearly every dictionary."""
 _MOST_STORED_BYTES = 8_388_608
-"""Maximum size of a dictionary, before and after compression, from the specification."""
+"""Maximum size of a dictionary, compressed or not, from the specification."""
 _FORMATTED = b"\x37\xa4\x30\xec"
 _FIRST_ID, _IDS = 32_768, 2**31 - 32_768
-"""The range of ids for private use (RFC 8878)."""
+"""The range of dictionary ids for private use (RFC 8878)."""
 
 
 class Dictionary:
@@ -64,10 +65,10 @@ class Dictionary:
     @classmethod
     def read(cls, stored: bytes) -> Dictionary:
         """
-        Read the dictionary from a dictionary frame without its head.
+        Read a dictionary from a dictionary frame's data, without the frame's head.
 
         Raises:
-            CorruptContent: it is damaged, larger than 8 MB, or not in the specified format.
+            CorruptContent: the data is damaged, larger than 8 MB, or not in the specified format.
         """
         data = stored
         try:
@@ -84,7 +85,7 @@ class Dictionary:
             raise CorruptContent("", f"has a damaged dictionary: {error}") from error
 
     def frame(self) -> bytes:
-        """The dictionary frame, which is the start of a pack."""
+        """The dictionary as the frame at the start of a pack."""
         stored = zstd.compress(self._made.as_bytes(), LEVEL, checksum=True)
         return MAGIC + len(stored).to_bytes(4, "little") + stored
 
@@ -95,7 +96,7 @@ class Dictionary:
             codec = self._threads.compressor = zstandard.ZstdCompressor(
                 dict_data=self._made, level=LEVEL, write_checksum=True, write_content_size=True
             )
-        # A copy, because zstandard's result keeps a buffer of the input's size.
+        # Copy the bytes, because zstandard's result keeps a buffer of the input's size alive.
         return bytes(memoryview(codec.compress(record)))
 
     def decompress(self, frame: bytes) -> bytes:
@@ -103,7 +104,7 @@ class Dictionary:
         Decompress the record in a frame.
 
         Raises:
-            zstd.ZstdError: it is damaged, or needs another dictionary.
+            zstd.ZstdError: the frame is damaged, or needs another dictionary.
         """
         return self._decompressor().decompress(frame)
 
@@ -116,7 +117,7 @@ class Dictionary:
 
 
 def sampled(records: Sequence[T]) -> Sequence[T]:
-    """Up to `SAMPLES` records, chosen evenly."""
+    """At most `SAMPLES` records, evenly spaced."""
     count = min(SAMPLES, len(records))
     return [records[at * len(records) // count] for at in range(count)]
 
@@ -136,7 +137,7 @@ def dictionary_of(pack: bytes) -> Dictionary | None:
     The dictionary at the start of a pack, or None.
 
     Raises:
-        CorruptContent: it is damaged or truncated.
+        CorruptContent: the dictionary is damaged or truncated.
     """
     if not begins_with_dictionary(pack):
         return None
@@ -151,7 +152,7 @@ def needs_dictionary(frame: bytes) -> bool:
     Return True if a frame was compressed with a dictionary.
 
     Raises:
-        CorruptContent: not a frame.
+        CorruptContent: the bytes are not a zstd frame.
     """
     if not frame.startswith(zstd.MAGIC):
         return False
@@ -174,7 +175,7 @@ class PackDictionaries:
 
     def of(self, pack: str) -> Dictionary:
         """
-        The dictionary of a pack: one request, or two for a large one, unless it is cached.
+        The dictionary of a pack. If it is not cached, takes one request, or two if it is large.
 
         Raises:
             CorruptContent: the pack does not exist or has no dictionary.

@@ -1,11 +1,10 @@
 """
-Compressed records: each is a gzip member, or one or several zstd frames. Pure.
+Compressed records: each is a gzip member, or one or more zstd frames. Pure.
 
-A reader distinguishes the two by their first bytes, so a store may have both. In a page's record
-the body is a separate frame, copied from the fetch; a frame before it has the data before the body,
-and one after it has the end of the record. "Zstandard Compression for WARC Files 1.0" allows
-several frames per record. Revisits, and records that upkeep compressed with a dictionary, are one
-frame.
+A reader distinguishes the two by their first bytes, so a store may have both. In a page's record,
+the body is a separate frame, copied from the fetch. A frame before it has the record's headers, and
+a frame after it the end of the record. "Zstandard Compression for WARC Files 1.0" allows several
+frames per record. Revisits, and records that upkeep compressed with a dictionary, are one frame.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _MEMBER_BYTES = 65_536
 
 
 class Frame(NamedTuple):
-    """A compressed record of a pack: its frames, or its member."""
+    """A compressed record in a pack: all of its zstd frames, or its gzip member."""
 
     offset: int
     data: bytes
@@ -41,7 +40,7 @@ def compress(record: bytes, compression: Compression) -> bytes:
     """
     Compress one record; deterministic.
 
-    A zstd frame has its content's size and checksum, as the specification requires.
+    A zstd frame includes its content size and a checksum, as the specification requires.
     """
     if compression == "gzip":
         return gzip.compress(record, GZIP_LEVEL, mtime=0)
@@ -50,13 +49,12 @@ def compress(record: bytes, compression: Compression) -> bytes:
 
 def compress_around(head: RecordHead, body: bytes, compression: Compression) -> bytes:
     """
-    Build a record around an already compressed body (`compression.compress`), which is copied.
+    Build a record around an already compressed body (`compression.compress`), copying its frame.
 
-    A body without a checksum, from versions before packs, is compressed again, and so are all
-    bodies for gzip.
+    A body is compressed again if it has no checksum (from versions before packs), or for gzip.
 
     Raises:
-        CorruptContent: the body is damaged; not detected if it is copied.
+        CorruptContent: the body is damaged; only detected if it is compressed again.
     """
     if compression != "zstd" or not zstd.is_checked(body):
         return compress(head.with_body(_decompress_all(body, None)), compression)
@@ -88,7 +86,7 @@ def records(pack: bytes) -> Iterator[tuple[Frame, bytes]]:
     Yield the compressed records of a complete pack, in order, each with its decompressed bytes.
 
     Raises:
-        CorruptContent: it is truncated or damaged; everything yielded before is intact.
+        CorruptContent: the pack is truncated or damaged; records yielded before are intact.
     """
     dictionary = dictionary_of(pack)
     at = 0
@@ -115,13 +113,13 @@ def split(pack: bytes) -> Iterator[Frame]:
     (dictionaries).
 
     Raises:
-        CorruptContent: it is truncated or damaged; everything yielded before is intact.
+        CorruptContent: the pack is truncated or damaged; records yielded before are intact.
     """
     return (frame for frame, _ in records(pack))
 
 
 def _decompress_all(data: bytes, dictionary: Dictionary | None) -> bytes:
-    """The contents of one or several zstd frames."""
+    """The contents of one or more zstd frames."""
     of_one = zstd.decompress if dictionary is None else dictionary.decompress
     try:
         end = zstd.end_of_frame(data, 0)

@@ -1,14 +1,14 @@
 """
 Group commit: the records of many batches become one pack, which is put once.
 
-Records are added to an open pack. It closes when it is full, some time after its first record, at
-once if a caller waits or no more records will come, and when the process ends. Callers that added
-records wait for their pointers, which they get after the pack was put. A process that is killed
-before that loses only unacknowledged records: its batches run again elsewhere and write another
+Records are added to an open pack. It closes when it is full, some time after its first record, when
+the process ends, and at once if a caller waits or no more records will come. Callers that added
+records wait until the pack was put, and then get their pointers. If a process is killed before
+that, only unacknowledged records are lost: their batches run again elsewhere and write another
 pack.
 
 A pack is recorded in the catalog before it is put, and settled when all of its batches have written
-their pages. Upkeep reads packs that never settle and finds the records without a page.
+their pages. If a pack is never settled, upkeep reads it and finds the records without a page.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from aragog.urlstore.warc_records import RecordHead, capture_of, read_record, wa
 
 LATE_S = 300.0
 """
-How long after its pack was put a batch may write its pages. Upkeep, which deletes records without a
-page, ignores younger packs for twice as long.
+How long after its pack was put a batch may write its pages. Upkeep deletes records without a page,
+but not in packs younger than twice this time.
 """
 
 
 class PackRecord:
-    """A record to add to a pack: compressed, with its index line."""
+    """A compressed record to add to a pack, with its index line."""
 
     __slots__ = ("capture", "frame")
 
@@ -68,7 +68,7 @@ class PackRecord:
 
     @classmethod
     def copied(cls, frame: bytes) -> PackRecord:
-        """A record copied from a pack without a dictionary."""
+        """A record whose frame is copied unchanged from a pack without a dictionary."""
         made = cls.__new__(cls)
         made.frame = frame
         made.capture = capture_of(read_record(frames.decompress(frame)), 0, len(frame), "")
@@ -84,7 +84,7 @@ class _Pack:
     size: int = 0
     tickets: int = 0
     urls: int = 0
-    """Number of URLs that wait for it."""
+    """Number of URLs that wait for the pack."""
     name: str = ""
     pointers: list[PackPointer] = field(default_factory=list)
     error: BaseException | None = None
@@ -93,11 +93,11 @@ class _Pack:
     unsettled: bool = False
     dictionary: Dictionary | None = None
     is_grouped: bool = False
-    """True if upkeep created it, with records grouped by host."""
+    """True if upkeep created the pack, with records already grouped by host."""
 
 
 class PackTicket:
-    """The records that one batch added to a pack."""
+    """A batch's records in a pack that is open or being put."""
 
     def __init__(self, writer: PackWriter, pack: _Pack, first: int, count: int) -> None:
         self._writer = writer
@@ -106,10 +106,10 @@ class PackTicket:
 
     def wait(self) -> list[PackPointer]:
         """
-        Wait until the pack is put; returns the pointers of the records, in order.
+        Wait until the pack is put; returns the pointers of the batch's records, in order.
 
         Raises:
-            ContentUnavailable: it could not be put; add the records again.
+            ContentUnavailable: the pack could not be put; add the records again.
         """
         self._pack.put.wait()
         error = self._pack.error
@@ -124,32 +124,33 @@ class PackTicket:
         Check that there is still time to write the pages.
 
         Raises:
-            ContentUnavailable: upkeep may soon take the records for those of a killed batch.
+            ContentUnavailable: the pack is so old that upkeep may soon delete records without a
+                page.
         """
         if time.monotonic() - self._pack.put_s > self._writer.late_s:
             raise ContentUnavailable("packs", "a batch wrote its pages too late; it runs again")
 
     def settle(self) -> None:
-        """Record that the pages of these records are written, or will not be."""
+        """Record that the pages of these records are written, or will not be written."""
         self._writer.settle(self._pack)
 
     def leave(self) -> None:
-        """Record that some pages may not be written; upkeep will check."""
+        """Leave the pack unsettled, because some pages may not be written; upkeep will check it."""
         self._pack.unsettled = True
 
 
 class PackWriter:
     """
-    Writes packs; threads share it, and a fork gets its own open pack.
+    Writes packs. Threads may share it, and each forked process gets its own open pack.
 
     Args:
         files: stores the packs.
-        catalog: records information about them.
-        clock: used for names and dates; waiting is measured with the machine's clock.
+        catalog: records information about the packs.
+        clock: used for names and dates; waiting times use the machine's monotonic clock.
         max_bytes: a pack closes at this size.
-        wait_s: it also closes this long after its first record.
+        wait_s: a pack also closes this long after its first record.
         compression: compression of each record.
-        notes_hosts: record each host's bytes, for upkeep that creates dictionaries.
+        notes_hosts: record each host's bytes, so that upkeep can create dictionaries.
     """
 
     def __init__(
@@ -178,11 +179,11 @@ class PackWriter:
 
     def add(self, records: Sequence[PackRecord], *, now: bool = False, urls: int = 0) -> PackTicket:
         """
-        Add a batch's records to the open pack; with `now`, a caller is waiting and it closes at
-        once.
+        Add a batch's records to the open pack. With `now`, a caller is waiting, so the pack closes
+        at once.
 
-        `urls` is the number of the batch's URLs that wait for it. Never raises: the ticket reports
-        a pack that could not be put.
+        `urls` is the number of the batch's URLs that wait for the pack. Never raises: if the pack
+        cannot be put, the ticket raises the error.
         """
         if os.getpid() != self._pid:
             self._start()
@@ -214,9 +215,9 @@ class PackWriter:
         """
         Put records as a separate pack, which starts with the dictionary that they need.
 
-        For upkeep: the hosts of such a pack are not checked again.
+        Used by upkeep, which does not check the hosts of such a pack again.
 
-        Never raises: the ticket reports a pack that could not be put.
+        Never raises: if the pack cannot be put, the ticket raises the error.
         """
         pack = _Pack(time.monotonic(), list(records), tickets=1, dictionary=dictionary)
         pack.is_grouped = True
@@ -224,10 +225,7 @@ class PackWriter:
         return PackTicket(self, pack, 0, len(records))
 
     def waiting_urls(self) -> int:
-        """
-        Number of URLs that wait for the open pack; 0 if there is none, or no number was
-        given.
-        """
+        """Number of URLs that wait for the open pack; 0 if there is no open pack."""
         if os.getpid() != self._pid:
             return 0
         with self._changed:
@@ -242,7 +240,7 @@ class PackWriter:
             self._put(pack)
 
     def settle(self, pack: _Pack) -> None:
-        """Record that one of a pack's batches is done."""
+        """Record that one of a pack's batches has written its pages."""
         with self._changed:
             pack.tickets -= 1
             is_last = pack.tickets == 0 and not pack.unsettled and pack.error is None
@@ -250,14 +248,14 @@ class PackWriter:
             self._catalog.settled(pack.name)
 
     def _put_at_exit(self) -> None:
-        """Put the open pack if the process ends without `close`."""
+        """Put the open pack when the process ends without a call of `close`."""
         if not self._is_put_at_exit:
             atexit.register(self.close)
             self._is_put_at_exit = True
 
     def close(self) -> None:
         """
-        Put the open pack, and stop the thread; called at the end of the process at the latest.
+        Put the open pack and stop the thread. Also called when the process ends.
 
         The writer can be used again, and must then be closed again.
         """
@@ -267,7 +265,8 @@ class PackWriter:
             pack, self._open = self._open, None
             self._closer = None
             self._changed.notify_all()
-            # A registered handler would keep the writer and its tables until the process ends.
+            # Otherwise the handler would keep the writer and its tables alive until the process
+            # ends.
             atexit.unregister(self.close)
             self._is_put_at_exit = False
         if pack is not None:
@@ -279,7 +278,7 @@ class PackWriter:
         self._open = self._closer = None
 
     def _close_in_time(self) -> None:
-        """Put each pack whose time is up."""
+        """Put each pack when its waiting time is over."""
         me = threading.current_thread()
         while True:
             with self._changed:
@@ -294,11 +293,11 @@ class PackWriter:
             self._put(pack)
 
     def _is_over(self, pack: _Pack, closer: threading.Thread) -> bool:
-        """True if nobody waits for this thread to put the pack."""
+        """True if this thread does not have to put the pack any more."""
         return self._open is not pack or self._closer is not closer
 
     def _put(self, pack: _Pack) -> None:
-        """Put a pack; the tickets raise its errors."""
+        """Put a pack; errors are raised by its tickets."""
         try:
             name = self._new_name()
             data, pointers, index = self._contents(name, pack)
@@ -336,7 +335,7 @@ class PackWriter:
 
 
 def _bytes_of_hosts(records: Sequence[PackRecord]) -> dict[bytes, int]:
-    """The size of each host's records in bytes."""
+    """The total size of each host's records, in bytes."""
     found: dict[bytes, int] = {}
     for record in records:
         host = host_of(record.capture.url.encode())

@@ -10,14 +10,17 @@ from aragog.errors import CorruptContent
 
 VERSION = "1"
 DIGEST_CHARS = 32
-"""128 bits of SHA-256 in hex: enough against damage and deliberate collisions."""
+"""
+Length of a digest: 128 bits of SHA-256 in hex, enough to detect damage and prevent
+collisions.
+"""
 
 NAME = re.compile(r"\d{8}/\d{6}-[0-9a-f]{16}\.warc\.(?:zst|gz)")
-"""Pack names: the day, the time of day and a random number. Other names are never opened."""
+"""Pack names: day, time of day and a random number. Files with other names are never opened."""
 
 
 class PackPointer(NamedTuple):
-    """A record in a pack; only matches the bytes that it was made for."""
+    """The location of a record in a pack, with the digest of its bytes."""
 
     pack: str
     """The pack's name."""
@@ -35,10 +38,10 @@ class PackPointer(NamedTuple):
     @classmethod
     def read(cls, cell: bytes) -> PackPointer:
         """
-        Read the pointer in a cell.
+        Decode a pointer from a cell.
 
         Raises:
-            CorruptContent: its format is unknown to this version.
+            CorruptContent: this version does not know the pointer's format.
         """
         version, *parts = cell.decode("utf-8", "replace").split(" ")
         if version != VERSION or len(parts) < 4 or not NAME.fullmatch(parts[0]):
@@ -46,7 +49,7 @@ class PackPointer(NamedTuple):
         return cls(parts[0], int(parts[1]), int(parts[2]), parts[3])
 
     def cell(self) -> bytes:
-        """The pointer as stored in the node."""
+        """The pointer encoded for a cell."""
         return f"{VERSION} {self.pack} {self.offset} {self.length} {self.digest}".encode()
 
     @property
@@ -56,10 +59,10 @@ class PackPointer(NamedTuple):
 
     def check(self, frame: bytes) -> None:
         """
-        Check that the bytes are those that the pointer was made for.
+        Check that these are the bytes for which the pointer was made.
 
         Raises:
-            CorruptContent: they are not.
+            CorruptContent: length or digest differ.
         """
         if len(frame) != self.length or frame_digest(frame) != self.digest:
             raise CorruptContent(self.place, f"{len(frame)} bytes do not match their pointer")
@@ -71,5 +74,5 @@ def frame_digest(frame: bytes) -> str:
 
 
 def index_name(pack: str) -> str:
-    """The name of a pack's index."""
+    """The file name of a pack's index."""
     return pack.rpartition(".warc.")[0] + ".cdxj"

@@ -1,11 +1,11 @@
 """
 Decides whose record a fetched page goes to. Pure: uses the page and the nodes that were read.
 
-A URL that was fetched itself keeps its own record. A canonical URL that a page declares represents
-the page only if the data stored there matches it: the bodies are identical, or the main texts
-nearly the same. If such a URL was never fetched, the first page that declares it provides its
-record, later pages join if they match that record, and the first one that does not match ends it
-(`trust`).
+A URL that was fetched itself keeps its own record. If a page declares a canonical URL, it goes to
+that URL's record only if it matches the data stored there: the bodies are identical, or the main
+texts nearly the same. If the canonical URL was never fetched, the first page that declares it
+provides its record, and later pages join if they match that record. The first page that does not
+match ends this (`trust`).
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from zengraph.records import Lease, Row
 
 
 class Standing(Enum):
-    """The relation of a page to the record that it leads to."""
+    """How a page relates to the record of the canonical URL that it leads to."""
 
     OWN = "own"
-    """The record belongs to a URL of the fetch."""
+    """The record belongs to one of the fetch's own URLs."""
     FIRST = "first"
-    """It is the first page that declares this canonical URL, which was never fetched."""
+    """The page is the first to declare this canonical URL, which was never fetched."""
     UPDATES = "updates"
-    """It provided the record of this canonical URL, which was never fetched, and renews it."""
+    """The page provided the record of this never fetched canonical URL before, and updates it."""
     JOINS = "joins"
-    """It matches the record, and only becomes an alias."""
+    """The page matches the record, and only becomes an alias."""
     APART = "apart"
-    """It does not match, or its canonical URL is not trusted: it keeps its own record."""
+    """The page does not match, or its canonical URL is not trusted: it keeps its own record."""
     DISPUTES = "disputes"
-    """It is the first page that does not match the record of a URL that was never fetched."""
+    """The page is the first that does not match the record of a URL that was never fetched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgment:
-    """The record that a page goes to, and why."""
+    """Which record a page goes to, and why."""
 
     canonical: str
     standing: Standing = Standing.OWN
@@ -50,11 +50,11 @@ class Judgment:
     why: str = ""
     """Why the declared URL is not used as the page's canonical URL."""
     is_doubted: bool = False
-    """True if the declared URL is not trusted until it is fetched."""
+    """True if the declared URL must be fetched before it is trusted."""
 
 
 def is_failed_fetch(page: PageWrite) -> bool:
-    """True for a fetch without a page, which is no evidence about identity, fields and links."""
+    """True for a fetch without a page, which is no evidence about identity, fields or links."""
     return not page.fields and page.links is None and page.content is None
 
 
@@ -96,7 +96,7 @@ def judge(page: PageWrite, rows: Mapping[str, Row], now_ms: int) -> Judgment:
         return Judgment(canonical)
     row = rows.get(canonical, {})
     if page.canonical_url in fetched:
-        # Later evidence made it an alias, so this older fetch replaces nothing there.
+        # Later evidence made the URL an alias, so this older fetch must not replace data there.
         is_kept = nodes.was_fetched(row)
         return Judgment(canonical, Standing.JOINS if is_kept else Standing.OWN)
     if facts_of(row, nodes.OWN).get("gone"):
@@ -109,7 +109,7 @@ def judge(page: PageWrite, rows: Mapping[str, Row], now_ms: int) -> Judgment:
 
 
 def _after_later_evidence(page: PageWrite, judgment: Judgment, rows: Mapping[str, Row]) -> Judgment:
-    """The judgment, unless a later fetch or an application decided where the URL leads."""
+    """The judgment, unless later evidence has already determined where the URL leads."""
     pointer = rows.get(page.final_url, {}).get(nodes.CANONICAL)
     if (
         pointer is None
@@ -141,7 +141,7 @@ def _with_unfetched(
     trusting = is_provisional(canonical, rows)
     if doubted:
         why = f"{canonical} is not believed until it is fetched itself: pages that name it differ"
-        # Complete a dispute that was killed half-way.
+        # A process was killed while it ended the trust in this URL; finish that.
         standing = Standing.DISPUTES if trusting else Standing.APART
         return Judgment(page.final_url, standing, canonical, why, is_doubted=True)
     if page.final_url in senders or page.url in senders:
@@ -160,12 +160,12 @@ def _with_unfetched(
 
 
 def claimant(page: PageWrite) -> bytes:
-    """The cell with which a page claims a canonical URL that was never fetched."""
+    """The value of the cell by which a page claims a canonical URL that was never fetched."""
     return url_key(page.final_url)
 
 
 def is_provisional(canonical: str, rows: Mapping[str, Row]) -> bool:
-    """True if the record of `canonical` came from a provisional alias of it."""
+    """True if a provisional alias of `canonical` provided its record."""
     row = rows.get(canonical, {})
     if nodes.was_fetched(row):
         return False
@@ -176,14 +176,17 @@ def is_provisional(canonical: str, rows: Mapping[str, Row]) -> bool:
 
 
 def is_trusting(row: Row, alias: str, canonical: str) -> bool:
-    """True if `alias` is a provisional alias of `canonical`, or one that is being undone."""
+    """True if `alias` is a provisional alias of `canonical`, or is being detached from it."""
     if text(row, nodes.LEAVING) == canonical:
         return True
     return bool(text(row, nodes.PROVISIONAL)) and alias_of(row, alias) == canonical
 
 
 def is_disproved(page: PageWrite, judgment: Judgment, rows: Mapping[str, Row]) -> bool:
-    """True if the page shows that its URL does not have the page that an alias provided for it."""
+    """
+    True if this fetch shows that its URL's page is not the page that an alias provided
+    for it.
+    """
     canonical = judgment.canonical
     if is_failed_fetch(page) or canonical not in (page.url, page.final_url):
         return False
@@ -195,7 +198,7 @@ def is_disproved(page: PageWrite, judgment: Judgment, rows: Mapping[str, Row]) -
 
 
 def _is_alias(page: PageWrite, canonical: str, rows: Mapping[str, Row]) -> bool:
-    """True if the page already is an alias; data from older versions cannot be compared."""
+    """True if the page already is an alias of `canonical`; older data cannot be compared."""
     return end_of(page.final_url, rows) == canonical
 
 

@@ -1,10 +1,10 @@
 """
 Records which URLs are aliases of another URL, and moves the data stored under them.
 
-The pointer in the alias's node is authoritative; if there are several pointers, the one with the
-latest evidence counts. The edges at the canonical URL, which list its aliases, are verified against
-it. The alias's own data moves to the canonical URL cell by cell with unchanged timestamps, so the
-move can be repeated and done in any order.
+The pointer in the alias's node is authoritative; of several pointers, the pointer with the latest
+evidence counts. The edges at the canonical URL, which list its aliases, are verified against that
+pointer. An alias's data moves to the canonical URL cell by cell with unchanged timestamps, so the
+move may be repeated, and moves may run in any order.
 """
 
 from __future__ import annotations
@@ -36,18 +36,21 @@ ALIAS = 1
 """The edge type; an alias's score is always 0, so merging twice creates only one edge."""
 
 SOON_MS = 600_000
-"""An undone alias is fetched after this delay, as conflicting pages may undo it each time."""
+"""Delay before an undone alias is fetched; conflicting pages may undo it again and again."""
 
 _URL = "u"
 _POINTER = (nodes.CANONICAL, nodes.ALIASED)
 _OF_ALIAS = (*_POINTER, nodes.REMOVED)
-"""An alias that was taken down leads nowhere (`nodes.leads_to`)."""
+"""The columns that `nodes.leads_to` needs: an alias that was taken down leads nowhere."""
 _MOVES = (b"m:", b"s:was:", b"s:from:", nodes.IN_CRAWL)
 _PAGE = (nodes.FACTS, nodes.LIKENESS)
 
 
 def alias_puts(zen: MultiGraph, alias: str, canonical: str, now_ms: int) -> list[Mutation]:
-    """The edge from `canonical` to `alias`, and the flag in its node that it has such edges."""
+    """
+    The edge from `canonical` to `alias`, and the flag that the node of `canonical` has
+    aliases.
+    """
     canonical_id, properties = zen.node_id(canonical), {_URL: alias.encode()}
     marked = {nodes.URL: canonical.encode(), nodes.ALIASED: b"1"}
     return [
@@ -88,9 +91,10 @@ class AliasMerger:
         reasons: Sequence[str],
     ) -> None:
         """
-        Make `alias` an alias of `canonical` as of `at_ms`; older evidence changes nothing.
+        Make `alias` an alias of `canonical` as of `at_ms`; does nothing if newer evidence is
+        stored.
 
-        The caller is trusted: all data of the alias moves.
+        Moves all data of the alias, because the caller is trusted.
         """
         if alias == canonical:
             return
@@ -110,9 +114,9 @@ class AliasMerger:
         """
         Move an alias's own data to its canonical URL: content, links, due row, fields.
 
-        If the canonical URL has its own page, the alias's page is deleted instead, unless
-        `trusted`: a page declares its own canonical URL and must not replace other pages. The page
-        of a URL that redirects within its host is moved, because its site says that it is the same.
+        If the canonical URL has its own page, the alias's page is deleted instead, because a page
+        that just declares a canonical URL must not replace the page there. With `trusted` it is
+        moved anyway: a site that redirects within its host states that the pages are the same.
         """
         canonical, row = self._nodes.follow([alias], None)[alias]
         own = self._properties.get(self._zen.node_id(alias))
@@ -131,7 +135,7 @@ class AliasMerger:
             self._move(alias, own, canonical, row, now_ms)
 
     def _without_page(self, alias: str, own: Row, now_ms: int) -> Row:
-        """Delete the parts of a page that fetches stored; returns the rest of its node."""
+        """Delete what fetches stored in a node; returns the remaining cells."""
         self._bodies.give_up(own)
         fields = facts_of(own, nodes.PROVENANCE)
         columns = {
@@ -146,7 +150,7 @@ class AliasMerger:
             columns.add(nodes.SENTINEL)
         present = [column for column in columns if column in own]
         if present:
-            # The clock of the worker that fetched it may be ahead of this one.
+            # The deleted page may be dated later than now, if its worker's clock is ahead.
             at_ms = max(now_ms, *(own[column].at_ms for column in present))
             self._properties.delete(self._zen.node_id(alias), present, at_ms=at_ms)
         self._outlinks.write([LinksWrite(alias, now_ms, lambda _: b"")], now_ms)
@@ -171,18 +175,20 @@ class AliasMerger:
         """
         Make a URL independent again; data from its own fetch moves back to it.
 
-        The URL is then due soon, unless nobody wants it any more: if a later page replaced its
-        data, only a fetch can show the current page. Evidence older than `at_ms` (now if None) does
-        not make it an alias again. After a crash, a repeated call continues: the node names the
-        canonical URL that it is being detached from until everything is done.
+        Schedules a fetch soon if the URL is still wanted, because a later page may have replaced
+        its data. Evidence older than `at_ms` (now if None) does not make it an alias again. After a
+        crash, a repeated call continues: the node names the canonical URL that it is being detached
+        from until everything is done.
 
         Args:
             alias: a normalized URL.
             now_ms: the store's time.
             at_ms: the time of the evidence.
             reasons: why, for `explain`; None keeps the stored reasons.
-            inherits: the page moves to it although another URL sent it, because the two matched.
-            is_needed: it is due at once, whoever wants it, because its page's data is deleted.
+            inherits: move the page to this URL although another URL sent it, because the two pages
+                matched.
+            is_needed: make the URL due at once even if it is not wanted, because its page's data is
+                deleted.
         """
         own = self._properties.get(self._zen.node_id(alias))
         detaching = text(own, nodes.LEAVING)
@@ -209,8 +215,8 @@ class AliasMerger:
 
     def _stand_alone(self, alias: str, canonical: str, due_at_ms: int, at_ms: int) -> None:
         """
-        Ensure that a URL has a record, and a next fetch if it or its old canonical URL
-        is wanted.
+        Ensure that a URL has a record, and a next fetch if the URL or its old canonical URL is
+        wanted.
         """
         row = self._properties.get(self._zen.node_id(alias))
         cells = {nodes.URL: alias.encode(), nodes.SENTINEL: b"1"}
@@ -249,8 +255,8 @@ class AliasMerger:
             self._move_links(canonical, alias, own, now_ms)
             self._move(canonical, part, alias, own, now_ms)
         if nodes.FACTS in row and row[nodes.FACTS].at_ms not in times:
-            # Otherwise an older fetch of this URL would be dropped as if that page were still
-            # stored.
+            # The canonical URL's page has moved away; without this, an older fetch of the URL would
+            # be dropped as if that page were still stored.
             attempt = orjson.dumps(attempt_alone(facts, canonical))
             at_ms = row[nodes.FACTS].at_ms + 1
             self._properties.put(self._zen.node_id(canonical), {nodes.FACTS: attempt}, at_ms=at_ms)
@@ -259,8 +265,8 @@ class AliasMerger:
         """
         Schedule fetches of the pages that matched the page of `canonical`, which is being deleted.
 
-        They have no stored data of their own, so they are due at once. Pages that redirect to it or
-        were merged by an application stay aliases, and so do those for which `stays` returns True.
+        These pages have no stored data of their own, so they are due at once. URLs that redirect to
+        it or were merged by an application stay aliases, as do URLs for which `stays` returns True.
         """
         if nodes.ALIASED not in self._properties.get(self._zen.node_id(canonical), [nodes.ALIASED]):
             return
@@ -271,7 +277,7 @@ class AliasMerger:
                 self.undo(alias, now_ms, is_needed=True)
 
     def mark(self, urls: Sequence[str], column: bytes, now_ms: int) -> None:
-        """Set a flag of nodes."""
+        """Set a flag in the nodes of these URLs."""
         self._zen.mutate(
             [
                 put_properties(
@@ -286,7 +292,7 @@ class AliasMerger:
         yield from self._of(canonical, _OF_ALIAS, {canonical}, nodes.MAX_HOPS)
 
     def pointing_to(self, canonical: str) -> Iterator[str]:
-        """Like `of`, but includes URLs that a takedown was about to remove from the list."""
+        """Like `of`, but includes aliases that were taken down."""
         yield from self._of(canonical, _POINTER, {canonical}, nodes.MAX_HOPS)
 
     def _of(
@@ -302,13 +308,13 @@ class AliasMerger:
                 yield from self._of(alias, columns, visited, hops - 1)
 
     def listed(self, canonical: str) -> Iterator[str]:
-        """The aliases that the edges list, unchecked."""
+        """The aliases according to the edges alone, not verified at their nodes."""
         with closing(self._zen.walk_edges(self._zen.node_id(canonical), IN, ALIAS)) as edges:
             for edge in edges:
                 yield edge.properties[_URL].decode()
 
     def _move(self, source: str, own: Row, canonical: str, target_row: Row, now_ms: int) -> None:
-        """Move cells from one node to another: first put there, then deleted here."""
+        """Move cells to another node: put them there first, then delete them here."""
         moved = {c: cell for c, cell in own.items() if c.startswith(_MOVES) or c in _PAGE}
         values: list[tuple[dict[bytes, bytes], int]] = [
             ({c: value}, at) for c, (value, at) in moved.items()
@@ -348,7 +354,7 @@ class AliasMerger:
         self._properties.put(
             self._zen.node_id(source), {nodes.MOVED: b"%d" % last_ms}, at_ms=now_ms
         )
-        # These two are deleted last: while they exist, a second run finds the rest.
+        # Delete these two last: while they exist, a repeated call finds what is left to move.
         last = {c: moved.pop(c) for c in (nodes.SENTINEL, nodes.FACTS) if c in moved}
         self._properties.delete_many(
             [(self._zen.node_id(source), [c], cell.at_ms) for c, cell in moved.items()]
@@ -362,10 +368,10 @@ class AliasMerger:
         self, own: Row, canonical: str, target_row: Row
     ) -> list[tuple[dict[bytes, bytes], int]]:
         """
-        The cells for the body at the canonical URL; empty if newer data is stored.
+        The cells for the alias's body at the canonical URL; empty if newer data is stored there.
 
-        An object is copied under that URL's key. A record in a pack is not moved, and both nodes
-        refer to it, so that a takedown of either URL finds its bytes.
+        An object is copied to the canonical URL's key. A record in a pack stays where it is, and
+        both nodes refer to it, so that a takedown of either URL finds its bytes.
         """
         stands, there = nodes.content_cell(own), nodes.content_cell(target_row)
         if stands is None or (there is not None and there[1].at_ms > stands[1].at_ms):
@@ -388,17 +394,19 @@ class AliasMerger:
         return [(cells, stands[1].at_ms)]
 
     def _move_links(self, source: str, canonical: str, target_row: Row, now_ms: int) -> None:
-        """Move outlinks with their page, unless the target has newer ones, or a newer page."""
+        """Move outlinks together with their page, unless the target's links or page are newer."""
         both = self._outlinks.read([source, canonical])
         moved, there = both[source], both[canonical]
         if moved.compressed:
             links = PackedLinks.of_lines(moved.lines)
-            # Moved links leave a timestamp behind, which may equal that of these links.
+            # Links that moved away earlier left a delete, whose timestamp may equal these links'.
             at_ms = moved.at_ms if there.compressed else max(moved.at_ms, there.at_ms + 1)
-            # Links that a fetch found unchanged keep the time of an earlier fetch.
+            # Links that later fetches found unchanged keep the time of the first fetch, so compare
+            # the times of the pages too.
             if int(facts_of(target_row).get("fetched_at_ms") or 0) <= moved.at_ms:
                 self._outlinks.write([LinksWrite(canonical, at_ms, links)], now_ms)
-            # Not with the current time, because a page fetched earlier may still write links.
+            # Delete as of the links' own time: a page that was fetched before now may still write
+            # links.
             self._outlinks.write([LinksWrite(source, moved.at_ms + 1, lambda _: b"")], now_ms)
 
 
@@ -411,10 +419,7 @@ def _entries(canonical: str, own: Row, target_row: Row) -> list[Mutation]:
 
 
 def _has_another_page(canonical: str, row: Row, alias: str, own: Row) -> bool:
-    """
-    True if the page of `canonical`, whose node is `row`, is not the one that `alias`
-    provided.
-    """
+    """True if the page of `canonical` (its node is `row`) was not sent by `alias`."""
     redirects = facts_of(own, nodes.OWN).get("redirects_to")
     if nodes.was_fetched(row):
         return not redirects or not nodes.on_one_host(alias, canonical)
@@ -429,8 +434,8 @@ def _known_facts(alias: str, row: Row) -> dict[str, Fact]:
 
 def _first_facts(facts: Mapping[str, Fact], own: Row, brought_ms: int) -> Cell:
     """
-    The facts of the fetch that returned the page, even if later failures have
-    overwritten them.
+    The facts of the fetch that returned the page, even if a later failed fetch has overwritten
+    them.
     """
     values = {name: facts[name] for name in ("url", "final_url", "fetched_at_ms")}
     values["status"] = facts_of(own, nodes.OWN).get("status")

@@ -1,4 +1,4 @@
-"""Adds and removes a page's entries in the index of contents. Pure."""
+"""The mutations of a page's entries in the index of same content. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from zengraph.records import Mutation
 
 
 def put(plan: PageWritePlan) -> list[Mutation]:
-    """A page's new entries in the index of contents."""
+    """The mutations that add a page's new entries."""
     likeness = plan.page.likeness
     if nodes.LIKENESS not in plan.cells or plan.stale:
         return []
@@ -23,7 +23,7 @@ def put(plan: PageWritePlan) -> list[Mutation]:
 
 
 def outdated(plan: PageWritePlan) -> list[tuple[bytes, int]]:
-    """The entries for the page's previous body."""
+    """The names of the entries for the page's previous body, and up to when they are deleted."""
     if nodes.LIKENESS not in plan.cells or plan.stale:
         return []
     if entry_of(plan.canonical, plan.page.likeness) == entry_of(

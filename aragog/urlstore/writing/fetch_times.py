@@ -9,7 +9,7 @@ from aragog.urlstore.records import PageWrite
 
 
 def fetched_at(write: PageWrite, at_ms: int) -> PageWrite:
-    """The write of the same fetch with another time."""
+    """A copy of the write in which the fetch happened at `at_ms`."""
     return replace(
         write,
         fetched_at_ms=at_ms,

@@ -1,9 +1,9 @@
 """
 Changes of items found by a fetch: their index records, and their entries in the change feed.
 
-An item that several pages show is a single item: changes are found by comparison with the most
-recently fetched of these pages, so a price on three pages changes once. Pages that are written at
-the same time may both report it, because the feed reports everything at least once.
+An item that several pages show is the same item everywhere. It is compared with the most recently
+fetched of these pages, so a changed price on three pages is reported once. Pages that are written
+at the same time may both report it, because the feed reports every change at least once.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from zengraph.records import Mutation, Row, put_record
 
 MOST_LOOKED_UP = 100
 """
-Maximum number of changed items per page for which other pages are read; beyond it, each page
-reports its own.
+Maximum number of changed items per page for which other pages are read. If there are more, they are
+compared with this page's stored items only.
 """
 MOST_PAGES_OF_AN_ITEM = 50
-"""Maximum number of an item's pages that are read."""
+"""Maximum number of pages that are read for an item."""
 MOST_NEWS = 500
 """Maximum number of item values in one entry of the feed."""
 _PAGE = b"i:p"
@@ -37,7 +37,7 @@ _FIELD_OF_ITEMS = field_of("")
 
 
 class _OnAnotherPage(NamedTuple):
-    """An item as another page shows it."""
+    """An item as shown on another page."""
 
     values: Mapping[str, Any]
     fetched_at_ms: int
@@ -55,7 +55,7 @@ def puts(plan: PageWritePlan) -> list[Mutation]:
 
 
 def outdated(plan: PageWritePlan) -> list[tuple[bytes, int]]:
-    """The index records of items that left a page, with the time up to which they are deleted."""
+    """The index records of items that a page no longer has, and the time up to which to delete."""
     written = dict(_items_in(plan))
     fields = {*written, *(name for name in plan.gone if kind_in(name))}
     return [
@@ -68,7 +68,7 @@ def outdated(plan: PageWritePlan) -> list[tuple[bytes, int]]:
 
 
 def _items_in(plan: PageWritePlan) -> list[tuple[str, bytes]]:
-    # Most pages have no items, and this runs twice for each page, so it only looks at field names.
+    # Only look at field names: this runs twice for each page, and most pages have no items.
     written = (
         (name, plan.cells.get(nodes.field_column(name)))
         for name in plan.page.fields
@@ -94,9 +94,9 @@ class ItemNews:
         """
         Each changed value of a page's items, by a name such as `items.cards["L-1"].price`.
 
-        An item that was added or removed has a single name, `items.cards["L-1"]`, with all its
-        values. Items without a key are reported together, as the field of the page. Costs one short
-        scan per changed item with a key, and one multi-get, if there are any.
+        An item that was added or removed has a single entry, `items.cards["L-1"]`, with all its
+        values. Items without a key are reported together under the name of the page's field. Costs
+        one short scan per changed item with a key, and one multi-get if there are such items.
         """
         news: dict[str, Values] = {}
         for field in sorted(name for name in plan.changed if kind_in(name)):
@@ -126,7 +126,7 @@ class ItemNews:
     def _others(
         self, plan: PageWritePlan, field: str, site: str, keys: Sequence[str]
     ) -> dict[str, _OnAnotherPage]:
-        """These items as shown on the most recently fetched of the other pages."""
+        """These items as shown on the most recently fetched other page that has them."""
         kind = kind_in(field) or ""
         pages: dict[str, list[str]] = {}
         for key in keys:

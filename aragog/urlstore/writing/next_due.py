@@ -25,17 +25,17 @@ class Next(NamedTuple):
     """A page's schedule after a fetch."""
 
     cell: bytes
-    """The refresh state, for the node."""
+    """The refresh state to store in the node."""
     due_at_ms: int | None
-    """When to fetch again; None if never, or if it has no watcher."""
+    """When to fetch again; None if never, or if the page is not wanted."""
     first: bool
     """True if there was no earlier fetch to compare this one with."""
     given_up: bool
     """True if this fetch gave up the page."""
     evidence: Evidence | None = None
-    """Evidence about the signals of its host, or None."""
+    """Evidence about the signals of the page's host, or None."""
     mark: bytes | None = None
-    """The cell for a page with a change that no file had named; None to keep it."""
+    """The new mark's cell, for a page that changed without a signal; None to keep the old mark."""
 
 
 def state_of(row: Row) -> RefreshState | None:
@@ -49,13 +49,13 @@ def state_of(row: Row) -> RefreshState | None:
 
 
 def mark_of(row: Row) -> PageMark | None:
-    """The mark that sitemaps or feeds gave the page, or None."""
+    """The mark that was stored because of sitemaps or feeds, or None."""
     cell = row.get(nodes.SIGNAL)
     return marks.from_cell(cell.value if cell else None)
 
 
 def state_cell(state: RefreshState) -> bytes:
-    """The node's cell."""
+    """Encode a refresh state for the node."""
     return orjson.dumps((STATE_VERSION, *state))
 
 
@@ -78,11 +78,11 @@ def planned(
     """
     The next fetch of the page at `canonical`, whose node is `row`.
 
-    `trust` is the trust in the signals of its host, or None.
+    `trust` is the trust in the signals of the page's host, or None.
     """
     before = state_of(row)
     if seen.source and before and nodes.content_cell(row):
-        # It is also a page, such as a feed that a user wants, and stays one.
+        # The URL is also a page, such as a feed that a user enqueued, and is refreshed as a page.
         due = nodes.text(row, nodes.DUE)
         return Next(state_cell(before), int(due) if due else None, first=False, given_up=False)
     mark = mark_of(row) if settings.signals and not seen.source else None
@@ -122,7 +122,7 @@ class _SignalEvidence(TypedDict, total=False):
 def _shown(
     before: RefreshState | None, after: RefreshState, mark: PageMark | None, *, is_named: bool
 ) -> _SignalEvidence:
-    """Evidence about the signals of the host; none if there was no page to compare with."""
+    """Evidence about the host's signals; empty if there was no page to compare with."""
     if mark is None or before is None or not before.compared_at_ms:
         return {}
     passed_s = (after.compared_at_ms - before.compared_at_ms) / 1000
@@ -139,7 +139,7 @@ def _shown(
 def _stretch(
     before: RefreshState | None, mark: PageMark | None, trust: HostTrust | None, at_ms: int
 ) -> float:
-    """The factor for the page's interval; above 1 if the silence of its files is meaningful."""
+    """The factor for the page's interval; above 1 if its host's files reliably report changes."""
     if mark is None or not mark.covered or trust is None or before is None:
         return 1.0
     is_read = at_ms - trust.read_at_ms <= before.interval_s * 1000
@@ -149,7 +149,7 @@ def _stretch(
 def _is_named_again(
     mark: PageMark, state: RefreshState, seen: Seen, settings: RefreshSettings
 ) -> bool:
-    """True if a file read after this fetch names a change that is worth another fetch."""
+    """True if a file read after this fetch reports a change that is worth another fetch."""
     is_later = mark.read_at_ms > seen.fetched_at_ms
     worth = marks.is_worth_a_fetch(state.rate_per_s, state.usual_s, mark.belief, settings)
     return is_later and worth
@@ -159,7 +159,7 @@ def renewed(
     row: Row, fields: Mapping[str, bytes], before: Mapping[str, object], at_ms: int
 ) -> tuple[dict[bytes, bytes], frozenset[str], set[str]]:
     """
-    Update a page's fields as of `at_ms`: cells to write, names to remove, names that changed.
+    Update a page's fields as of `at_ms`: cells to write, names to delete, names that changed.
 
     `before` has the fields that the pipeline found earlier.
     """
@@ -177,7 +177,7 @@ def renewed(
 def vanished_fields(
     row: Row, fields: Container[str], before: Iterable[str], at_ms: int
 ) -> frozenset[str]:
-    """Names from `before` that have disappeared from a page that was read as of `at_ms`."""
+    """Names from `before` that a page, read as of `at_ms`, no longer has."""
     return frozenset(
         name
         for name in before
@@ -189,6 +189,6 @@ def vanished_fields(
 
 
 def _spread(key: bytes, at_ms: int) -> float:
-    """0 to 1, uniform over pages and over the fetches of a page; deterministic."""
+    """A number from 0 to 1 that varies evenly by page and by fetch; deterministic."""
     mixed = (int.from_bytes(key[8:12]) ^ at_ms * 2_654_435_761) & 0xFFFF_FFFF
     return mixed / 2**32

@@ -1,8 +1,8 @@
 """
-The change feed entries of one fetch, and if aliases must be fetched after it. Pure.
+The change feed entries of a fetch, and whether aliases must be fetched after it. Pure.
 
 Changes are found by comparison with the stored data: fields, the body, the outcome of the last
-fetch, and where the URL led. Repeating a write finds none, unless it was interrupted.
+fetch, and where the URL led. A repeated write finds no changes, unless the first was interrupted.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def changes_of(
     """
     The entries for the plan's page, and for the fetched URL if it redirects now.
 
-    With `all_pages`, also entries without values for the first fetch of a page that nobody watches,
-    and for a page whose record was merged into another URL without a redirect.
+    With `all_pages`, also entries without values for the first fetch of an unwatched page, and for
+    a page whose record was merged into another URL without a redirect.
     """
     found = redirected(plan, all_pages=all_pages)
     kind = _kind(plan, following, all_pages=all_pages)
@@ -49,9 +49,10 @@ def changes_of(
 
 def changed_cell(plan: PageWritePlan) -> dict[bytes, bytes]:
     """
-    The cell that records the plan's change of its page; empty if it has already been recorded.
+    The cell that records how the plan changes its page; empty if the change is already recorded.
 
-    It is written together with the page, so a repeated write finds either both or the change again.
+    It is written together with the page. If that write is interrupted, the repeated write finds the
+    change again.
     """
     mine = next((one.kind for one in plan.changes if one.url == plan.canonical), None)
     was_gone = absent_as(facts_of(plan.row)) == OutcomeKind.GONE
@@ -62,10 +63,10 @@ def changed_cell(plan: PageWritePlan) -> dict[bytes, bytes]:
 
 def moved_cell(plan: PageWritePlan) -> dict[bytes, bytes]:
     """
-    The cell for a URL that had its own page and leads to another one since this fetch.
+    The cell that records that a URL with its own page leads to another page since this fetch.
 
-    It has the time of the fetch of that page, so a page that appeared and left within a round is no
-    loss.
+    It also has the time at which the URL's own page was fetched, so that a page that appeared and
+    moved in the same round is not reported as lost.
     """
     page, row = plan.page, plan.requested_row
     fetched_ms = facts_of(row).get("fetched_at_ms")
@@ -93,18 +94,18 @@ def _kind(plan: PageWritePlan, following: Next, *, all_pages: bool) -> ChangeKin
 
 
 def _reports_first_fetch(plan: PageWritePlan) -> bool:
-    """True if the first fetch is a change in every feed, with the values of its fields."""
-    # A reader who deleted a withdrawn page must learn that it is back.
+    """True if the first fetch is reported in every feed, with the values of the fields."""
+    # Readers that deleted a withdrawn page must be informed that it is available again.
     return is_watched(plan) or nodes.text(plan.row, nodes.WITHDRAWN) == "1"
 
 
 def _changed(plan: PageWritePlan) -> list[str]:
-    """The changed fields for the feed; items have their own entries."""
+    """The changed fields, without items, which have their own entries."""
     return [n for n in plan.changed if n not in IGNORED_FIELDS and kind_in(n) is None]
 
 
 def _kind_of_failure(plan: PageWritePlan) -> ChangeKind | None:
-    """The kind of change for the first failure of a page that was stored or is watched."""
+    """The kind of change for the first failure of a page that is stored or watched, or None."""
     before, now = absent_as(facts_of(plan.row)), plan.page.facts.get("outcome")
     if nodes.CONTENT_HASH not in plan.row and not _had_page(plan.row) and not is_watched(plan):
         return None
@@ -139,21 +140,21 @@ def redirected(plan: PageWritePlan, *, all_pages: bool = False) -> list[Change]:
 
 
 def _joined(plan: PageWritePlan) -> Change:
-    """The entry for a URL whose record was merged into another URL's."""
+    """The entry for a URL whose record was merged into another URL's record."""
     at_ms, owners = plan.page.fetched_at_ms, plan.requested_owners
     url, target = plan.page.url, plan.canonical
     return Change(url, at_ms, "redirected", owners=owners, redirected_to=target)
 
 
 def _is_new_alias(plan: PageWritePlan) -> bool:
-    """True if a URL had its own record and is an alias since this fetch."""
+    """True if this fetch turned a URL with its own record into an alias."""
     page, row = plan.page, plan.requested_row
     is_alias = not is_failed_fetch(page) and plan.canonical != page.url
     return is_alias and nodes.SENTINEL in row and alias_of(row, page.url) is None
 
 
 def _led_elsewhere(plan: PageWritePlan) -> bool:
-    """True if the fetched URL led to another page before, its own or as an alias."""
+    """True if the fetched URL had its own page before, or was an alias of another page."""
     url, row = plan.page.url, plan.requested_row
     before = alias_of(row, url)
     if before is not None:
@@ -163,7 +164,7 @@ def _led_elsewhere(plan: PageWritePlan) -> bool:
 
 
 def _is_other_body(plan: PageWritePlan) -> bool:
-    """True if the body is different, however it is compressed."""
+    """True if the body itself changed, and not just its compression."""
     before, seen = state_of(plan.row), plan.page.seen
     if before is None or seen is None or not before.body_hash or not seen.body_hash:
         return _hashes(plan) is not None
@@ -184,7 +185,7 @@ def _values(plan: PageWritePlan, name: str) -> Values:
 
 
 def has_another_page(plan: PageWritePlan) -> bool:
-    """True if the record's page differs from the one before, or is gone: aliases may differ too."""
+    """True if the record's page changed or is gone, so that its aliases may no longer match it."""
     page = plan.page
     if plan.stale or plan.refused or plan.copy:
         return False
@@ -194,7 +195,7 @@ def has_another_page(plan: PageWritePlan) -> bool:
 
 
 def is_failed_alias(plan: PageWritePlan) -> bool:
-    """True for a fetch of an alias without a page, if the alias itself was due."""
+    """True if the fetch of an alias that was due itself returned no page."""
     is_alias = plan.canonical != plan.page.url
     return (
         is_alias and is_failed_fetch(plan.page) and bool(nodes.text(plan.requested_row, nodes.DUE))
@@ -202,7 +203,7 @@ def is_failed_alias(plan: PageWritePlan) -> bool:
 
 
 def is_newly_reserved(plan: PageWritePlan) -> bool:
-    """True if the page was stored and now refuses a use that was not refused before."""
+    """True if the stored page now refuses a use that it did not refuse before."""
     before, cell = facts_of(plan.row), plan.cells.get(nodes.FACTS)
     if cell is None or not before.get("fetched_at_ms"):
         return False
@@ -214,5 +215,5 @@ def is_newly_reserved(plan: PageWritePlan) -> bool:
 
 
 def reserved_change(plan: PageWritePlan, owners: Sequence[str]) -> Change:
-    """The entry for a page that refuses another use."""
+    """The entry for a page that refuses one more use."""
     return Change(plan.canonical, plan.page.fetched_at_ms, "reserved", owners=tuple(owners))

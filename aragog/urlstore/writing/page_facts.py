@@ -1,6 +1,6 @@
 """
-A node's facts after a fetch: of its page, of the attempt, and the crawls it is kept
-for. Pure.
+A node's facts after a fetch: those of its page, those of the attempt, and the crawls that the page
+is kept for. Pure.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ _OF_AN_ATTEMPT = (
 
 
 def _absent(page: PageWrite, before: Mapping[str, object]) -> dict[str, object]:
-    """The fact after a failed fetch; temporary failures leave it unchanged."""
+    """
+    The fact that the page is absent, after a failed fetch; temporary failures do not
+    change it.
+    """
     now = page.facts.get("outcome")
     if page.gone or now in WITHHELD:
         return {ABSENT: now}
@@ -33,12 +36,12 @@ def _absent(page: PageWrite, before: Mapping[str, object]) -> dict[str, object]:
 
 def facts_after(page: PageWrite, row: Row, *, complete: bool) -> dict[str, object]:
     """
-    The facts after a fetch. A failed fetch keeps the page's facts and replaces those of the last
-    attempt.
+    The facts after a fetch. A failed fetch keeps the page's facts and replaces the facts of the
+    last attempt.
 
     Args:
         page: the fetch.
-        row: the node before it.
+        row: the node before the fetch.
         complete: True if the fetch reports all fields of the page.
     """
     before = facts_of(row)
@@ -58,13 +61,13 @@ def facts_after(page: PageWrite, row: Row, *, complete: bool) -> dict[str, objec
 
 
 def with_attempt(facts: Mapping[str, object], stored: Mapping[str, object]) -> dict[str, object]:
-    """A page's facts with those of a later attempt, as if they had arrived in order."""
+    """A page's facts combined with those of a later attempt that was stored before them."""
     attempt = {n: v for n, v in stored.items() if n in (*_OF_AN_ATTEMPT, "attempted_at_ms", ABSENT)}
     return {n: v for n, v in facts.items() if n not in _OF_AN_ATTEMPT} | attempt
 
 
 def attempt_alone(facts: Mapping[str, object], url: str) -> dict[str, object]:
-    """The facts of a node whose page moved away: those of the attempt after it."""
+    """The facts that stay in a node whose page moved away: those of the later attempt."""
     names = (*_OF_AN_ATTEMPT, "attempted_at_ms")
     return {"url": url, "final_url": url} | {n: v for n, v in facts.items() if n in names}
 
@@ -73,7 +76,8 @@ def _withdrawn_statements(before: Mapping[str, Fact], page: PageWrite) -> dict[s
     """
     What a fetch without a page adds to the statements about the stored page.
 
-    It allows nothing that they refuse, except robots.txt at a 304, which applies to this page.
+    It can only add refusals. The exception is robots.txt at a 304, which applies to this page and
+    may also allow something again.
     """
     names = ("page_preferences",) if _confirms(page) else ("page_preferences", "robots_preferences")
     result: dict[str, Fact] = {}
@@ -87,7 +91,7 @@ def _withdrawn_statements(before: Mapping[str, Fact], page: PageWrite) -> dict[s
 def _crawls(
     page: PageWrite, before: Mapping[str, object], facts: Mapping[str, object]
 ) -> frozenset[str]:
-    """The crawls that the page is kept for after this fetch; `facts` are those of the page."""
+    """The crawls that the page is kept for after this fetch; `facts` are the page's new facts."""
     mine = str(page.facts.get(KEPT_FOR) or USUAL)
     if page.withdrawn:
         return others(before, facts, mine)

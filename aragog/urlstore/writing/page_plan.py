@@ -1,9 +1,9 @@
 """
 Page write plans: the changes that one fetched page makes to the store.
 
-This module neither reads nor writes: its input is the nodes that were read, its output the cells to
-write. A plan is created (`PageWritePlan`) and then filled in place, part by part: facts, fields,
-next fetch, histories, content.
+This module does no I/O: it takes the nodes that were read, and returns the cells to write. A plan
+is created (`PageWritePlan`) and then filled in place, part by part: facts, fields, next fetch,
+histories, content.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from zengraph.records import Cell, Row
 
 @dataclass(slots=True)
 class PageWritePlan:
-    """The update of one page: its target node and the data already stored there."""
+    """The changes for one page, its target node, and the data already stored there."""
 
     page: PageWrite
     canonical: str
@@ -37,44 +37,44 @@ class PageWritePlan:
     row: Row
     """The node of `canonical`."""
     older_by_ms: int
-    """How much later the stored data was fetched; 0 if it was not later."""
+    """How much later than this fetch the stored data was fetched; 0 if it was not later."""
     refused: bool
-    """True if the node was removed or withdrawn after this fetch, or taken down."""
+    """True if the node was taken down, or was removed or withdrawn after this fetch."""
     judgment: Judgment
-    """Why the page goes there."""
+    """Why the page goes to this node."""
     cells: dict[bytes, bytes] = field(default_factory=dict)
-    """The cells of the canonical URL's node, with the time of the fetch."""
+    """The cells to write to the canonical URL's node, with the time of the fetch."""
     aliases: list[str] = field(default_factory=list)
-    """URLs that will point to the canonical URL."""
+    """URLs that become aliases of the canonical URL."""
     changed: list[str] = field(default_factory=list)
-    """Fields whose values differ from the stored ones."""
+    """Fields whose values differ from the stored values."""
     item_news: Mapping[str, Values] = field(default_factory=dict)
     """The changes of the page's items, by their names in the change feed."""
     missing: frozenset[str] = frozenset()
     """Names of fields that the pipeline found in earlier fetches but not in this one."""
     gone: frozenset[str] = frozenset()
-    """The missing fields that are stored with a value from the pipeline and will be deleted."""
+    """Those of these fields that are stored with a value from the pipeline, and will be deleted."""
     late_facts: bytes | None = None
-    """The facts, if those of a later failed attempt are stored."""
+    """The facts to write if a later failed attempt is already stored."""
     body: ContentPut | None = None
-    """The object to put before anything points to it."""
+    """The object to put before the node points to it."""
     unpacked: ContentWrite | None = None
-    """The body to put into a pack before anything points to it."""
+    """The body to put into a pack before the node points to it."""
     due_at_ms: int | None = None
     evidence: Evidence | None = None
-    """Evidence about the signals of its host."""
+    """Evidence about the signals of the page's host."""
     changes: list[Change] = field(default_factory=list)
     """The entries for the change feed."""
     requested_row: Row = field(default_factory=dict)
-    """The node of the fetched URL; that of `canonical`, unless it led elsewhere."""
+    """The node of the fetched URL; the same as `row` unless the URL led elsewhere before."""
     requested_owners: tuple[str, ...] = ()
-    """The owners that watch that URL, if it led elsewhere."""
+    """The owners that watch the fetched URL, if it led elsewhere before."""
 
     @property
     def at_ms(self) -> int:
         """
-        The timestamp of the cells: that of the fetch, but after data that moved away
-        from here.
+        The timestamp of the cells: the time of the fetch, or slightly later if data of that time
+        has moved away from the node.
         """
         return nodes.after_moves(self.row, self.page.fetched_at_ms)
 
@@ -86,7 +86,7 @@ class PageWritePlan:
 
     @property
     def copy(self) -> bool:
-        """True for a page that matches the stored one and only becomes an alias."""
+        """True for a page that matches the stored page and only becomes an alias."""
         return self.judgment.standing is Standing.JOINS
 
     @property
@@ -118,13 +118,13 @@ class PageWritePlan:
 
 
 def urls_without_page(plan: PageWritePlan) -> list[str]:
-    """URLs of the fetch that turned out to have no page; aliases may have trusted them."""
+    """URLs of the fetch that turned out to have no page, although aliases may point to them."""
     page = plan.page
     if is_failed_fetch(page) and not page.gone:
         return []
     urls = dict.fromkeys((page.url, page.final_url))
-    # A canonical page behind a temporary redirect is no evidence about the URL that it was
-    # redirected to.
+    # After a temporary redirect, the page's canonical URL says nothing about the URL that
+    # redirected.
     return [url for url in urls if page.gone or plan.canonical not in (url, page.url)]
 
 
@@ -134,15 +134,15 @@ def identity_of(page: PageWrite) -> set[str]:
 
 
 def canonicals_of(page: PageWrite, rows: dict[str, Row]) -> list[str]:
-    """The stored canonical URLs of the URLs of a fetch."""
+    """The canonical URLs that are stored for the URLs of a fetch."""
     return [end_of(url, rows) for url in set(page.urls)]
 
 
 def detached_urls(page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> list[str]:
     """
-    URLs of the fetch whose canonical URL it no longer declares or matches.
+    URLs of the fetch to detach from a canonical URL that the page no longer declares or matches.
 
-    URLs of a canonical URL that was fetched leave only if they do not match it.
+    If the canonical URL was fetched itself, URLs are detached only if they do not match its page.
     """
     result, canonical = [], judgment.canonical
     is_apart = judgment.standing is Standing.APART
@@ -160,13 +160,13 @@ def detached_urls(page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> 
 
 
 def has_own(row: Row) -> bool:
-    """True if a new alias has data that must move to its canonical URL."""
+    """True if the node of a new alias has data that must move to the canonical URL."""
     watched = nodes.text(row, nodes.WATCHED) == WATCHED.decode()
     return nodes.SENTINEL in row or watched or bool(nodes.text(row, nodes.DUE))
 
 
 def named_by(rows: Mapping[str, Row]) -> list[str]:
-    """URLs that these nodes refer to and that are not among them: canonical URLs and senders."""
+    """URLs that must be read too, because these nodes refer to them: canonical URLs and senders."""
     named = {alias_of(row, url) for url, row in rows.items()} - {None}
     for row in rows.values():
         if nodes.OWN not in row and nodes.SENTINEL in row:
@@ -181,7 +181,7 @@ def has_newer_pointer(row: Row, page: PageWrite) -> bool:
 
 
 def refuses(row: Row, page: PageWrite) -> bool:
-    """True if the node was removed or withdrawn after this fetch, or taken down."""
+    """True if the node was taken down, or was removed or withdrawn after this fetch."""
     withdrawn = row.get(nodes.WITHDRAWN)
     if withdrawn and withdrawn.at_ms >= page.fetched_at_ms and not is_failed_fetch(page):
         return True
@@ -192,7 +192,7 @@ def refuses(row: Row, page: PageWrite) -> bool:
 
 
 def seen_at_ms(row: Row, *, failed: bool) -> int:
-    """When the node's content was fetched; for a failure, attempts count too."""
+    """When the node's content was fetched; if `failed`, the last attempt counts as well."""
     facts = facts_of(row)
     fetched = facts.get("fetched_at_ms") or 0
     tried = facts.get("attempted_at_ms") or 0 if failed else 0
@@ -200,7 +200,7 @@ def seen_at_ms(row: Row, *, failed: bool) -> int:
 
 
 def own_cell(page: PageWrite, url: str, canonical: str) -> bytes:
-    """The cell with this fetch's facts about `url` itself."""
+    """The value of the cell `s:own`: what this fetch found out about `url` itself."""
     moved = url != page.final_url
     return orjson.dumps(
         {
@@ -213,7 +213,7 @@ def own_cell(page: PageWrite, url: str, canonical: str) -> bytes:
 
 
 def pointer_cells(plan: PageWritePlan, alias: str) -> dict[bytes, bytes]:
-    """An alias's cells."""
+    """The cells that make `alias` point to the plan's canonical URL."""
     page = plan.page
     cells = {
         nodes.URL: alias.encode(),
@@ -228,10 +228,11 @@ def pointer_cells(plan: PageWritePlan, alias: str) -> dict[bytes, bytes]:
 
 def sent_to(plan: PageWritePlan) -> list[str]:
     """
-    URLs under which this fetch stores data of its final URL that a takedown of that URL would miss.
+    URLs under which this fetch stores data of its final URL, and that a takedown of that URL would
+    miss.
 
-    A takedown covers the final URL's own page and, on the same host, the page that it is an alias
-    of, each with its aliases.
+    A takedown covers the final URL's own page and the page on the same host that it is an alias of,
+    each with its aliases.
     """
     sender, canonical = plan.page.final_url, plan.canonical
     if sender == canonical == plan.page.url:
@@ -252,14 +253,14 @@ def sent_to(plan: PageWritePlan) -> list[str]:
 
 
 def provenance_cell(plan: PageWritePlan) -> bytes:
-    """Where the pipeline found its fields, in earlier fetches and in this one."""
+    """Where the pipeline found each field, in this fetch or in an earlier one."""
     old = facts_of(plan.row, nodes.PROVENANCE)
     values = {name: at for name, at in old.items() if name not in plan.missing or name in plan.gone}
     return orjson.dumps({**values, **plan.page.provenance})
 
 
 def written(plan: PageWritePlan) -> Written:
-    """The result for the caller."""
+    """The result that `write_pages` returns for this page."""
     judgment = plan.judgment
     return Written(
         plan.page.url,
@@ -273,7 +274,7 @@ def written(plan: PageWritePlan) -> Written:
 
 
 def _same_as(plan: PageWritePlan) -> str | None:
-    """The URL whose body the page shares."""
+    """The URL whose body the page shares, or None."""
     packed = plan.page.content.packed if plan.page.content else None
     is_taken = (
         packed is not None
@@ -284,7 +285,7 @@ def _same_as(plan: PageWritePlan) -> str | None:
 
 
 def _existed(plan: PageWritePlan) -> bool:
-    """True if content was stored before this fetch; a second run finds its own content."""
+    """True if content was stored before this fetch; not for content that this fetch stored."""
     cells = (plan.row.get(column) for column in nodes.POINTERS)
     return any(cell and cell.value and cell.at_ms < plan.page.fetched_at_ms for cell in cells)
 
@@ -309,8 +310,8 @@ def fill_page(plan: PageWritePlan) -> None:
         plan.late_facts = orjson.dumps(with_attempt(facts, facts_of(plan.row)))
     if plan.canonical in (page.url, page.final_url):
         if not failed:
-            # The URL itself was fetched, so it is its own canonical URL, whatever was assumed
-            # before.
+            # The URL itself was fetched and led to no other page, so it is its own canonical URL
+            # from now on.
             cells[nodes.CANONICAL] = plan.canonical.encode()
         if page.gone or not failed:
             cells[nodes.OWN] = own_cell(page, plan.canonical, plan.canonical)
@@ -325,7 +326,7 @@ def fill_page(plan: PageWritePlan) -> None:
 
 
 def _fill_identity(plan: PageWritePlan) -> None:
-    """Fill in the data for comparisons, and why its URL is its own canonical URL."""
+    """Fill in the data for comparing pages, and why the URL is its own canonical URL."""
     likeness = nodes.likeness_cell(plan.page.likeness)
     if not plan.stale and (likeness or nodes.LIKENESS in plan.row):
         plan.cells[nodes.LIKENESS] = likeness
@@ -336,11 +337,11 @@ def _fill_identity(plan: PageWritePlan) -> None:
 
 def _fill_fields(plan: PageWritePlan) -> None:
     """
-    Fill in the fields that differ from the stored ones.
+    Fill in the fields that differ from the stored fields.
 
-    An older fetch adds only missing fields, and none if a newer fetch reported all. If a page was
-    fetched through another URL, all fields are written: if that URL turns out not to be an alias,
-    the timestamp identifies the fields from its fetch.
+    An older fetch adds only missing fields, and no fields if a newer fetch reported all of them. If
+    a page was fetched through another URL, all fields are written: if that URL turns out not to be
+    an alias, the timestamp shows which fields came from its fetch.
     """
     page, row, newest, alone = plan.page, plan.row, not plan.stale, plan.alone
     adds_missing = newest or not facts_of(row).get("complete")

@@ -2,9 +2,9 @@
 A batch's bodies: what each page writes, and what happens to its previous body.
 
 Bodies are put before anything points to them. If a batch was packed before its pages were planned
-(`packing`), some records turn out to be unused, because newer data is stored or the page joins
-another page. These are marked as dead, and their URLs keep referring to them for takedowns. Records
-of refused URLs must be erased.
+(`packing`), some records turn out to be unused, because newer data is stored or the page becomes an
+alias of another page. These records are marked as dead, and their URLs keep referring to them, so
+that takedowns find them. Records of refused URLs must be erased.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from zengraph.records import Mutation, put_properties
 
 
 def fill_content(plan: PageWritePlan, content: ContentWrite, *, in_packs: bool) -> None:
-    """Fill in the pointer to the body, and the body unless the same one is stored."""
+    """Fill in the pointer to the body, and the body itself unless it is already stored."""
     packed = content.packed
     if packed is not None and packed.shared is not None:
         column, value = record_cell(packed.pointer, REVISIT)
@@ -62,7 +62,7 @@ def fill_content(plan: PageWritePlan, content: ContentWrite, *, in_packs: bool) 
 
 
 def _keep(plan: PageWritePlan, content: ContentWrite) -> bool:
-    """Confirm the stored body if it is the same; False if it is different."""
+    """Confirm the stored body if it is identical; False if it differs."""
     where = nodes.content_cell(plan.row)
     if where is None:
         return False
@@ -94,9 +94,9 @@ def _fill_object(plan: PageWritePlan, content: ContentWrite) -> None:
 
 def put_bodies(bodies: Bodies, plans: Sequence[PageWritePlan]) -> PackTicket | None:
     """
-    Put the bodies that are not stored yet; those for packs go into one pack at once.
+    Put the bodies that are not stored yet; bodies for packs are put together in one pack.
 
-    Returns the ticket of that pack, which is settled when its pages are written.
+    Returns the ticket of that pack, which must be settled when its pages are written, or None.
     """
     bodies.objects.put_many([plan.body for plan in plans if plan.body])
     unpacked = [(plan, plan.unpacked) for plan in plans if plan.unpacked]
@@ -112,8 +112,10 @@ def put_bodies(bodies: Bodies, plans: Sequence[PageWritePlan]) -> PackTicket | N
 
 def share_elsewhere(bodies: Bodies, plans: Sequence[PageWritePlan]) -> None:
     """
-    Record the pack records of pages that are stored under other URLs than those of their fetch, or
-    that share another page's record.
+    Record in the catalog which records are used by pages under other URLs than those in the record.
+
+    These are pages stored under a URL that is not one of their fetch, and pages that share another
+    page's record.
     """
     for plan in plans:
         cell = plan.cells.get(nodes.CONTENT_PACK)
@@ -123,7 +125,7 @@ def share_elsewhere(bodies: Bodies, plans: Sequence[PageWritePlan]) -> None:
 
 
 def shared_body(plan: PageWritePlan) -> SharedBody | None:
-    """Another page's record that a page uses as its own body, or None."""
+    """Another page's record that has this page's body, or None."""
     packed = plan.page.content.packed if plan.page.content else None
     if packed is None or packed.shared is None:
         return None
@@ -133,11 +135,11 @@ def shared_body(plan: PageWritePlan) -> SharedBody | None:
 
 def own_what_goes(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWritePlan]) -> None:
     """
-    Give pages their own record if upkeep moved the shared one without seeing them.
+    Give pages their own record if upkeep moved the shared record without seeing these pages.
 
     Called after the nodes were written. Upkeep marks a pack before it reads the nodes for the last
-    time, so one of the two sees the other. A batch that was killed before this step reads the nodes
-    that it had written.
+    time, so either upkeep sees the nodes or this sees the mark. After a batch was killed before
+    this step, its next run finds the pages in the nodes that it had written.
     """
     packs = bodies.packs
     if packs is None:
@@ -162,7 +164,7 @@ def own_what_goes(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWritePlan
 
 
 def _has_shared(zen: MultiGraph, plan: PageWritePlan) -> bool:
-    """True if a page shares another page's record, by its plan or as written by a killed batch."""
+    """True if a page shares another page's record, by its plan or after an earlier killed run."""
     if shared_body(plan) is not None:
         return True
     cell = plan.cells.get(nodes.CONTENT_PACK)
@@ -179,10 +181,10 @@ def _pack_of(plan: PageWritePlan) -> str:
 
 def check_ages(plans: Sequence[PageWritePlan], ticket: PackTicket | None) -> None:
     """
-    Check that all of the packs are young enough to point to.
+    Check that all of the packs are young enough for new pointers.
 
     Raises:
-        ContentUnavailable: write the batch again.
+        ContentUnavailable: a pack is too old; write the batch again.
     """
     tickets: set[Ticket] = {ticket} if ticket else set()
     for plan in plans:
@@ -193,7 +195,7 @@ def check_ages(plans: Sequence[PageWritePlan], ticket: PackTicket | None) -> Non
 
 
 def archived(page: PageWrite, content: ContentWrite) -> WarcPage:
-    """The contents of a page's record."""
+    """The page as its WARC record is built from it."""
     return WarcPage(
         page.final_url,
         page.fetched_at_ms,
@@ -206,7 +208,7 @@ def archived(page: PageWrite, content: ContentWrite) -> WarcPage:
 
 
 def unused_records(zen: MultiGraph, plans: Sequence[PageWritePlan]) -> list[Mutation]:
-    """The cells with which URLs refer to records that their pages did not use."""
+    """The cells by which URLs refer to records that their pages did not use."""
     rows = []
     for plan in plans:
         if (pointer := _unused(plan)) is None or plan.refused:
@@ -241,10 +243,7 @@ def give_up_replaced(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWriteP
 
 
 def _leave_other_layout(bodies: Bodies, zen: MultiGraph, plan: PageWritePlan) -> None:
-    """
-    Delete the object of a page whose body is now in a pack, or the pointer the other
-    way round.
-    """
+    """Delete the object, or the pointer into a pack, of a body that moved to the other layout."""
     written = [column for column in nodes.POINTERS if column in plan.cells]
     left = [c for c in nodes.POINTERS if written and c not in written and c in plan.row]
     for column in left:
@@ -257,7 +256,7 @@ def _leave_other_layout(bodies: Bodies, zen: MultiGraph, plan: PageWritePlan) ->
 
 
 def _replaced(plan: PageWritePlan) -> PackPointer | None:
-    """The record with the previous body, or None if it is unchanged or there was none."""
+    """The record with the previous body, or None if it is still used or there was none."""
     old = pointer_of(plan.row)
     is_other = any(column in plan.cells for column in nodes.POINTERS)
     if old is None or not is_other or plan.cells.get(nodes.CONTENT_PACK) == old.cell():
@@ -266,7 +265,7 @@ def _replaced(plan: PageWritePlan) -> PackPointer | None:
 
 
 def _unused(plan: PageWritePlan) -> PackPointer | None:
-    """The record that was packed for a page that did not use it."""
+    """The record that was packed for a page that does not use it, or None."""
     if plan.page.content is None or plan.page.content.packed is None:
         return None
     pointer = plan.page.content.packed.pointer

@@ -4,11 +4,11 @@ Removal of the data stored for URLs, hosts and domains.
 `remove` deletes a page; a later fetch restores it. A takedown deletes it permanently: a stub
 refuses every later write until the takedown is lifted. A host or domain also has a tombstone, which
 refuses URLs that were never seen. In both cases the marker is written first, so that a fetch in
-progress cannot restore the data; then everything else is deleted: fields, history, content,
+progress cannot restore the data. Then everything else is deleted: fields, history, content,
 watches, and entries in the change feed, the link journal and other pages' inlinks.
 
-A redirect, a canonical URL or a merge may have stored data that a URL sent under another URL. That
-data is found by its sender and deleted as well; the other URLs are not refused.
+After a redirect, a canonical URL or a merge, data that a URL sent may be stored under another URL.
+This data is found by its sender and deleted as well; the other URL is not refused.
 
 Safe to repeat. If it is killed, the next call completes it: the list in which a takedown finds a
 URL is updated last, and a pointer is deleted after its target.
@@ -36,12 +36,12 @@ from zengraph.records import Row, put_properties
 
 _STAY = (nodes.URL, nodes.CANONICAL, nodes.ALIASED, nodes.REMOVED, nodes.LOCK, nodes.WATCHED)
 _POINTERS = (nodes.DUE, *nodes.POINTERS)
-"""Cells that refer to data elsewhere."""
+"""Columns that refer to data outside the node."""
 _SCHEDULE = (nodes.DUE,)
 _AFTER_A_DROP = (*_SCHEDULE, nodes.WITHDRAWN)
 
 Unlist = Callable[[str, int], None]
-"""Removes a URL from the list of takedowns; called with the URL and the time."""
+"""Removes a URL from the list in which the takedown found it; called with the URL and the time."""
 
 
 @dataclass(slots=True, eq=False)
@@ -56,10 +56,10 @@ class Takedown:
     compactor: Compactor
     tombstones: Tombstones
     purged_at_once: int = 500
-    """Number of pages whose inlinks one step removes, which bounds its memory."""
+    """Number of pages whose inlinks are removed in one step, which limits memory."""
 
     def remove(self, canonical: str, now_ms: int) -> None:
-        """Delete a page: fields, facts, content, outlinks, due row; its aliases stay aliases."""
+        """Delete a page: fields, facts, content, outlinks, due row. Its aliases stay aliases."""
         if not nodes.is_taken_down(
             self.zen.nodes.get(self.zen.node_id(canonical), [nodes.REMOVED])
         ):
@@ -72,10 +72,10 @@ class Takedown:
 
     def of_urls(self, urls: Iterable[str], now_ms: int, *, listed: bool = True) -> int:
         """
-        Take down each page with its aliases, and data that these URLs sent; returns the number of
-        URLs.
+        Take down each page with its aliases, and delete data that these URLs sent; returns the
+        number of URLs that lost data.
 
-        With `listed`, they are added to the list of URLs that were taken down.
+        With `listed`, adds the URLs to the list of URLs that were taken down.
         """
         members = {
             member
@@ -92,8 +92,8 @@ class Takedown:
         """
         Take down all URLs of a host or domain and refuse new ones; returns the number of URLs.
 
-        Data that they sent is deleted under other URLs, too. An alias of another site's page is
-        removed without that page.
+        Data that they sent is also deleted under other URLs. An alias of another site's page is
+        removed, but that page is kept.
         """
         self.tombstones.add(kind, name, now_ms)
         self.tombstones.current()
@@ -108,7 +108,7 @@ class Takedown:
         refuses = self.tombstones.refuses
 
         def leave_other_host(url: str, now_ms: int) -> None:
-            # otherwise it is an alias of a page on the site, and is found through that page
+            # Other aliases belong to a page on this site, and are found through that page.
             if not refuses(url):
                 self._leave_host(url, now_ms)
 
@@ -123,14 +123,14 @@ class Takedown:
         gone: Callable[[str], bool],
         lists: Sequence[Unlist],
     ) -> int:
-        """`lists` removes a URL from its lists, the one it was found in last."""
+        """`lists` remove a URL from its lists; the list in which it was found comes last."""
         pages = sorted(members)
         others = sorted({page.url for page in sent} - members)
         for some in self._parts(pages):
             self._mark(some, nodes.TAKEN_DOWN, now_ms)
-        # Before anything is deleted: a writer that read its pages before they were marked sees the
-        # change and checks again, and a writer that saw no change had written everything that is
-        # deleted now.
+        # Change the counter before anything is deleted. A writer that read its pages before they
+        # were marked then sees the change and checks again; what a writer without a change wrote
+        # is deleted below.
         self.tombstones.changed()
         for url in pages:
             self._take_down_one(url, now_ms)
@@ -154,35 +154,35 @@ class Takedown:
 
     def _drop_sent(self, page: SentPage, now_ms: int, gone: Callable[[str], bool]) -> None:
         """
-        Delete data of a page that was sent by a URL which is taken down.
+        Delete data of a page that was sent by a URL which is being taken down.
 
-        If the page's text now comes from elsewhere, newer data is kept with its links. Its watches
-        and its next fetch are always kept, because that fetch may return a page that may be stored.
+        If another URL has sent the page's text since, newer data and links are kept. The page's
+        watches and next fetch are always kept, because that fetch may return a permitted page.
         """
         row = self.zen.nodes.get(self.zen.node_id(page.url), [nodes.FACTS])
         upto_ms = None if gone(nodes.sender_of(row, page.url)) else page.sent_at_ms
         if upto_ms is None:
             self.aliases.release(page.url, now_ms, gone)
-        # A page's links replace the earlier ones, and keep their time if they did not change.
+        # Links keep their time if they did not change, so their time does not show who sent them.
         is_newer = upto_ms is not None and _fetched_ms(row) > upto_ms
         self._empty(page.url, now_ms, upto_ms=upto_ms, unless=_SCHEDULE, keeps_links=is_newer)
 
     def drop(self, url: str, now_ms: int, upto_ms: int) -> None:
         """
-        Delete the data of a page that is not newer than `upto_ms`, unless it is an alias.
+        Delete the data of a page that is not newer than `upto_ms`, unless the URL is an alias.
 
-        A later fetch may restore it, but one from that time or before may not. Watches and the next
-        fetch are kept. The change feed gets an entry before anything is deleted, and no longer
-        shows earlier values.
+        A fetch after that time may restore the page, but an earlier fetch may not. Watches and the
+        next fetch are kept. The change feed gets an entry before anything is deleted, and hides
+        earlier values from then on.
         """
         row = self.zen.nodes.get(self.zen.node_id(url))
         if alias_of(row, url) is not None:
             return
-        # Even without a page, since one that was fetched before may still be in progress.
+        # Mark even a node without a page, since an earlier fetch may still be in progress.
         is_told = _has_page(row, upto_ms) or text(row, nodes.WITHDRAWN) == "1"
         cells = {nodes.URL: url.encode(), nodes.WITHDRAWN: b"1" if is_told else b"0"}
         self.zen.mutate([put_properties(self.zen.node_id(url), cells, upto_ms)])
-        # Data that a later fetch found unchanged keeps its time, but must not be deleted.
+        # Keep data that a later fetch found unchanged, although it has an earlier time.
         is_newer = _fetched_ms(row) > upto_ms
         if nodes.SENTINEL not in row or is_newer:
             return
@@ -192,21 +192,18 @@ class Takedown:
         self._empty(url, now_ms, upto_ms=upto_ms, unless=_AFTER_A_DROP, links_ms=upto_ms)
 
     def _publish_deletion(self, url: str, row: Row, upto_ms: int) -> None:
-        """Add the deletion of a page to the change feed."""
+        """Report the deletion of a page in the change feed."""
         owners = Watches(self.zen).owners(url) if text(row, nodes.WATCHED) else ()
         gone = Change(url, upto_ms, "withdrawn", owners=tuple(owners))
         publish(self.zen, [gone], self.zen.clock)
 
     def withdraw(self, url: str, now_ms: int, upto_ms: int) -> None:
-        """`drop` the page that a URL sent: its own, or that of its canonical URL."""
+        """`drop` the page that a URL sent: its own page, or its canonical URL's page."""
         if (canonical := self.page_sent_by(url)) is not None:
             self.drop(canonical, now_ms, upto_ms)
 
     def page_sent_by(self, url: str) -> str | None:
-        """
-        The URL of the page that a URL sent last, or None if another URL sent the page
-        it leads to.
-        """
+        """The URL of the page that `url` sent; None if another URL sent the page it leads to."""
         row = self.zen.nodes.get(self.zen.node_id(url), [nodes.CANONICAL])
         canonical = alias_of(row, url)
         if canonical is None:
@@ -237,7 +234,7 @@ class Takedown:
         return refused
 
     def lift_site(self, kind: str, name: str, now_ms: int) -> bool:
-        """Accept URLs of a site again, including stored ones; False if it was not refused."""
+        """Accept URLs of a site again, including stored URLs; False if it was not refused."""
         return self.tombstones.remove(kind, name, now_ms)
 
     def _mark(self, urls: Sequence[str], marker: bytes, now_ms: int) -> None:
@@ -270,9 +267,9 @@ class Takedown:
         """
         Delete the data of a page; returns its previous node.
 
-        With `upto_ms`, newer cells are kept, except histories, which contain older values; cells in
-        `unless` are kept too. Links are deleted as of `links_ms` (now if None); those of a later
-        fetch come after.
+        With `upto_ms`, keeps newer cells, except histories, because they contain older values.
+        Always keeps the cells in `unless`. Links are deleted as of `links_ms` (now if None), so
+        that links from a later fetch remain.
         """
         row = self.zen.nodes.get(self.zen.node_id(url))
         old = {
@@ -282,11 +279,11 @@ class Takedown:
         }.difference(_STAY, unless)
         records = _records(row, upto_ms)
         self.zen.unindex(self.zen.node_id(url), {column: row[column] for column in old})
-        if nodes.LIKENESS in old:  # before deleting the cell that refers to them
+        if nodes.LIKENESS in old:  # delete the index entries before the cell that they come from
             SameContent(self.zen).forget(entries_of(url, row))
         if items := items_index.entries_of(url, row, old):
             ItemIndex(self.zen).forget(items)
-        # The delete must not hide data that a fetch writes right afterwards.
+        # Delete as of an earlier time, to not hide data that a fetch writes right afterwards.
         at_ms = now_ms if upto_ms is None else upto_ms
         self._delete_cells(url, row, old.difference(_POINTERS, records), at_ms)
         due = text(row, nodes.DUE)
@@ -301,7 +298,7 @@ class Takedown:
 
     def _delete_cells(self, url: str, row: Row, columns: Collection[bytes], at_ms: int) -> None:
         if columns:
-            # Fields may have been put with a time in the future.
+            # Fields may have a timestamp slightly in the future; delete as of that time.
             at_ms = max(at_ms, *(row[column].at_ms for column in columns))
             self.zen.nodes.delete(self.zen.node_id(url), sorted(columns), at_ms=at_ms)
 
@@ -309,7 +306,7 @@ class Takedown:
         self.zen.by_order.delete(self.zen.node_id(url), host_order(url), at_ms=now_ms)
 
     def _leave_page(self, url: str, _now_ms: int) -> None:
-        """If the URL is an alias, remove it from the list of its canonical URL."""
+        """If the URL is an alias, remove it from the alias list of its canonical URL."""
         canonical = alias_of(self.zen.nodes.get(self.zen.node_id(url), [nodes.CANONICAL]), url)
         if canonical is not None:
             self.zen.remove_edge(self.zen.node_id(url), ALIAS, self.zen.node_id(canonical))
@@ -325,7 +322,7 @@ def _has_page(row: Row, upto_ms: int) -> bool:
 
 
 def _records(row: Row, upto_ms: int | None) -> set[bytes]:
-    """The cells for pack records that are not newer."""
+    """The columns of pack records that are not newer than `upto_ms` (None: of all)."""
     return {
         column
         for column, cell in row.items()

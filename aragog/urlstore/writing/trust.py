@@ -1,8 +1,8 @@
 """
 Provisional aliases: pages stored under a canonical URL that was never fetched.
 
-The first page that declares such a URL provides its record; others join if they match it. If a page
-does not match, or the fetch of the URL itself does not, the record moves back to the page that
+The first page that declares such a URL provides its record, and other pages that match it join. If
+a later page, or the page of the URL itself, does not match, the record moves back to the page that
 provided it. Every step is safe to repeat and may be killed at any point.
 """
 
@@ -41,11 +41,11 @@ class Trust:
 
     def revoke_aliases(self, urls: Sequence[str], now_ms: int, *, gone: bool = False) -> None:
         """
-        Undo the aliases that trusted one of `urls` before it was fetched.
+        Undo the aliases that were created for one of `urls` before it was fetched.
 
-        With `gone`, it has no page; aliases that an earlier fetch confirmed are kept. If it now
-        leads to another page, aliases that provided no page are kept as well and lead to that page:
-        their own data was deleted when they matched the page that `url` had.
+        With `gone`, the URL has no page; aliases that an earlier fetch of it confirmed are kept. If
+        the URL now leads to another page, aliases that did not provide its record are kept as well
+        and lead to that page: their own data was deleted when they matched the earlier page.
         """
         marks = self._nodes.read(urls, [nodes.ALIASED, nodes.FETCHED])
         for url, row in marks.items():
@@ -55,11 +55,11 @@ class Trust:
 
     def look_again(self, urls: Sequence[str], now_ms: int) -> None:
         """
-        Make pages that matched the page of one of `urls` due, because it has another page or none.
+        Make the aliases of `urls` due, because the page that they matched has changed or is gone.
 
-        They have no stored data of their own and no schedule, so they would otherwise lead to a
-        page that they may differ from. Only a fetch shows if they match. Pages that nobody wants
-        and pages that redirect are left unchanged.
+        Aliases have no stored data of their own and no schedule, so without this they would keep
+        leading to a page that they may differ from. Aliases that are not wanted, and aliases that
+        redirect, are left unchanged.
         """
         marks = self._nodes.read(urls, [nodes.ALIASED, nodes.WATCHED])
         for url, row in marks.items():
@@ -71,17 +71,17 @@ class Trust:
                     self._due.schedule(alias, now_ms + SOON_MS, now_ms)
 
     def looked(self, aliases: Sequence[str], now_ms: int) -> None:
-        """End the schedule of aliases whose fetch returned no page; they stay aliases."""
+        """Cancel the next fetch of aliases whose fetch returned no page; they stay aliases."""
         for alias in aliases:
             self._due.schedule(alias, None, now_ms)
 
     def dispute(self, canonical: str, url: str, now_ms: int) -> None:
         """
-        End the trust in a canonical URL that was never fetched, because the page of `url` declares
-        it too.
+        Stop trusting a canonical URL that was never fetched, because the page of `url` also
+        declares it but does not match.
 
-        It is not trusted again until it is fetched. If this is killed half-way, a repeated call
-        completes it.
+        It is not trusted again until it is fetched. If this is killed, a repeated call completes
+        it.
         """
         row = self._properties.get(self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL])
         first = next(iter(nodes.senders_of(row)), "")
@@ -94,10 +94,10 @@ class Trust:
         """
         Undo the provisional aliases of a URL, for the reason `why`.
 
-        Its record moves back to the URL that sent it, and the aliases that matched that record
-        become aliases of that URL, so that they keep a page. If none of them sent it, there is no
-        page to move back; they are then kept unless they may be left `without_page`. Safe to
-        repeat.
+        The URL's record moves back to the alias that sent it. Aliases that matched that record
+        become aliases of the sender, so that they still lead to a page. If no alias sent the
+        record, there is no page to move back: the aliases are then kept, unless `without_page` is
+        True. Safe to repeat.
         """
         row = self._properties.get(
             self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL, nodes.DUE]
@@ -115,9 +115,9 @@ class Trust:
 
     def shared_record(self, url: str) -> str | None:
         """
-        The URL, never fetched, whose record `url` shares with other pages that declare it.
+        The never fetched URL whose record `url` shares with other pages that declare it, or None.
 
-        None if there is none. Includes the URL that a killed process was detaching `url` from.
+        This may be a URL that a killed process was detaching `url` from.
         """
         columns = [nodes.LEAVING, nodes.CANONICAL, nodes.PROVISIONAL]
         own = self._properties.get(self._zen.node_id(url), columns)
@@ -132,9 +132,10 @@ class Trust:
 
     def withdraw_from(self, canonical: str, url: str, now_ms: int) -> None:
         """
-        Remove a page from the record that it shares, because it is about to be deleted.
+        Remove a page from the record that it shares, because the page is about to be deleted.
 
-        If it sent the record, the record is deleted with it, and the other pages are due at once.
+        If the page sent the record, the record is deleted with it, and the other pages become due
+        at once.
         """
         self._properties.put(
             self._zen.node_id(url), {nodes.LEAVING: canonical.encode()}, at_ms=now_ms
@@ -148,11 +149,11 @@ class Trust:
 
     def bequeath(self, canonical: str, now_ms: int) -> bool:
         """
-        Leave a record to the pages that joined and matched it, because its sender has another page
-        now.
+        Leave a record to the aliases that matched it, because its sender has another page now.
 
-        The first of them takes it, the others become its aliases, and all are due soon. True if
-        there were any; the sender's new page can then be written without changing theirs.
+        The first alias takes over the record, the others become aliases of the first, and all are
+        due soon. Returns True if there were such aliases; the sender's new page can then be written
+        without changing theirs.
         """
         row = self._properties.get(self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL])
         senders = nodes.senders_of(row)
@@ -171,7 +172,7 @@ class Trust:
         return True
 
     def leave(self, url: str, now_ms: int, *, at_ms: int) -> None:
-        """`undo` an alias; others that matched its page follow it."""
+        """`undo` an alias; other aliases that matched its page become aliases of it."""
         own = self._properties.get(self._zen.node_id(url), [nodes.CANONICAL])
         canonical = alias_of(own, url)
         if canonical is not None:
@@ -200,7 +201,7 @@ class Trust:
         stored = self._properties.get(self._zen.node_id(alias), [nodes.REASONS])
         texts = orjson.loads(stored[nodes.REASONS].value) if nodes.REASONS in stored else []
         known = dict.fromkeys(map(str, texts))
-        known.pop(why, None)  # moves it to the end
+        known.pop(why, None)  # the reason is appended below, as the latest
         return [*known, why]
 
     def _follow(self, alias: str, canonical: str, target: str, now_ms: int, why: str) -> None:

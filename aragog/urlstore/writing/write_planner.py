@@ -1,7 +1,8 @@
 """
-Plans the writes of a batch: which page each fetch belongs to, and its stored data.
+Plans the writes of a batch: which page each fetch belongs to, and what is stored there.
 
-Pages that share a URL wait for each other, so each plan is based on the state before it.
+Pages that share a URL are planned one after the other, so each plan is based on the state after the
+previous page was written.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ _COLUMNS = (
 )
 
 CLAIM_MS = 600_000
-"""Time limit for a page to write the record of a canonical URL that it claimed."""
+"""How long a page's claim of a canonical URL lasts; by then it must have written the record."""
 
 
 class WritePlanner:
@@ -84,7 +85,7 @@ class WritePlanner:
         """
         The plans, the nodes that they are based on, and the pages that must wait for them.
 
-        Detaches URLs from canonical URLs that their pages no longer declare.
+        Also detaches URLs from canonical URLs that their pages no longer declare.
 
         Raises:
             StoreUnavailable: write the batch again.
@@ -97,7 +98,7 @@ class WritePlanner:
             judgment = judge(page, rows, now_ms)
             page_urls = {judgment.canonical, *page.urls, *page_plan.canonicals_of(page, rows)}
             waits = not touched.isdisjoint(page_urls)
-            touched |= page_urls  # also URLs of waiting pages, since later pages must wait for them
+            touched |= page_urls  # even if the page waits, since later pages must wait for it
             if waits or self._detach(page, judgment, rows, now_ms):
                 later.append(page)
             else:
@@ -119,7 +120,7 @@ class WritePlanner:
         return rows
 
     def _plan_of(self, page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> PageWritePlan:
-        """The plan for one page: is it stale, refused, or a copy of stored data."""
+        """The plan for one page: decides if it is stale, refused, or a copy of stored data."""
         canonical = judgment.canonical
         row = rows.get(canonical, {})
         nodes.check_url(row, canonical)
@@ -140,8 +141,8 @@ class WritePlanner:
         """
         Detach URLs from canonical URLs that this page disproves or no longer declares.
 
-        Returns True if any were detached, or if the page must be judged again because another page
-        was the first to declare its canonical URL in the meantime.
+        Returns True if the page must be judged again: URLs were detached, or another page has
+        declared its canonical URL first in the meantime.
         """
         if judgment.standing is Standing.DISPUTES:
             self._trust.dispute(str(judgment.declared), page.final_url, now_ms)
@@ -158,9 +159,10 @@ class WritePlanner:
         self, page: PageWrite, judgment: Judgment, rows: dict[str, Row], now_ms: int
     ) -> bool:
         """
-        Leave the record of a canonical URL that was never fetched to the pages that matched it.
+        Leave the record of a never fetched canonical URL to the aliases that matched it, if this
+        page sent the record and has other content now.
 
-        For pages that sent it and have other content now. True if there were any.
+        Returns True if there were such aliases.
         """
         if is_failed_fetch(page):
             return False
@@ -184,10 +186,11 @@ class WritePlanner:
         self, page: PageWrite, judgment: Judgment, rows: dict[str, Row], now_ms: int
     ) -> bool:
         """
-        Detach fetched URLs from canonical URLs that they leave, with their watches.
+        Detach fetched URLs, with their watches, from canonical URLs that they no longer belong to.
 
-        If such a canonical URL was never fetched itself, its page consists of data from these URLs,
-        which moves back. A canonical URL that was fetched keeps its data. True if there were any.
+        If the canonical URL was never fetched itself, its page consists of data from these URLs,
+        which moves back. Otherwise the canonical URL keeps its data. Returns True if any were
+        detached.
         """
         left = page_plan.detached_urls(page, judgment, rows)
         for url in left:
@@ -197,7 +200,7 @@ class WritePlanner:
     def _claims(self, page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> bool:
         """
         Claim a canonical URL that was neither fetched nor declared before; False if another page
-        was faster.
+        claimed it first.
         """
         if judgment.standing is not Standing.FIRST:
             return True
@@ -211,8 +214,8 @@ class WritePlanner:
         """
         Read the fields that disappeared from pages, with one multi-get; most pages have none.
 
-        The pipeline remembers a field name until its cell is gone. A batch that was killed before
-        it removed the cell therefore removes it when it runs again.
+        A field name stays in the provenance until its cell is gone. If a batch is killed before it
+        deletes the cell, its next run therefore still finds and deletes it.
         """
         for plan in plans:
             if plan.complete and not plan.stale:
@@ -233,7 +236,7 @@ class WritePlanner:
                 plan.gone = vanished_fields(plan.row, (), plan.missing, plan.page.fetched_at_ms)
 
     def _point(self, plan: PageWritePlan, rows: Mapping[str, Row]) -> None:
-        """Decide which URLs become aliases of the canonical URL; `rows` is the state before."""
+        """Decide which URLs become aliases of the canonical URL; `rows` is the stored state."""
         page = plan.page
         if not is_failed_fetch(page) and not plan.refused:
             members = dict.fromkeys(page.urls)
@@ -241,7 +244,7 @@ class WritePlanner:
             if plan.judgment.why:
                 members.pop(page.canonical_url, None)
             if page.canonical_url == page.url:
-                # A temporary redirect: its target is its own canonical URL.
+                # After a temporary redirect, the target is its own canonical URL and no alias.
                 members.pop(page.final_url, None)
             plan.aliases = [
                 url
@@ -255,10 +258,10 @@ class WritePlanner:
 
     def _add_known_fields(self, fields: Iterable[str]) -> None:
         """
-        Also read these fields from now on, so that stored values are not written again.
+        Also read these fields from now on, so that unchanged values are not written again.
 
-        A process soon knows all fields that pages have. The set of columns to read is then nearly
-        constant, and fields that the application added are never read.
+        After a while a process knows all fields that the pipeline writes. The set of columns to
+        read is then nearly constant, and fields that only the application writes are never read.
         """
         self._columns = (*self._columns, *map(nodes.field_column, set(fields) - self._fields))
         self._fields = self._fields.union(fields)

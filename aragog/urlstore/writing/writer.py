@@ -3,10 +3,10 @@ Writes a batch of fetched pages with a few batched requests.
 
 The order is: content, outlinks (journal first), index rows, nodes; finally, outdated data is
 removed. After a crash between two steps the whole batch is written again: every step either puts
-the same values with the same timestamps or checks if its work is done.
+the same values with the same timestamps or checks if its work is already done.
 
-Pages of a batch that share a URL are written one after the other, so a batch has the same result as
-writing its pages one by one.
+Pages of a batch that share a URL are written one after the other, so the result is the same as
+writing the pages one by one.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ class PageBatchWriter:
 
     def _without_unique_fields(self, page: PageWrite) -> PageWrite:
         """
-        The page without its unique fields, so that another writer's values cannot block
-        a fetch.
+        The page without its unique fields, so that a value which belongs to another page does not
+        block the whole fetch.
         """
         if self._unique.isdisjoint(page.fields):
             return page
@@ -88,7 +88,7 @@ class PageBatchWriter:
         return replace(page, fields=fields)
 
     def write(self, pages: Sequence[PageWrite]) -> list[Written]:
-        """`UrlStore.write_pages`."""
+        """See `UrlStore.write_pages`."""
         pages = list(map(self.timely, pages))
         if self._unique:
             pages = list(map(self._without_unique_fields, pages))
@@ -108,12 +108,15 @@ class PageBatchWriter:
         return results
 
     def timely(self, page: PageWrite) -> PageWrite:
-        """The page, with the current time if its own is more than a minute ahead of the clock."""
+        """The page, dated now if its own time is more than a minute ahead of the store's clock."""
         at_ms = self._clock.capped(page.fetched_at_ms, f"fetch of {page.url}")
         return page if at_ms == page.fetched_at_ms else fetched_at(page, at_ms)
 
     def _delete_forbidden(self, page: PageWrite) -> None:
-        """Delete the stored data of a page that leads to a takedown, or that its site withdrew."""
+        """
+        Delete a page that redirects to a taken-down URL, or that its site does not let
+        us keep.
+        """
         before_ms = page.fetched_at_ms - 1
         if page.leads_to_taken_down:
             self._takedowns.drop(page.url, before_ms)
@@ -124,7 +127,7 @@ class PageBatchWriter:
                 self._takedowns.drop_content(url, before_ms)
 
     def _withdraw(self, page: PageWrite, url: str, before_ms: int) -> None:
-        """Delete data that a URL sent, unless it is kept for another crawl, which may use it."""
+        """Delete data that a URL sent, unless it is kept for another crawl, which may keep it."""
         crawl = str(page.facts.get(KEPT_FOR) or USUAL)
         if page.expired or not others(self._takedowns.facts_of_sent(url), page.facts, crawl):
             self._takedowns.withdraw(url, before_ms)
@@ -134,8 +137,8 @@ def _log_older(results: Iterable[Written]) -> None:
     """
     Log the fetches that were dropped because newer data is stored.
 
-    Batches may overtake each other by seconds; a larger difference than between clocks is worth a
-    check.
+    Batches may overtake each other by a few seconds. A larger difference is logged as a warning,
+    because it may be caused by a wrong clock.
     """
     older = [one for one in results if one.older_by_ms]
     if not older:
@@ -186,12 +189,13 @@ class PageWriter:
         """
         Write the pages that share no URL with an earlier page of the batch.
 
-        Returns the results by the `id` of each page, and the remaining pages. Write those next,
-        with a later `now_ms`, because a deletion now hides a value that is put with the same time.
+        Returns the results by the `id()` of each page, and the remaining pages. Write those next,
+        with a later `now_ms`, because this write's deletes would hide values with the same time.
 
         Raises:
-            InvalidField: a field of some page cannot be stored; nothing was written.
-            StoreUnavailable, ContentUnavailable: write the batch again.
+            InvalidField: a field of a page cannot be stored; nothing was written.
+            StoreUnavailable: the tables do not respond; write the batch again.
+            ContentUnavailable: the content store does not respond; write the batch again.
         """
         for page in pages:
             self._rules.check(page.fields)
@@ -224,7 +228,7 @@ class PageWriter:
         return {id(plan.page): page_plan.written(plan) for plan in plans}, left
 
     def _trusts(self, current: Sequence[PageWritePlan]) -> dict[str, HostTrust]:
-        """The trust in the host of each page that a sitemap or feed mentions."""
+        """The trust in the host of each page that has a mark from a sitemap or feed."""
         named = {p.canonical: host(p.canonical) for p in current if nodes.SIGNAL in p.row}
         if self._signals is None or not named:
             return {}
@@ -232,7 +236,7 @@ class PageWriter:
         return {url: trusts[name] for url, name in named.items()}
 
     def _learn(self, current: Sequence[PageWritePlan]) -> None:
-        """Record the pages' evidence about their hosts' signals; last, because it may fail."""
+        """Record evidence about the hosts' signals; called last, because it may be lost."""
         evidence: dict[str, list[Evidence]] = defaultdict(list)
         for plan in current:
             if plan.evidence is not None:
@@ -241,7 +245,10 @@ class PageWriter:
             self._signals.learn(evidence)
 
     def _fill(self, plan: PageWritePlan, trust: HostTrust | None = None) -> None:
-        """Fill in the page's changes; for an older fetch only data that the store does not have."""
+        """
+        Fill in the page's changes; an older fetch only adds data that is missing in the
+        store.
+        """
         page = plan.page
         if is_failed_fetch(page) and plan.canonical != page.url:
             return
@@ -264,7 +271,7 @@ class PageWriter:
         plan.cells |= changed_cell(plan)
 
     def _find_owners(self, plan: PageWritePlan) -> Sequence[str]:
-        """The owners that watch the page; also fills in those of the fetched URL."""
+        """The owners that watch the page; also fills in the owners that watch the fetched URL."""
         page = plan.page
         owners = self._watches.owners(plan.canonical) if page_plan.is_watched(plan) else ()
         if page.url != plan.canonical and nodes.text(plan.requested_row, nodes.WATCHED):
@@ -283,7 +290,7 @@ class PageWriter:
             self._outlinks.write(writes, now_ms)
 
     def _linkable(self, links: Iterable[tuple[str, str, str]]) -> PackedLinks:
-        """Links without those to taken-down sites."""
+        """The links, without links to taken-down sites."""
         if isinstance(links, PackedLinks) and self._tombstones.is_empty:
             return links
         return PackedLinks.of(link for link in links if not self._tombstones.refuses(link[0]))
@@ -291,7 +298,7 @@ class PageWriter:
     def _write_changes(
         self, newest: Sequence[PageWritePlan], current: Sequence[PageWritePlan]
     ) -> None:
-        """Write the changes before the nodes: a change may be reported twice, but is never lost."""
+        """Write the changes before the nodes, so that they may be reported twice but never lost."""
         changes = [change for plan in newest for change in plan.changes]
         changes += map(self._reserved, filter(is_newly_reserved, current))
         if changes:
@@ -305,10 +312,10 @@ class PageWriter:
         self, plans: Sequence[PageWritePlan], current: Sequence[PageWritePlan], now_ms: int
     ) -> None:
         """
-        Write index rows and nodes, in this order.
+        Write index rows, then nodes.
 
-        An alias's edge is stored with its canonical URL, possibly on another server, so it is
-        written before the pointer.
+        An alias's edge is stored at its canonical URL, possibly on another server, so it is written
+        before the alias's pointer.
         """
         edges = [
             put
@@ -316,7 +323,7 @@ class PageWriter:
             for alias in plan.aliases
             for put in alias_puts(self._zen, alias, plan.canonical, now_ms)
         ]
-        # Also before the pointer, because a repeated write finds the pointer already set.
+        # Also before the pointers: a repeated write finds them already set and would skip this.
         edges += _moved_rows(self._zen, plans)
         if edges:
             self._zen.mutate(edges)
@@ -349,14 +356,14 @@ class PageWriter:
             self._zen.nodes.delete_many(vanished)
 
     def _undo_disproved(self, newest: Sequence[PageWritePlan], now_ms: int) -> None:
-        """Undo aliases that trusted a URL which turned out to have no page."""
+        """Undo aliases of URLs that turned out to have no page."""
         for gone in (True, False):
             some = [plan for plan in newest if plan.page.gone is gone]
             if trusted := [url for plan in some for url in page_plan.urls_without_page(plan)]:
                 self._trust.revoke_aliases(trusted, now_ms, gone=gone)
 
     def _look_again(self, plans: Sequence[PageWritePlan], now_ms: int) -> None:
-        """Fetch pages that matched a page which has since changed or disappeared."""
+        """Make aliases due whose page has changed or disappeared in this batch."""
         if replaced := [plan.canonical for plan in plans if has_another_page(plan)]:
             self._trust.look_again(replaced, now_ms)
         if looked := [plan.page.url for plan in plans if is_failed_alias(plan)]:
@@ -373,7 +380,7 @@ class PageWriter:
 
 
 def _moved_rows(zen: MultiGraph, plans: Sequence[PageWritePlan]) -> list[Mutation]:
-    """The cells for URLs with their own pages that lead to other pages now."""
+    """The cells that record which URLs with their own pages lead to other pages now."""
     return [
         put_properties(
             zen.node_id(plan.page.url),
@@ -386,7 +393,7 @@ def _moved_rows(zen: MultiGraph, plans: Sequence[PageWritePlan]) -> list[Mutatio
 
 
 def _index_rows(zen: MultiGraph, plan: PageWritePlan, now_ms: int) -> list[Mutation]:
-    """Rows by host, and by the URL that sent the page."""
+    """The page's rows in the host index: by its host, and by the URL that sent it."""
     page = plan.page
     rows = [host_put(zen, alias, now_ms) for alias in plan.aliases]
     if plan.cells and nodes.SENTINEL not in plan.row:
@@ -409,11 +416,11 @@ def _node_rows(zen: MultiGraph, plan: PageWritePlan) -> list[Mutation]:
     if plan.cells:
         rows.append(put_properties(zen.node_id(plan.canonical), plan.cells, plan.at_ms))
     if plan.late_facts is not None:
-        # With the time of the fetch they would lose against those of the later attempt.
+        # With the time of the fetch, these facts would be older than those of the later attempt.
         facts = {nodes.FACTS: plan.late_facts}
         rows.append(put_properties(zen.node_id(plan.canonical), facts, plan.facts_at_ms + 1))
     if page.report is not None and not plan.refused:
-        # A page that only joins another stores nothing: the stored page has its own response.
+        # A page that only becomes an alias stores no response: the stored page has its own.
         brings = page.content is not None and not plan.copy
         column = nodes.FETCHED if brings else nodes.FETCH
         report = {column: record_reader.to_cell(page.report), nodes.URL: page.url.encode()}
@@ -421,14 +428,14 @@ def _node_rows(zen: MultiGraph, plan: PageWritePlan) -> list[Mutation]:
             report[nodes.FETCH] = record_reader.to_cell(page.confirmation)
         rows.append(put_properties(zen.node_id(page.url), report, at_ms))
         if brings and not plan.stale and page.url != plan.canonical:
-            # That URL may soon have another page. Its redirects are not part of this fetch's.
+            # Keep the response with the content: the fetched URL may have another page later.
             response = {nodes.RESPONSE: record_reader.to_cell(replace(page.report, hops=()))}
             rows.append(put_properties(zen.node_id(plan.canonical), response, at_ms))
     return rows
 
 
 def _stamp(zen: MultiGraph, plan: PageWritePlan, now_ms: int) -> Mutation:
-    """The cells that belong to the write instead of the fetch: version and due time."""
+    """The cells with the time of the write instead of the fetch: version and due time."""
     cells = {
         nodes.VERSION: os.urandom(8).hex().encode(),
         nodes.DUE: due_cell(plan.due_at_ms),
@@ -443,6 +450,6 @@ def _outdated_due_ms(plan: PageWritePlan, stored: Row) -> int | None:
 
 
 def _vanished_fields(zen: MultiGraph, plan: PageWritePlan) -> tuple[bytes, list[bytes], int]:
-    """The page, the cells of the fields that it no longer has, and when it was fetched."""
+    """The page's id, the columns of fields that it no longer has, and when it was fetched."""
     columns = list(map(nodes.field_column, sorted(plan.gone)))
     return zen.node_id(plan.canonical), columns, plan.page.fetched_at_ms
