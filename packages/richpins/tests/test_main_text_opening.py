@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from richpins import document, main_text
+from richpins.article import opening
 
 pytest.importorskip("trafilatura")
 
@@ -204,3 +205,25 @@ def test_a_heading_that_the_title_does_not_say_stays(heading, title):
 
 def test_markdown_keeps_the_title():
     assert text_of(f"<article>{HEADING}{STORY}</article>", form="markdown").startswith(f"# {TITLE}")
+
+
+def test_markdown_keeps_a_title_that_links_to_itself_and_ends_with_a_part_of_itself():
+    """It was taken for a trail in every other process, as the titles came in the order of a set."""
+    name = "millwheel — A history of the wheels at the bend"
+    heading = '<h1><a href="#module-millwheel"><code>millwheel</code></a> — A history of the wheels at the bend</h1>'
+
+    text = text_of(heading + STORY, title=f"{name} — The Valley Post", form="markdown")
+
+    assert text.startswith("# ")
+    assert "A history of the wheels at the bend" in text.partition("\n")[0]
+
+
+def test_the_titles_of_a_page_are_in_one_order_in_every_process():
+    page = document.parse(
+        b"<title>Wheels of larch: a list of wheels \xe2\x80\x94 Mill</title>",
+        url="http://a.example/",
+    )
+
+    titles = opening._titles(page)
+
+    assert titles == sorted(titles, key=lambda each: (-len(each), each))

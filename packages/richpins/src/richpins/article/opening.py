@@ -101,7 +101,10 @@ def _titles(page: Document) -> list[str]:
     ]
     parts = [max(_PARTS.split(each), key=len) for each in stated]
     found = {letters_of(each).casefold() for each in (*headings, *stated, *parts)}
-    return [each for each in found if len(each) >= _LEAST_TITLE]
+    # The longest first: a heading such as "pathlib — Paths" ends with a part of itself.
+    return sorted(
+        (each for each in found if len(each) >= _LEAST_TITLE), key=lambda it: (-len(it), it)
+    )
 
 
 _MAX_TITLES = 3
