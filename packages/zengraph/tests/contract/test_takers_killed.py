@@ -14,7 +14,7 @@ from support.waiting import wait_until
 
 from zengraph import OUT, EdgeKey, Graph, NewEdge
 
-EDGES = 400
+EDGES = 2000
 MOST_KILLS = 12
 
 
@@ -76,7 +76,7 @@ def test_each_edge_goes_to_one_consumer_whichever_is_killed(place, tmp_path, edg
         chosen = kills % 2
         wait_until(partial(has_taken, consumers[chosen], files[chosen], lines_of(files[chosen])))
         with suppress(subprocess.TimeoutExpired):  # somewhere in a later take
-            consumers[chosen].wait(chance.uniform(0, 0.05))
+            consumers[chosen].wait(chance.uniform(0, 0.02))
         if consumers[chosen].poll() is None:
             kills += 1
             consumers[chosen].kill()

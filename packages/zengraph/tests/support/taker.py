@@ -58,6 +58,7 @@ def main() -> None:
             edges = graph.take_edges(NODE, int(edge_type), AT_ONCE, request_id=f"{name} {number}")
         except (StoreUnavailable, Unfinished):
             continue  # the same request again
+        time.sleep(0.001)  # or a fast engine has given all edges before two kills
         if not edges:
             return
         with done.open("a") as lines:
