@@ -116,7 +116,7 @@ def to_cell(mark: PageMark) -> bytes:
 
 
 def from_cell(cell: bytes | None) -> PageMark | None:
-    """Decode a mark. None if there is none, or if its version is unknown."""
+    """Decode a mark. None if the page has no mark, or one of an unknown version."""
     if not cell:
         return None
     version, *values = orjson.loads(cell)

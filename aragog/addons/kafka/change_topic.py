@@ -117,7 +117,7 @@ class ChangeTopic:
 
     def position(self) -> str | None:
         """
-        The cursor up to which everything was acknowledged, or None if there is none.
+        The cursor up to which everything was acknowledged, or None.
 
         Raises:
             ServiceUnavailable: Kafka does not respond.

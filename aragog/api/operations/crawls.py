@@ -87,7 +87,7 @@ def view_of(status: CrawlStatus) -> CrawlView:
 
 
 def control_of(caller: Caller) -> CrawlControl:
-    """The crawl control of this server; raises `Unsupported` if there is none."""
+    """The crawl control of this server; raises `Unsupported` without one."""
     return need(caller.parts.crawls, "this server has no crawls")
 
 

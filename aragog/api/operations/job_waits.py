@@ -75,7 +75,7 @@ class JobWaits:
 
         Args:
             queue: the queue's name in pinlater.
-            due_in_s: seconds until the next known job is due, or None if there is none.
+            due_in_s: seconds until the next known job is due, or None without such a job.
         """
         turn = self._begin(queue, due_in_s)
         try:
@@ -128,7 +128,7 @@ class JobWaits:
         self._wake(queue)  # the caller left before it looked for jobs
 
     def _wake(self, queue: str) -> bool:
-        """Wake the caller that has waited longest; False if there is none."""
+        """Wake the caller that has waited longest; False if no caller waits."""
         with self._lock:
             waiting = self._turns.get(queue)
             if not waiting:

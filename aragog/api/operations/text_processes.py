@@ -315,7 +315,7 @@ class TextProcess:
         self.usable = True
 
     def ask(self, run: TextRun) -> dict[str, Any]:
-        """A page's text, or the reason why there is none."""
+        """A page's text, or the reason why it has no text."""
         assert self._process.stdin is not None  # noqa: S101 - a pipe, see above
         began_s = time.monotonic()
         try:

@@ -116,7 +116,7 @@ class DomainReport:
     """The factor by which errors lengthen the interval. 1.0 is the full rate."""
     errors_in_a_row: int
     max_concurrent: int | None
-    """The limit of concurrent requests, or None if there is none."""
+    """The limit of concurrent requests, or None without a limit."""
     stopped: bool = False
     """True if an operator stopped it. No request is sent until it is resumed."""
     quiet_ms: int = 0

@@ -31,7 +31,7 @@ class SignInForm:
 
 def find_form(body: bytes, url: str, names: frozenset[str]) -> SignInForm | None:
     """
-    The first form of a page that has all fields with these names; None if there is none.
+    The first form of a page that has all fields with these names, or None.
 
     Args:
         body: the page, in UTF-8.

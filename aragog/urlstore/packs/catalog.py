@@ -125,7 +125,7 @@ class PackCatalog:
         return {int(column[2:]) for column in row if column[2:].isdigit()}
 
     def row(self, kind: bytes, pack: str) -> Row:
-        """A pack's entry of one kind; empty if there is none."""
+        """A pack's entry of one kind, or an empty row."""
         return self._registry.get(self._row(kind, pack))
 
     def moved(self, pack: str) -> None:

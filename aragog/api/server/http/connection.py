@@ -273,7 +273,7 @@ class ApiConnection(asyncio.Protocol):
 
     def shutdown(self) -> None:
         """
-        Close after the current response; if there is none, after a short time without a request.
+        Close after the current response, or after a short time if no request is being answered.
 
         A request may be in transit, and closing at once would lose it.
         """

@@ -69,7 +69,7 @@ def purpose(value: str | None) -> str | None:
     return value
 
 
-class _Wanted(NamedTuple):
+class _ReadOptions(NamedTuple):
     """The parts of each record that a `getMany` call requests."""
 
     fields: tuple[str, ...]
@@ -182,7 +182,7 @@ class EncodedReads:
     def getMany(self, args: Any) -> Any:  # noqa: N802 - its name in the contract
         urls, fields = items(args.urls, "urls"), names(args.fields)
         options = args.options or idl.BatchReadOptions()
-        wanted = _Wanted(fields, bool(options.facts), purpose(options.purpose))
+        wanted = _ReadOptions(fields, bool(options.facts), purpose(options.purpose))
         results: list[bytes] = []
         room = MOST_REPLY_BYTES
         length = _PART
@@ -199,7 +199,7 @@ class EncodedReads:
         results += [_LEFT_OUT] * (len(urls) - len(results))
         return record_template.many(results, len(urls))
 
-    def _part(self, urls: Sequence[str], wanted: _Wanted) -> list[bytes]:
+    def _part(self, urls: Sequence[str], wanted: _ReadOptions) -> list[bytes]:
         valid, refused = normalized(urls)
         try:
             results = self._results(valid, wanted)
@@ -209,7 +209,7 @@ class EncodedReads:
             results.insert(place, record_template.absent(idl.ItemStatus.BAD_INPUT, str(error)))
         return results
 
-    def _results(self, urls: Sequence[str], wanted: _Wanted) -> list[bytes]:
+    def _results(self, urls: Sequence[str], wanted: _ReadOptions) -> list[bytes]:
         """A RecordResult for each normalized URL."""
         fields = wanted.fields
         if fields and not wanted.facts and wanted.purpose is None:
@@ -240,7 +240,7 @@ class EncodedReads:
             for result, data in zip(with_takedowns(self._store, urls, found), encoded, strict=True)
         ]
 
-    def _alone(self, url: str, wanted: _Wanted) -> bytes:
+    def _alone(self, url: str, wanted: _ReadOptions) -> bytes:
         try:
             return self._results([url], wanted)[0]
         except PERMANENT as error:

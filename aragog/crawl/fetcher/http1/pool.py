@@ -55,7 +55,7 @@ class ConnectionPool:
 
     def take(self, peer: Peer, wait_s: float = 0.0) -> HttpConnection | None:
         """
-        Take an open idle connection to `peer`, which the caller then owns; None if there is none.
+        Take an open idle connection to `peer`, which the caller then owns, or return None.
 
         Args:
             peer: the origin.

@@ -54,7 +54,7 @@ def finder_version() -> str:
 
 def find(page: Document, form: str) -> str:
     """
-    Return a page's main text in one of `FORMS`; empty if there is none.
+    Return a page's main text in one of `FORMS`; empty if it has no text.
 
     For a document that is not HTML, this is its whole text in both forms, and needs no extra.
 

@@ -31,7 +31,7 @@ class EdgeCounts:
         return edge_type in self._counted
 
     def stored(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
-        """Return the stored count, or 0 if there is none."""
+        """Return the stored count, or 0."""
         column = count_column(direction, edge_type)
         cell: Cell | None = self._nodes.get(node_id, [column]).get(column)
         return count_of(None if cell is None else cell.value)

@@ -190,7 +190,7 @@ def _elements(kind: ItemKind, page: SelectedPage) -> Iterator[Selectable]:
 
 
 class _FieldValue(NamedTuple):
-    """The result of a field's rule: its value as JSON, or the reason why there is none."""
+    """The result of a field's rule: its value as JSON, or the reason why nothing was found."""
 
     value: Any = None
     problem: str = ""

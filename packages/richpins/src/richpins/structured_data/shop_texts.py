@@ -162,7 +162,7 @@ class ShopTexts:
     """The offsets of labels and phrases in a page's bytes, whose ASCII letters are lowered."""
 
     def __init__(self, lowered: bytes, heading: int) -> None:
-        """`heading` is the offset of the first h1, where the search starts; -1 if there is none."""
+        """`heading` is the offset of the first h1, where the search starts; -1 without an h1."""
         self._places: dict[str, list[int]] = {}
         for start, end in _visible(lowered, heading):
             for number, at, _ in _AUTOMATON.find_matches_as_indexes(

@@ -98,7 +98,7 @@ def any_beside(table: CellTable) -> bool:
 
 
 def oldest_ms(table: CellTable, lane: int) -> int | None:
-    """When the oldest row that may contain changes of a lane was written; None if there is none."""
+    """When the oldest row that may contain changes of a lane was written, or None."""
     ranges = [lane_range(lane), *map(beside_range, range(BUCKETS))]
     oldest = []
     for start, stop in ranges:

@@ -107,7 +107,7 @@ class GroupHeader(NamedTuple):
 
     @staticmethod
     def of(row: Row) -> GroupHeader:
-        """The header in a row; an empty one if there is none."""
+        """The header in a row, or an empty one."""
         cell = row.get(HEADER)
         if cell is None:
             return GroupHeader()

@@ -53,7 +53,7 @@ def size(block: bytes) -> BlockSize:
 
 
 def find(block: bytes, local_id: bytes) -> bytes:
-    """The joined lines of the list whose id ends with `local_id`; empty if there is none."""
+    """The joined lines of the list whose id ends with `local_id`, or empty bytes."""
     stop = _HEAD_BYTES + LOCAL_BYTES * int.from_bytes(block[:4])
     at = block.find(local_id, _HEAD_BYTES, stop) - _HEAD_BYTES
     while at > 0 and at % LOCAL_BYTES:

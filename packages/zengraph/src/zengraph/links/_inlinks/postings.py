@@ -212,7 +212,7 @@ class ListHeader:
 
     @staticmethod
     def of(row: Row) -> ListHeader:
-        """The header in a row; an empty one if there is none."""
+        """The header in a row, or an empty one."""
         cell = row.get(HEADER)
         if cell is None:
             return ListHeader()
