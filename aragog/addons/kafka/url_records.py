@@ -23,6 +23,8 @@ class WantedUrl:
 
     url: str
     arguments: EnqueueArguments
+    source: str = ""
+    """The record's topic, partition and offset (`urls:0:17`), for messages."""
 
 
 def read_record(value: bytes | None, usual: EnqueueArguments) -> WantedUrl:
@@ -72,14 +74,14 @@ def _of_object(members: Mapping[str, Any], usual: EnqueueArguments) -> WantedUrl
     return WantedUrl(url, arguments)
 
 
-def by_arguments(records: Sequence[WantedUrl]) -> list[tuple[EnqueueArguments, list[str]]]:
-    """The URLs of records, grouped by equal options, in order of first occurrence."""
-    groups: list[tuple[EnqueueArguments, list[str]]] = []
+def by_arguments(records: Sequence[WantedUrl]) -> list[tuple[EnqueueArguments, list[WantedUrl]]]:
+    """Group records by equal options, in order of first occurrence."""
+    groups: list[tuple[EnqueueArguments, list[WantedUrl]]] = []
     for record in records:
-        for arguments, urls in groups:
+        for arguments, group in groups:
             if arguments == record.arguments:
-                urls.append(record.url)
+                group.append(record)
                 break
         else:
-            groups.append((record.arguments, [record.url]))
+            groups.append((record.arguments, [record]))
     return groups
