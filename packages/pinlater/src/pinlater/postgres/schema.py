@@ -88,7 +88,7 @@ class QueueSchema:
         if layout > self.layout:
             raise OtherLayout(
                 f"the schema pinlater has version {layout}, and this program knows versions up to "
-                f"{self.layout}: install the one that upgraded it; there is no way back"
+                f"{self.layout}: install the program that upgraded it; you cannot downgrade it"
             )
         if layout < self.layout:
             raise OtherLayout(

@@ -80,7 +80,7 @@ class Graph:
         self._indexed = 0
 
     def full(self) -> bool:
-        """True if no more nodes are accepted. Adds this to `problems` once."""
+        """Return True if no more nodes are accepted. Adds this to `problems` once."""
         if len(self.nodes) < MAX_NODES:
             return False
         note = f"more than {MAX_NODES} items: the rest was not read"
