@@ -1,4 +1,4 @@
-"""Converts the outcome of a fetch to a Scrapy response or download exception. Pure."""
+"""Convert the outcome of a fetch to a Scrapy response or download exception. Pure."""
 
 from __future__ import annotations
 
@@ -37,15 +37,16 @@ _ERRORS: dict[UnreachableKind, type[Exception]] = {
 
 def response_of(request: Request, outcome: Outcome) -> Response:
     """
-    The response with the status, headers and body of an outcome.
+    Return the response with the status, headers and body of an outcome.
 
-    The body of an error is truncated after 1 MB (`ERROR_BODY_BYTES`); that of a redirect is empty.
+    The body of an error response is truncated after 1 MB (`ERROR_BODY_BYTES`); that of a redirect
+    is empty.
 
     Raises:
         IgnoreRequest: robots.txt, a takedown, an operator or the SSRF filter forbids the URL.
-        DownloadCancelledError: it is larger than the settings allow.
+        DownloadCancelledError: the response is larger than the settings allow.
         CannotResolveHostError, DownloadConnectionRefusedError, DownloadTimeoutError,
-            DownloadFailedError: there is no usable response. Scrapy may try again.
+            DownloadFailedError: there is no usable response. Scrapy may retry.
     """
     match outcome:
         case Refused() | Blocked():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.addons.kafka.url_records import LONGEST_BYTES, WantedUrl, by_arguments, read_record
+from aragog.addons.kafka.url_records import LONGEST_BYTES, TopicUrl, group_by_arguments, read_record
 from aragog.api.operations.enqueue_options import EnqueueArguments
 from aragog.errors import BadInput
 
@@ -12,7 +12,7 @@ USUAL = EnqueueArguments(priority=7, depth=1)
 
 
 def test_a_text_is_a_url_with_the_usual_options():
-    assert read_record(b" http://a.example/\n", USUAL) == WantedUrl("http://a.example/", USUAL)
+    assert read_record(b" http://a.example/\n", USUAL) == TopicUrl("http://a.example/", USUAL)
     assert read_record(b'{"url": "http://a.example/"}', USUAL).arguments == USUAL
 
 
@@ -39,13 +39,13 @@ def test_anything_else_is_refused_with_a_reason(value, reason):
 @given(st.binary(max_size=200) | st.binary(max_size=60).map(lambda b: b'{"url":"a",' + b + b"}"))
 def test_no_record_raises_anything_else(value):
     try:
-        assert isinstance(read_record(value, USUAL), WantedUrl)
+        assert isinstance(read_record(value, USUAL), TopicUrl)
     except BadInput as error:
         assert str(error)  # noqa: PT017 - any record may be refused
 
 
 def test_records_with_equal_options_are_one_call():
     other = EnqueueArguments(priority=0)
-    records = [WantedUrl("1", USUAL), WantedUrl("2", other), WantedUrl("3", USUAL)]
+    records = [TopicUrl("1", USUAL), TopicUrl("2", other), TopicUrl("3", USUAL)]
 
-    assert by_arguments(records) == [(USUAL, ["1", "3"]), (other, ["2"])]
+    assert group_by_arguments(records) == [(USUAL, ["1", "3"]), (other, ["2"])]

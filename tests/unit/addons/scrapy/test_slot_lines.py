@@ -67,7 +67,7 @@ def test_a_domain_without_a_slot_is_asked_again_when_it_may_have_one(clock):
     lines = lines_of(clock, find, *many(2), "http://b.test/")
 
     assert urls_of(lines.take_ready(9)) == ["http://b.test/"]
-    assert lines.next_look_s == clock.monotonic_s() + 0.4
+    assert lines.next_retry_s == clock.monotonic_s() + 0.4
     assert lines.take_ready(9) == []
     assert len(find.asked) == 3
     clock.advance_ms(400)
