@@ -1,7 +1,7 @@
 """
-Shows the progress of a run: a live bar on a terminal, otherwise a line every few seconds.
+Show the progress of a run: a live bar on a terminal, otherwise a line every few seconds.
 
-The bar also shows what URLs wait for, from a sample of the messages on the server.
+The bar also shows what URLs are waiting for, from a sample of the messages on the server.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from pinlater.admin import Admin
 
 LINE_EVERY_S = 3.0
 LOOK_EVERY_S = 0.25
-# How often to sample the waiting messages, since a sample reads a few hundred of them.
+# How often to sample the queued messages; each sample reads a few hundred of them.
 CAUSES_EVERY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The progress of a run at one moment."""
+    """The progress of a run at one point in time."""
 
     total: int
     """Number of the run's URLs known so far, including followed links."""
@@ -48,9 +48,9 @@ class Snapshot:
     """Number of URLs that are done but not stored, by outcome."""
     elapsed_s: float
     causes: Counter[str] = field(default_factory=Counter)
-    """What URLs in flight wait for; URLs not counted here are being processed."""
+    """What URLs in flight are waiting for; URLs not counted here are being processed."""
     held: int = 0
-    """Number of links held until more pages of their kind were fetched."""
+    """Number of links held back until more pages of their kind were fetched."""
 
     @property
     def done(self) -> int:
@@ -63,7 +63,7 @@ class Snapshot:
         return self.done / max(self.elapsed_s, 0.001)
 
     def line(self) -> str:
-        """The progress as one line of plain text."""
+        """Return the progress as one line of plain text."""
         parts = [f"{self.endings.get(ending, 0)} {ending}" for ending in Ending]
         parts += [f"{self.held} links held"] if self.held else []
         causes = f" ({self.waiting()})" if self.causes else ""
@@ -73,14 +73,14 @@ class Snapshot:
         )
 
     def waiting(self) -> str:
-        """The URLs in flight as text, by what they wait for."""
+        """Describe what the URLs in flight are waiting for."""
         at_work = self.in_flight - self.causes.total()
         causes = sorted(self.causes.items())
-        parts = [f"{count} wait for {cause}" for cause, count in causes if count]
-        return ", ".join([*parts, f"{at_work} in work"] if at_work > 0 else parts)
+        parts = [f"{count} waiting for {cause}" for cause, count in causes if count]
+        return ", ".join([*parts, f"{at_work} in progress"] if at_work > 0 else parts)
 
     def outcomes(self) -> str:
-        """The outcomes of URLs that were not stored, as text."""
+        """Describe the outcomes of URLs that were not stored."""
         return ", ".join(f"{n} {ending}" for ending in Ending if (n := self.endings.get(ending)))
 
 
@@ -124,10 +124,11 @@ def watch(
 
     Args:
         tracker: the run's URLs, including all that were enqueued.
-        ask: enqueues URLs again that the run needs again.
+        ask: enqueues URLs that the run needs again.
         console: shows a live bar on a terminal, and lines elsewhere.
         tick: called four times a second; runs the supervisor's check.
-        causes: returns what URLs wait for (`waiting_for`); called once a second, or for each line.
+        causes: returns what URLs are waiting for (`waiting_for`); called once per second, or for
+        each line.
         line_every_s: time between two lines.
         before_s: how long the run has been watched already.
     """
@@ -192,13 +193,13 @@ def _draw_bar(
 
 def waiting_for(admin: Admin, lines: Lines, request_id: str) -> Counter[str]:
     """
-    Count the URLs that wait for a slot, a retry, robots.txt or a worker.
+    Count the URLs that are waiting for a slot, a retry, robots.txt or a worker.
 
     URLs in lines (for a slot, or a robots.txt that failed) are counted whoever enqueued them, all
     others only if they have this request id.
 
-    If a queue has more than `SAMPLED_MESSAGES` messages, its numbers are extrapolated. Empty if the
-    server does not respond.
+    If a queue has more than `SAMPLED_MESSAGES` messages, its numbers are extrapolated. The result
+    is empty if the server does not respond.
     """
     causes: Counter[str] = Counter()
     with suppress(BrokerUnavailable):

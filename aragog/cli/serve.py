@@ -93,16 +93,18 @@ def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None
         )
         tokens = Tokens(settings.serving.tokens, settings.serving.processes)
         api = Api(store, serving, services, tokens)
-        beside = ThriftServices(settings, api.parts, thrift, tokens, api.unsent) if thrift else None
-        if beside is not None:
-            prometheus_client.REGISTRY.register(beside.metrics)
+        companion = (
+            ThriftServices(settings, api.parts, thrift, tokens, api.unsent) if thrift else None
+        )
+        if companion is not None:
+            prometheus_client.REGISTRY.register(companion.metrics)
         # A full garbage collection of all imported objects would stop all requests for 40 ms.
         gc.collect()
         gc.freeze()
         return_large_blocks()
         return_freed()
-        run(api, serving, sock, beside)
-        if api.running_calls or (beside and beside.running_calls):
+        run(api, serving, sock, companion)
+        if api.running_calls or (companion and companion.running_calls):
             # Exit now: Python would wait for threads whose calls hang in the store.
             sys.stderr.flush()
             os._exit(DONE)

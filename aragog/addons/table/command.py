@@ -20,7 +20,7 @@ from aragog.pages.selectors import rule_types
 from aragog.transfer.typed_fields import TypedFields
 
 RETRY_S = 2.0
-LOOK_S = 0.2
+POLL_S = 0.2
 CLEAN_S = 900.0
 """How often old files are deleted with `--follow`."""
 
@@ -144,4 +144,4 @@ def _report(done: Round) -> None:
 def _wait(stopped: Stopped, duration_s: float) -> None:
     end_s = time.monotonic() + duration_s
     while not stopped and (left_s := end_s - time.monotonic()) > 0:
-        time.sleep(min(LOOK_S, left_s))
+        time.sleep(min(POLL_S, left_s))
