@@ -1,5 +1,5 @@
 """
-Limits upkeep tasks in Flower's list to failures.
+Limit upkeep tasks in Flower's list to failures.
 
 Beat starts six upkeep tasks, together about 50 per minute, even when nothing is crawled. Flower
 remembers a limited number of tasks, so these would push a crawl's tasks out of its list. The page
@@ -16,7 +16,7 @@ NEWS = frozenset({"task-failed", "task-retried", "task-rejected"})
 
 
 class UpkeepJobRequest(JobRequest):
-    """A task in a worker that reports only failures to Flower. Its `send_events` is off."""
+    """A task in a worker that only reports failures to Flower. Its `send_events` is off."""
 
     def send_event(self, type: str, **fields: Any) -> None:  # noqa: A002 - as Celery names it
         """Send the event if it reports a failure, with the task's name from its arrival event."""

@@ -31,7 +31,7 @@ from aragog.cli.run_report import (
     print_outcomes,
     print_problems,
 )
-from aragog.cli.run_tracker import Ending, RunTracker, Wish
+from aragog.cli.run_tracker import Ending, RequeueOptions, RunTracker
 from aragog.cli.terminal import note, warn
 from aragog.cli.up import addresses
 from aragog.client import Aragog
@@ -96,10 +96,15 @@ class Crawl:
             with closing(tracker), Aragog(self.settings) as client:
                 changes = RunChanges(self.settings, store, record)
                 first, lines, enqueued_all = self._enqueue(client, tracker, tick)
-                ask = partial(self._enqueue_again, client, tracker)
+                enqueue_again = partial(self._enqueue_again, client, tracker)
                 causes = self._causes(tracker)
                 going = partial(
-                    watch, tracker, ask, self.console, self._with_texts(store, tick), causes
+                    watch,
+                    tracker,
+                    enqueue_again,
+                    self.console,
+                    self._with_texts(store, tick),
+                    causes,
                 )
                 snapshot = going()
                 if enqueued_all and self._enqueue_unlinked(changes, client, tracker, tick):
@@ -112,7 +117,7 @@ class Crawl:
             self._report(store, tracker, first)
             finished = enqueued_all and tracker.is_done
             if finished and self.options.reports_changes:
-                changes.tell(self.options.changes)
+                changes.report(self.options.changes)
             if finished:
                 changes.finish()
             if last := completeness(output, tracker) if output else files_text(tracker):
@@ -187,10 +192,10 @@ class Crawl:
         )
 
     def _enqueue_again(
-        self, client: Aragog, tracker: RunTracker, urls: Sequence[str], wish: Wish
+        self, client: Aragog, tracker: RunTracker, urls: Sequence[str], options: RequeueOptions
     ) -> Iterable[EnqueueResult]:
         """Enqueue URLs again that were in flight for another crawl."""
-        return client.enqueue_all(urls, **self._options(tracker) | wish._asdict())
+        return client.enqueue_all(urls, **self._options(tracker) | options._asdict())
 
     def _options(self, tracker: RunTracker) -> dict[str, Any]:
         options = self.options

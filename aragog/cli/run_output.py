@@ -40,7 +40,7 @@ from aragog.runtime.extras import require
 from aragog.settings import Settings
 from aragog.settings.extractor_names import SITE, prefix_of
 from aragog.transfer.item_rows import PAGE, ItemRows
-from aragog.transfer.rows import NO_END, append_rows, kind_of, urls_of, write_rows
+from aragog.transfer.rows import NOT_APPENDABLE, append_rows, kind_of, urls_of, write_rows
 from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
 
@@ -127,7 +127,7 @@ class RunOutput:
         self._named = str(file)
         self._file = Path(self._named.rpartition("/")[2] if _is_s3(file) else file)
         self._append = append
-        if kind_of(self._file) in NO_END and append:
+        if kind_of(self._file) in NOT_APPENDABLE and append:
             raise BadInput(f"{file}: cannot be appended to; use .jsonl, .csv or .sqlite")
         self._s3 = _s3_file(self._named, settings) if _is_s3(file) else None
         if self._s3 is None and not os.access(self._file.absolute().parent, os.W_OK):

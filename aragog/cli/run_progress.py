@@ -25,7 +25,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from aragog.cli.run_tracker import Ask, Ending, RunTracker
+from aragog.cli.run_tracker import Ending, EnqueueAgain, RunTracker
 from aragog.crawl.pipeline.waiting_urls import ROBOTS, SLOT, sample
 from aragog.crawl.politeness.lines import Lines
 from aragog.errors import BrokerUnavailable
@@ -111,7 +111,7 @@ class Bar:
 
 def watch(
     tracker: RunTracker,
-    ask: Ask,
+    enqueue_again: EnqueueAgain,
     console: Console,
     tick: Callable[[], bool],
     causes: Callable[[], Counter[str]] = Counter,
@@ -124,7 +124,7 @@ def watch(
 
     Args:
         tracker: the run's URLs, including all that were enqueued.
-        ask: enqueues URLs that the run needs again.
+        enqueue_again: enqueues URLs that the run needs again.
         console: shows a live bar on a terminal, and lines elsewhere.
         tick: called four times a second; runs the supervisor's check.
         causes: returns what URLs are waiting for (`waiting_for`); called once per second, or for
@@ -133,7 +133,7 @@ def watch(
         before_s: how long the run has been watched already.
     """
     started_s = time.monotonic() - before_s
-    running = _changes(tracker, ask, started_s, tick)
+    running = _changes(tracker, enqueue_again, started_s, tick)
     first = _snapshot(tracker, started_s)
     if console.is_interactive:
         return _draw_bar(first, running, console, causes)
@@ -147,13 +147,13 @@ def _snapshot(tracker: RunTracker, started_s: float) -> Snapshot:
 
 
 def _changes(
-    tracker: RunTracker, ask: Ask, started_s: float, tick: Callable[[], bool]
+    tracker: RunTracker, enqueue_again: EnqueueAgain, started_s: float, tick: Callable[[], bool]
 ) -> Iterator[Snapshot]:
     """Yield a snapshot every 250 ms, until all URLs are done or `tick` returns False."""
     going = True
     while going:
         going = tick()
-        tracker.look(ask)
+        tracker.update(enqueue_again)
         yield _snapshot(tracker, started_s)
         going = going and not tracker.is_done
         if going:
