@@ -86,12 +86,12 @@ TOO_MANY = ErrorKind(
     429,
     "Unavailable",
     "the token exceeds its rate",
-    "wait as long as `Retry-After` says",
+    "wait as long as the response says",
 )
 OVER_QUOTA = ErrorKind(
     "over_quota", 429, "Unavailable",
     "the token's quota in `serving.quotas` is used up: `limit` names it, `most` and `used` "
-    "are its size and usage", "wait as long as `Retry-After` says, or ask for a larger quota",
+    "are its size and usage", "wait as long as the response says, or ask for a larger quota",
 )  # fmt: skip
 INTERNAL = ErrorKind(
     "internal", 500, "InternalError", "damaged data or a bug in aragog", "see the server's log"
@@ -103,7 +103,7 @@ UNSUPPORTED = ErrorKind(
 BUSY = ErrorKind(
     "busy", 503, "Unavailable",
     "too many calls at once, a part of the system does not respond, or the server is stopping",
-    "wait as long as `Retry-After` says",
+    "wait as long as the response says",
 )  # fmt: skip
 LATE = ErrorKind(
     "late", 504, "DeadlineExceeded", "the deadline passed; a write may have happened",

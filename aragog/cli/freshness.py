@@ -293,7 +293,7 @@ def _due_facts(opened: UrlStore, url: str) -> Iterator[tuple[str, str]]:
     state = opened.schedule.refresh_state(url)
     if state is None:
         return
-    yield "typical interval", span(1000 * state.usual_s)
+    yield "usual interval", span(1000 * state.usual_s)
     yield "current interval", span(1000 * state.interval_s)
     yield "changes", f"{state.changes:.3g} in {state.checks} checks"
     if state.rate_per_s:

@@ -78,7 +78,8 @@ def _records(
             on_problem=_reporter(file),
             on_progress=counted,
         )
-    note(f"{report.written:,} written, {report.problems:,} bad, up to line {report.last_number:,}")
+    unit = "row" if kind == "parquet" else "line"
+    note(f"{report.written:,} written, {report.problems:,} bad, up to {unit} {report.last_number:,}")
     return report.problems
 
 
@@ -93,7 +94,7 @@ def _archive(file: Path, store: UrlStore, settings: Settings, *, after: int) -> 
         )
     note(
         f"{report.written:,} written, {report.stale:,} stored from a later fetch, "
-        f"{report.problems:,} bad, up to line {report.last_number:,}"
+        f"{report.problems:,} bad, up to record {report.last_number:,}"
     )
     return report.problems
 

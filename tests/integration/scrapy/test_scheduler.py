@@ -239,7 +239,7 @@ def test_a_spider_with_other_arguments_does_not_share_requests(run):
                 await assert_opens(chairs)
             assert "(cat=lamps, deep=1)" in str(refused.value)
             await assert_opens(chairs, ARAGOG_CRAWL="quotes-arm-chairs")
-        with pytest.raises(ConfigError, match="1 of its requests wait or run"):
+        with pytest.raises(ConfigError, match="1 of its requests are unfinished"):
             await assert_opens(chairs)
 
     run(main())

@@ -25,8 +25,8 @@ def test_an_object_overrides_the_options_that_it_has():
 @pytest.mark.parametrize(
     ("value", "reason"),
     [(None, "is empty"), (b"", "is empty"), (b"\xff", "is not UTF-8"), (b"{", "is not JSON"),
-     (b'{"url": 5}', "url: must be a text"), (b"{}", "url: must be a text"),
-     (b'{"url": "http://a/", "prio": 1}', "is no option"),
+     (b'{"url": 5}', "url: must be a string"), (b"{}", "url: must be a string"),
+     (b'{"url": "http://a/", "prio": 1}', "is not an enqueue option"),
      (b'{"url": "http://a/", "priority": 10}', "priority"),
      (b'{"url": "http://a/", "priority": "high"}', "priority"),
      (b"x" * (LONGEST_BYTES + 1), "longer than 64 KiB")],

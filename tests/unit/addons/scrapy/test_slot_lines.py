@@ -150,7 +150,7 @@ def test_a_wait_that_is_longer_than_the_interval_is_logged_once_until_a_slot_com
         lines.take_ready(9)
         clock.advance_ms(30_000)
     assert caplog.messages == [
-        "a.test gets no slot for 30 s; aragog explain http://a.test/0 shows why"
+        "a.test has no slot for 30 s; run aragog explain http://a.test/0 to see why"
     ]
 
     find.answers.clear()

@@ -306,7 +306,7 @@ def test_reads_with_a_standby_are_bounded():
     hedged = reading(Counted("primary"), standby := Counted("standby"))
     hedged.policy.delay_s = 60
 
-    with pytest.raises(SizeExceeded, match="name the fields to read"):
+    with pytest.raises(SizeExceeded, match="select the fields to read"):
         hedged.read(lambda store: store.get(MOST_BYTES + 1))
 
     assert standby.began == [], "the standby has the same record"
@@ -333,7 +333,7 @@ def test_large_reads_take_turns(gate):
     ]
     for each in first:
         each.start()
-    wait_until(lambda: hedged._places[0]._value == 0, otherwise="both have a place")
+    wait_until(lambda: hedged._permits[0]._value == 0, otherwise="both have a place")
 
     with pytest.raises(TooManyReads):
         hedged.read(lambda store: store.get(FREE_BYTES + 1))
@@ -341,7 +341,7 @@ def test_large_reads_take_turns(gate):
     gate.set()
     for each in first:
         each.join(60)
-    assert hedged._places[0]._value == AT_ONCE
+    assert hedged._permits[0]._value == AT_ONCE
     hedged.close()
 
 
