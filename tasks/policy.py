@@ -28,10 +28,10 @@ from pinlater.worker import RunLater
 LONGEST_BACKOFF_S = 60
 MAX_RETRIES = 200
 # How long a message that this version cannot read is delayed. Each attempt takes a worker 1 ms.
-GIVE_BACK_S = 20.0
+RETURN_DELAY_S = 20.0
 # If no place is free, a message first blocks its thread for the first time, which limits how many
 # messages are sent again per second. It is then sent again with the second as its delay.
-PATIENCE_S = 0.25
+PLACE_WAIT_S = 0.25
 FULL_S = 2.0
 
 
@@ -123,7 +123,7 @@ def stage(
             call = partial(_run, task, name, seconds, partial(body, *args, **kwargs))
             if places is None:
                 return call()
-            if not places.take(PATIENCE_S if resend else 0.0):
+            if not places.take(PLACE_WAIT_S if resend else 0.0):
                 if resend:
                     return_message(task, f"{name} has no free place here", FULL_S)
                 return None
@@ -166,7 +166,7 @@ def _run(task: Any, name: str, seconds: Observations, call: Callable[[], Any]) -
         OUTAGES.failed(name, error)
         retry_after_outage(task, error)
     except NewerMessage as error:
-        return_message(task, str(error), GIVE_BACK_S)
+        return_message(task, str(error), RETURN_DELAY_S)
     except (InvalidMessage, Ignore):
         raise
     except Exception as error:
@@ -208,9 +208,7 @@ def return_message(task: Any, why: str, about_s: float) -> NoReturn:
         copy.apply_async()
     # Requeue on any transport error, because the message must not be lost.
     except Exception as problem:
-        raise RunLater(
-            f"{why}; resending failed: {problem}", counts=False
-        ) from problem
+        raise RunLater(f"{why}; resending failed: {problem}", counts=False) from problem
     raise Ignore(why)
 
 

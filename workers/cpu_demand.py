@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-LOOK_EVERY_S = 0.5
+CHECK_EVERY_S = 0.5
 # CPU demand as a fraction of the time since the last check. Above the first value the limit falls,
 # below the second it rises. `aragog plan` assumes half a core.
 BUSY, FREE = 0.8, 0.5
@@ -48,7 +48,7 @@ class LimitByDemand:
         self._least, self._most, self._kept = min(least, most), most, kept
         self._now_s, self._needed_s = now_s, needed_s or needed_cpu_s
         self._jobs = self._least
-        self._looked_s, self._needed_then_s = now_s(), self._needed_s()
+        self._checked_s, self._needed_then_s = now_s(), self._needed_s()
 
     def __call__(self, held: int) -> int:
         """
@@ -56,10 +56,10 @@ class LimitByDemand:
         CPU time.
         """
         now_s = self._now_s()
-        if now_s - self._looked_s >= LOOK_EVERY_S:
+        if now_s - self._checked_s >= CHECK_EVERY_S:
             needed_s = self._needed_s()
-            demand = (needed_s - self._needed_then_s) / (now_s - self._looked_s)
-            self._looked_s, self._needed_then_s = now_s, needed_s
+            demand = (needed_s - self._needed_then_s) / (now_s - self._checked_s)
+            self._checked_s, self._needed_then_s = now_s, needed_s
             self._jobs = min(max(self._jobs + self._change(demand, held), self._least), self._most)
         return self._jobs
 

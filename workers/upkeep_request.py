@@ -12,7 +12,7 @@ from typing import Any
 
 from pinlater.worker import JobRequest
 
-NEWS = frozenset({"task-failed", "task-retried", "task-rejected"})
+REPORTED_EVENTS = frozenset({"task-failed", "task-retried", "task-rejected"})
 
 
 class UpkeepJobRequest(JobRequest):
@@ -20,5 +20,5 @@ class UpkeepJobRequest(JobRequest):
 
     def send_event(self, type: str, **fields: Any) -> None:  # noqa: A002 - as Celery names it
         """Send the event if it reports a failure, with the task's name from its arrival event."""
-        if type in NEWS and self._eventer and self._eventer.enabled:
+        if type in REPORTED_EVENTS and self._eventer and self._eventer.enabled:
             self._eventer.send(type, uuid=self.id, name=self.name, **fields)

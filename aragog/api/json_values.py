@@ -131,7 +131,7 @@ def request_of(
             if field.option.nulls is not None:
                 values[field.option.nulls] = tuple(raw.keys() - present.keys())
         else:
-            values[field.name] = _of_request(field.kind, raw, name, formats)
+            values[field.name] = _from_request(field.kind, raw, name, formats)
     return kind(**values)
 
 
@@ -148,7 +148,7 @@ def refuse_unknown(given: Iterable[str], known: Collection[str], problem: str) -
         )
 
 
-def _of_request(kind: Any, raw: Any, name: str, formats: FieldFormats) -> Any:
+def _from_request(kind: Any, raw: Any, name: str, formats: FieldFormats) -> Any:
     origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)
     if origin is bytes:
         return _bytes(raw, name)
@@ -168,9 +168,9 @@ def _of_request(kind: Any, raw: Any, name: str, formats: FieldFormats) -> Any:
     if isinstance(raw, list) and isinstance(origin, type) and issubclass(origin, Sequence):
         if not parts:
             return tuple(raw)
-        return tuple(_of_request(parts[0], item, name, formats) for item in raw)
+        return tuple(_from_request(parts[0], item, name, formats) for item in raw)
     if isinstance(raw, dict) and isinstance(origin, type) and issubclass(origin, Mapping):
-        return {key: _of_request(parts[1], item, name, formats) for key, item in raw.items()}
+        return {key: _from_request(parts[1], item, name, formats) for key, item in raw.items()}
     return raw
 
 
@@ -183,7 +183,7 @@ def from_query(kind: type, values: Mapping[str, str]) -> Any:
     """
     texts = _split_shared(kind, values)
     members = {
-        field.http: _parsed(field, texts[field.http])
+        field.http: _parse(field, texts[field.http])
         for field in option_fields(kind)
         if texts.get(field.http) or (field.http in texts and _accepts_empty(field))
     }
@@ -206,7 +206,7 @@ def _split_shared(kind: type, values: Mapping[str, str]) -> dict[str, str]:
     return texts
 
 
-def _parsed(field: OptionField, text: str) -> Any:
+def _parse(field: OptionField, text: str) -> Any:
     if field.kind is int:
         digits, most = text.removeprefix("-"), 9 if field.option.capped else 19
         if not (digits.isascii() and digits.isdecimal() and len(digits) <= most):
@@ -272,21 +272,21 @@ def members_of(request: Any, always: Collection[str] = ()) -> dict[str, Any]:
         if not field.http or value is None:
             continue
         if field.required or field.http in always or value != default:
-            members[field.http] = _sent(value)
+            members[field.http] = _value_to_send(value)
             if option.nulls is not None:
                 members[field.http] |= dict.fromkeys(getattr(request, option.nulls))
     return members
 
 
-def _sent(value: Any) -> Any:
+def _value_to_send(value: Any) -> Any:
     if isinstance(value, bytes):
         return {"base64": base64.b64encode(value).decode()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return members_of(value)
     if isinstance(value, Mapping):
-        return {name: _sent(part) for name, part in value.items()}
+        return {name: _value_to_send(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_sent(part) for part in value]
+        return [_value_to_send(part) for part in value]
     return value
 
 

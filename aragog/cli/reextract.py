@@ -80,11 +80,11 @@ def reextract(host: str | None, *, tasks: bool, afresh: bool, everything: bool) 
             opened.maintenance.set_bookmark(name, stretch.cursor)
             done = None if host else stretch.done
             progress.update(task, completed=done, description=f"{sum(counts.values()):,} read")
-    words = (f"{number} {name}" for name, number in sorted(_named(counts).items()))
+    words = (f"{number} {name}" for name, number in sorted(_labeled(counts).items()))
     note(", ".join(words) or "nothing to extract again")
 
 
-def _named(counts: Counter[str]) -> dict[str, int]:
+def _labeled(counts: Counter[str]) -> dict[str, int]:
     names = {"changed": "changed", "read": "unchanged", "content": "without content"}
     return {names.get(name, name): number for name, number in counts.items()}
 

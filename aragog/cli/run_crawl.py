@@ -98,7 +98,7 @@ class Crawl:
                 first, lines, enqueued_all = self._enqueue(client, tracker, tick)
                 enqueue_again = partial(self._enqueue_again, client, tracker)
                 causes = self._causes(tracker)
-                going = partial(
+                watch_run = partial(
                     watch,
                     tracker,
                     enqueue_again,
@@ -106,14 +106,14 @@ class Crawl:
                     self._with_texts(store, tick),
                     causes,
                 )
-                snapshot = going()
+                snapshot = watch_run()
                 if enqueued_all and self._enqueue_unlinked(changes, client, tracker, tick):
-                    snapshot = going(before_s=snapshot.elapsed_s)
+                    snapshot = watch_run(before_s=snapshot.elapsed_s)
             if not self.console.is_interactive:
                 self.console.print(snapshot.line(), highlight=False, soft_wrap=True)
-            said = output.write(store) if output else ""
-            if said:
-                self.console.print(said, highlight=False, soft_wrap=True)
+            summary_text = output.write(store) if output else ""
+            if summary_text:
+                self.console.print(summary_text, highlight=False, soft_wrap=True)
             self._report(store, tracker, first)
             finished = enqueued_all and tracker.is_done
             if finished and self.options.reports_changes:

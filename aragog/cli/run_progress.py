@@ -32,7 +32,7 @@ from aragog.errors import BrokerUnavailable
 from pinlater.admin import Admin
 
 LINE_EVERY_S = 3.0
-LOOK_EVERY_S = 0.25
+CHECK_EVERY_S = 0.25
 # How often to sample the queued messages; each sample reads a few hundred of them.
 CAUSES_EVERY_S = 1.0
 
@@ -157,7 +157,7 @@ def _changes(
         yield _snapshot(tracker, started_s)
         going = going and not tracker.is_done
         if going:
-            time.sleep(LOOK_EVERY_S)
+            time.sleep(CHECK_EVERY_S)
 
 
 def _print_lines(

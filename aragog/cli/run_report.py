@@ -42,7 +42,7 @@ from urlspelling.domain import host
 MOST_SHOWN = 20
 _PORTS = {"http": 80, "https": 443}
 _EVERYTHING = ("0.0.0.0/0", "::/0")
-_OF_OUTCOME = {
+_OUTCOME_SETTINGS = {
     OutcomeKind.TOO_LARGE: "fetch.max_body_bytes",
     OutcomeKind.UNREADABLE: "fetch.content_types",
 }
@@ -144,8 +144,8 @@ def setting_of(problem: NotStored, settings: Settings) -> str:
         return ", ".join(_blocking_settings(problem, settings))
     if problem.is_file and problem.outcome == OutcomeKind.UNREADABLE:
         return "fetch.file_types"
-    if problem.outcome in _OF_OUTCOME:
-        return _OF_OUTCOME[OutcomeKind(problem.outcome)]
+    if problem.outcome in _OUTCOME_SETTINGS:
+        return _OUTCOME_SETTINGS[OutcomeKind(problem.outcome)]
     return ""
 
 

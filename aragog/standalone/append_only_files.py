@@ -121,7 +121,7 @@ class AppendOnlyFiles:
                     continue  # only the server can verify a snapshot's checksum
                 file.seek(0)
                 size = path.stat().st_size
-                good, is_cut = _readable(file)
+                good, is_cut = _readable_bytes(file)
             if good < size and not (is_cut and path == paths[-1]):
                 return Damage(path, good, size)
         return None
@@ -240,7 +240,7 @@ def _kept(path: Path) -> Path:
     return path.with_name(f"{path.name}{KEPT}")
 
 
-def _readable(file: BinaryIO) -> tuple[int, bool]:
+def _readable_bytes(file: BinaryIO) -> tuple[int, bool]:
     """
     Return the offset up to which a file has complete commands, and True if the file merely ends
     there.

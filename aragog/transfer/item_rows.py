@@ -66,12 +66,12 @@ class ItemRows:
         self.dropped.clear()
         for kind in self.kinds:
             newest = _newest(store.items.on_pages(kind, urls, self._count_dropped))
-            yield from self.once(store.items.on_pages(kind, urls), newest)
+            yield from self.unique_rows(store.items.on_pages(kind, urls), newest)
 
     def _count_dropped(self, page: PageItems) -> None:
         self.dropped.update(page.dropped)
 
-    def once(
+    def unique_rows(
         self, items: Iterable[StoredItem], newest: Mapping[bytes, tuple[int, str]]
     ) -> Iterator[Row]:
         """Yield the rows of items, each taken from the page that was fetched last."""

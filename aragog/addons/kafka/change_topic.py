@@ -212,9 +212,9 @@ class ChangeTopic:
         return ServiceUnavailable(str(self._address), reason_of(error.args[0]))
 
 
-_OF_PRODUCERS = ("partitioner", "linger.ms")
+_PRODUCER_ONLY = ("partitioner", "linger.ms")
 
 
 def _consumer_settings(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings without those that a consumer does not accept."""
-    return {key: value for key, value in settings.items() if key not in _OF_PRODUCERS}
+    return {key: value for key, value in settings.items() if key not in _PRODUCER_ONLY}

@@ -39,7 +39,7 @@ DEFAULTS = {
     "partition.assignment.strategy": "cooperative-sticky",
     "log_level": 0,
 }
-_LOOK_S = 0.2
+_POLL_S = 0.2
 _RETRY_S = 1.0
 
 
@@ -104,7 +104,7 @@ class UrlTopic:
         """
         while not is_stopped():
             if self._held:
-                self._wait_for_room()
+                self._wait_for_capacity()
                 continue
             records = self._read()
             if records and not self._process(records):
@@ -118,7 +118,7 @@ class UrlTopic:
 
     def _read(self) -> list[Message]:
         """Return the available records, at most `BATCH`."""
-        return self._records(self._consumer.consume(BATCH, _LOOK_S))
+        return self._records(self._consumer.consume(BATCH, _POLL_S))
 
     def _records(self, messages: Sequence[Message]) -> list[Message]:
         from confluent_kafka import KafkaError  # noqa: PLC0415 - an extra
@@ -174,11 +174,11 @@ class UrlTopic:
 
     def _wait(self, error: Exception) -> None:
         wait_s = error.retry_after_s if isinstance(error, SlowDown) else _RETRY_S
-        self._retry_s = time.monotonic() + max(wait_s, _LOOK_S)
+        self._retry_s = time.monotonic() + max(wait_s, _POLL_S)
         self._report_once(type(error).__name__, f"waiting: {error}")
 
     def _enqueue(self, messages: Sequence[Message]) -> None:
-        records = [record for record in map(self._parsed, messages) if record]
+        records = [record for record in map(self._parse, messages) if record]
         counts: Counter[EnqueueStatus] = Counter()
         for arguments, urls in group_by_arguments(records):
             try:
@@ -197,7 +197,7 @@ class UrlTopic:
         self.counts += counts
         self._problem = ""
 
-    def _parsed(self, message: Message) -> TopicUrl | None:
+    def _parse(self, message: Message) -> TopicUrl | None:
         try:
             return read_record(message.value(), self._defaults)
         except BAD_INPUT as error:
@@ -220,9 +220,9 @@ class UrlTopic:
         self._consumer.pause(self._consumer.assignment())
         self._held = messages
 
-    def _wait_for_room(self) -> None:
+    def _wait_for_capacity(self) -> None:
         """Stay active in the group, and retry the kept records after a while."""
-        more = self._records(self._consumer.consume(1, _LOOK_S))
+        more = self._records(self._consumer.consume(1, _POLL_S))
         self._held.extend(more)  # fetched before the partitions were paused
         if not self._held:  # they were assigned to another member
             return
@@ -240,8 +240,8 @@ class UrlTopic:
             consumer.resume(partitions)
 
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        gone = {part.partition for part in partitions}
-        self._held = [message for message in self._held if message.partition() not in gone]
+        revoked = {part.partition for part in partitions}
+        self._held = [message for message in self._held if message.partition() not in revoked]
         if not self._held:
             consumer.resume(consumer.assignment())
 

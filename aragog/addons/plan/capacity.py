@@ -107,7 +107,7 @@ def _crawl(load: CrawlLoad, cores: dict[str, float], machines: int) -> tuple[Nee
 def _domain_limits(load: CrawlLoad) -> tuple[Limit, ...]:
     """Return the load on the combined rate limits of all domains, and on the largest domain's."""
     demand = load.demand
-    together = load.fetches_s / (demand.domains * demand.qps)
+    combined = load.fetches_s / (demand.domains * demand.qps)
     largest = demand.largest_domain_urls
     days, rate = largest / (demand.qps * DAY_S), largest / (demand.days * DAY_S)
     source = " by Zipf's law" if demand.largest_domain is None else ""
@@ -115,10 +115,10 @@ def _domain_limits(load: CrawlLoad) -> tuple[Limit, ...]:
     return (
         Limit(
             "the domains' rates",
-            together,
+            combined,
             f"needs {least:,} domains, or higher rates for some (overrides)"
-            if together > 1
-            else f"enough for {up_to(load.fetches_s, together)} fetches/s",
+            if combined > 1
+            else f"enough for {up_to(load.fetches_s, combined)} fetches/s",
         ),
         Limit(
             "the largest domain's rate",

@@ -101,14 +101,14 @@ def plan(*, prices: Path | None, costs: bool, as_json: bool, **demand: Any) -> N
     if demand["refresh_changed"] + demand["not_modified"] > 1:
         raise click.BadParameter("--not-modified and --refresh-changed must sum to at most 1")
     used = read_costs(prices)
-    asked = Demand(**demand)
-    result = needs_of(asked, used)
+    requested = Demand(**demand)
+    result = needs_of(requested, used)
     if as_json:
         _print_json(result, used if costs else None)
         return
     console = SafeConsole()
     console.print(_needs(result))
-    most = f"{asked.busy:.0%} of a CPU or 100% of the rest"
+    most = f"{requested.busy:.0%} of a CPU or 100% of the rest"
     echo(f"\nBottlenecks (share of one unit's capacity; what to change above {most}):")
     console.print(_limits(result))
     if costs:

@@ -51,7 +51,7 @@ def read_costs(path: Path | None = None) -> Costs:
     Raises:
         BadInput: the file cannot be read, names an unknown cost, or has a value below 0.
     """
-    costs = {name: Cost(**table) for name, table in tomllib.loads(_own_text()).items()}
+    costs = {name: Cost(**table) for name, table in tomllib.loads(_built_in_text()).items()}
     for name, table in (_tables(path) if path else {}).items():
         if name not in costs:
             raise BadInput(f"{path}: {name} is not a cost; known are {', '.join(costs)}")
@@ -62,7 +62,7 @@ def read_costs(path: Path | None = None) -> Costs:
     return costs
 
 
-def _own_text() -> str:
+def _built_in_text() -> str:
     return files("aragog.addons.plan").joinpath("costs.toml").read_text("utf-8")
 
 

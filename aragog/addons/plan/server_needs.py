@@ -35,7 +35,7 @@ class RedisNeeds:
                 "other Redis",
                 self._servers,
                 "Redis",
-                self._why_servers,
+                self._servers_reason,
             ),
             Need("queue memory", self._queue_bytes / 1e9, "GB", f"{waiting:,.0f} waiting URLs"),
             Need(
@@ -47,7 +47,7 @@ class RedisNeeds:
         )
 
     @property
-    def _why_servers(self) -> str:
+    def _servers_reason(self) -> str:
         memory = f"{REFUSED_FROM:.0%} of {self._demand.redis_memory:g} GB"
         return f"{self._shared_cores:.2f} cores; the queue may fill {memory} of each"
 

@@ -110,7 +110,7 @@ class PoliteDownloadHandler:
         try:
             outcome = await loop.run_in_executor(self._threads, self._fetch, request, slot)
         except TRANSIENT as error:
-            raise self._postponed(request, str(error)) from error
+            raise self._postponed_error(request, str(error)) from error
         is_late = isinstance(outcome, Deferred)
         if is_late and not self._is_running() and self._runs_again(request, None):
             raise IgnoreRequest("the process is stopping; the request is queued again")
@@ -138,7 +138,7 @@ class PoliteDownloadHandler:
                 slot = None
                 self._clock.sleep_s(AFTER_ERROR_S)
 
-    def _postponed(self, request: Request, problem: str) -> Exception:
+    def _postponed_error(self, request: Request, problem: str) -> Exception:
         """Return the exception for a request that our own infrastructure prevented."""
         if self._runs_again(request, problem):
             log.warning("%s will run again: %s", request, problem)

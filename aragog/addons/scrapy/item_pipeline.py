@@ -116,7 +116,7 @@ class StoreItems:
         """Run the item's page again so that the item is not lost."""
         scheduler = engine.scheduler_of(self._crawler)
         if isinstance(scheduler, SpiderScheduler):
-            scheduler.keep_in_progress(f"an item was not stored: {problem}")
+            scheduler.rerun_in_progress(f"an item was not stored: {problem}")
 
     def _count(self, name: str) -> None:
         self._crawler.stats.inc_value(name)

@@ -96,7 +96,7 @@ class RequestQueue:
         """
         # The server counts running jobs before queued ones, so a job claimed in between is not
         # counted at all.
-        return self._counted() or self._counted()
+        return self._count_jobs() or self._count_jobs()
 
     def failed(self) -> int:
         """
@@ -121,7 +121,7 @@ class RequestQueue:
                 shard.release(self.name, job.worker, [job.job_id])
         return Admin(self._claims.cluster).purge(self.name)
 
-    def _counted(self) -> int:
+    def _count_jobs(self) -> int:
         total = self._sizes()
         return total.pending + total.running
 
@@ -174,7 +174,7 @@ class RequestQueue:
         The attempt counts. A request that no process can run is therefore FAILED after the queue's
         maximum number of attempts (10), and kept for a week.
         """
-        self._end(tag, Disposition("retry", self.declined_ms, problem))
+        self._end(tag, Disposition("again", self.declined_ms, problem))
 
     def fail(self, tag: str, problem: str) -> None:
         """Mark a job as FAILED because no process can run it; it is kept for a week."""

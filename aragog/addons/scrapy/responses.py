@@ -27,7 +27,7 @@ from aragog.fetch_record.outcome import (
 )
 
 # These describe the bytes on the wire, but a response's body is decoded.
-OF_THE_WIRE = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+WIRE_HEADERS = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 _ERRORS: dict[UnreachableKind, type[Exception]] = {
     UnreachableKind.DNS: CannotResolveHostError,
     UnreachableKind.CONNECT: DownloadConnectionRefusedError,
@@ -61,7 +61,7 @@ def response_of(request: Request, outcome: Outcome) -> Response:
         raise DownloadFailedError(outcome.reason or outcome.outcome)
     headers = Headers()
     for name, value in outcome.headers:
-        if name.lower() not in OF_THE_WIRE:
+        if name.lower() not in WIRE_HEADERS:
             headers.appendlist(name, value.encode("latin-1", "replace"))
     body = _body(outcome)
     kind = responsetypes.from_args(headers=headers, url=request.url, body=body)

@@ -64,13 +64,13 @@ class SpiderScheduler(BaseScheduler):
         self._crawl = crawl
         self._dupefilter = dupefilter
         self._concurrency = crawler.settings.getint("CONCURRENT_REQUESTS") or UNLIMITED
-        self._handed: dict[Request, str | None] = {}
+        self._handed_out: dict[Request, str | None] = {}
         """Requests that the engine has, with the tags of their claims."""
-        self._kept: dict[Request, str | None] = {}
+        self._to_rerun: dict[Request, str | None] = {}
         """
-        Those of `_handed` that must run again, with the reason, or None if they were not sent.
+        Those of `_handed_out` that must run again, with the reason, or None if they were not sent.
         """
-        self._kept_here = 0
+        self._local_count = 0
         """Number of queued requests that must stay in this process."""
         self._logs_unserializable = True
         self._is_open = False
@@ -110,7 +110,7 @@ class SpiderScheduler(BaseScheduler):
             spider=spider,
             vet=vet_incoming(self._crawler.settings, crawl.settings.fetch),
             most=4 * self._concurrency,
-            free=lambda: self._concurrency - len(self._handed),
+            free=lambda: self._concurrency - len(self._handed_out),
             wake_engine=lambda: _call_in(loop, self._wake_engine),
         )
         self._dupefilter.open()
@@ -124,7 +124,7 @@ class SpiderScheduler(BaseScheduler):
         """
         if not self._is_open:
             return
-        self._settle()
+        self._end_finished_jobs()
         held = self._feeder.stop()
         lost = [one for one in held if one.tag is None]
         if lost:
@@ -140,8 +140,8 @@ class SpiderScheduler(BaseScheduler):
 
     def has_pending_requests(self) -> bool:
         """True if requests are queued or running, in any process."""
-        self._settle()
-        if self._handed or self._kept_here or len(self._feeder):
+        self._end_finished_jobs()
+        if self._handed_out or self._local_count or len(self._feeder):
             return True
         try:
             return self._queue.unfinished() > 0
@@ -163,7 +163,7 @@ class SpiderScheduler(BaseScheduler):
         try:
             accepted = self._enqueue(request)
         except BrokerUnavailable as error:
-            self.keep_in_progress(f"a request was not enqueued: {error}")
+            self.rerun_in_progress(f"a request was not enqueued: {error}")
             raise
         if accepted:
             self._count("scheduler/enqueued")
@@ -173,7 +173,7 @@ class SpiderScheduler(BaseScheduler):
 
     def next_request(self) -> Request | None:
         """Return the next request whose domain has a slot, or None."""
-        self._settle()
+        self._end_finished_jobs()
         try:
             held, slot = self._feeder.ready.popleft()
         except IndexError:
@@ -181,14 +181,14 @@ class SpiderScheduler(BaseScheduler):
         if slot is not None:
             self._crawl.slots[held.request] = slot
         if held.tag is None:
-            self._kept_here -= 1
-        self._handed[held.request] = held.tag
+            self._local_count -= 1
+        self._handed_out[held.request] = held.tag
         self._count("scheduler/dequeued")
         return held.request
 
-    def keep_in_progress(self, problem: str) -> None:
+    def rerun_in_progress(self, problem: str) -> None:
         """Run every request again that this process is currently processing."""
-        self._kept |= dict.fromkeys(self._handed, problem)
+        self._to_rerun |= dict.fromkeys(self._handed_out, problem)
 
     def run_again(self, request: Request, problem: str | None) -> bool:
         """
@@ -204,9 +204,9 @@ class SpiderScheduler(BaseScheduler):
         Returns:
             False, without a change, if the engine did not get the request from the queue.
         """
-        if self._handed.get(request) is None:
+        if self._handed_out.get(request) is None:
             return False
-        self._kept[request] = problem
+        self._to_rerun[request] = problem
         request.errback = None
         self._count("scheduler/run_again")
         return True
@@ -214,23 +214,23 @@ class SpiderScheduler(BaseScheduler):
     def _wake_engine(self) -> None:
         engine.wake_engine(self._crawler)
 
-    def _settle(self) -> None:
+    def _end_finished_jobs(self) -> None:
         """End the jobs of requests that the engine has finished."""
-        under_way = engine.in_progress(self._crawler)
-        for request in [request for request in self._handed if request not in under_way]:
-            tag = self._handed.pop(request)
+        in_progress = engine.in_progress(self._crawler)
+        for request in [request for request in self._handed_out if request not in in_progress]:
+            tag = self._handed_out.pop(request)
             if (slot := self._crawl.slots.pop(request, None)) is not None:
                 # A middleware answered the request.
                 self._crawl.fetches.fetch.unused(slot)
             if tag is not None:
                 self._end(request, tag)
-            self._kept.pop(request, None)
+            self._to_rerun.pop(request, None)
             self._queue.wake()
 
     def _end(self, request: Request, tag: str) -> None:
-        if request not in self._kept:
+        if request not in self._to_rerun:
             self._queue.done(tag)
-        elif (problem := self._kept[request]) is None:
+        elif (problem := self._to_rerun[request]) is None:
             self._queue.put_back(tag, 0)
         else:
             self._queue.retry(tag, problem)
@@ -255,7 +255,7 @@ class SpiderScheduler(BaseScheduler):
         try:
             body = to_json(request, self._spider, {SCHEDULED: True})
         except ValueError as error:
-            self._keep_here(request, error)
+            self._keep_local(request, error)
             return True
         return self._queue.put(
             NewJob(
@@ -267,14 +267,14 @@ class SpiderScheduler(BaseScheduler):
             )
         )
 
-    def _keep_here(self, request: Request, error: ValueError) -> None:
+    def _keep_local(self, request: Request, error: ValueError) -> None:
         if self._logs_unserializable:
             self._logs_unserializable = False
             log.warning("%s and similar requests stay in this process: %s", request, error)
         self._count("scheduler/unserializable")
         # Keep the same object, because `scrapy shell` and others wait for it.
         request.meta[SCHEDULED] = True
-        self._kept_here += 1
+        self._local_count += 1
         self._feeder.inbox.append(HeldRequest(request))
         self._queue.wake()
 

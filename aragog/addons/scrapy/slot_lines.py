@@ -25,7 +25,7 @@ from aragog.runtime.clock import Clock
 from urlspelling import normalize
 
 log = logging.getLogger(__name__)
-FEW_OF_A_DOMAIN, MOST_OF_A_DOMAIN = 16, 48
+MIN_PER_DOMAIN, MAX_PER_DOMAIN = 16, 48
 """How many requests of one domain a process holds: enough for `HELD_S`, within these bounds."""
 HELD_S = 2.0
 LONGEST_WAIT_S = 10.0
@@ -92,18 +92,18 @@ class SlotLines:
         self._key_for = key_for
         self._clock = clock
         self._lines: dict[str, _Line] = {}
-        self._lineless: list[HeldRequest] = []
+        self._without_domain: list[HeldRequest] = []
         """Requests whose URLs have no domain; the download handler reports the error."""
 
     def __len__(self) -> int:
-        return len(self._lineless) + sum(len(line.waiting) for line in self._lines.values())
+        return len(self._without_domain) + sum(len(line.waiting) for line in self._lines.values())
 
     def add(self, held: HeldRequest) -> None:
         """Append a request to its domain's line."""
         try:
             key = self._key_for(normalize(held.request.url))
         except InvalidUrl:
-            self._lineless.append(held)
+            self._without_domain.append(held)
             return
         self._lines.setdefault(key, _Line(key)).waiting.append(held)
 
@@ -114,16 +114,16 @@ class SlotLines:
         Raises:
             LimiterUnavailable, RobotsUnavailable: nothing was removed.
         """
-        ready = [Ready(held, None) for held in self._lineless[:most]]
-        del self._lineless[:most]
+        ready = [Ready(held, None) for held in self._without_domain[:most]]
+        del self._without_domain[:most]
         now_s = self._clock.monotonic_s()
-        chosen = list(islice(self._in_turn(now_s), max(0, most - len(ready))))
+        chosen = list(islice(self._round_robin(now_s), max(0, most - len(ready))))
         if not chosen:
             return ready
         try:
             searches = self._find_slots([held.request.url for _, held in chosen])
         except Exception:
-            self._lineless[:0] = [one.held for one in ready]
+            self._without_domain[:0] = [one.held for one in ready]
             raise
         for (line, held), search in zip(chosen, searches, strict=True):
             line.interval_s = search.interval_s or line.interval_s
@@ -159,19 +159,22 @@ class SlotLines:
 
     def take_all(self) -> list[HeldRequest]:
         """Remove and return all requests."""
-        held = [*self._lineless, *(one for line in self._lines.values() for one in line.waiting)]
-        self._lineless, self._lines = [], {}
+        held = [
+            *self._without_domain,
+            *(one for line in self._lines.values() for one in line.waiting),
+        ]
+        self._without_domain, self._lines = [], {}
         return held
 
     @property
     def next_retry_s(self) -> float:
         """When a line may have a slot, in monotonic seconds; infinity if no request is waiting."""
-        if self._lineless:
+        if self._without_domain:
             return 0.0
         retry_times_s = (line.retry_at_s for line in self._lines.values() if line.waiting)
         return min(retry_times_s, default=float("inf"))
 
-    def _in_turn(self, now_s: float) -> Iterator[tuple[_Line, HeldRequest]]:
+    def _round_robin(self, now_s: float) -> Iterator[tuple[_Line, HeldRequest]]:
         """Yield the first requests of all lines, then the second ones, and so on."""
         lines = [line for line in self._lines.values() if line.waiting and line.retry_at_s <= now_s]
         for place in range(max((len(line.waiting) for line in lines), default=0)):
@@ -194,7 +197,7 @@ def _log_wait(line: _Line, held: HeldRequest, search: SlotSearch) -> None:
 
 def _surplus(line: _Line, now_s: float, processes: int) -> Iterator[tuple[HeldRequest, int]]:
     wait_s, interval_s = line.retry_at_s - now_s, line.interval_s * processes
-    most = min(MOST_OF_A_DOMAIN, max(FEW_OF_A_DOMAIN, int(HELD_S / interval_s)))
+    most = min(MAX_PER_DOMAIN, max(MIN_PER_DOMAIN, int(HELD_S / interval_s)))
     if wait_s > LONGEST_WAIT_S:
         most = 0
     if len(line.waiting) <= most:

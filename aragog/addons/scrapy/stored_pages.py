@@ -11,7 +11,7 @@ from scrapy.responsetypes import responsetypes
 from scrapy.settings import BaseSettings
 
 from aragog.addons.scrapy.crawl import crawl_of
-from aragog.addons.scrapy.responses import OF_THE_WIRE
+from aragog.addons.scrapy.responses import WIRE_HEADERS
 from aragog.bootstrap.stores import url_store
 from aragog.errors import InvalidUrl
 from aragog.runtime.clock import Clock, SystemClock
@@ -20,7 +20,7 @@ from aragog.urlstore.store import UrlStore
 from urlspelling import normalize
 
 # Cookies are stored without values; Scrapy would replace a session's cookies with them.
-_LEFT_OUT = OF_THE_WIRE | {"set-cookie"}
+_LEFT_OUT = WIRE_HEADERS | {"set-cookie"}
 
 
 class StoredPages:

@@ -55,8 +55,8 @@ class NamedWays:
     def __init__(self, egress: EgressSettings, own_proxy: str) -> None:
         self.has_usual_proxy: bool = bool(own_proxy)
         addresses = [(proxy_address(w.proxy), n) for n, w in egress.ways.items() if w.proxy]
-        often = Counter(address for address, _ in addresses)
-        self._by_address = {address: name for address, name in addresses if often[address] == 1}
+        counts = Counter(address for address, _ in addresses)
+        self._by_address = {address: name for address, name in addresses if counts[address] == 1}
         self._names = {*egress.ways, DIRECT}
         if own_proxy:
             self._names.add(PROXY)

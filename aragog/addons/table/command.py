@@ -90,7 +90,7 @@ def table(
             load_kinds(settings.extract), wanted,
             kept_s=settings.refresh.changes_kept_s, keep_h=keep_h, now_ms=store.zen.clock.now_ms,
         )  # fmt: skip
-        _keep(keeper, stopped, every_s, follow=follow, rebuild=rebuild)
+        _update_table(keeper, stopped, every_s, follow=follow, rebuild=rebuild)
 
 
 def _check(wanted: TableOptions, files: DeltaFiles) -> None:
@@ -106,7 +106,7 @@ def _check(wanted: TableOptions, files: DeltaFiles) -> None:
         check_known(wanted.fields)
 
 
-def _keep(
+def _update_table(
     keeper: TableKeeper, stopped: Stopped, every_s: float, *, follow: bool, rebuild: bool
 ) -> None:
     """Update the table until it is current or, with `follow`, until stopped."""

@@ -163,7 +163,7 @@ class DeltaFiles:
             ServiceUnavailable: another process committed first, or S3 does not respond; nothing was
                 committed.
         """
-        table = self._opened()
+        table = self._require_table()
         names = [name for name in rows.schema.names if name != LEAVES]
         cells = {f'"{name}"': f's."{name}"' for name in names}
         buckets = ", ".join(map(str, sorted(set(rows["bucket"].to_pylist()))))
@@ -188,7 +188,7 @@ class DeltaFiles:
 
     def advance(self, state: TableState) -> None:
         """Commit a new state without rows, because the feed had no changes for this table."""
-        table = self._opened()
+        table = self._require_table()
         with self._errors():
             table.create_write_transaction(
                 [], "append", table.schema(), partition_by=["bucket"],
@@ -203,7 +203,7 @@ class DeltaFiles:
             columns: their names.
             where: a pyarrow filter expression for the rows; None for all rows.
         """
-        table = self._opened()
+        table = self._require_table()
         with self._errors():
             found = table.to_pyarrow_dataset().to_batches(columns=[*columns], filter=where)
             for batch in found:
@@ -212,11 +212,11 @@ class DeltaFiles:
     def rows(self) -> int:
         """Return the number of rows, from the log."""
         with self._errors():
-            return int(self._opened().count())
+            return int(self._require_table().count())
 
     def compact(self, state: TableState) -> TableState:
         """Merge small files within buckets. Rows do not change, and readers are not affected."""
-        table = self._opened()
+        table = self._require_table()
         if len(table.file_uris()) <= 2 * state.buckets:
             return state
         after = replace(state, number=state.number + 1)
@@ -233,7 +233,7 @@ class DeltaFiles:
 
         This includes files left by killed writers. Returns the number of deleted data files.
         """
-        table = self._opened()
+        table = self._require_table()
         with self._errors():
             if (now := _configuration(keep_h)).items() - table.metadata().configuration.items():
                 table.alter.set_table_properties(dict(now), raise_if_not_exists=False)
@@ -254,7 +254,7 @@ class DeltaFiles:
             except TableNotFoundError:
                 return None
 
-    def _opened(self) -> DeltaTable:
+    def _require_table(self) -> DeltaTable:
         table = self._open()
         if table is None:
             raise ServiceUnavailable(self.place, "the table was deleted in the meantime")

@@ -165,7 +165,7 @@ class ItemTableRows:
                 keys[row.site].add(row.item_key)
         pages = {*changed, *(row.page_url for row in known if not row.item_key)}
         found: dict[str, StoredItem] = {}
-        for item in self._of_pages(pages):
+        for item in self._items_of_pages(pages):
             if item.key:
                 keys[item.site].add(item.key)
             else:
@@ -178,7 +178,7 @@ class ItemTableRows:
                 found[_id(item)] = item
         return found
 
-    def _of_pages(self, urls: Iterable[str]) -> Iterator[StoredItem]:
+    def _items_of_pages(self, urls: Iterable[str]) -> Iterator[StoredItem]:
         items = self._store.items.on_pages(
             self._kind, sorted(urls), purpose=self._state.purpose, withheld=False
         )

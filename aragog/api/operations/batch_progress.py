@@ -15,7 +15,7 @@ from aragog.runtime.clock import Clock, SystemClock
 MOST_DOMAINS = 1000
 """How many domains to look up slots for, starting with the most unfinished URLs."""
 SHOWN = 10
-_ON_THEIR_WAY = (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING)
+_IN_TRANSIT = (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Batches:
         limiter = self._limiter()
         urls: dict[str, list[str]] = defaultdict(list)
         for result in results:
-            if result.url is not None and result.status in _ON_THEIR_WAY:
+            if result.url is not None and result.status in _IN_TRANSIT:
                 urls[limiter.key_for(result.url)].append(result.url)
         return self._batches.add(batch, urls, run_after_ms)
 

@@ -156,8 +156,8 @@ def fetch(caller: Caller, request: FetchNowRequest) -> Steps[FetchedPage]:
 
     Concurrent callers share one fetch, which continues even if they stop waiting.
     """
-    page = yield from _fetched(caller, request)
-    if refused := _refused(page, request.purpose):
+    page = yield from _fetch_steps(caller, request)
+    if refused := _refused_response(page, request.purpose):
         return refused
     store = caller.store
     is_wanted = request.content and page.record
@@ -204,8 +204,8 @@ def get_fresh(caller: Caller, request: GetFreshRequest) -> Steps[FetchedPage]:
     Without a wait, the stored data is returned and the page is fetched for later readers. The
     record contains the fetch report if `include` lists it.
     """
-    page = yield from _fetched(caller, request)
-    if refused := _refused(page, request.purpose):
+    page = yield from _fetch_steps(caller, request)
+    if refused := _refused_response(page, request.purpose):
         return refused
     record = page.record
     if record is None:
@@ -245,22 +245,22 @@ def explain(caller: Caller, request: ExplainRequest) -> Explanation:
     return need(caller.parts.explain, "this server does not explain URLs")(request.url)
 
 
-def _refused(page: FetchedPage, purpose: str | None) -> FetchedPage | None:
+def _refused_response(page: FetchedPage, purpose: str | None) -> FetchedPage | None:
     """
     Return the response for a page that refuses a purpose, as if nothing were stored; None if it
     allows it.
     """
     if purpose is None or page.record is None:
         return None
-    said = refused_use(page.record.facts, purpose)
-    if said is None:
+    refusal = refused_use(page.record.facts, purpose)
+    if refusal is None:
         return None
-    reason = page.reason or f"not for {purpose}: {said}"
+    reason = page.reason or f"not for {purpose}: {refusal}"
     absent = FetchState.ABSENT.value
     return replace(page, record=None, state=absent, stale_fields=(), reason=reason)
 
 
-def _fetched(caller: Caller, request: FetchNowRequest | GetFreshRequest) -> Steps[FetchedPage]:
+def _fetch_steps(caller: Caller, request: FetchNowRequest | GetFreshRequest) -> Steps[FetchedPage]:
     """Return the stored page once it is as fresh as requested, or when the time is up."""
     fetched = yield from need(caller.parts.fetching, "this server does not fetch").steps(
         FetchRequest(

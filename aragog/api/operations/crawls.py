@@ -163,7 +163,7 @@ class CrawlRequest:
     name: Name
 
 
-def _has(control: CrawlControl, name: str) -> bool:
+def _exists(control: CrawlControl, name: str) -> bool:
     return name in OWN_NAMES.values() or name in control.registry.read().records
 
 
@@ -176,7 +176,7 @@ def _has(control: CrawlControl, name: str) -> bool:
 def get_crawl(caller: Caller, request: CrawlRequest) -> CrawlView | None:
     """Return a crawl with the outcomes of its URLs, or None if no crawl has this name."""
     control = control_of(caller)
-    return view_of(control.status(request.name)) if _has(control, request.name) else None
+    return view_of(control.status(request.name)) if _exists(control, request.name) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +230,7 @@ def crawl_report(caller: Caller, request: CrawlRequest) -> CrawlReportView | Non
     the estimated time left.
     """
     control = control_of(caller)
-    if not _has(control, request.name):
+    if not _exists(control, request.name):
         return None
     report = control.report(request.name)
     largest = sorted(report.domains.items(), key=_most_urls)[:MOST_DOMAINS]

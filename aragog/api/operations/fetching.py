@@ -203,7 +203,7 @@ class Fetching:
                     if (begun > 1 and done) or response.tried_at_ms != before.tried_at_ms:
                         return self._response_after(response, before)
         except TRANSIENT as error:
-            return _unfetched(response, error)
+            return _not_fetched(response, error)
 
     def _enqueued(
         self, response: FetchResponse, request: FetchRequest
@@ -220,7 +220,7 @@ class Fetching:
                 **({"crawl": crawl} if crawl else {}),
             )
         except TRANSIENT as error:
-            return _unfetched(response, error), False
+            return _not_fetched(response, error), False
         if result.status in (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING):
             return replace(
                 response, fetching=True, reason=None
@@ -335,7 +335,7 @@ def _is_older(age_s: float | None, limit_s: float) -> bool:
     return age_s is None or age_s > limit_s or limit_s == 0
 
 
-def _unfetched(response: FetchResponse, error: Exception) -> FetchResponse:
+def _not_fetched(response: FetchResponse, error: Exception) -> FetchResponse:
     if response.record is None:
         raise error
     return replace(response, fetching=False, reason=str(error))

@@ -156,7 +156,7 @@ class JobWaits:
                 now_s = time.monotonic()
                 if queues:
                     used_s = now_s
-                elif self._ended(used_s + IDLE_S - now_s):
+                elif self._is_idle(used_s + IDLE_S - now_s):
                     return
                 for listener in listeners:
                     listener.listen(queues, now_s, self._cluster)
@@ -184,7 +184,7 @@ class JobWaits:
             next_check_s = min(self._next_check_s.values(), default=now_s + self._check_every_s)
             return frozenset(self._waiters), next_check_s
 
-    def _ended(self, left_s: float) -> bool:
+    def _is_idle(self, left_s: float) -> bool:
         """True if the last caller left long enough ago to end the thread."""
         with self._lock:
             if left_s > 0 or self._waiters:
@@ -236,17 +236,17 @@ class _Listener:
             self.poller.send(sorted(queues), now_s)
             self._queues = queues
         except (BrokerUnavailable, OSError) as error:
-            self._lost(error)
+            self._on_error(error)
 
     def tokens(self) -> tuple[str, ...]:
         """Return the queues whose tokens were read; empty after a timeout or an error."""
         try:
             return self.poller.read()
         except OSError as error:
-            self._lost(error)
+            self._on_error(error)
             return ()
 
-    def _lost(self, error: Exception) -> None:
+    def _on_error(self, error: Exception) -> None:
         log.warning("shard %s is unavailable: %s", self.poller.shard.name, error)
         self.poller.drop()
         self._not_before_s = time.monotonic() + CHECK_EVERY_S

@@ -212,14 +212,14 @@ class Jobs:
                 continue
             if claimed.next_due_ms is not None:
                 due_in_ms.append(max(0, claimed.next_due_ms - claimed.now_ms))
-            jobs += _readable(shard, source, claimed.claims)
+            jobs += _decode_claims(shard, source, claimed.claims)
         if failed and not jobs:
             raise failed
         return jobs, min(due_in_ms) / 1000 if due_in_ms else None
 
     def ack(self, queue: str, claims: Sequence[JobClaim], *, door: str) -> list[bool]:
         """Complete jobs and end their claims."""
-        return self._each(
+        return self._for_each_shard(
             queue, claims, door,
             lambda shard, name, some: shard.ack(name, [(c.id, c.token) for c in some]),
         )  # fmt: skip
@@ -246,7 +246,7 @@ class Jobs:
             ]
             return [state is not None for state in shard.nack(name, nacks)]
 
-        return self._each(queue, claims, door, end)
+        return self._for_each_shard(queue, claims, door, end)
 
     def _policies(
         self, shard: Shard, name: str, some: Sequence[_SentClaim]
@@ -265,7 +265,7 @@ class Jobs:
         self, queue: str, claims: Sequence[JobClaim], claim_ms: int, *, door: str
     ) -> list[bool]:
         """Extend claims."""
-        return self._each(
+        return self._for_each_shard(
             queue,
             claims,
             door,
@@ -279,7 +279,7 @@ class Jobs:
         self._claims.stop()
         self._waits.close()
 
-    def _each(
+    def _for_each_shard(
         self,
         queue: str,
         claims: Sequence[JobClaim],
@@ -299,8 +299,8 @@ class Jobs:
             if shard is None:
                 raise BadInput(f"job_id: {some[0].shard}-{some[0].id} belongs to no shard")
             with self.cluster.watched(shard):
-                for claim_sent, kept in zip(some, end(shard, broker_name, some), strict=True):
-                    done[claim_sent.place] = bool(kept)
+                for sent_claim, kept in zip(some, end(shard, broker_name, some), strict=True):
+                    done[sent_claim.place] = bool(kept)
         return done
 
 
@@ -348,7 +348,7 @@ class _SentClaim:
         self.place = place
 
 
-def _readable(shard: Shard, source: DoorQueue, claims: Sequence[Claimed]) -> list[ClaimedJob]:
+def _decode_claims(shard: Shard, source: DoorQueue, claims: Sequence[Claimed]) -> list[ClaimedJob]:
     """Return the claimed jobs; a job that cannot be read becomes FAILED."""
     jobs = []
     for job in claims:

@@ -68,7 +68,7 @@ class TakedownsChanged(Protocol):
     def __call__(self, *, purge: bool) -> object: ...
 
 
-def unshared(*, purge: bool) -> None:
+def no_notification(*, purge: bool) -> None:
     """Do nothing: there are no other parts to notify."""
 
 
@@ -105,7 +105,7 @@ class OtherParts:
     graphs: ApplicationGraphs = dataclasses.field(default_factory=no_graphs)
     kinds: frozenset[str] | None = None
     tracer: Tracer | None = None
-    takedowns_changed: TakedownsChanged = unshared
+    takedowns_changed: TakedownsChanged = no_notification
 
     def arguments(self) -> dict[str, Any]:
         """Return these parts as keyword arguments, for constructors that take them."""
@@ -292,7 +292,7 @@ def _always(_request: Any) -> bool:
     return True
 
 
-class Defined(Protocol[P, Q_co]):
+class OperationDecorator(Protocol[P, Q_co]):
     """The decorator that `operation` returns, which turns a function into an operation."""
 
     @overload
@@ -301,7 +301,7 @@ class Defined(Protocol[P, Q_co]):
     def __call__(self, run: Callable[[Caller, Q_co], R], /) -> Operation[P, R]: ...
 
 
-def _answer(run: Callable[..., Any]) -> Any:
+def _return_type(run: Callable[..., Any]) -> Any:
     """Return the return type of a function, or of its steps."""
     answer = typing.get_type_hints(run)["return"]
     if typing.get_origin(answer) is Generator:
@@ -335,7 +335,7 @@ def operation(
     waits: bool = False,
     in_parts: str | None = None,
     tool: bool = True,
-) -> Defined[P, Q]:
+) -> OperationDecorator[P, Q]:
     """
     Turn a function of a caller and a request into an operation of the table.
 
@@ -357,7 +357,7 @@ def operation(
             name=run.__name__,
             request=cast("type", request),
             run=_in_graph(run, scope) if _takes_graph(request) else run,
-            answer=_answer(run),
+            answer=_return_type(run),
             scope=scope,
             pool=pool,
             repeatable=repeatable,
@@ -370,4 +370,4 @@ def operation(
             text=(run.__doc__ or "").strip(),
         )
 
-    return cast("Defined[P, Q]", define)
+    return cast("OperationDecorator[P, Q]", define)

@@ -220,7 +220,7 @@ def _values(field: OptionField, value: Mapping[str, Any]) -> None:
 def _bytes(field: OptionField, value: Any) -> None:
     most = field.option.most_bytes
     if not isinstance(value, bytes):
-        raise BadInput(f"{field.name}: must be bytes, got {_shown(value)}")
+        raise BadInput(f"{field.name}: must be bytes, got {_short_repr(value)}")
     if most is not None and len(value) > most:
         raise BadInput(f"{field.name}: must have at most {most} bytes, got {len(value)}")
 
@@ -235,19 +235,19 @@ def _number(field: OptionField, value: Any) -> Any:
         return int(most) if whole else most
     if not fits or math.isnan(value) or not least <= value <= most:
         if option.rule:
-            raise BadInput(f"{field.name}: {option.rule}, got {_shown(value)}")
-        bounds = "" if option.most is None else f" from {_plain(least)} to {_plain(most)}"
+            raise BadInput(f"{field.name}: {option.rule}, got {_short_repr(value)}")
+        bounds = "" if option.most is None else f" from {_bound_text(least)} to {_bound_text(most)}"
         if option.most is None and option.least is not None:
-            bounds = f", {_plain(least)} or more"
+            bounds = f", {_bound_text(least)} or more"
         kind = "a whole number" if whole else "a number"
-        raise BadInput(f"{field.name}: must be {kind}{bounds}, got {_shown(value)}")
+        raise BadInput(f"{field.name}: must be {kind}{bounds}, got {_short_repr(value)}")
     return value
 
 
 def _text(field: OptionField, value: Any) -> None:
     option = field.option
     if not isinstance(value, str):
-        raise BadInput(f"{field.name}: must be a string, got {_shown(value)}")
+        raise BadInput(f"{field.name}: must be a string, got {_short_repr(value)}")
     if option.choices and value not in option.choices:
         raise BadInput(f"{field.name}: must be one of {', '.join(option.choices)}")
     if option.pattern and not re.fullmatch(option.pattern, value, re.ASCII):
@@ -264,11 +264,11 @@ def _size(field: OptionField, value: Any) -> None:
         raise BadInput(f"{field.name}: must have at most {most} items, got {len(value)}")
 
 
-def _plain(bound: float) -> str:
+def _bound_text(bound: float) -> str:
     return str(int(bound)) if bound == int(bound) else str(bound)
 
 
-def _shown(value: Any) -> str:
+def _short_repr(value: Any) -> str:
     return repr(value)[:_SHOWN_CHARS]
 
 

@@ -213,7 +213,7 @@ class _Shared:
                 process = process or TextProcess(self._settings)
                 began_s = time.monotonic()
                 answer = process.ask(run)
-                self._ended(run, time.monotonic() - began_s)
+                self._end_run(run, time.monotonic() - began_s)
                 self._finish(run, answer)
                 if not process.usable:
                     process.close()
@@ -244,7 +244,7 @@ class _Shared:
         for run in [run for run in self._waiting if run.abandoned or run.deadline_s <= now_s]:
             self._waiting.remove(run)
             if not run.abandoned:
-                self._settle(run, {"busy": "other texts took too long; retry later"})
+                self._set_answer(run, {"busy": "other texts took too long; retry later"})
 
     def _choose(self) -> TextRun | None:
         """
@@ -263,7 +263,7 @@ class _Shared:
     def _is_slow(self, site: str) -> bool:
         return self._used_s(site) > self._slow_site_s
 
-    def _ended(self, run: TextRun, took_s: float) -> None:
+    def _end_run(self, run: TextRun, took_s: float) -> None:
         with self._changed:
             self._slow -= run.is_slow
             self._took_s[run.site] = (self._used_s(run.site) + took_s, time.monotonic())
@@ -278,9 +278,9 @@ class _Shared:
                 self._refused[run.key] = (time.monotonic() + REFUSED_FOR_S, answer["error"])
                 while len(self._refused) > _MOST_REFUSED:
                     self._refused.popitem(last=False)
-            self._settle(run, answer)
+            self._set_answer(run, answer)
 
-    def _settle(self, run: TextRun, answer: dict[str, Any]) -> None:
+    def _set_answer(self, run: TextRun, answer: dict[str, Any]) -> None:
         run.answer = answer
         if self._runs.get(run.key) is run:
             del self._runs[run.key]

@@ -242,14 +242,14 @@ class HedgedReads:
             self.policy.count_read()
             delay_s = self.policy.delay_s
             self._waiting_since_s[first] = started_s
-        first.add_done_callback(self._ended)
+        first.add_done_callback(self._on_primary_done)
         while not wait([first], delay_s).done:
             delay_s = self._until_hedged_s(started_s)
             if delay_s <= 0:
-                return self._hedged(first, one)
+                return self._hedge(first, one)
         return self._after_answer(first, one)
 
-    def _ended(self, first: Future[Any]) -> None:
+    def _on_primary_done(self, first: Future[Any]) -> None:
         with self._lock:
             self._waiting_since_s.pop(first, None)
 
@@ -263,14 +263,14 @@ class HedgedReads:
             left_s = min(down_s, latest_s) - now_s
             return 0.0 if self.policy.hedge(down=left_s <= 0) else left_s
 
-    def _hedged(self, first: Future[Any], one: _SharedRead) -> HedgedResult:
+    def _hedge(self, first: Future[Any], one: _SharedRead) -> HedgedResult:
         """Return the first result from either store."""
-        second = self._at_standby(one)
+        second = self._submit_to_standby(one)
         wait([first, second], return_when=FIRST_COMPLETED)
         if not first.done() and _is_answer(second):
             first.cancel()  # it may still be queued behind stalled reads
             return self._standby_won(second)
-        return self._best(first, second)
+        return self._choose_result(first, second)
 
     def close(self) -> None:
         """Release the threads without waiting for running reads."""
@@ -293,7 +293,7 @@ class HedgedReads:
         with self._lock:
             self.policy.count_response(ended_s - started_at_s)
 
-    def _at_standby(self, one: _SharedRead) -> Future[Any]:
+    def _submit_to_standby(self, one: _SharedRead) -> Future[Any]:
         def read() -> Any:
             one.require_waiting()
             return one.run_on(self._stores[1], self._permits[1])
@@ -312,7 +312,7 @@ class HedgedReads:
         if _is_outage(first.exception()):
             with self._lock:
                 self.policy.repeated += 1
-            return self._best(first, self._at_standby(one))
+            return self._choose_result(first, self._submit_to_standby(one))
         with self._lock:
             mirrored = self.policy.mirror()
         if mirrored:
@@ -324,7 +324,7 @@ class HedgedReads:
             self.policy.won += 1
         return HedgedResult(second.result(), from_standby=True)
 
-    def _best(self, first: Future[T], second: Future[T]) -> HedgedResult:
+    def _choose_result(self, first: Future[T], second: Future[T]) -> HedgedResult:
         """Return the primary's value, or the standby's if the primary fails temporarily."""
         error = first.exception()
         if _is_outage(error) or isinstance(error, TooManyReads):

@@ -98,7 +98,7 @@ def _sqlite(settings: Settings) -> Iterator[Finding]:
     known = (*unreadable.values(), *set_aside)
     # Check the other files even if one is known to be damaged.
     others = [file for file in files if not any(text.startswith(str(file)) for text in known)]
-    broken, left = _damaged(others)
+    broken, left = _find_damage(others)
     for problem in (*known, *broken):
         yield Finding("store", ok=False, text=problem)
     if not known and not broken:
@@ -113,7 +113,7 @@ def _sqlite(settings: Settings) -> Iterator[Finding]:
         yield Finding("store", ok=True, text=text)
 
 
-def _damaged(files: Sequence[Path]) -> tuple[list[str], list[str]]:
+def _find_damage(files: Sequence[Path]) -> tuple[list[str], list[str]]:
     """
     Read through the files; returns the damage found, and the names of files not read in time.
 

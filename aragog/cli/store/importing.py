@@ -79,7 +79,9 @@ def _records(
             on_progress=counted,
         )
     unit = "row" if kind == "parquet" else "line"
-    note(f"{report.written:,} written, {report.problems:,} bad, up to {unit} {report.last_number:,}")
+    note(
+        f"{report.written:,} written, {report.problems:,} bad, up to {unit} {report.last_number:,}"
+    )
     return report.problems
 
 

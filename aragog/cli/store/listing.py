@@ -54,7 +54,7 @@ def list_(
         urls = urls_of_host(opened, host) if host else _all_urls(opened)
         rows: Iterator[dict[str, Any]] = ({"url": url} for url in urls)
         if outcomes or since is not None:
-            rows = _tried(opened, urls, outcomes, since or 0)
+            rows = _fetched_pages(opened, urls, outcomes, since or 0)
         for row in islice(rows, limit):
             if as_json:
                 echo_json(row)
@@ -94,7 +94,7 @@ def _all_urls(opened: UrlStore) -> Iterator[str]:
             return
 
 
-def _tried(
+def _fetched_pages(
     opened: UrlStore, urls: Iterable[str], outcomes: tuple[str, ...], since_ms: int
 ) -> Iterator[dict[str, Any]]:
     """Yield the pages whose last fetch had one of the outcomes and was not before `since_ms`."""

@@ -68,7 +68,7 @@ def takedown(
     url = url or named
     settings = command_settings()
     with closing(url_store(settings)) as opened:
-        shown = what if url is None else _named(opened, url)
+        shown = what if url is None else _describe(opened, url)
         if not yes:
             click.confirm(f"Delete {shown} permanently?", abort=True)
         count = opened.takedowns.take_down(url=url, host=host, domain=domain)
@@ -78,7 +78,7 @@ def takedown(
         echo(f"{path} is a damaged file kept by a repair; delete it, as it may contain this data")
 
 
-def _named(opened: UrlStore, url: str) -> str:
+def _describe(opened: UrlStore, url: str) -> str:
     """Describe a URL's takedown, including an alias's page on another host, which is kept."""
     pages = opened.takedowns.pages_of(url)
     canonical = opened.resolve(url)

@@ -199,7 +199,7 @@ def _export_records(
     Returns the number of records, the cursor to continue, and a text about fields that no page had.
     """
     types, append = types_of(store, settings), selection.cursor is not None
-    fields = _of_pages(fields)
+    fields = _page_fields(fields)
     with (
         closing(PageTexts(settings.pipeline, deadline_s=60)) as texts,
         closing(_NotingSink(_sink(file, kind, types, fields, append=append))) as sink,
@@ -218,7 +218,7 @@ def _export_records(
     return report.records, report.cursor, absent
 
 
-def _of_pages(names: Sequence[str] | None) -> tuple[str, ...] | None:
+def _page_fields(names: Sequence[str] | None) -> tuple[str, ...] | None:
     """Return the fields among these names; every record has its URL and other members anyway."""
     return names if names is None else tuple(name for name in names if name not in OF_RECORDS)
 
@@ -329,7 +329,7 @@ def export_parts(
     ):
         options = PartOptions(
             format=kind,
-            fields=_of_pages(fields),
+            fields=_page_fields(fields),
             links=links,
             types=types_of(store, settings),
             texts_of=_texts_of(texts, store, fields),

@@ -268,7 +268,7 @@ def test_a_page_runs_again_if_what_it_yields_cannot_be_enqueued(run):
             scheduler._queue = queue
             crawler.under_way.clear()
             assert scheduler.has_pending_requests()
-            scheduler._settle()
+            scheduler._end_finished_jobs()
             scheduler._queue.flush()
             assert scheduler._queue.unfinished() == 1  # it waits for its next attempt
             assert scheduler.enqueue_request(Request(URL + "next"))

@@ -48,7 +48,7 @@ def read_urls(
     size, length = 0, FIRST_PART
     while part := urls[len(items) : len(items) + length]:
         if size >= MOST_BYTES:
-            return items + [_left_out(url) for url in urls[len(items) :]]
+            return items + [_omitted(url) for url in urls[len(items) :]]
         try:
             results = read_hedged(read, part, names)
         except ReadTooLarge:
@@ -57,12 +57,12 @@ def read_urls(
         if purpose is not None:
             results = [_allowed(result, purpose) for result in results]
         if items and any(isinstance(result, TooManyReads) for result in results):
-            return items + [_left_out(url) for url in urls[len(items) :]]
+            return items + [_omitted(url) for url in urls[len(items) :]]
         grown = sum(len(record.data) for record in results if isinstance(record, RecordJson))
         if not held.take(grown):
             if not items:
                 raise held.problem()
-            return items + [_left_out(url) for url in urls[len(items) :]]
+            return items + [_omitted(url) for url in urls[len(items) :]]
         size += grown
         items += map(_result, part, results)
         length = max(1, min(MOST_PART, PART_BYTES * len(items) // max(size, 1)))
@@ -91,6 +91,6 @@ def _result(url: str, result: RecordResult) -> dict[str, Any]:
     raise result
 
 
-def _left_out(url: str) -> dict[str, Any]:
+def _omitted(url: str) -> dict[str, Any]:
     detail = "the response is full: request this URL again"
     return {"input": url, "status": 413, "detail": detail}

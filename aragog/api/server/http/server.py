@@ -115,7 +115,7 @@ class ApiServer(uvicorn.Server):
         )
         self._api = api
         self._ready = ready
-        self._beside = companion
+        self._companion = companion
         self._listener = Listener(
             self._protocol,
             self._clients,
@@ -124,8 +124,8 @@ class ApiServer(uvicorn.Server):
         )
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        if self._beside is not None:
-            await self._beside.start()
+        if self._companion is not None:
+            await self._companion.start()
         await super().startup([])  # uvicorn itself accepts no connections: it gets no sockets
         await self._listener.start(sockets or ())
         self._clients.start()
@@ -135,8 +135,8 @@ class ApiServer(uvicorn.Server):
         self._api.end_waits()
         await self._listener.stop()
         drains = [super().shutdown(sockets)]
-        if self._beside is not None:
-            drains.append(self._beside.drain())
+        if self._companion is not None:
+            drains.append(self._companion.drain())
         await asyncio.gather(*drains)
         self._clients.stop()
 

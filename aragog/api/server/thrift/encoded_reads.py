@@ -126,12 +126,12 @@ class EncodedReads:
             record, standby = self._read(lambda store: store.get(url, fields or None))
             if (record := present(self._store, url, record)) is None:
                 raise Missing
-            return _whole(_record(record, standby, facts=bool(options and options.facts)))
+            return _complete_reply(_record(record, standby, facts=bool(options and options.facts)))
         urls = (normalize(url),)
         (values,), standby = self._read(lambda store: store.pages.values(urls, fields))
         if present(self._store, url, values) is None or values is None:
             raise Missing
-        return _whole(record_template.one(values, fields, from_standby=standby))
+        return _complete_reply(record_template.one(values, fields, from_standby=standby))
 
     @staticmethod
     def get_shares(arguments: Mapping[str, Any]) -> bool:
@@ -202,7 +202,7 @@ class EncodedReads:
                 length = max(1, len(part) // 4)
                 continue
             room -= sum(map(len, read))
-            results += read if room >= 0 else _fitting(read, room)
+            results += read if room >= 0 else _without_excess(read, room)
             if room < 0:
                 break
         results += [_LEFT_OUT] * (len(urls) - len(results))
@@ -265,7 +265,7 @@ _LEFT_OUT = record_template.absent(
 )
 
 
-def _fitting(results: list[bytes], excess: int) -> list[bytes]:
+def _without_excess(results: list[bytes], excess: int) -> list[bytes]:
     """Return the results without the last ones, so that `excess` bytes are removed."""
     while results and excess < 0:
         excess += len(results.pop())
@@ -275,7 +275,7 @@ def _fitting(results: list[bytes], excess: int) -> list[bytes]:
 def _encoded(result: FieldValues, fields: tuple[str, ...]) -> Any:
     """Return the value or exception of one of several `get` calls."""
     try:
-        return counted_result(_whole(record_template.one(result, fields)))
+        return counted_result(_complete_reply(record_template.one(result, fields)))
     except BAD_INPUT as error:
         return error
 
@@ -292,7 +292,7 @@ def _too_large() -> ReadTooLarge:
     return ReadTooLarge("read", f"more than {MOST_BYTES} bytes in one read; retry")
 
 
-def _whole(reply: Encoded) -> Encoded:
+def _complete_reply(reply: Encoded) -> Encoded:
     """Return the reply of `get`, if it fits into a frame that clients accept."""
     if len(reply) > MOST_REPLY_BYTES:
         raise BadInput(f"fields: more than {MOST_REPLY_BYTES} bytes in total; select fewer")

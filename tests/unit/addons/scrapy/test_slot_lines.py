@@ -6,9 +6,9 @@ import pytest
 from scrapy import Request
 
 from aragog.addons.scrapy.slot_lines import (
-    FEW_OF_A_DOMAIN,
+    MIN_PER_DOMAIN,
     LONGEST_DELAY_S,
-    MOST_OF_A_DOMAIN,
+    MAX_PER_DOMAIN,
     HeldRequest,
     SlotLines,
 )
@@ -107,17 +107,17 @@ def test_nothing_is_taken_while_the_limiter_does_not_answer(clock):
 
 
 def test_what_is_too_much_of_a_domain_goes_back_until_its_turn(clock):
-    lines = lines_of(clock, Limiter(), *many(FEW_OF_A_DOMAIN + 3))
+    lines = lines_of(clock, Limiter(), *many(MIN_PER_DOMAIN + 3))
 
     delays = [delay_ms for _, delay_ms in lines.take_surplus(2)]
 
     # 8 requests of this process and 8 of the other come first, at 0.1 s each.
     assert delays == pytest.approx([1800, 2000, 2200], abs=1)
-    assert len(lines) == FEW_OF_A_DOMAIN
+    assert len(lines) == MIN_PER_DOMAIN
 
 
 def test_more_is_held_of_a_fast_domain(clock):
-    lines = lines_of(clock, Limiter(a=SlotSearch(None, 1, 0.01)), *many(MOST_OF_A_DOMAIN + 1))
+    lines = lines_of(clock, Limiter(a=SlotSearch(None, 1, 0.01)), *many(MAX_PER_DOMAIN + 1))
     lines.take_ready(1)
 
     assert len(lines.take_surplus(1)) == 1

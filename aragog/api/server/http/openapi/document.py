@@ -152,7 +152,7 @@ DOCUMENT: dict[str, Any] = {
 }  # fmt: skip
 
 
-def _derived(among: Sequence[Choice]) -> Operation:
+def _operation_entry(among: Sequence[Choice]) -> Operation:
     """Return the entry for a path and method, which may have several operations."""
     operation, route = among[0]
     name = _camel("_".join([operation.name, *route.fixed]))
@@ -164,7 +164,7 @@ def _derived(among: Sequence[Choice]) -> Operation:
     found = {
         parameter["name"]: parameter
         for choice in reversed(among)
-        for parameter in [*_choosing(choice, operation.scope), *_selecting(among)]
+        for parameter in [*_parameters_of(choice, operation.scope), *_selecting(among)]
     }
     problems = {"400", "401", "403", "421", "500", "503", "504", *_FORM_PROBLEMS[route.form]}
     problems |= {"404"} if types.NoneType in typing.get_args(operation.answer) else set()
@@ -191,7 +191,7 @@ def _module(operation: AnyOperation[Any, Any]) -> str:
     return operation.run.__module__.rpartition(".")[2]
 
 
-def _choosing(choice: Choice, scope: str) -> list[dict[str, Any]]:
+def _parameters_of(choice: Choice, scope: str) -> list[dict[str, Any]]:
     """
     Return the parameters of an operation, including those that select it on a shared route.
 
@@ -276,6 +276,6 @@ def _tags() -> list[dict[str, str]]:
 
 
 for (_path, _method), _among in choices().items():
-    DOCUMENT["paths"].setdefault(_path, {})[_method.lower()] = _derived(_among)
+    DOCUMENT["paths"].setdefault(_path, {})[_method.lower()] = _operation_entry(_among)
 DOCUMENT["tags"] = _tags()
 add_examples(DOCUMENT)

@@ -62,7 +62,7 @@ class OperationRoutes:
     ) -> Response:
         texts = Query(request).texts()
         refuse_unknown(texts, known, "unknown query parameter")
-        operation, route = _chosen(among, texts)
+        operation, route = _choose(among, texts)
         if operation.gate != among[0][0].gate:  # the first operation's gate was checked already
             header = request.headers.get("authorization")
             self._tokens.check(header, operation.gate, counts=False)
@@ -125,10 +125,10 @@ class OperationRoutes:
             made = request_of(operation.request, members, self._parts.store.formats)
         else:
             made = from_query(operation.request, texts | members)
-        said = dict(route.fixed)
+        implied = dict(route.fixed)
         if any(field.name == "if_version" for field in operation.fields):
-            said["if_version"] = expected_version(request)
-        return replace(made, **said) if said else made
+            implied["if_version"] = expected_version(request)
+        return replace(made, **implied) if implied else made
 
     async def _body(
         self, operation: Operation[Any, Any], route: HttpRoute, request: Request
@@ -142,10 +142,16 @@ class OperationRoutes:
 
     async def _records(self, made: Any) -> Response:
         """Return a batch of records: an optimized version of the operation `get_many`."""
-        asked, read = checked(made), self._calls.read_store
+        request_options, read = checked(made), self._calls.read_store
         with GrowingBytes(self._unsent) as held:
             results = await self._calls.metadata(
-                lambda _: read_urls(read, asked.urls, asked.fields, held, asked.purpose)
+                lambda _: read_urls(
+                    read,
+                    request_options.urls,
+                    request_options.fields,
+                    held,
+                    request_options.purpose,
+                )
             )
             held.require_copy()
             return json_response({"results": results})
@@ -207,7 +213,7 @@ def _fresh_response(request: Request, page: FetchedPage, formats: FieldFormats) 
     return tagged(request, shown, page.record.version)
 
 
-def _chosen(among: Sequence[Choice], texts: dict[str, str]) -> Choice:
+def _choose(among: Sequence[Choice], texts: dict[str, str]) -> Choice:
     """
     Return the operation that the query selects; parameters that only select are removed from
     `texts`.
