@@ -110,7 +110,7 @@ def test_urls_and_objects_are_enqueued_and_committed(make_topic, client):
     output = enqueue(topic)
 
     assert "2 accepted, 1 already waiting, 4 invalid" in output
-    assert "prority: is no option of enqueuing" in output
+    assert "prority: is not an enqueue option" in output
     assert "is not UTF-8" in output
     assert ": relative URL without a base: 'no url'" in output
     assert client.in_flight() == 2
