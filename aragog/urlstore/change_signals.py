@@ -1,15 +1,15 @@
 """
-Stores the change signals from sitemaps and feeds, and refreshes pages earlier because of them.
+Store the change signals from sitemaps and feeds, and refresh the reported pages earlier.
 
 For each page it stores a mark (`signal_marks`), and for each host the trust in its signals
 (`signal_trust`). Reading a file costs one multi-get per chunk of entries, and writes only what is
 new. A page that is refreshed earlier stays in the due index, so its domain's rate and crawl budget
 apply to it as to any other page.
 
-This code may run twice, in several processes at once, and may be killed at any point: a mark has
-the time of the read that found it, a page is only moved in the due index if its due time has not
-changed, and evidence is stored by compare-and-set. Lost or duplicate evidence only changes a sample
-of a statistic.
+This code may run twice, in several processes at once, and may be killed at any point. A mark has
+the time of the read that found it, a page is moved in the due index only if its due time has not
+changed, and evidence is stored by compare-and-set. Lost or duplicate evidence affects only one
+sample of a statistic.
 """
 
 from __future__ import annotations
@@ -73,13 +73,13 @@ class ChangeSignals:
     def reading(
         self, entries: Sequence[SitemapUrl], *, kind: str, fetched_at_ms: int, sender: str
     ) -> Reading:
-        """Start processing the entries of a file that was fetched from `sender` at this time."""
+        """Start to process the entries of a file that was fetched from `sender` at this time."""
         dated = [named for entry in entries if (named := _named(entry))]
         is_believed = self.settings.signals and not marks.is_stamp(dated, fetched_at_ms)
         return Reading(self, kind, fetched_at_ms, sender, is_believed=is_believed)
 
     def trusts(self, hosts: Iterable[str]) -> dict[str, HostTrust]:
-        """The trust in each host's signals; one multi-get."""
+        """Return the trust in each host's signals; one multi-get."""
         now_ms = self.clock.now_ms()
         cells = self._state.trust_cells(list(hosts))
         return {
@@ -99,7 +99,7 @@ class ChangeSignals:
                     _UNNAMED.add()
 
     def confirmed(self, urls: Iterable[str], at_ms: int) -> None:
-        """Record that these files returned a 304: they named no further changes until then."""
+        """Record that these files returned a 304, so they have reported no changes since."""
         for name in {host(url) for url in urls}:
             self.change(name, partial(trust.read, at_ms=at_ms))
 
@@ -109,8 +109,9 @@ class ChangeSignals:
 
     def change(self, name: str, change: Callable[[HostTrust], HostTrust]) -> None:
         """
-        Apply `change` to the trust in a host; gives up after three conflicts with other
-        writers.
+        Apply `change` to the trust in a host.
+
+        Gives up after three conflicts with other writers.
         """
         for _ in range(_TRIES):
             cell = self._state.trust_cells([name])[name]
@@ -119,21 +120,21 @@ class ChangeSignals:
                 return
 
     def of_page(self, url: str) -> tuple[PageMark | None, HostTrust]:
-        """The stored mark of a normalized URL's page, and the trust in its host."""
+        """Return the stored mark of a normalized URL's page, and the trust in its host."""
         canonical, row = self.nodes.resolve(url, [nodes.SIGNAL])
         name = host(canonical)
         return mark_of(row), self.trusts([name])[name]
 
     def new_sources(self, urls: Sequence[str]) -> list[str]:
-        """The URLs that are neither known as sitemaps or feeds nor stored as pages."""
+        """Return the URLs that are neither known as sitemaps or feeds nor stored as pages."""
         rows = self.nodes.follow(list(dict.fromkeys(urls)), _KNOWN)
         return [url for url in dict.fromkeys(urls) if state_of(rows[url][1]) is None]
 
     def new_feeds(self, pages: Sequence[str]) -> list[str]:
         """
-        The feeds that these stored pages link to and that are not read yet.
+        Return the feeds that these stored pages link to and that are not read yet.
 
-        At most `MOST_FEEDS` per host. Two multi-gets.
+        Returns at most `MOST_FEEDS` per host. Takes two multi-gets.
         """
         columns = [nodes.URL, nodes.CANONICAL, nodes.REMOVED, nodes.FACTS]
         rows = self.nodes.follow(list(dict.fromkeys(pages)), columns)
@@ -142,7 +143,10 @@ class ChangeSignals:
         return [feed for feed in self.new_sources(feeds) if self._admit_feed(feed)]
 
     def _admit_feed(self, feed: str) -> bool:
-        """Record a feed of the host before it is enqueued; False if the host has too many feeds."""
+        """
+        Record a feed of the host before it is enqueued; returns False if the host has too many
+        feeds.
+        """
         key, name = url_key(feed).hex(), host(feed)
         known = self.trusts([name])[name].feeds
         if key in known:
@@ -154,11 +158,11 @@ class ChangeSignals:
 
     def children(self, listed: Sequence[SitemapUrl], fetched_at_ms: int, most: int) -> list[str]:
         """
-        The unknown sitemaps of an index, at most `most`, the newest first.
+        Return the unknown sitemaps of an index, at most `most`, newest first.
 
-        Known sitemaps that have changed according to their lastmod become due now, unless they were
-        read within a quarter of their interval. Some indexes give every file the current time; this
-        limit keeps them from causing a read of every file each time.
+        Known sitemaps whose lastmod shows a change become due now, unless they were read within a
+        quarter of their interval. This limit is needed because some indexes give every file the
+        current time, which would otherwise cause a read of every file each time.
         """
         newest = sorted(listed, key=lambda child: -(child.lastmod_ms or 0))
         rows = self.nodes.follow([child.url for child in newest], _KNOWN)
@@ -174,7 +178,7 @@ class ChangeSignals:
         return new[:most]
 
     def move(self, sooner: Sequence[tuple[Due, int]]) -> None:
-        """Change the due times of pages, except pages that were rescheduled in the meantime."""
+        """Change the due times of pages, except pages that were rescheduled meanwhile."""
         if sooner:
             now_ms = self.clock.now_ms()
             self.due.postpone(sooner, now_ms)
@@ -199,7 +203,7 @@ class Reading:
         self._is_believed = is_believed
         self._trusts = signals.trusts([host(sender)]) if is_believed else {}
         self._probes: Counter[str] = Counter()
-        self.brought = 0.0
+        self.signal_count = 0.0
         """Number of refreshes that the file caused, each weighted by the trust in its host."""
 
     def take(self, entries: Sequence[SitemapUrl]) -> list[int | None]:
@@ -241,7 +245,9 @@ class Reading:
                 written.append(put_properties(zen.node_id(canonical), cell, self._at_ms))
         if written:
             zen.mutate(written)
-        self._signals.move(sooner)  # after the marks, which give the reason for the earlier refresh
+        self._signals.move(
+            sooner
+        )  # written after the marks, which give the reason for the earlier refresh
 
     def _judged(
         self,
@@ -252,9 +258,9 @@ class Reading:
         sooner: list[tuple[Due, int]],
     ) -> PageMark | None:
         """
-        A page's new mark after this entry, or None to keep the stored mark.
+        Return a page's new mark after this entry, or None to keep the stored mark.
 
-        If the page must be refreshed earlier, adds it to `sooner`.
+        If the page must be refreshed earlier, add it to `sooner`.
         """
         settings = self._signals.settings
         believed, before = self._trusts.get(host(canonical), HostTrust()), mark_of(row)
@@ -268,7 +274,7 @@ class Reading:
             return None
         belief, (rate, usual_s) = believed.belief, (state.rate_per_s, state.usual_s)
         if is_wanted(row, settings) and marks.is_worth_a_fetch(rate, usual_s, belief, settings):
-            self.brought += belief
+            self.signal_count += belief
             _NAMED.add()
             sooner += _moved(canonical, row, state, self._signals.clock.now_ms(), settings)
         is_listed = self._kind == SITEMAP or (before is not None and before.covered)
@@ -276,8 +282,10 @@ class Reading:
 
     def _covered(self, named: NamedChange, before: PageMark | None) -> PageMark | None:
         """
-        The mark of a page that a sitemap lists without a new change, or None to keep the stored
-        mark. A feed does not list all pages, so it never changes the mark here.
+        Return the mark of a page that a sitemap lists without a new change, or None to keep the
+        mark.
+
+        A feed does not list all pages, so it never changes the mark here.
         """
         if self._kind != SITEMAP:
             return None
@@ -319,8 +327,8 @@ def _moved(
     url: str, row: Row, state: RefreshState, now_ms: int, settings: RefreshSettings
 ) -> list[tuple[Due, int]]:
     """
-    The page with the earliest time at which it may be fetched; empty if it is due
-    before then.
+    Return the page with the earliest time at which it may be fetched; empty if it is due before
+    that.
     """
     due = text(row, nodes.DUE)
     at_ms = max(now_ms, state.checked_at_ms + int(settings.min_interval_s * 1000))

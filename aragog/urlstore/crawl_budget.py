@@ -15,8 +15,8 @@ rate is always used: if too few pages gain as much as the price, the best of the
 too.
 
 Every page is fetched eventually. A page that gains less than the price is considered again when its
-gain will reach the price, when its age has doubled, or after `LONGEST_WAIT_S`. At `HOPELESS_AGES`
-times the domain's usual interval it is fetched regardless of its gain.
+gain has reached the price, when its age has doubled, or after `LONGEST_WAIT_S`. At `HOPELESS_AGES`
+times the domain's usual interval it is fetched whatever its gain.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ LONGEST_WAIT_S = 30 * DAY_S
 # Postponed pages may wait for this fraction of the domain's usual interval before the price rises.
 _QUEUE_SHARE = 0.02
 # Postponed pages are scheduled at most this fraction of the domain's usual interval ahead, because
-# the price rises in the meantime.
+# the price rises meanwhile.
 _BOOKED_SHARE = 0.1
 # The price changes by at most a factor e in this fraction of the domain's usual interval.
 _PACE_SHARE = 0.25
 _LARGEST_STEP = 0.5
 # The weight of each fetched page in the moving average of the usual interval.
 _AGE_WEIGHT = 0.01
-# A page that had changed at each of this many checks is assumed to change before every check.
+# A page that changed at each of this many checks is assumed to change before every check.
 _PATIENCE_LOOKS = 5
 
 
 class Budget(NamedTuple):
-    """A domain's refresh state, kept from tick to tick."""
+    """A domain's refresh state, kept between ticks."""
 
     booked_ms: int = 0
     """The due time of the last postponed refresh; the next postponed refresh comes after it."""
@@ -78,7 +78,7 @@ class Budget(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rationed:
-    """Which of a domain's due URLs to fetch now, and which to postpone."""
+    """The decision on a domain's due URLs: which to fetch now, and which to postpone."""
 
     go: list[Due]
     """The pages to fetch now, the most valuable first."""
@@ -105,8 +105,8 @@ def ration(
     free_ms = max(float(budget.free_ms), float(now_ms))
     most = max(math.ceil((now_ms + tick_s * 1000 - free_ms) / step_ms), 0)
     if len(due) <= most and not budget.price_s:
-        # The usual case: all pages are fetched, and the budget only has to be stored if the rate
-        # is below one fetch per tick.
+        # In the usual case all pages are fetched, and the budget is stored only if the rate is
+        # below one fetch per tick.
         slow = bool(due) and step_ms > tick_s * 1000
         charged = budget._replace(free_ms=int(free_ms + len(due) * step_ms), at_ms=now_ms)
         return Rationed(list(due), [], charged if slow else budget)
@@ -138,7 +138,10 @@ def ration(
 
 
 def _from_ms(budget: Budget, now_ms: int, tick_s: float) -> float:
-    """The due time for the next postponed URL; the next tick if the queue is already too long."""
+    """
+    Return the due time for the next postponed URL, or the next tick if the queue is already too
+    long.
+    """
     first_ms = now_ms + tick_s * 1000
     if not budget.age_s:
         return max(first_ms, float(budget.booked_ms))
@@ -189,7 +192,7 @@ def _age_s(state: RefreshState, now_ms: int) -> float:
 
 
 def _until_gain_s(state: RefreshState | None, budget: Budget, now_ms: int) -> float:
-    """How long to postpone a page that gains less than the price now."""
+    """Return how long to postpone a page whose gain is now below the price."""
     if state is None:
         return 0.0
     age_s, rate = _age_s(state, now_ms), hopeful_rate(state)
@@ -213,8 +216,10 @@ def _usual_age_s(age_s: float, pages: Sequence[Due], now_ms: int) -> float:
 
 def _price_s(before: Budget, after: Budget, excess: float, tick_s: float) -> float:
     """
-    The new price; `excess` is the number of qualifying pages beyond the limit, as a fraction of
-    the limit, and below 0 if fewer pages qualify.
+    Return the new price.
+
+    `excess` is the number of qualifying pages beyond the limit, as a fraction of the limit; it is
+    negative if fewer pages qualify.
     """
     if not after.age_s:
         return before.price_s
@@ -223,8 +228,8 @@ def _price_s(before: Budget, after: Budget, excess: float, tick_s: float) -> flo
         allowed_s = max(_QUEUE_SHARE * after.age_s, 2 * tick_s)
         excess = (waiting_s - allowed_s) / allowed_s
     excess = min(max(excess, -1.0), 1.0)
-    # If the price falls, count all the time since the domain's last tick: no page was due since
-    # then, so the allowed rate was not used.
+    # If the price falls, count all the time since the domain's last tick, because no page was due
+    # since then and the rate was not used.
     passed_s = tick_s
     if excess < 0 and before.at_ms:
         passed_s = max((after.at_ms - before.at_ms) / 1000, tick_s)

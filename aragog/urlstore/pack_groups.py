@@ -1,8 +1,8 @@
 """
-Groups records when packs are rewritten, and decides which packs are worth rewriting. Pure.
+Group records when packs are rewritten, and decide which packs are worth rewriting. Pure.
 
 Records of one host have much in common: compressed with a dictionary made from them, they are a
-quarter to a half smaller. A dictionary takes 20 to 40 KB of its pack, so it only pays for a host
+quarter to a half smaller. A dictionary takes 20 to 40 KB of its pack, so it pays only for a host
 with about a megabyte of pages. Records of smaller hosts are grouped without a dictionary.
 """
 
@@ -20,7 +20,7 @@ LEAST_SHARE = 0.5
 GROUP_BYTES = 67_108_864
 """Bytes of packs that are rewritten together; all of their records are in memory."""
 WAIT_MS = 3_600_000
-"""How long fresh packs of less than `GROUP_BYTES` wait for more packs."""
+"""Milliseconds that fresh packs of less than `GROUP_BYTES` wait for more packs."""
 
 T = TypeVar("T")
 

@@ -1,5 +1,5 @@
 """
-Repairs a UrlStore after interrupted writes.
+Repair a UrlStore after interrupted writes.
 
 Readers already tolerate these inconsistencies, because they verify an index hit at its node and
 content by its hash. Repair first replaces damaged files of the embedded store with new files that
@@ -46,7 +46,7 @@ from zengraph.records import (
 )
 
 GRACE_S = 600.0
-_TELL_EVERY = 256
+_PROGRESS_EVERY = 256
 
 Progress = Callable[[str, int, float | None], None]
 """
@@ -57,7 +57,7 @@ to 1, or None if unknown).
 
 @dataclass(frozen=True, slots=True)
 class RepairReport:
-    """What a repair read and repaired."""
+    """The result of a repair."""
 
     walked: dict[str, int] = field(default_factory=dict)
     """Number of rows by table; objects are counted as `content`."""
@@ -79,7 +79,7 @@ class Repair:
     _: KW_ONLY
     grace_s: float = GRACE_S
     wait: bool = True
-    """If False, content that no node points to is left to a later repair."""
+    """If False, content without a node that points to it is left to a later repair."""
     _counted: set[int] = field(init=False, default_factory=set)
     _last: tuple[bytes, bytes, int] | None = field(init=False, default=None)
     _repaired: Counter[str] = field(init=False, default_factory=Counter)
@@ -135,7 +135,7 @@ class Repair:
     def _step(self, name: str, progress: Progress | None, share: float | None = None) -> None:
         """Count a row; `share` is the fraction of its table done so far, or None if unknown."""
         self._walked[name] += 1
-        if progress and self._walked[name] % _TELL_EVERY == 0:
+        if progress and self._walked[name] % _PROGRESS_EVERY == 0:
             progress(name, self._walked[name], share)
 
     def _node(self, key: bytes, row: Row) -> None:
@@ -171,7 +171,10 @@ class Repair:
         if entered:
             self._repaired["value of an indexed field missing"] += entered
         if taken:
-            self._report(f"{url}: another page has its values of {taken} fields in store.unique")
+            self._report(
+                f"{url}: another page already has the values of {taken} of its unique fields "
+                "(store.unique)"
+            )
         due = text(row, nodes.DUE)
         if due and not self.zen.by_number.has(key, int(due)):
             self._put(due_put(self.zen, url, int(due), self._now_ms()), "due row missing")
@@ -203,7 +206,11 @@ class Repair:
             self._repaired["entry of an item without it"] += 1
 
     def _is_due(self, key: bytes, row: Row) -> bool:
-        """True if the URL is due but was never fetched; only its due row contains the URL."""
+        """
+        Return True if the URL is due but was never fetched.
+
+        Then only its due row contains the URL.
+        """
         due = text(row, nodes.DUE)
         return due is not None and self.zen.by_number.has(key, int(due))
 
@@ -228,7 +235,7 @@ class Repair:
             return
         at_ms = where[1].at_ms
         self.zen.nodes.delete(self.zen.node_id(url), nodes.CONTENT, at_ms=at_ms)
-        # Drop the pointer, so that no reader gets wrong content; the next fetch restores it.
+        # Delete the pointer, so that no reader gets wrong content; the next fetch restores it.
         self._due.schedule(url, self._now_ms(), self._now_ms())
         self._repaired["content missing or damaged"] += 1
 
@@ -267,7 +274,7 @@ class Repair:
             self._repaired["page lost with a damaged file, due again"] += 1
 
     def _edge(self, home_id: bytes, direction: bytes, edge_type: int, edge: Edge) -> None:
-        # Counts are stored for a type only if some node has a count for it.
+        # A type has stored counts only if some node has a count for it.
         group = home_id, direction, edge_type
         if edge_type in self._counted and group != self._last:
             self._last = group
@@ -283,10 +290,7 @@ class Repair:
             self._repaired["alias edge without its pointer"] += 1
 
     def _count(self, key: bytes, direction: bytes, edge_type: int) -> None:
-        """
-        Correct a node's edge count, unless it has an edge so recent that its writer may still write
-        the count.
-        """
+        """Correct a node's edge count, unless a recent edge's writer may still write the count."""
         with closing(self.zen.walk_edges(key, direction, edge_type)) as edges:
             if any(self._is_young(edge.at_ms) for edge in edges):
                 return
@@ -302,14 +306,14 @@ class Repair:
                 suspects.append(key)
         if suspects and not self.wait:
             report(
-                f"{len(suspects):,} contents have no page that points to them: a repair without "
-                "--no-wait deletes them"
+                f"{len(suspects):,} stored bodies belong to no page: a repair without --no-wait "
+                "deletes them"
             )
             return False
         if suspects:
-            # Content is written before its pointer, so give writers time to set the pointer.
+            # Content is written before its pointer, so give its writer time to write the pointer.
             report(
-                f"{len(suspects):,} contents have no page that points to them: waiting "
+                f"{len(suspects):,} stored bodies belong to no page: waiting "
                 f"{self.grace_s:g} s, in which a writer may still set the pointer, before they "
                 "are deleted"
             )
@@ -342,7 +346,11 @@ class Repair:
                 self._repaired["record of a pack that no page has"] += lost
 
     def _points_to(self, key: str) -> bool:
-        """True if a page uses the content. In the newer id layout, this reads the object's URL."""
+        """
+        Return True if a page uses the content.
+
+        In the newer id layout, this reads the object's URL.
+        """
         if not self.zen.naming.together:
             # In this layout a node's id is a prefix of its content key: both are hashes of the URL.
             page_id = bytes.fromhex(key)[:ID_BYTES]
@@ -355,8 +363,9 @@ class Repair:
 
     def _url_of(self, key: str) -> str | None:
         """
-        The URL in an object's meta; None if it has no URL or is damaged. `_object_of` drops the
-        pointer to a damaged object.
+        Return the URL in an object's metadata, or None if it has no URL or is damaged.
+
+        `_object_of` deletes the pointer to a damaged object.
         """
         with suppress(CorruptContent):
             if stored := self.bodies.objects.get(key):

@@ -1,5 +1,5 @@
 """
-What sitemaps and feeds report about changes of a page, and how that affects its next fetch. Pure.
+The changes of a page that sitemaps and feeds report, and their effect on its next fetch. Pure.
 
 A page's mark contains the newest change date that a sitemap or feed has reported, and when that was
 first read. It is written when the date is new, and once for each page that a trusted host lists, so
@@ -19,7 +19,9 @@ from aragog.urlstore.change_rate import kind_of
 
 VERSION = 1
 _STAMP_MS = 60_000
-"""If most dates in a file are this close to the response, the server filled in the current time."""
+"""
+If most dates in a file are this close (ms) to the response, the server filled in the current time.
+"""
 
 
 class NamedChange(NamedTuple):
@@ -33,7 +35,7 @@ class NamedChange(NamedTuple):
 
 
 class PageMark(NamedTuple):
-    """What a host's sitemaps and feeds have reported about one page."""
+    """The report of a host's sitemaps and feeds about one page."""
 
     named_ms: int = 0
     """The first moment of the newest reported date."""
@@ -50,7 +52,7 @@ class PageMark(NamedTuple):
     """`sitemap` or `feed`."""
 
     def names_since(self, compared_at_ms: int) -> bool:
-        """True if a change was reported since the page was last checked for changes."""
+        """Return True if a change was reported since the page was last checked for changes."""
         return self.read_at_ms > compared_at_ms
 
 
@@ -58,7 +60,7 @@ def is_news(
     entry: NamedChange, before: PageMark | None, compared_at_ms: int, read_at_ms: int
 ) -> bool:
     """
-    True if an entry reports a change that is not known yet.
+    Return True if an entry reports a change that is not known yet.
 
     A date without a time only counts if it is newer than the stored one, and if its day had not
     ended when the page was last checked. Processing the same read twice gives the same answer.
@@ -74,7 +76,7 @@ def is_news(
 
 def is_stamp(entries: Sequence[NamedChange], fetched_at_ms: int) -> bool:
     """
-    True if most dates in a file are just the time of the response, so they carry no
+    Return True if most dates in a file are just the time of the response, so they carry no
     information.
     """
     now = sum(
@@ -89,7 +91,7 @@ def is_worth_a_fetch(
     rate_per_s: float, usual_s: float, belief: float, settings: RefreshSettings
 ) -> bool:
     """
-    True if fetching a page that has changed with probability `belief` gains as much as other
+    Return True if fetching a page that has changed with probability `belief` gains as much as other
     fetches.
 
     Fetching a changed page keeps it fresh for 1/rate seconds on average. This is compared with what
@@ -104,7 +106,7 @@ def is_worth_a_fetch(
 
 def expected_change(rate_per_s: float, passed_s: float) -> float:
     """
-    The probability that the page changed within `passed_s`, given its estimated rate of
+    Return the probability that the page changed within `passed_s`, given its estimated rate of
     change.
     """
     return -math.expm1(-rate_per_s * max(passed_s, 0.0))
