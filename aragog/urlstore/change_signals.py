@@ -245,9 +245,8 @@ class Reading:
                 written.append(put_properties(zen.node_id(canonical), cell, self._at_ms))
         if written:
             zen.mutate(written)
-        self._signals.move(
-            sooner
-        )  # written after the marks, which give the reason for the earlier refresh
+        # Written after the marks, which give the reason for the earlier refresh.
+        self._signals.move(sooner)
 
     def _judged(
         self,

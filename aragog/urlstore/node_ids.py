@@ -51,9 +51,8 @@ class UrlNaming(Naming):
         groups: dict[bytes, dict[bytes, bytes]] = {}
         origin, group = b" ", dict[bytes, bytes]()
         for url, text in texts.items():
-            if not url.startswith(
-                origin
-            ):  # skip the parse: consecutive links often have the same origin
+            # Skip the parse: consecutive links often have the same origin.
+            if not url.startswith(origin):
                 origin = url[: url.find(b"/", _AFTER_SCHEME) + 1]
                 if origin not in of_origins:
                     of_origins[origin] = groups.setdefault(self.group_hash(url), {})
