@@ -154,7 +154,7 @@ def test_the_rules_of_an_origin_are_fetched_again_though_they_are_fresh(
             (line,) = blocks("docs/politeness.md#robotstxt", "sh")
             words = line.replace("https://site.test/", it.base).split()[1:]
             done = CliRunner().invoke(main, words, env=it.environ)
-            assert done.stdout == f"{it.base}/robots.txt is fetched again\n"
+            assert done.stdout == f"{it.base}/robots.txt will be fetched again\n"
 
         wait_until(lambda: it.requests_of_rules() == before + 2)
 

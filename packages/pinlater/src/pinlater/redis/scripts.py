@@ -100,8 +100,9 @@ def _declared(kind: str, source: str) -> tuple[str, ...]:
 
 
 @cache
-def load_script(package: str, name: str, *, prelude: str = "") -> LuaScript:
-    """Load lua/<name>.lua of a package, with lua/<prelude>.lua before it."""
+def load_script(package: str, name: str, *, prelude: str | tuple[str, ...] = ()) -> LuaScript:
+    """Load lua/<name>.lua of a package, preceded by one or more files of the folder."""
     folder = files(package) / "lua"
-    parts = [part for part in (prelude, name) if part]
-    return LuaScript(name, "".join((folder / f"{part}.lua").read_text("utf-8") for part in parts))
+    preludes = (prelude,) if isinstance(prelude, str) else prelude
+    parts = [(folder / f"{part}.lua").read_text("utf-8") for part in (*preludes, name)]
+    return LuaScript(name, "".join(parts))
