@@ -30,9 +30,9 @@ from aragog.urlstore.freshness import page_seen_at_ms
 from aragog.urlstore.nodes import Nodes, text
 from aragog.urlstore.records import Due
 from aragog.urlstore.refresh_policy import RefreshState
-from aragog.urlstore.signal_marks import NamedChange, PageMark
+from aragog.urlstore.signal_marks import PageMark, ReportedChange
 from aragog.urlstore.signal_sources import SOURCES
-from aragog.urlstore.signal_trust import MOST_FEEDS, PROBES, Evidence, HostTrust
+from aragog.urlstore.signal_trust import MAX_FEEDS, PROBES, Evidence, HostTrust
 from aragog.urlstore.usual_intervals import SITEMAP
 from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing.next_due import is_wanted, mark_of, state_of
@@ -48,7 +48,7 @@ FEED_LINK = "feed"
 """The fact with the URL of the feed that a page links to."""
 MOST_HOSTS = 100
 """Maximum number of hosts per file whose pages are checked; pages of further hosts are skipped."""
-LOOKED_AGAIN_MS = 7 * 86_400_000
+SEARCH_AGAIN_MS = 7 * 86_400_000
 """Time between two searches for a watched host's sitemaps and feeds."""
 _TRIES = 3
 _COLUMNS = (
@@ -74,7 +74,7 @@ class ChangeSignals:
         self, entries: Sequence[SitemapUrl], *, kind: str, fetched_at_ms: int, sender: str
     ) -> Reading:
         """Start to process the entries of a file that was fetched from `sender` at this time."""
-        dated = [named for entry in entries if (named := _named(entry))]
+        dated = [reported for entry in entries if (reported := _reported_change(entry))]
         is_believed = self.settings.signals and not marks.is_stamp(dated, fetched_at_ms)
         return Reading(self, kind, fetched_at_ms, sender, is_believed=is_believed)
 
@@ -87,7 +87,7 @@ class ChangeSignals:
             for name, cell in cells.items()
         }
 
-    def learn(self, evidence: Mapping[str, Sequence[Evidence]]) -> None:
+    def record_evidence(self, evidence: Mapping[str, Sequence[Evidence]]) -> None:
         """Record evidence about hosts from fetches of their pages."""
         now_ms = self.clock.now_ms()
         for name, found in evidence.items():
@@ -103,9 +103,9 @@ class ChangeSignals:
         for name in {host(url) for url in urls}:
             self.change(name, partial(trust.read, at_ms=at_ms))
 
-    def looked_at(self, name: str, at_ms: int) -> None:
+    def record_search(self, name: str, at_ms: int) -> None:
         """Record that a host was searched for sitemaps and feeds at this time."""
-        self.change(name, partial(trust.looked_at, at_ms=at_ms))
+        self.change(name, partial(trust.searched, at_ms=at_ms))
 
     def change(self, name: str, change: Callable[[HostTrust], HostTrust]) -> None:
         """
@@ -134,7 +134,7 @@ class ChangeSignals:
         """
         Return the feeds that these stored pages link to and that are not read yet.
 
-        Returns at most `MOST_FEEDS` per host. Takes two multi-gets.
+        Returns at most `MAX_FEEDS` per host. Takes two multi-gets.
         """
         columns = [nodes.URL, nodes.CANONICAL, nodes.REMOVED, nodes.FACTS]
         rows = self.nodes.follow(list(dict.fromkeys(pages)), columns)
@@ -151,7 +151,7 @@ class ChangeSignals:
         known = self.trusts([name])[name].feeds
         if key in known:
             return True
-        if len(known) >= MOST_FEEDS:
+        if len(known) >= MAX_FEEDS:
             return False
         self.change(name, partial(trust.with_feed, key=key))
         return True
@@ -173,7 +173,7 @@ class ChangeSignals:
             if state is None:
                 new.append(child.url)
             elif state.page_type in SOURCES and _has_changed(child, state, fetched_at_ms):
-                sooner += _moved(url, row, state, self.clock.now_ms(), self.settings)
+                sooner += _earlier_due(url, row, state, self.clock.now_ms(), self.settings)
         self.move(sooner)
         return new[:most]
 
@@ -236,10 +236,10 @@ class Reading:
         zen = self._signals.zen
         for entry in entries:
             canonical, row = rows[entry.url]
-            named, state = _named(entry), state_of(row)
-            if named is None or state is None or not _is_page(row, state):
+            reported, state = _reported_change(entry), state_of(row)
+            if reported is None or state is None or not _is_page(row, state):
                 continue
-            mark = self._judged(named, canonical, row, state, sooner)
+            mark = self._new_mark(reported, canonical, row, state, sooner)
             if mark is not None and mark != mark_of(row):
                 cell = {nodes.SIGNAL: marks.to_cell(mark)}
                 written.append(put_properties(zen.node_id(canonical), cell, self._at_ms))
@@ -248,9 +248,9 @@ class Reading:
         # Written after the marks, which give the reason for the earlier refresh.
         self._signals.move(sooner)
 
-    def _judged(
+    def _new_mark(
         self,
-        named: NamedChange,
+        reported: ReportedChange,
         canonical: str,
         row: Row,
         state: RefreshState,
@@ -263,23 +263,25 @@ class Reading:
         """
         settings = self._signals.settings
         believed, before = self._trusts.get(host(canonical), HostTrust()), mark_of(row)
-        is_news = marks.is_news(named, before, state.compared_at_ms, self._at_ms)
+        is_news = marks.is_news(reported, before, state.compared_at_ms, self._at_ms)
         if not believed.belief:
             _IGNORED.add(is_news)
             return None
         if not is_news:
-            return self._covered(named, before)
+            return self._mark_without_change(reported, before)
         if not believed.is_proven and not self._may_probe(host(canonical)):
             return None
         belief, (rate, usual_s) = believed.belief, (state.rate_per_s, state.usual_s)
         if is_wanted(row, settings) and marks.is_worth_a_fetch(rate, usual_s, belief, settings):
             self.signal_count += belief
             _NAMED.add()
-            sooner += _moved(canonical, row, state, self._signals.clock.now_ms(), settings)
+            sooner += _earlier_due(canonical, row, state, self._signals.clock.now_ms(), settings)
         is_listed = self._kind == SITEMAP or (before is not None and before.covered)
-        return PageMark(named.start_ms, self._at_ms, belief, covered=is_listed, kind=self._kind)
+        return PageMark(reported.start_ms, self._at_ms, belief, covered=is_listed, kind=self._kind)
 
-    def _covered(self, named: NamedChange, before: PageMark | None) -> PageMark | None:
+    def _mark_without_change(
+        self, reported: ReportedChange, before: PageMark | None
+    ) -> PageMark | None:
         """
         Return the mark of a page that a sitemap lists without a new change, or None to keep the
         mark.
@@ -289,9 +291,9 @@ class Reading:
         if self._kind != SITEMAP:
             return None
         if before is None:
-            return PageMark(named.start_ms, kind=self._kind)
-        if named.start_ms > before.named_ms:
-            return before._replace(named_ms=named.start_ms, covered=True)
+            return PageMark(reported.start_ms, kind=self._kind)
+        if reported.start_ms > before.reported_ms:
+            return before._replace(reported_ms=reported.start_ms, covered=True)
         return None
 
     def _may_probe(self, name: str) -> bool:
@@ -309,11 +311,11 @@ def _is_page(row: Row, state: RefreshState) -> bool:
     return is_stored and state.compared_at_ms > 0 and state.page_type not in SOURCES
 
 
-def _named(entry: SitemapUrl) -> NamedChange | None:
+def _reported_change(entry: SitemapUrl) -> ReportedChange | None:
     if entry.lastmod_ms is None:
         return None
     end_ms = entry.lastmod_ms if entry.lastmod_end_ms is None else entry.lastmod_end_ms
-    return NamedChange(entry.url, entry.lastmod_ms, end_ms)
+    return ReportedChange(entry.url, entry.lastmod_ms, end_ms)
 
 
 def _has_changed(child: SitemapUrl, state: RefreshState, fetched_at_ms: int) -> bool:
@@ -322,7 +324,7 @@ def _has_changed(child: SitemapUrl, state: RefreshState, fetched_at_ms: int) -> 
     return is_new and passed_ms * 4 >= state.interval_s * 1000
 
 
-def _moved(
+def _earlier_due(
     url: str, row: Row, state: RefreshState, now_ms: int, settings: RefreshSettings
 ) -> list[tuple[Due, int]]:
     """

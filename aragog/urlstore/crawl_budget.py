@@ -32,9 +32,9 @@ from aragog.urlstore.refresh_policy import RefreshState
 from aragog.urlstore.signal_sources import SOURCES, reading_gain_s
 from aragog.urlstore.usual_intervals import DAY_S
 
-LEAST_PRICE_S = 60.0
+MIN_PRICE_S = 60.0
 """A lower price counts as 0, which means that all due pages are fetched."""
-MOST_PRICE_S = 30 * DAY_S
+MAX_PRICE_S = 30 * DAY_S
 HOPELESS_AGES = 6
 _HOPELESS_PRICES = 200
 LONGEST_WAIT_S = 30 * DAY_S
@@ -123,7 +123,7 @@ def ration(
             later.append((page, int(start_ms + booked * step_ms)))
             booked += 1
         else:
-            wait_s = max(_until_gain_s(page.state, budget, now_ms), tick_s)
+            wait_s = max(_postpone_s(page.state, budget, now_ms), tick_s)
             later.append((page, now_ms + int(wait_s * 1000)))
     after = budget._replace(
         booked_ms=int(start_ms + booked * step_ms) if booked else budget.booked_ms,
@@ -163,7 +163,7 @@ def marginal_freshness_s(
     age_s = _age_s(state, now_ms)
     if state.page_type in SOURCES:
         return reading_gain_s(state.rate_per_s, age_s)
-    rate = hopeful_rate(state)
+    rate = optimistic_rate(state)
     steps = rate * age_s
     # For a small product, use the series: rounding would cancel the difference.
     bought_s = (1 - (1 + steps) * math.exp(-steps)) / rate if steps > 1e-4 else rate * age_s**2 / 2
@@ -174,7 +174,7 @@ def marginal_freshness_s(
     return bought_s
 
 
-def hopeful_rate(state: RefreshState) -> float:
+def optimistic_rate(state: RefreshState) -> float:
     """
     Changes per second; an optimistic (low) estimate while there are few observations.
 
@@ -191,11 +191,11 @@ def _age_s(state: RefreshState, now_ms: int) -> float:
     return max(now_ms - state.compared_at_ms, 0) / 1000
 
 
-def _until_gain_s(state: RefreshState | None, budget: Budget, now_ms: int) -> float:
+def _postpone_s(state: RefreshState | None, budget: Budget, now_ms: int) -> float:
     """Return how long to postpone a page whose gain is now below the price."""
     if state is None:
         return 0.0
-    age_s, rate = _age_s(state, now_ms), hopeful_rate(state)
+    age_s, rate = _age_s(state, now_ms), optimistic_rate(state)
     if state.page_type in SOURCES:
         gains_at_s = math.sqrt(2 * budget.price_s / max(state.rate_per_s, 1e-12))
     else:
@@ -234,5 +234,5 @@ def _price_s(before: Budget, after: Budget, excess: float, tick_s: float) -> flo
     if excess < 0 and before.at_ms:
         passed_s = max((after.at_ms - before.at_ms) / 1000, tick_s)
     step = excess * min(passed_s / (_PACE_SHARE * after.age_s), _LARGEST_STEP)
-    price_s = max(before.price_s, LEAST_PRICE_S if excess > 0 else 0.0) * math.exp(step)
-    return min(price_s, MOST_PRICE_S) if price_s >= LEAST_PRICE_S else 0.0
+    price_s = max(before.price_s, MIN_PRICE_S if excess > 0 else 0.0) * math.exp(step)
+    return min(price_s, MAX_PRICE_S) if price_s >= MIN_PRICE_S else 0.0

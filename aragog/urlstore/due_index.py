@@ -165,6 +165,8 @@ class DueIndex:
 
 def _due_of(url: str, due_at_ms: int, row: Row) -> Due:
     state, mark = state_of(row), mark_of(row)
-    is_named = state is not None and mark is not None and mark.names_since(state.compared_at_ms)
+    is_named = (
+        state is not None and mark is not None and mark.has_change_since(state.compared_at_ms)
+    )
     belief = mark.belief if mark is not None and is_named else 0.0
     return Due(url, due_at_ms, state, belief, text(row, nodes.WATCHED) == WATCHED.decode())

@@ -89,7 +89,7 @@ _HASH, _TARGET = "\tcontent_hash", "\tredirected_to"
 Prefixes for values that are not fields. Field names contain no control characters, so these are
 unique.
 """
-_MOST_TRIES = 3
+_MAX_TRIES = 3
 _DELETE_ROWS = 1000
 _CURSOR_BYTES = 20
 
@@ -127,7 +127,7 @@ def publish(zen: MultiGraph, changes: Sequence[Change], clock: Clock) -> None:
     If the write took so long that readers may have passed the row's timestamp, the row is written
     again with a later timestamp.
     """
-    for _ in range(_MOST_TRIES):
+    for _ in range(_MAX_TRIES):
         now_ms = clock.now_ms()
         zen.mutate([changes_put(zen.log, changes, now_ms)])
         if clock.now_ms() - now_ms < SETTLE_MS / 2:
@@ -176,8 +176,8 @@ class Changes:
         """
         result: list[Change] = []
         last = cursor or "00" * _CURSOR_BYTES
-        for looked, change in enumerate(self._after(_opened(last), now_ms)):
-            if len(result) == limit or looked == 10_000:
+        for read, change in enumerate(self._after(_opened(last), now_ms)):
+            if len(result) == limit or read == 10_000:
                 break
             last = change.cursor
             if owner is not None and owner not in change.owners:

@@ -32,7 +32,7 @@ SPOTS = 16
 # A refresh is late if it is overdue by more than this fraction of its interval, and by more than a
 # minute.
 LATE_SHARE = 0.1
-_LEAST_MS = 60_000
+_MIN_MS = 60_000
 _COLUMNS = (
     nodes.SENTINEL, nodes.URL, nodes.CANONICAL, nodes.FACTS, nodes.DUE, nodes.REFRESH,
     *nodes.POINTERS,
@@ -68,7 +68,7 @@ def freshness(zen: MultiGraph, now_ms: int, sample: int = SAMPLE) -> dict[str, F
         if due:
             late[page_type].append(_is_late(int(due), state_of(row), now_ms))
     return {
-        page_type: _summed(sorted(ages[page_type]), late[page_type]) for page_type in sorted(ages)
+        page_type: _summary(sorted(ages[page_type]), late[page_type]) for page_type in sorted(ages)
     }
 
 
@@ -84,12 +84,12 @@ def _is_late(due_at_ms: int, state: RefreshState | None, now_ms: int) -> bool:
     it.
     """
     if state is None:
-        return now_ms > due_at_ms + _LEAST_MS
+        return now_ms > due_at_ms + _MIN_MS
     planned_ms = min(due_at_ms, state.due_at_ms or due_at_ms)
-    return now_ms > planned_ms + max(_LEAST_MS, state.interval_s * 1000 * LATE_SHARE)
+    return now_ms > planned_ms + max(_MIN_MS, state.interval_s * 1000 * LATE_SHARE)
 
 
-def _summed(ages: list[float], late: list[bool]) -> Freshness:
+def _summary(ages: list[float], late: list[bool]) -> Freshness:
     on_time = 1 - sum(late) / len(late) if late else 1.0
     return Freshness(len(ages), ages[len(ages) // 2], ages[int(len(ages) * 0.95)], on_time)
 

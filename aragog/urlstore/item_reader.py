@@ -60,7 +60,7 @@ class Items:
         reading = ItemReading(self._index, self._pages, kind, purpose)
         at, _, place = (cursor or "").partition(".")
         sites = list(and_parents(site.lower().rstrip(".")))
-        if cursor and (at not in map(str, range(len(sites))) or not _is_place(place)):
+        if cursor and (at not in map(str, range(len(sites))) or not _is_cursor(place)):
             raise BadInput(f"cursor {cursor[:80]!r}: is not a valid cursor")
         found: list[StoredItem] = []
         for number in range(int(at or 0), len(sites)):
@@ -179,7 +179,7 @@ class Items:
                 if (record := self._pages.get(url, ())) is not None
                 and is_allowed(record.facts, purpose)
             ]
-            if versions := _together(pages, key):
+            if versions := _merged_versions(pages, key):
                 return versions
         return []
 
@@ -200,7 +200,7 @@ def _batches(entries: Iterable[ItemEntry], size: int) -> Iterator[list[ItemEntry
         yield batch
 
 
-def _is_place(text: str) -> bool:
+def _is_cursor(text: str) -> bool:
     try:
         return is_of_kind(bytes.fromhex(text))
     except ValueError:
@@ -211,7 +211,7 @@ def _values_of(items: PageItems, key: str) -> Mapping[str, Any] | None:
     return next((each.values for each in items.items if each.key == key), None)
 
 
-def _together(pages: Sequence[Sequence[tuple[bytes, int]]], key: str) -> list[ItemVersion]:
+def _merged_versions(pages: Sequence[Sequence[tuple[bytes, int]]], key: str) -> list[ItemVersion]:
     """Return an item's versions, merged from the histories of its pages, newest first."""
     moments = [
         (at_ms, page, _values_of(PageItems.read(value), key))

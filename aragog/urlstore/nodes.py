@@ -309,13 +309,15 @@ class Nodes:
             found = self.read(missing, columns)
             rows |= found
             aliases |= _aliases_of(found)
-        return {url: (canonical := end_of(url, rows), rows.get(canonical, {})) for url in urls}
+        return {
+            url: (canonical := follow_aliases(url, rows), rows.get(canonical, {})) for url in urls
+        }
 
     def resolve(self, url: str, columns: Sequence[bytes] = ()) -> tuple[str, Row]:
         """Return a URL's canonical URL (the URL itself if unknown), and that URL's node."""
         return self.follow([url], [URL, CANONICAL, REMOVED, *columns])[url]
 
-    def pointed(self, url: str) -> str:
+    def resolve_taken_down(self, url: str) -> str:
         """Like `resolve`, but also follows an alias that was taken down."""
         return self.follow([url], [URL, CANONICAL])[url][0]
 
@@ -325,7 +327,7 @@ def _aliases_of(rows: Mapping[str, Row]) -> dict[str, str]:
     return {url: target for url, row in rows.items() if (target := leads_to(row, url)) is not None}
 
 
-def end_of(url: str, rows: Mapping[str, Row]) -> str:
+def follow_aliases(url: str, rows: Mapping[str, Row]) -> str:
     """Return the URL that `url` leads to after all aliases, according to the nodes in `rows`."""
     way = [url]
     for _ in range(MAX_HOPS):

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-LEAST_RAW_BYTES = 1_048_576
+MIN_RAW_BYTES = 1_048_576
 """A host with fewer bytes of decompressed records gets no dictionary."""
-LEAST_HOST_BYTES = 262_144
+MIN_HOST_BYTES = 262_144
 """The same limit for records compressed without a dictionary."""
 LEAST_SHARE = 0.5
 """Fresh packs are rewritten if hosts above that limit have this fraction of their bytes."""
@@ -64,7 +64,7 @@ def _group(packs: Sequence[FreshPack]) -> FreshGroup:
     for pack in packs:
         for host, size in pack.hosts.items():
             of_hosts[host] = of_hosts.get(host, 0) + size
-    paying = sum(size for size in of_hosts.values() if size >= LEAST_HOST_BYTES)
+    paying = sum(size for size in of_hosts.values() if size >= MIN_HOST_BYTES)
     pays = paying >= LEAST_SHARE * sum(pack.size for pack in packs)
     return FreshGroup(tuple(pack.name for pack in packs), pays)
 
@@ -86,7 +86,7 @@ def parts(
         by_host.setdefault(host_of(record), []).append(record)
     rest: list[T] = []
     for some in by_host.values():
-        if sum(map(raw_size_of, some)) < LEAST_RAW_BYTES:
+        if sum(map(raw_size_of, some)) < MIN_RAW_BYTES:
             rest += some
             continue
         yield from ((part, True) for part in _even(some, size_of, most))

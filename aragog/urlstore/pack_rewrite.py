@@ -53,7 +53,7 @@ class _Rewrite:
 
     name: str
     live: Sequence[PackedRecord] = ()
-    alone: frozenset[PackPointer] = frozenset()
+    body_only: frozenset[PackPointer] = frozenset()
     """Records that are written again under their pages' URLs."""
     erased: frozenset[int] = frozenset()
     """Offsets of the bytes that must be erased."""
@@ -63,7 +63,7 @@ class _Copy(NamedTuple):
     """A live record that is being moved into another pack."""
 
     record: PackedRecord
-    is_alone: bool
+    is_body_only: bool
     """True if only the body is written again, under its owners' URLs."""
     is_erased: bool
     """True if the old record's bytes must be erased."""
@@ -150,7 +150,7 @@ class PackRewriter:
             except CorruptContent as error:  # a damaged pack must not stop the others
                 done.problems.append(f"pack {name}: {error.reason}")
         copies = [
-            _Copy(record, record.pointer in one.alone, record.pointer.offset in one.erased)
+            _Copy(record, record.pointer in one.body_only, record.pointer.offset in one.erased)
             for one in begun
             for record in one.live
         ]
@@ -175,41 +175,41 @@ class PackRewriter:
         gone = [one for one in records if one.is_revisit and one.pointer.offset in erased]
         self.records.forget(gone)
         live = [one for one in records if one.owners and one not in gone]
-        alone = [one.pointer for one in live if one.pointer.offset in erased or not one.is_sent]
-        return _Rewrite(name, live, frozenset(alone), erased)
+        body_only = [one.pointer for one in live if one.pointer.offset in erased or not one.is_sent]
+        return _Rewrite(name, live, frozenset(body_only), erased)
 
     def _put(self, copies: Sequence[_Copy], *, pays: bool) -> None:
         """Put records as one pack, and point their pages to it."""
         dictionary = None
         if pays and self.packs.settings.dictionaries and self.packs.writer.compression == "zstd":
             dictionary = Dictionary.trained([self._raw(one) for one in sampled(copies)])
-        records = [self._copied(one, dictionary) for one in copies]
+        records = [self._copy_of(one, dictionary) for one in copies]
         ticket = self.packs.writer.put_together(records, dictionary)
         moves = []
         for one, pointer in zip(copies, ticket.wait(), strict=True):
             for owner, row in one.record.owners:
-                moves.append(_Move(owner, row, one.record, pointer, one.is_alone))
-                if one.is_alone:
+                moves.append(_Move(owner, row, one.record, pointer, one.is_body_only))
+                if one.is_body_only:
                     self._erase_revisits(row, at_once=one.is_erased)
         for at in range(0, len(moves), MOVES_AT_ONCE):
             self._move(moves[at : at + MOVES_AT_ONCE])
         ticket.settle()
 
-    def alone(self, record: PackedRecord) -> PackRecord:
+    def body_only(self, record: PackedRecord) -> PackRecord:
         """Return a record with only the body and its owners' URLs from the old record."""
-        return PackRecord(self._alone(record), self.packs.writer.compression)
+        return PackRecord(self._body_only(record), self.packs.writer.compression)
 
     def _raw(self, copy: _Copy) -> bytes:
-        return self._alone(copy.record) if copy.is_alone else copy.record.record
+        return self._body_only(copy.record) if copy.is_body_only else copy.record.record
 
-    def _copied(self, copy: _Copy, dictionary: Dictionary | None) -> PackRecord:
+    def _copy_of(self, copy: _Copy, dictionary: Dictionary | None) -> PackRecord:
         """Return a record for a pack with this dictionary (None: without one)."""
         old = copy.record
-        if dictionary is None and old.dictionary is None and not copy.is_alone:
+        if dictionary is None and old.dictionary is None and not copy.is_body_only:
             return PackRecord.copied(old.frame)
         return PackRecord(self._raw(copy), self.packs.writer.compression, dictionary)
 
-    def _alone(self, record: PackedRecord) -> bytes:
+    def _body_only(self, record: PackedRecord) -> bytes:
         _, row = record.owners[0]
         url = nodes.text(row, nodes.URL) or ""
         others = (nodes.text(row, nodes.URL) for _, row in record.owners[1:])

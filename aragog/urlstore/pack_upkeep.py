@@ -76,10 +76,10 @@ class PackUpkeep:
         report, packs = UpkeepReport(), self.bodies.packs
         if packs is None:
             return report
-        for name in self._old(packs, MOVED, self._grace_ms(packs), most):
-            self._guarded(report, name, self._finish)
-        for name in self._old(packs, OPEN, 2 * int(LATE_S * 1000), most):
-            self._guarded(report, name, lambda one, _: self._settle(one))
+        for name in self._packs_older_than(packs, MOVED, self._grace_ms(packs), most):
+            self._run_step(report, name, self._finish)
+        for name in self._packs_older_than(packs, OPEN, 2 * int(LATE_S * 1000), most):
+            self._run_step(report, name, lambda one, _: self._settle(one))
         todo = [*self._to_erase(packs, most), *self._half_dead(packs, most)]
         self._rewrite(packs, list(dict.fromkeys(todo))[:most], report)
         if packs.settings.dictionaries and packs.settings.pack_compression == "zstd":
@@ -132,9 +132,9 @@ class PackUpkeep:
         """
         return PackRecords(self.zen, self._packs()).read(name, data)
 
-    def alone(self, record: PackedRecord) -> PackRecord:
+    def body_only(self, record: PackedRecord) -> PackRecord:
         """Return a record with only the body and its owners' URLs from the old record."""
-        return PackRewriter(self.zen, self._packs()).alone(record)
+        return PackRewriter(self.zen, self._packs()).body_only(record)
 
     def _settle(self, name: str) -> None:
         """Inspect a pack whose writer was killed before it settled the pack."""
@@ -167,7 +167,7 @@ class PackUpkeep:
         report.rewritten += len(done.names)
         report.problems += done.problems
         for name in done.empty:
-            self._guarded(report, name, self._finish)
+            self._run_step(report, name, self._finish)
 
     def _to_erase(self, packs: Packs, most: int) -> list[str]:
         """
@@ -192,7 +192,7 @@ class PackUpkeep:
         """Return True if a batch may still write the pack's pages, or all records have moved."""
         return bool(packs.catalog.row(OPEN, name) or packs.catalog.row(MOVED, name))
 
-    def _old(self, packs: Packs, kind: bytes, age_ms: int, most: int) -> list[str]:
+    def _packs_older_than(self, packs: Packs, kind: bytes, age_ms: int, most: int) -> list[str]:
         before_ms = self.clock.now_ms() - age_ms
         rows = ((name, row) for name, row in packs.catalog.walk(kind) if at_of(row) <= before_ms)
         return [name for name, _ in islice(rows, most)]
@@ -200,7 +200,7 @@ class PackUpkeep:
     def _grace_ms(self, packs: Packs) -> int:
         return int(min(GRACE_S, packs.settings.takedown_hours * 900) * 1000)
 
-    def _guarded(
+    def _run_step(
         self, report: UpkeepReport, name: str, step: Callable[[str, UpkeepReport], object]
     ) -> None:
         """Run one step; a damaged pack is reported and does not stop the others."""

@@ -29,9 +29,9 @@ _COLUMNS = (
     nodes.URL, nodes.CANONICAL, nodes.REMOVED, nodes.SENTINEL, nodes.CONTENT_HASH,
     *nodes.POINTERS, nodes.FACTS,
 )  # fmt: skip
-LEAST_SHARED_BYTES = 1024
+MIN_SHARED_BYTES = 1024
 """A smaller body is stored again, because a `revisit` would take about as much space."""
-MOST_SHARING = 1000
+MAX_SHARING = 1000
 """
 A record with this many sharing pages in its pack is not shared further, because a rewrite of the
 pack has to change the pointers of all of them.
@@ -139,7 +139,7 @@ class Packing:
         new = {
             canonical: whole.digest
             for at, (whole, canonical, _) in wanted.items()
-            if not is_stored[at] and whole.body_bytes >= LEAST_SHARED_BYTES
+            if not is_stored[at] and whole.body_bytes >= MIN_SHARED_BYTES
         }
         found = self._of_other_pages(packs, new) if new else {}
         records, added = [], []
@@ -192,7 +192,7 @@ class Packing:
                 continue
             if pointer.pack not in crowded:
                 sharing = packs.catalog.sharing(pointer.pack).values()
-                crowded[pointer.pack] = sum(map(len, sharing)) >= MOST_SHARING
+                crowded[pointer.pack] = sum(map(len, sharing)) >= MAX_SHARING
             if not crowded[pointer.pack]:
                 found[url] = self._body_of(other, row, pointer)
         return found

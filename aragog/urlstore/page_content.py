@@ -168,7 +168,7 @@ class PageContent:
                     put_properties(self._zen.node_id(canonical), version, now_ms),
                 ]
             )
-            self._leave(canonical, row, cells, at_ms)
+            self._release_previous(canonical, row, cells, at_ms)
             if ticket is not None:
                 ticket.settle()
 
@@ -193,7 +193,9 @@ class PageContent:
         }
         return cells, None
 
-    def _leave(self, canonical: str, row: Row, cells: Mapping[bytes, bytes], at_ms: int) -> None:
+    def _release_previous(
+        self, canonical: str, row: Row, cells: Mapping[bytes, bytes], at_ms: int
+    ) -> None:
         """Release the earlier content, unless it is newer."""
         where = nodes.content_cell(row)
         if where is None or where[1].at_ms > at_ms or cells.get(where[0]) == where[1].value:

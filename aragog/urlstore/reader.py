@@ -184,14 +184,14 @@ class Pages:
         start = bytes.fromhex(cursor or "")
         result: list[str] = []
         columns = [nodes.URL, nodes.CANONICAL, nodes.SENTINEL]
-        last, looked = b"", 0
+        last, read = b"", 0
         with closing(self._properties.scan(start, names=columns, limit=limit)) as rows:
             for key, row in rows:
-                last, looked = key, looked + 1
+                last, read = key, read + 1
                 url = text(row, nodes.URL)
                 if url and nodes.SENTINEL in row and not nodes.alias_of(row, url):
                     result.append(url)
-        return ListPage(result, (last + b"\0").hex() if looked == limit else None)
+        return ListPage(result, (last + b"\0").hex() if read == limit else None)
 
     def with_value(
         self, field: str, value: bytes, cursor: str | None = None, limit: int = 1000

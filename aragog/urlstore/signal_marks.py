@@ -24,7 +24,7 @@ If most dates in a file are this close (ms) to the response, the server filled i
 """
 
 
-class NamedChange(NamedTuple):
+class ReportedChange(NamedTuple):
     """An entry of a sitemap or feed: a page and the date of its last change."""
 
     url: str
@@ -37,7 +37,7 @@ class NamedChange(NamedTuple):
 class PageMark(NamedTuple):
     """The report of a host's sitemaps and feeds about one page."""
 
-    named_ms: int = 0
+    reported_ms: int = 0
     """The first moment of the newest reported date."""
     read_at_ms: int = 0
     """When that date was first read as a new change. 0 if the page was checked after that date."""
@@ -51,13 +51,13 @@ class PageMark(NamedTuple):
     kind: str = "sitemap"
     """`sitemap` or `feed`."""
 
-    def names_since(self, compared_at_ms: int) -> bool:
+    def has_change_since(self, compared_at_ms: int) -> bool:
         """Return True if a change was reported since the page was last checked for changes."""
         return self.read_at_ms > compared_at_ms
 
 
 def is_news(
-    entry: NamedChange, before: PageMark | None, compared_at_ms: int, read_at_ms: int
+    entry: ReportedChange, before: PageMark | None, compared_at_ms: int, read_at_ms: int
 ) -> bool:
     """
     Return True if an entry reports a change that is not known yet.
@@ -69,12 +69,12 @@ def is_news(
         return False
     if before is None:
         return entry.start_ms > compared_at_ms
-    if entry.start_ms == before.named_ms:
+    if entry.start_ms == before.reported_ms:
         return before.read_at_ms == read_at_ms
-    return entry.start_ms > before.named_ms and entry.end_ms > compared_at_ms
+    return entry.start_ms > before.reported_ms and entry.end_ms > compared_at_ms
 
 
-def is_stamp(entries: Sequence[NamedChange], fetched_at_ms: int) -> bool:
+def is_stamp(entries: Sequence[ReportedChange], fetched_at_ms: int) -> bool:
     """
     Return True if most dates in a file are just the time of the response, so they carry no
     information.

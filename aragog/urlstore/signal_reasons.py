@@ -41,11 +41,11 @@ def _source(state: RefreshState) -> str:
 def _signal_text(
     state: RefreshState, mark: PageMark, settings: RefreshSettings, now_ms: int
 ) -> str:
-    if not mark.names_since(state.compared_at_ms):
+    if not mark.has_change_since(state.compared_at_ms):
         return f"none: its {mark.kind} reports no change since the page was compared"
     text = (
         f"a {mark.kind} that was read {moment(mark.read_at_ms, now_ms)} reports a change "
-        f"{moment(mark.named_ms, now_ms)}; believed {mark.belief:.0%}"
+        f"{moment(mark.reported_ms, now_ms)}; believed {mark.belief:.0%}"
     )
     if is_worth_a_fetch(state.rate_per_s, state.usual_s, mark.belief, settings):
         return f"{text}, so the page is due"

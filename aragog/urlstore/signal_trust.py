@@ -34,19 +34,19 @@ import orjson
 VERSION = 1
 HALF_LIFE_MS = 30 * 86_400_000
 MOST_CHECKED = 200.0
-LEAST_BELIEF = 0.1
+MIN_BELIEF = 0.1
 """Hosts whose signals are true less often than this are not trusted."""
 PROVEN_ROOM = 3.0
 """With this much evidence (see `HostTrust.room`), a host is judged by its evidence alone."""
 UNPROVEN_BELIEF = 0.5
 PROBES = 10
 """Maximum number of refreshes that one read of a file may cause while its host is unproven."""
-MOST_FEEDS = 3
+MAX_FEEDS = 3
 """Maximum number of feeds per host that are added because its pages link to them."""
 _PRIOR_TRUE, _PRIOR_CHECKED = 0.5, 2.0
 _PRIOR_UNNAMED = 2.0
 _DEVIATIONS = 1.5
-_MOST_SILENCE = 0.95
+_MAX_SILENCE = 0.95
 
 
 class Evidence(NamedTuple):
@@ -84,7 +84,7 @@ class HostTrust(NamedTuple):
     looked_at_ms: int = 0
     """When the host was last searched for sitemaps and feeds."""
     feeds: tuple[str, ...] = ()
-    """The keys of the feeds that pages of the host link to, at most `MOST_FEEDS`."""
+    """The keys of the feeds that pages of the host link to, at most `MAX_FEEDS`."""
 
     @property
     def room(self) -> float:
@@ -109,7 +109,7 @@ class HostTrust(NamedTuple):
         """The probability that a page with a signal has changed; 0 if the host is not trusted."""
         if not self.is_proven:
             return UNPROVEN_BELIEF
-        return self.precision if self.precision >= LEAST_BELIEF else 0.0
+        return self.precision if self.precision >= MIN_BELIEF else 0.0
 
     @property
     def recall(self) -> float:
@@ -126,7 +126,7 @@ class HostTrust(NamedTuple):
         """The factor by which the interval of a page without signals may grow; at least 1."""
         if not self.is_proven:
             return 1.0
-        return 1 / math.sqrt(1 - min(self.belief * self.recall, _MOST_SILENCE))
+        return 1 / math.sqrt(1 - min(self.belief * self.recall, _MAX_SILENCE))
 
 
 def learned(before: HostTrust, evidence: Iterable[Evidence], now_ms: int) -> HostTrust:
@@ -170,14 +170,14 @@ def read(before: HostTrust, at_ms: int) -> HostTrust:
     return before._replace(read_at_ms=max(before.read_at_ms, at_ms))
 
 
-def looked_at(before: HostTrust, at_ms: int) -> HostTrust:
+def searched(before: HostTrust, at_ms: int) -> HostTrust:
     """Return the trust after the host was searched for sitemaps and feeds."""
     return before._replace(looked_at_ms=max(before.looked_at_ms, at_ms))
 
 
 def with_feed(before: HostTrust, key: str) -> HostTrust:
-    """Return the trust with one more feed of the host, unless it already has `MOST_FEEDS`."""
-    return before._replace(feeds=tuple(dict.fromkeys((*before.feeds, key)))[:MOST_FEEDS])
+    """Return the trust with one more feed of the host, unless it already has `MAX_FEEDS`."""
+    return before._replace(feeds=tuple(dict.fromkeys((*before.feeds, key)))[:MAX_FEEDS])
 
 
 def to_cell(trust: HostTrust) -> bytes:

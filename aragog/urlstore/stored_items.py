@@ -21,7 +21,7 @@ MOST_PAGES_OF_AN_ITEM = 50
 """Maximum number of an item's pages that are compared to find the most recently fetched one."""
 AT_ONCE = 20
 """Number of pages read at once; each may have up to half a megabyte of items."""
-_REMEMBERED = 64
+_MAX_CACHED = 64
 """Number of pages cached per call, because the items of a page are scattered in the index."""
 
 
@@ -68,7 +68,7 @@ class ItemReading:
         self._kind = kind
         self._purpose = purpose
         self._withheld = withheld
-        self._remembered: OrderedDict[tuple[str, str], Record | None] = OrderedDict()
+        self._cached: OrderedDict[tuple[str, str], Record | None] = OrderedDict()
 
     def items(
         self, entries: Sequence[ItemEntry], site: str, *, below: str, key: str | None = None
@@ -126,14 +126,14 @@ class ItemReading:
     def of_record(self, record: Record) -> Iterator[StoredItem]:
         """Yield a record's items, including the values that they inherit."""
         found = PageItems.read(record.fields.get(field_of(self._kind)))
-        taken_over, givers = self._taken_over(record, found.parents)
-        also_from = dict.fromkeys([*_senders(record), *givers])
+        inherited, linking = self._inherited(record, found.parents)
+        also_from = dict.fromkeys([*_senders(record), *linking])
         also_from.pop(record.canonical_url, None)
         for position, each in enumerate(found.items):
             yield StoredItem(
                 found.site,
                 self._kind,
-                {**each.values, **taken_over},
+                {**each.values, **inherited},
                 record.canonical_url,
                 _fetched_ms(record),
                 each.key,
@@ -142,7 +142,7 @@ class ItemReading:
                 found.files,
             )
 
-    def _taken_over(
+    def _inherited(
         self, record: Record, parents: Mapping[str, tuple[str, str]]
     ) -> tuple[dict[str, Any], list[str]]:
         """
@@ -151,11 +151,13 @@ class ItemReading:
         """
         requested = record.facts.get("url")
         urls = dict.fromkeys([record.canonical_url, str(requested or record.canonical_url)])
-        givers = {kind: self._giver(kind, urls) for kind in {of for of, _ in parents.values()}}
-        values = {name: givers[of][0].get(field) for name, (of, field) in parents.items()}
-        return values, [url for _, pages in givers.values() for url in pages]
+        linking = {
+            kind: self._linking_item(kind, urls) for kind in {of for of, _ in parents.values()}
+        }
+        values = {name: linking[of][0].get(field) for name, (of, field) in parents.items()}
+        return values, [url for _, pages in linking.values() for url in pages]
 
-    def _giver(self, kind: str, urls: Iterable[str]) -> tuple[Mapping[str, Any], list[str]]:
+    def _linking_item(self, kind: str, urls: Iterable[str]) -> tuple[Mapping[str, Any], list[str]]:
         """
         Return the values of the item that links to one of the URLs, and the URLs of its page.
 
@@ -182,19 +184,19 @@ class ItemReading:
 
     def _read(self, urls: Sequence[str], kind: str) -> None:
         """Read the pages that are not cached, in small batches."""
-        new = [url for url in dict.fromkeys(urls) if (kind, url) not in self._remembered]
+        new = [url for url in dict.fromkeys(urls) if (kind, url) not in self._cached]
         for at in range(0, len(new), AT_ONCE):
             some = new[at : at + AT_ONCE]
             for url, record in zip(some, self._get_many(some, kind), strict=True):
-                self._remembered[kind, url] = record
-        while len(self._remembered) > max(_REMEMBERED, len(urls)):
-            self._remembered.popitem(last=False)
+                self._cached[kind, url] = record
+        while len(self._cached) > max(_MAX_CACHED, len(urls)):
+            self._cached.popitem(last=False)
 
     def _record(self, url: str, kind: str) -> Record | None:
         """Return a page's record; None if it is missing or the reader may not use it."""
-        if (kind, url) not in self._remembered:
-            (self._remembered[kind, url],) = self._get_many([url], kind)
-        record = self._remembered[kind, url]
+        if (kind, url) not in self._cached:
+            (self._cached[kind, url],) = self._get_many([url], kind)
+        record = self._cached[kind, url]
         return record if record and self.is_shown(record) else None
 
     def is_shown(self, record: Record) -> bool:

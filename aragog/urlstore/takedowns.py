@@ -80,7 +80,7 @@ class Takedowns:
         declare it as well, because those are different pages.
         """
         normalized = normalize(url)
-        canonical = self.nodes.pointed(normalized)
+        canonical = self.nodes.resolve_taken_down(normalized)
         same = canonical != normalized and nodes.on_one_host(normalized, canonical)
         if not same or self.trust.shared_record(normalized):
             return (normalized,)

@@ -16,7 +16,7 @@ from enum import Enum
 
 from aragog.urlstore import nodes
 from aragog.urlstore.compression import body_hash, stored_hash
-from aragog.urlstore.nodes import alias_of, end_of, facts_of, text
+from aragog.urlstore.nodes import alias_of, facts_of, follow_aliases, text
 from aragog.urlstore.records import PageWrite
 from urlspelling import url_key
 from zengraph.records import Lease, Row
@@ -67,13 +67,13 @@ def fetched_urls(page: PageWrite) -> set[str]:
 def canonical_of(page: PageWrite, rows: Mapping[str, Row]) -> str:
     """Return the URL that the page declares as canonical, after following its aliases."""
     if is_failed_fetch(page):
-        return end_of(page.url, rows)
+        return follow_aliases(page.url, rows)
     canonical = page.canonical_url
     pointer = rows.get(canonical, {}).get(nodes.CANONICAL)
     itself = canonical in (page.url, page.final_url)
     if itself and (pointer is None or pointer.at_ms <= page.fetched_at_ms):
         return canonical
-    return end_of(canonical, rows)
+    return follow_aliases(canonical, rows)
 
 
 def agrees(page: PageWrite, row: Row) -> bool | None:
@@ -100,7 +100,7 @@ def judge(page: PageWrite, rows: Mapping[str, Row], now_ms: int) -> Judgment:
         is_kept = nodes.was_fetched(row)
         return Judgment(canonical, Standing.JOINS if is_kept else Standing.OWN)
     if facts_of(row, nodes.OWN).get("gone"):
-        judgment = _apart(page, canonical, f"{canonical} is gone")
+        judgment = _separate(page, canonical, f"{canonical} is gone")
     elif nodes.was_fetched(row) or canonical in nodes.senders_of(row):
         judgment = _with_fetched(page, canonical, rows)
     else:
@@ -117,7 +117,7 @@ def _after_later_evidence(page: PageWrite, judgment: Judgment, rows: Mapping[str
         or judgment.standing is Standing.DISPUTES
     ):
         return judgment
-    target = end_of(page.final_url, rows)
+    target = follow_aliases(page.final_url, rows)
     if target == judgment.canonical:
         return judgment
     standing = Standing.APART if target == page.final_url else Standing.JOINS
@@ -129,7 +129,7 @@ def _with_fetched(page: PageWrite, canonical: str, rows: Mapping[str, Row]) -> J
     same = agrees(page, rows[canonical])
     if same or (same is None and _is_alias(page, canonical, rows)):
         return Judgment(canonical, Standing.JOINS, canonical)
-    return _apart(page, canonical, f"{canonical} was fetched and {_differs(same)}")
+    return _separate(page, canonical, f"{canonical} was fetched and {_difference(same)}")
 
 
 def _with_unfetched(
@@ -150,12 +150,14 @@ def _with_unfetched(
         same = agrees(page, row)
         if same or (same is None and _is_alias(page, canonical, rows)):
             return Judgment(canonical, Standing.JOINS, canonical)
-        why = f"{senders[0]} declares {canonical} too, and {_differs(same)}"
+        why = f"{senders[0]} declares {canonical} too, and {_difference(same)}"
         standing = Standing.DISPUTES if trusting and same is not None else Standing.APART
         return Judgment(page.final_url, standing, canonical, why)
     claim = Lease.of(row, nodes.CLAIM)
     if claim and claim.is_live(now_ms) and claim.holder != claimant(page):
-        return _apart(page, canonical, f"another page that declares {canonical} is being written")
+        return _separate(
+            page, canonical, f"another page that declares {canonical} is being written"
+        )
     return Judgment(canonical, Standing.FIRST, canonical)
 
 
@@ -199,12 +201,12 @@ def is_disproved(page: PageWrite, judgment: Judgment, rows: Mapping[str, Row]) -
 
 def _is_alias(page: PageWrite, canonical: str, rows: Mapping[str, Row]) -> bool:
     """Return True if the page already is an alias of `canonical`; older data cannot be compared."""
-    return end_of(page.final_url, rows) == canonical
+    return follow_aliases(page.final_url, rows) == canonical
 
 
-def _apart(page: PageWrite, declared: str, why: str) -> Judgment:
+def _separate(page: PageWrite, declared: str, why: str) -> Judgment:
     return Judgment(page.final_url, Standing.APART, declared, why)
 
 
-def _differs(same: bool | None) -> str:
+def _difference(same: bool | None) -> str:
     return "has another page" if same is False else "it is unknown whether its page is the same"

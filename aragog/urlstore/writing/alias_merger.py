@@ -155,7 +155,7 @@ class AliasMerger:
         self._outlinks.write([LinksWrite(alias, now_ms, lambda _: b"")], now_ms)
         return {column: cell for column, cell in own.items() if column not in columns}
 
-    def has_own(self, alias: str, row: Row) -> bool:
+    def has_data(self, alias: str, row: Row) -> bool:
         """Return True if there is anything for `settle` to move."""
         if nodes.SENTINEL in row or text(row, nodes.DUE):
             return True
@@ -207,12 +207,12 @@ class AliasMerger:
         self._watches.move(canonical, alias, now_ms, watched_as=alias)
         self._zen.remove_edge(self._zen.node_id(alias), ALIAS, self._zen.node_id(canonical))
         begun_ms = own[nodes.LEAVING].at_ms if detaching else now_ms
-        self._stand_alone(alias, canonical, begun_ms + SOON_MS, at_ms)
+        self._create_record(alias, canonical, begun_ms + SOON_MS, at_ms)
         if is_needed:
             self._due.schedule(alias, now_ms, now_ms)
         self._properties.put(self._zen.node_id(alias), {nodes.LEAVING: b""}, at_ms=now_ms)
 
-    def _stand_alone(self, alias: str, canonical: str, due_at_ms: int, at_ms: int) -> None:
+    def _create_record(self, alias: str, canonical: str, due_at_ms: int, at_ms: int) -> None:
         """Give a URL a record, and a next fetch if it or its old canonical URL is wanted."""
         row = self._properties.get(self._zen.node_id(alias))
         cells = {nodes.URL: alias.encode(), nodes.SENTINEL: b"1"}
@@ -291,7 +291,7 @@ class AliasMerger:
         """
         yield from self._of(canonical, _OF_ALIAS, {canonical}, nodes.MAX_HOPS)
 
-    def pointing_to(self, canonical: str) -> Iterator[str]:
+    def with_taken_down(self, canonical: str) -> Iterator[str]:
         """Like `of`, but includes aliases that were taken down."""
         yield from self._of(canonical, _POINTER, {canonical}, nodes.MAX_HOPS)
 

@@ -23,14 +23,14 @@ from aragog.urlstore.writing.page_plan import PageWritePlan
 from zengraph import MultiGraph
 from zengraph.records import Mutation, Row, put_record
 
-MOST_LOOKED_UP = 100
+MAX_LOOKED_UP = 100
 """
 Maximum changed items per page for which other pages are read. If there are more, they are compared
 only with this page's stored items.
 """
 MOST_PAGES_OF_AN_ITEM = 50
 """Maximum number of pages that are read for an item."""
-MOST_NEWS = 500
+MAX_NEWS = 500
 """Maximum number of item values in one entry of the feed."""
 _PAGE = b"i:p"
 _FIELD_OF_ITEMS = field_of("")
@@ -101,9 +101,9 @@ class ItemNews:
         news: dict[str, Values] = {}
         for field in sorted(name for name in plan.changed if kind_in(name)):
             news |= self._of_field(plan, field)
-        if len(news) > MOST_NEWS:
+        if len(news) > MAX_NEWS:
             more = {field: (None, None) for field in plan.changed if kind_in(field)}
-            news = {**dict(islice(news.items(), MOST_NEWS)), **more}
+            news = {**dict(islice(news.items(), MAX_NEWS)), **more}
         return news
 
     def _of_field(self, plan: PageWritePlan, field: str) -> dict[str, Values]:
@@ -111,7 +111,7 @@ class ItemNews:
         before, now = item_fields(plan.row, field), PageItems.read(stored)
         was, new = _by_key(before), _by_key(now)
         changed = [key for key in dict.fromkeys([*was, *new]) if was.get(key) != new.get(key)]
-        others = self._others(plan, field, now.site or before.site, changed[:MOST_LOOKED_UP])
+        others = self._others(plan, field, now.site or before.site, changed[:MAX_LOOKED_UP])
         news: dict[str, Values] = {}
         if _without_key(before) != _without_key(now):
             cell = plan.row.get(nodes.field_column(field))

@@ -126,8 +126,8 @@ def _had_page(row: Row) -> bool:
 def redirected(plan: PageWritePlan, *, all_pages: bool = False) -> list[Change]:
     """Return the entry for a stored URL that leads elsewhere since this fetch; see `changes_of`."""
     page, row = plan.page, plan.requested_row
-    if is_failed_fetch(page) or page.final_url == page.url or not _led_elsewhere(plan):
-        return [_joined(plan)] if all_pages and _is_new_alias(plan) else []
+    if is_failed_fetch(page) or page.final_url == page.url or not _had_page_before(plan):
+        return [_merge_entry(plan)] if all_pages and _is_new_alias(plan) else []
     before = nodes.text(row, nodes.CONTENT_HASH)
     hashes = (before, None) if before and plan.canonical != page.url else None
     return [
@@ -142,7 +142,7 @@ def redirected(plan: PageWritePlan, *, all_pages: bool = False) -> list[Change]:
     ]
 
 
-def _joined(plan: PageWritePlan) -> Change:
+def _merge_entry(plan: PageWritePlan) -> Change:
     """Return the entry for a URL whose record was merged into another URL's record."""
     at_ms, owners = plan.page.fetched_at_ms, plan.requested_owners
     url, target = plan.page.url, plan.canonical
@@ -156,7 +156,7 @@ def _is_new_alias(plan: PageWritePlan) -> bool:
     return is_alias and nodes.SENTINEL in row and alias_of(row, page.url) is None
 
 
-def _led_elsewhere(plan: PageWritePlan) -> bool:
+def _had_page_before(plan: PageWritePlan) -> bool:
     """Return True if the fetched URL had its own page before, or was an alias of another page."""
     url, row = plan.page.url, plan.requested_row
     before = alias_of(row, url)

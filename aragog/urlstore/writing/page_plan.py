@@ -17,7 +17,7 @@ from aragog.settings import RefreshSettings
 from aragog.urlstore import nodes
 from aragog.urlstore.content_port import ContentPut
 from aragog.urlstore.feed import Change, Values
-from aragog.urlstore.nodes import alias_of, end_of, facts_of
+from aragog.urlstore.nodes import alias_of, facts_of, follow_aliases
 from aragog.urlstore.records import ContentWrite, PageWrite, Written
 from aragog.urlstore.signal_trust import Evidence, HostTrust
 from aragog.urlstore.writing.agreement import Judgment, Standing, is_failed_fetch
@@ -137,7 +137,7 @@ def identity_of(page: PageWrite) -> set[str]:
 
 def canonicals_of(page: PageWrite, rows: dict[str, Row]) -> list[str]:
     """Return the canonical URLs that are stored for the URLs of a fetch."""
-    return [end_of(url, rows) for url in set(page.urls)]
+    return [follow_aliases(url, rows) for url in set(page.urls)]
 
 
 def detached_urls(page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> list[str]:
@@ -155,19 +155,19 @@ def detached_urls(page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> 
             result.append(url)
         elif before not in (None, canonical) and row[nodes.CANONICAL].at_ms < page.fetched_at_ms:
             target_row = rows.get(before, {})
-            is_parted = is_apart and url not in nodes.senders_of(target_row)
-            if is_parted or (nodes.OWN not in target_row and nodes.CANONICAL not in target_row):
+            is_detached = is_apart and url not in nodes.senders_of(target_row)
+            if is_detached or (nodes.OWN not in target_row and nodes.CANONICAL not in target_row):
                 result.append(url)
     return result
 
 
-def has_own(row: Row) -> bool:
+def has_data(row: Row) -> bool:
     """Return True if the node of a new alias has data that must move to the canonical URL."""
     watched = nodes.text(row, nodes.WATCHED) == WATCHED.decode()
     return nodes.SENTINEL in row or watched or bool(nodes.text(row, nodes.DUE))
 
 
-def named_by(rows: Mapping[str, Row]) -> list[str]:
+def referenced_urls(rows: Mapping[str, Row]) -> list[str]:
     """
     Return URLs that must be read too, because these nodes refer to them: canonical URLs and
     senders.
@@ -204,8 +204,8 @@ def seen_at_ms(row: Row, *, failed: bool) -> int:
     """
     facts = facts_of(row)
     fetched = facts.get("fetched_at_ms") or 0
-    tried = facts.get("attempted_at_ms") or 0 if failed else 0
-    return max(int(fetched), int(tried))
+    attempted = facts.get("attempted_at_ms") or 0 if failed else 0
+    return max(int(fetched), int(attempted))
 
 
 def own_cell(page: PageWrite, url: str, canonical: str) -> bytes:
@@ -235,7 +235,7 @@ def pointer_cells(plan: PageWritePlan, alias: str) -> dict[bytes, bytes]:
     return cells
 
 
-def sent_to(plan: PageWritePlan) -> list[str]:
+def urls_to_index(plan: PageWritePlan) -> list[str]:
     """
     Return URLs under which this fetch stores data that a takedown of its final URL would miss.
 
@@ -245,16 +245,14 @@ def sent_to(plan: PageWritePlan) -> list[str]:
     sender, canonical = plan.page.final_url, plan.canonical
     if sender == canonical == plan.page.url:
         return []
-    taken_along = canonical == sender or (
-        sender in plan.aliases and host(sender) == host(canonical)
-    )
-    urls = [canonical] if plan.cells and not taken_along else []
+    is_covered = canonical == sender or (sender in plan.aliases and host(sender) == host(canonical))
+    urls = [canonical] if plan.cells and not is_covered else []
     requested = plan.page.url
     if (
         plan.page.report is not None
         and not plan.refused
         and requested not in (sender, canonical)
-        and not (taken_along and requested in plan.aliases)
+        and not (is_covered and requested in plan.aliases)
     ):
         urls.append(requested)
     return urls
@@ -276,12 +274,12 @@ def written(plan: PageWritePlan) -> Written:
         stale=plan.stale or plan.refused,
         unconfirmed=judgment.declared if judgment.is_doubted and not plan.refused else None,
         older_by_ms=0 if plan.refused else plan.older_by_ms,
-        same_as=_same_as(plan),
-        existed=_existed(plan),
+        same_as=_shared_body_url(plan),
+        existed=_had_content(plan),
     )
 
 
-def _same_as(plan: PageWritePlan) -> str | None:
+def _shared_body_url(plan: PageWritePlan) -> str | None:
     """Return the URL whose body the page shares, or None."""
     packed = plan.page.content.packed if plan.page.content else None
     is_taken = (
@@ -292,7 +290,7 @@ def _same_as(plan: PageWritePlan) -> str | None:
     return packed.shared.url if is_taken and packed and packed.shared else None
 
 
-def _existed(plan: PageWritePlan) -> bool:
+def _had_content(plan: PageWritePlan) -> bool:
     """
     Return True if content was stored before this fetch, not counting content that this fetch
     stored.

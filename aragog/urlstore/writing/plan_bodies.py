@@ -110,7 +110,7 @@ def put_bodies(bodies: Bodies, plans: Sequence[PageWritePlan]) -> PackTicket | N
     return ticket
 
 
-def share_elsewhere(bodies: Bodies, plans: Sequence[PageWritePlan]) -> None:
+def record_sharing(bodies: Bodies, plans: Sequence[PageWritePlan]) -> None:
     """
     Record in the catalog the records that are used by pages under other URLs than those in the
     record.

@@ -80,12 +80,12 @@ class Takedown:
         members = {
             member
             for canonical in urls
-            for member in (canonical, *self.aliases.pointing_to(canonical))
+            for member in (canonical, *self.aliases.with_taken_down(canonical))
         }
         if listed:
             self.tombstones.list_urls(members, now_ms)
         sent = [page for url in members for page in self.hosts.sent_by_url(url)]
-        lists = (self._leave_host, self._leave_page)
+        lists = (self._unlist_from_host, self._unlist_from_page)
         return self._all(members, sent, now_ms, members.__contains__, lists)
 
     def of_site(self, kind: str, name: str, now_ms: int) -> int:
@@ -103,16 +103,16 @@ class Takedown:
         for url in urls:
             members.add(url)
             if alias_of(self.zen.nodes.get(self.zen.node_id(url), [nodes.CANONICAL]), url) is None:
-                members.update(self.aliases.pointing_to(url))
+                members.update(self.aliases.with_taken_down(url))
         sent = list(self.hosts.sent_by_host(name) if by_host else self.hosts.sent_by_domain(name))
         refuses = self.tombstones.refuses
 
-        def leave_other_host(url: str, now_ms: int) -> None:
+        def unlist_from_other_host(url: str, now_ms: int) -> None:
             # Other aliases belong to a page on this site and are found through that page.
             if not refuses(url):
-                self._leave_host(url, now_ms)
+                self._unlist_from_host(url, now_ms)
 
-        lists = (leave_other_host, self._leave_page, self._leave_host)
+        lists = (unlist_from_other_host, self._unlist_from_page, self._unlist_from_host)
         return self._all(members, sent, now_ms, lambda url: url in members or refuses(url), lists)
 
     def _all(
@@ -307,10 +307,10 @@ class Takedown:
             at_ms = max(at_ms, *(row[column].at_ms for column in columns))
             self.zen.nodes.delete(self.zen.node_id(url), sorted(columns), at_ms=at_ms)
 
-    def _leave_host(self, url: str, now_ms: int) -> None:
+    def _unlist_from_host(self, url: str, now_ms: int) -> None:
         self.zen.by_order.delete(self.zen.node_id(url), host_order(url), at_ms=now_ms)
 
-    def _leave_page(self, url: str, _now_ms: int) -> None:
+    def _unlist_from_page(self, url: str, _now_ms: int) -> None:
         """If the URL is an alias, remove it from the alias list of its canonical URL."""
         canonical = alias_of(self.zen.nodes.get(self.zen.node_id(url), [nodes.CANONICAL]), url)
         if canonical is not None:

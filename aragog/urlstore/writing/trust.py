@@ -106,12 +106,14 @@ class Trust:
         row = self._properties.get(
             self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL, nodes.DUE]
         )
-        trusting = [url for url in self._aliases.listed(canonical) if self._trusts(url, canonical)]
+        trusting = [
+            url for url in self._aliases.listed(canonical) if self._is_provisional(url, canonical)
+        ]
         first = next((url for url in nodes.senders_of(row) if url in trusting), None)
         for alias in trusting:
             if first not in (None, alias):
                 self._follow(alias, canonical, str(first), now_ms, why)
-        undone = trusting if without_page else list(filter(self._leaves, trusting))
+        undone = trusting if without_page else list(filter(self._is_half_detached, trusting))
         for alias in undone if first is None else [first]:
             self._aliases.undo(alias, now_ms, reasons=self._reasons(alias, why))
         if trusting:
@@ -133,7 +135,7 @@ class Trust:
         if nodes.was_fetched(row) or not is_trusting(own, url, canonical):
             return None
         others = (each for each in self._aliases.listed(canonical) if each != url)
-        return canonical if any(self._trusts(each, canonical) for each in others) else None
+        return canonical if any(self._is_provisional(each, canonical) for each in others) else None
 
     def withdraw_from(self, canonical: str, url: str, now_ms: int) -> None:
         """
@@ -165,7 +167,7 @@ class Trust:
         joined = [
             url
             for url in self._aliases.listed(canonical)
-            if url not in senders and self._trusts(url, canonical)
+            if url not in senders and self._is_provisional(url, canonical)
         ]
         if not joined or not senders:
             return False
@@ -176,7 +178,7 @@ class Trust:
         self._aliases.undo(heir, now_ms, reasons=self._reasons(heir, why), inherits=True)
         return True
 
-    def leave(self, url: str, now_ms: int, *, at_ms: int) -> None:
+    def detach(self, url: str, now_ms: int, *, at_ms: int) -> None:
         """`undo` an alias; other aliases that matched its page become aliases of it."""
         own = self._properties.get(self._zen.node_id(url), [nodes.CANONICAL])
         canonical = alias_of(own, url)
@@ -186,17 +188,17 @@ class Trust:
             if url in senders:
                 why = f"{url} no longer declares {canonical}"
                 for alias in list(self._aliases.listed(canonical)):
-                    if alias not in senders and self._trusts(alias, canonical):
+                    if alias not in senders and self._is_provisional(alias, canonical):
                         self._follow(alias, canonical, url, now_ms, why)
         self._aliases.undo(url, now_ms, at_ms=at_ms)
 
-    def _trusts(self, alias: str, canonical: str) -> bool:
+    def _is_provisional(self, alias: str, canonical: str) -> bool:
         columns = [nodes.CANONICAL, nodes.PROVISIONAL, nodes.LEAVING]
         return is_trusting(
             self._properties.get(self._zen.node_id(alias), columns), alias, canonical
         )
 
-    def _leaves(self, alias: str) -> bool:
+    def _is_half_detached(self, alias: str) -> bool:
         """Return True if a process was killed while it undid an alias."""
         return bool(
             text(self._properties.get(self._zen.node_id(alias), [nodes.LEAVING]), nodes.LEAVING)

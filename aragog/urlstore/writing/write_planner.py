@@ -106,7 +106,7 @@ class WritePlanner:
             else:
                 plans.append(self._plan_of(page, judgment, rows))
         for plan in plans:
-            self._point(plan, rows)
+            self._choose_aliases(plan, rows)
         self._read_vanished_fields(plans)
         return plans, rows, later
 
@@ -117,7 +117,7 @@ class WritePlanner:
                 self._add_known_fields(page.fields)
         urls = {url for page in pages for url in page.urls}
         rows = self._nodes.read(urls, self._columns)
-        while missing := page_plan.named_by(rows):
+        while missing := page_plan.referenced_urls(rows):
             rows |= self._nodes.read(missing, self._columns)
         return rows
 
@@ -155,7 +155,9 @@ class WritePlanner:
             return True
         if self._hands_over(page, judgment, rows, now_ms):
             return True
-        return self._leave(page, judgment, rows, now_ms) or not self._claims(page, judgment, rows)
+        return self._detach_urls(page, judgment, rows, now_ms) or not self._claim_canonical(
+            page, judgment, rows
+        )
 
     def _hands_over(
         self, page: PageWrite, judgment: Judgment, rows: dict[str, Row], now_ms: int
@@ -184,7 +186,7 @@ class WritePlanner:
         handed_over = [self._trust.hand_over(canonical, now_ms) for canonical in changed]
         return any(handed_over)
 
-    def _leave(
+    def _detach_urls(
         self, page: PageWrite, judgment: Judgment, rows: dict[str, Row], now_ms: int
     ) -> bool:
         """
@@ -194,12 +196,12 @@ class WritePlanner:
         which moves back. Otherwise the canonical URL keeps its data. Returns True if any were
         detached.
         """
-        left = page_plan.detached_urls(page, judgment, rows)
-        for url in left:
-            self._trust.leave(url, now_ms, at_ms=rows[url][nodes.CANONICAL].at_ms + 1)
-        return bool(left)
+        detached = page_plan.detached_urls(page, judgment, rows)
+        for url in detached:
+            self._trust.detach(url, now_ms, at_ms=rows[url][nodes.CANONICAL].at_ms + 1)
+        return bool(detached)
 
-    def _claims(self, page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> bool:
+    def _claim_canonical(self, page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> bool:
         """
         Claim a canonical URL that was neither fetched nor declared before.
 
@@ -238,7 +240,7 @@ class WritePlanner:
                 plan.row = {**plan.row, **rows[plan.canonical]}
                 plan.gone = vanished_fields(plan.row, (), plan.missing, plan.page.fetched_at_ms)
 
-    def _point(self, plan: PageWritePlan, rows: Mapping[str, Row]) -> None:
+    def _choose_aliases(self, plan: PageWritePlan, rows: Mapping[str, Row]) -> None:
         """Decide which URLs become aliases of the canonical URL; `rows` is the stored state."""
         page = plan.page
         if not is_failed_fetch(page) and not plan.refused:

@@ -200,7 +200,7 @@ class PageWriter:
         plans, rows, left = self._planner.plan(pages, now_ms)
         newest = [plan for plan in plans if not plan.stale and not plan.refused]
         current = [plan for plan in newest if not plan.copy]
-        trusts = self._trusts(current)
+        trusts = self._host_trusts(current)
         for plan in plans:
             if not plan.refused and not plan.copy:
                 self._fill(plan, trusts.get(plan.canonical))
@@ -209,7 +209,7 @@ class PageWriter:
                 self._find_owners(plan)
                 plan.changes = redirected(plan, all_pages=self._refresh.report_new_pages)
         ticket = plan_bodies.put_bodies(self._bodies, plans)
-        plan_bodies.share_elsewhere(self._bodies, plans)
+        plan_bodies.record_sharing(self._bodies, plans)
         self._write_links(current, now_ms)
         self._write_changes(newest, current)
         plan_bodies.check_ages(plans, ticket)
@@ -222,10 +222,10 @@ class PageWriter:
         self._undo_disproved(newest, now_ms)
         self._settle_aliases(plans, rows, now_ms)
         self._recheck_aliases(plans, now_ms)
-        self._learn(current)
+        self._record_evidence(current)
         return {id(plan.page): page_plan.written(plan) for plan in plans}, left
 
-    def _trusts(self, current: Sequence[PageWritePlan]) -> dict[str, HostTrust]:
+    def _host_trusts(self, current: Sequence[PageWritePlan]) -> dict[str, HostTrust]:
         """Return the trust in the host of each page that has a mark from a sitemap or feed."""
         named = {p.canonical: host(p.canonical) for p in current if nodes.SIGNAL in p.row}
         if self._signals is None or not named:
@@ -233,14 +233,14 @@ class PageWriter:
         trusts = self._signals.trusts(set(named.values()))
         return {url: trusts[name] for url, name in named.items()}
 
-    def _learn(self, current: Sequence[PageWritePlan]) -> None:
+    def _record_evidence(self, current: Sequence[PageWritePlan]) -> None:
         """Record evidence about the hosts' signals; called last, because it may be lost."""
         evidence: dict[str, list[Evidence]] = defaultdict(list)
         for plan in current:
             if plan.evidence is not None:
                 evidence[host(plan.canonical)].append(plan.evidence)
         if self._signals is not None and evidence:
-            self._signals.learn(evidence)
+            self._signals.record_evidence(evidence)
 
     def _fill(self, plan: PageWritePlan, trust: HostTrust | None = None) -> None:
         """
@@ -285,14 +285,14 @@ class PageWriter:
 
     def _write_links(self, current: Sequence[PageWritePlan], now_ms: int) -> None:
         writes = [
-            LinksWrite(plan.canonical, plan.at_ms, self._linkable(links))
+            LinksWrite(plan.canonical, plan.at_ms, self._allowed_links(links))
             for plan in current
             if (links := plan.page.links) is not None
         ]
         if writes:
             self._outlinks.write(writes, now_ms)
 
-    def _linkable(self, links: Iterable[tuple[str, str, str]]) -> PackedLinks:
+    def _allowed_links(self, links: Iterable[tuple[str, str, str]]) -> PackedLinks:
         """Return the links, without links to taken-down sites."""
         if isinstance(links, PackedLinks) and self._tombstones.is_empty:
             return links
@@ -379,7 +379,7 @@ class PageWriter:
         """Move the data of new aliases to their canonical URLs."""
         for plan in plans:
             for alias in plan.aliases:
-                if page_plan.has_own(rows.get(alias, {})):
+                if page_plan.has_data(rows.get(alias, {})):
                     self._aliases.settle(alias, now_ms)
 
 
@@ -405,7 +405,8 @@ def _index_rows(zen: MultiGraph, plan: PageWritePlan, now_ms: int) -> list[Mutat
         if in_sample(plan.canonical):
             rows.append(sample_put(zen, plan.canonical, now_ms))
     rows += [
-        sender_put(zen, url, page.final_url, page.fetched_at_ms) for url in page_plan.sent_to(plan)
+        sender_put(zen, url, page.final_url, page.fetched_at_ms)
+        for url in page_plan.urls_to_index(plan)
     ]
     return rows
 
