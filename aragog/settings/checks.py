@@ -227,7 +227,7 @@ def _graph_problems(settings: Settings) -> Iterator[str]:
     for entry in sorted({*store.graph_counted}.intersection(store.graph_packed)):
         yield (
             f"store.graph_packed: {entry!r} is in store.graph_counted as well; "
-            "packed edges are counted without"
+            "packed edges need no separate count"
         )
     for setting in ("graph_indexed", "graph_unique", "graph_sorted", *typed):
         for entry in getattr(store, setting):

@@ -61,7 +61,7 @@ def test_what_is_not_a_name_of_a_pack_is_refused(files, name):
         lambda: files.read_all(name),
         lambda: files.delete(name),
     ):
-        with pytest.raises(BadInput, match="is no name of a pack"):
+        with pytest.raises(BadInput, match="is not a valid pack name"):
             call()
 
 

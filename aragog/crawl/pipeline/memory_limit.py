@@ -108,7 +108,7 @@ class Admission:
         usages: list[Usage] = []
         for name, server in servers.items():
             breaker, now_s = self._breakers[name], self._clock.monotonic_s()
-            if not breaker.worth_asking(now_s):
+            if not breaker.may_call(now_s):
                 continue
             try:
                 usages.append(_usage(name, server))

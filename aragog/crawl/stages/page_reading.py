@@ -40,7 +40,7 @@ class SourceReading(NamedTuple):
     """How many of its entries were enqueued."""
     kind: str = SITEMAP
     """`sitemap` or `feed`."""
-    brought: float = 0.0
+    signal_count: float = 0.0
     """How many refreshes it requests, weighted by the trust in each host."""
 
 

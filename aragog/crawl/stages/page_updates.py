@@ -192,7 +192,7 @@ def failure_write(
     seen = seen_of(replace(result, fetch=fetch), settings)
     if result.job.sitemap:
         read = source or SourceReading(0)
-        seen = replace(seen, source=read.kind, brought=read.brought)
+        seen = replace(seen, source=read.kind, signal_count=read.signal_count)
     line = _withdrawal(result, settings.preferences)
     if line and result.fetch.outcome is OutcomeKind.NOT_MODIFIED:
         reason = f"not for {line.partition('=')[0]}: {line.partition(' ')[2].strip('()')}"

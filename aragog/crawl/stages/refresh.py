@@ -31,7 +31,7 @@ from aragog.crawl.stages.enqueue_options import SOURCE_OPTIONS, EnqueueOptions
 from aragog.observability.instruments import REFRESH_URLS
 from aragog.runtime.clock import Clock
 from aragog.settings import Settings
-from aragog.urlstore.change_signals import LOOKED_AGAIN_MS, ChangeSignals
+from aragog.urlstore.change_signals import SEARCH_AGAIN_MS, ChangeSignals
 from aragog.urlstore.crawl_budget import ration
 from aragog.urlstore.records import Due
 from aragog.urlstore.schedule import Schedule
@@ -145,10 +145,10 @@ class RefreshStage:
             if one.watched:
                 watched[host(one.url)].append(one.url)
         trusts = self.signals.trusts(watched)
-        late = [n for n, t in trusts.items() if t.looked_at_ms + LOOKED_AGAIN_MS <= now_ms]
+        late = [n for n, t in trusts.items() if t.looked_at_ms + SEARCH_AGAIN_MS <= now_ms]
         for name in late[:_MOST_LOOKED_AT]:
             self._look_at(name, watched[name][:_MOST_PAGES], self.signals)
-            self.signals.looked_at(name, now_ms)  # last, so that a killed run looks again
+            self.signals.record_search(name, now_ms)  # last, so that a killed run looks again
 
     def _look_at(self, name: str, pages: Sequence[str], signals: ChangeSignals) -> None:
         of = origin(pages[0])

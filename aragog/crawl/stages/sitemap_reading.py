@@ -91,8 +91,8 @@ class SitemapReading:
         else:
             enqueued = self._walked(result, listed, children, reading)
         reading.close()
-        (_BROUGHT if reading.brought else _NOTHING).add()
-        return SourceReading(enqueued, kind, reading.brought)
+        (_BROUGHT if reading.signal_count else _NOTHING).add()
+        return SourceReading(enqueued, kind, reading.signal_count)
 
     def _unchanged(self, result: FetchResult) -> str | None:
         """The kind of the file, if its bytes are the same as at the last reading, or None."""

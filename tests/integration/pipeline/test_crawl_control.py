@@ -170,9 +170,9 @@ def imported_from_an_archive(store, settings):
 
 REASONS = {
     watched: "it is watched",
-    in_another_crawl: "another crawl has it",
-    enqueued_without_a_name: "another crawl has it",
-    written_by_an_application: "an application wrote fields of it",
+    in_another_crawl: "it belongs to another crawl",
+    enqueued_without_a_name: "it belongs to another crawl",
+    written_by_an_application: "an application wrote its fields",
     imported: "it was imported",
     imported_from_an_archive: "it was imported",
 }

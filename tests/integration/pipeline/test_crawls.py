@@ -457,7 +457,7 @@ def test_a_page_that_was_stored_before_a_crawl_had_it_outlives_the_crawl(crawls)
         for name in ("docs", "fresh")
         for url, row in store.crawls.walk(name)
     }
-    earlier = "it was stored before a crawl had it"
+    earlier = "it was stored before any crawl"
     assert kept == {urls[0]: earlier, urls[1]: earlier, urls[2]: None}
 
 
@@ -470,7 +470,7 @@ def test_the_pages_of_a_crawl_that_nobody_else_has_are_deleted_with_it(crawls):
     rows = dict(crawls.stand.urls.crawls.walk("docs"))
 
     assert {url: kept_because(row, "docs") for url, row in rows.items()} == {
-        urls[0]: None, urls[1]: None, urls[2]: "an application wrote fields of it",
+        urls[0]: None, urls[1]: None, urls[2]: "an application wrote its fields",
     }  # fmt: skip
 
 
@@ -520,7 +520,7 @@ def test_unchanged_pages_duplicates_and_failures_of_a_day_are_counted(crawl_stan
 
 
 def test_a_page_that_a_redirect_of_the_same_crawl_leads_to_belongs_to_no_earlier_one(crawl_stand):
-    """`crawl delete` left it: "it was stored before a crawl had it"."""
+    """`crawl delete` left it: "it was stored before any crawl"."""
 
     def site(request, _wire):
         if request.path == "/old":
