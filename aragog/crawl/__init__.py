@@ -10,7 +10,7 @@ Public:
     fetcher     one polite GET: a URL in, an outcome out
     traps       templates of URLs that bring nothing, and the budgets of the others
     rendering   pages that need JavaScript
-    egress      ways out: which one a request takes, and which ones work
+    egress      egress routes: which one a request takes, and which ones work
     sign_in     forms and sessions of sites of one's own
     shared_redis  what processes share in Redis
     identity    who the crawler is: its keys, signatures of its requests, what it publishes

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import redis
 
-from aragog.crawl.egress.board import WayBoard
-from aragog.crawl.egress.choice import EgressRules
+from aragog.crawl.egress.failing_routes import FailingRoutes
+from aragog.crawl.egress.rules import EgressRules
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.pipeline.counters import Counters
 from aragog.crawl.pipeline.crawl_log import CrawlLogStream
@@ -49,7 +49,7 @@ class Components:
     traps: TrapStore
     ssrf_filter: SsrfFilter
     egress: EgressRules
-    failing_ways: WayBoard
+    failing_ways: FailingRoutes
     robots: RobotsCache
     outcomes: OutcomeLog
     overrides: Callable[[], Overrides]

@@ -74,14 +74,14 @@ def _ssrf_filter(url: str, components: Components) -> Iterator[Line]:
 
 
 def _egress(url: str, components: Components) -> Iterator[Line]:
-    """The ways out for a request to the URL, and which of them are failing."""
+    """The egress routes for a request to the URL, and which of them are failing."""
     rules, now_ms = components.egress, components.clock.now_ms()
     route = rules.route(url)
-    yield Line("way out", ", else ".join(route.ways), route.reason)
-    names = set(route.ways)
-    for condition, other in rules.conditional(url):
-        yield Line(condition, ", else ".join(other.ways), other.reason)
-        names |= {*other.ways}
+    yield Line("egress route", ", else ".join(route.names), route.reason)
+    names = set(route.names)
+    for condition, other in rules.conditional_routes(url):
+        yield Line(condition, ", else ".join(other.names), other.reason)
+        names |= {*other.names}
     for row in components.failing_ways.read():
         if row.way in names:
             again = f"tried again {moment(row.retry_at_ms, now_ms)}"

@@ -201,7 +201,7 @@ def _outages(components: Components) -> Iterator[Metric]:
 
 def _failing_ways(components: Components) -> Iterator[Metric]:
     failing = GaugeMetricFamily(
-        "aragog_egress_failing", "Machines on which a way out fails.", labels=["way"]
+        "aragog_egress_failing", "Machines on which an egress route fails.", labels=["way"]
     )
     counts = Counter(row.way for row in components.failing_ways.read())
     for name in sorted(components.egress.names):

@@ -181,13 +181,13 @@ TLS_FAILURES = Counter(
 )  # fmt: skip
 EGRESS_REQUESTS = Counter(
     "aragog_egress_requests",
-    "Requests that were sent, by way out (egress.ways; direct; proxy: fetch.proxy).",
+    "Requests that were sent, by egress route (egress.ways; direct; proxy: fetch.proxy).",
     "way",
     ("direct",),
 )
 EGRESS_FAILURES = Counter(
     "aragog_egress_failures",
-    "Connections that failed because of the way out itself: a proxy that does not answer or "
+    "Connections that failed because of the egress route itself: a proxy that does not answer or "
     "refuses its login, an address that is not on the machine.",
     "way",
 )

@@ -107,7 +107,7 @@ class FetchSettings:
     The address is then allowed for that name only."""
     proxy: SecretUrl = NO_URL
     """Proxy for URLs that no rule of `egress` matches: `http://`, `socks5://` or `socks5h://`, with
-    its login (docs/fetching.md#ways-out)."""
+    its login (docs/fetching.md#egress-routes)."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Additional headers that are sent to every host. Do not put secrets here; see
     `origin_headers`."""

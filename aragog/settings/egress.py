@@ -1,4 +1,4 @@
-"""Which way requests of the crawl leave: ways out by name, and the rules that choose among them."""
+"""Named egress routes for the crawl's requests, and the rules that choose among them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SUFFIX = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)*", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class WaySettings:
-    """A way out: set `addresses` for direct requests, or `proxy`."""
+    """An egress route: set `addresses` for direct requests, or `proxy`."""
 
     addresses: tuple[str, ...] = ()
     """IP addresses of this machine from which requests are sent, at most one for IPv4 and one for
@@ -64,14 +64,14 @@ class EgressRule:
 @dataclass(frozen=True, slots=True)
 class EgressSettings:
     """
-    Proxies and addresses through which requests leave (docs/fetching.md#ways-out).
+    Proxies and addresses through which requests leave (docs/fetching.md#egress-routes).
 
     The first of `[[egress.rules]]` that matches a URL decides. If none matches, `fetch.proxy` is
     used if it is set, and otherwise `direct`. Each way has a table `[egress.ways.NAME]`.
     """
 
     ways: Mapping[str, WaySettings] = field(default_factory=dict)
-    """Name to a way out. `direct` and `proxy` (`fetch.proxy`) need no entry."""
+    """Name to an egress route. `direct` and `proxy` (`fetch.proxy`) need no entry."""
     rules: tuple[EgressRule, ...] = ()
     """Rules, in the order in which they are checked."""
 

@@ -23,6 +23,6 @@ A task calls one stage. What travels between the stages, and its counts, are in
     refresh, reextract          pages that are fetched again, or read again from what is stored
     watch, webhooks             who wants to know about changes
     crawl_control, crawl_*      crawls: start, pause, cancel, rounds, notices, reports
-    sign_in, job_egress         login forms, and the way out of a request
+    sign_in, job_egress         login forms, and the egress route of a request
     process_stages              the stages of one process, put together
 """

@@ -253,7 +253,7 @@ class _Run:
     def _by_other_way(self, job: UrlJob, outcome: Outcome) -> UrlJob:
         """The job, marked if the egress rules choose another proxy after a 403 or 429."""
         status = outcome.status if isinstance(outcome, Busy | Withheld) else None
-        if status is None or not self.stage.requester.egress.changes_after(job, outcome, status):
+        if status is None or not self.stage.requester.egress.routes_differ(job, outcome, status):
             return job
         return replace(job, after_status=status)
 

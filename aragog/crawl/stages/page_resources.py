@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
-from aragog.crawl.egress.choice import ANY, EgressChoice
+from aragog.crawl.egress.rules import ANY, EgressContext
 from aragog.crawl.fetcher.gate import Gate, Later
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.pipeline.site_rules import other_spelling
@@ -47,7 +47,7 @@ class ResourceFetcher(Protocol):
     """Fetches one URL (`aragog.crawl.fetcher.fetcher.Fetcher`), without credentials."""
 
     def fetch(
-        self, url: str, *, gate: Gate, headers: Mapping[str, str], egress: EgressChoice = ANY
+        self, url: str, *, gate: Gate, headers: Mapping[str, str], egress: EgressContext = ANY
     ) -> Outcome:
         """The outcome. Blocks for at most one fetch deadline."""
 
@@ -169,7 +169,7 @@ class PageResources:
         headers = {"Accept": request.accept} | ({"Origin": o} if (o := request.origin) else {})
         usual = self.access.rules.settings.preferences.purposes
         with ResourceGate(self.access.rules, slot, left_ms, job.purposes_or(usual)) as gate:
-            egress = self.egress.choice(job)
+            egress = self.egress.context(job)
             fetch = partial(self.fetcher.fetch, job.url, gate=gate, headers=headers, egress=egress)
             outcome = as_outcome(fetch, url=job.url, next_url=job.url, clock=self.clock)
             answers = dict.fromkeys(gate.redirected_by, True)

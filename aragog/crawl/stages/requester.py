@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from aragog.crawl.egress.choice import ANY, EgressChoice
+from aragog.crawl.egress.rules import ANY, EgressContext
 from aragog.crawl.fetcher.cookies import OriginCookies
 from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline.messages import UrlJob
@@ -90,7 +90,7 @@ class PageFetcher(Protocol):
         last_modified: str | None = None,
         validators_url: str | None = None,
         hops: tuple[Hop, ...] = (),
-        egress: EgressChoice = ANY,
+        egress: EgressContext = ANY,
         cookies: OriginCookies | None = None,
     ) -> Outcome:
         """The outcome. Blocks for at most one fetch deadline."""
@@ -99,7 +99,7 @@ class PageFetcher(Protocol):
 class SigningIn(Protocol):
     """Signs in to sites (`aragog.crawl.stages.sign_in.SignIns`)."""
 
-    def session(self, job: UrlJob, egress: EgressChoice) -> SignedIn | Deferred | None:
+    def session(self, job: UrlJob, egress: EgressContext) -> SignedIn | Deferred | None:
         """The session for a job, or `Deferred` if the job must wait for one."""
 
     def after(self, signed: SignedIn, outcome: Outcome) -> bool:
@@ -183,7 +183,7 @@ class Requester:
         return replace(outcome, **changes) if changes else outcome, body, False
 
     def _signed_in(self, job: UrlJob) -> SignedIn | Deferred | None:
-        return self.sign_ins.session(job, self.egress.choice(job)) if self.sign_ins else None
+        return self.sign_ins.session(job, self.egress.context(job)) if self.sign_ins else None
 
     def _reported(
         self,
@@ -223,7 +223,7 @@ class Requester:
             last_modified=stored.last_modified,
             validators_url=stored.url,
             hops=job.hops,
-            egress=self.egress.choice(job),
+            egress=self.egress.context(job),
             **({"cookies": signed.cookies} if signed else {}),
         )
         return as_outcome(fetch, url=job.url, next_url=job.next_url, clock=self.clock)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
-from aragog.crawl.egress.choice import ANY, EgressChoice
+from aragog.crawl.egress.rules import ANY, EgressContext
 from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.messages import URGENT, FetchBatch, RobotsBatch, UrlJob
@@ -59,7 +59,7 @@ class RobotsFetcher(Protocol):
         gate: Gate,
         etag: str | None = None,
         last_modified: str | None = None,
-        egress: EgressChoice = ANY,
+        egress: EgressContext = ANY,
     ) -> Outcome:
         """The outcome. Blocks for at most one fetch deadline."""
 
@@ -345,11 +345,11 @@ class _RobotsRun:
         )
         return as_outcome(fetch, url=url, next_url=url, clock=self.stage.clock)
 
-    def _egress(self, origin_url: str) -> EgressChoice:
+    def _egress(self, origin_url: str) -> EgressContext:
         """The egress of the first URL that waits for the rules, or any egress for a refresh."""
         waiting = (job for job in self.batch.jobs if origin(job.next_url) == origin_url)
         first = next(waiting, None)
-        return ANY if first is None else replace(self.stage.egress.choice(first), after=0)
+        return ANY if first is None else replace(self.stage.egress.context(first), after=0)
 
     def _hold_claims(self) -> None:
         """Extend the claims on origins that are tried later, because fetching took time."""

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from aragog.crawl.egress.choice import ANY, EgressChoice
+from aragog.crawl.egress.rules import ANY, EgressContext
 from aragog.crawl.fetcher.cookies import OriginCookies
 from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline.messages import UrlJob
@@ -62,7 +62,7 @@ class CookieFetcher(Protocol):
         method: str = "GET",
         body: bytes = b"",
         cookies: OriginCookies | None = None,
-        egress: EgressChoice = ANY,
+        egress: EgressContext = ANY,
     ) -> Outcome:
         """The outcome. Blocks for at most one fetch deadline."""
 
@@ -92,7 +92,7 @@ class SignIns:
     checks: CrawlChecks
     clock: Clock
 
-    def session(self, job: UrlJob, egress: EgressChoice) -> SignedIn | Deferred | None:
+    def session(self, job: UrlJob, egress: EgressContext) -> SignedIn | Deferred | None:
         """
         The session for a job, after signing in if necessary. None if its origin or crawl has none.
 
@@ -167,7 +167,7 @@ class SignIns:
         return isinstance(outcome, Fetched) and _form_of(outcome, settings) is not None
 
     def _signed_in(
-        self, place: str, crawl: str, settings: SignInSettings, egress: EgressChoice
+        self, place: str, crawl: str, settings: SignInSettings, egress: EgressContext
     ) -> Session | int:
         """The new session, or the time in ms after which to check again."""
         known = self.sessions.read(place, crawl)
@@ -190,7 +190,7 @@ class SignIns:
         crawl: str,
         settings: SignInSettings,
         known: Session,
-        egress: EgressChoice,
+        egress: EgressContext,
     ) -> Session | int:
         began_at_ms = self.clock.now_ms()
         try:
@@ -215,7 +215,7 @@ class SignIns:
         return int(known.began_at_ms + wait_s * 1000 - self.clock.now_ms())
 
     def _cookies_of(
-        self, place: str, settings: SignInSettings, values: Mapping[str, str], egress: EgressChoice
+        self, place: str, settings: SignInSettings, values: Mapping[str, str], egress: EgressContext
     ) -> OriginCookies:
         """Fetch the form, fill it in and submit it. Returns the cookies."""
         cookies = OriginCookies.of(place, (), self.clock)
@@ -258,7 +258,7 @@ class SignIns:
         if location and _without_query(_absolute(form_url, location)) == form_url:
             raise _Failed("the site leads back to the form: check the values of its fields")
 
-    def _request(self, url: str, egress: EgressChoice, **options: Any) -> Outcome:
+    def _request(self, url: str, egress: EgressContext, **options: Any) -> Outcome:
         """Send one request for signing in, at its slot."""
         until_s = self.clock.monotonic_s() + WITHIN_S
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from aragog.crawl.egress.choice import ANY, EgressChoice
+from aragog.crawl.egress.rules import ANY, EgressContext
 from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline.messages import RobotsBatch, UrlJob
 from aragog.crawl.pipeline.routing import OutgoingMessage
@@ -77,7 +77,7 @@ class HeaderFetcher(Protocol):
         method: str = "GET",
         body: bytes = b"",
         error_body_bytes: int = 0,
-        egress: EgressChoice = ANY,
+        egress: EgressContext = ANY,
     ) -> Outcome:
         """The outcome. Blocks for at most one fetch deadline."""
 
@@ -285,7 +285,7 @@ class SingleFetch:
             method=request.method,
             body=request.body,
             error_body_bytes=ERROR_BODY_BYTES,
-            egress=EgressChoice(way=request.way) if request.way else ANY,
+            egress=EgressContext(way=request.way) if request.way else ANY,
         )
         return as_outcome(fetch, url=job.url, next_url=job.url, clock=self.clock)
 

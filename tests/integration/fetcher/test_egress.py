@@ -1,4 +1,4 @@
-"""Named ways out, with real proxies: what is sent by which way, and what happens when one fails."""
+"""Named egress routes, with real proxies: what is sent by which way, and what happens when one fails."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from aragog.crawl.egress.choice import EgressChoice
 from aragog.crawl.egress.egress import Egress
+from aragog.crawl.egress.rules import EgressContext
 from aragog.crawl.fetcher.fetcher import Fetcher
 from aragog.errors import ConfigError
 from aragog.fetch_record import outcome as o
@@ -279,7 +279,7 @@ def test_a_connection_is_used_again_within_its_way_only(site, by):
         fetcher = by(ways)
 
         used = [
-            fetcher.fetch(site.url("/"), egress=EgressChoice(way=way)).way
+            fetcher.fetch(site.url("/"), egress=EgressContext(way=way)).way
             for way in ("one", "two", "direct", "one", "two", "direct")
         ]
 
@@ -351,10 +351,10 @@ def test_fetch_proxy_is_the_way_of_urls_that_no_rule_matches(site, by):
 
 
 def test_an_unknown_way_that_a_request_names_is_none(site, by):
-    outcome = by({}).fetch(site.url("/"), egress=EgressChoice(way="moon"))
+    outcome = by({}).fetch(site.url("/"), egress=EgressContext(way="moon"))
 
     assert isinstance(outcome, o.Deferred)
-    assert "no way out named moon" in outcome.reason
+    assert "no egress route named moon" in outcome.reason
 
 
 @pytest.mark.parametrize("kind", [HttpProxy, SocksProxy])

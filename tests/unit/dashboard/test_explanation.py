@@ -67,7 +67,7 @@ def test_the_ways_out_are_explained_also_where_no_redis_says_which_fail(offline)
     section = reported(system, PAGE, "egress")
 
     assert [(line.name, line.text, line.note) for line in section.lines] == [
-        ("way out", "office, else direct", "egress.rules[1]"),
+        ("egress route", "office, else direct", "egress.rules[1]"),
         ("after 403", "far", "egress.rules[2]"),
     ]
     assert section.problem

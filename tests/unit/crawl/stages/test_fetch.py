@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from aragog.crawl.egress.choice import EgressRules
+from aragog.crawl.egress.rules import EgressRules
 from aragog.crawl.fetcher.gate import Go
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
