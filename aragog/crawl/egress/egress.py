@@ -92,7 +92,7 @@ class Egress:
 
     def retry_at_ms(self, route: RouteList) -> int:
         """
-        When to retry the first of these routes, in ms since the epoch by this
-        process's clock.
+        Return when to retry the first of these routes, in ms since the epoch by this process's
+        clock.
         """
         return self._clock.now_ms() + self.health.retry_in_ms(route.names)

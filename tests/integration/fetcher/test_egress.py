@@ -197,7 +197,7 @@ def test_a_proxy_that_answers_407_fails_and_nothing_of_its_login_is_shown(
             assert isinstance(outcome, o.Deferred), outcome
             assert (outcome.cause, outcome.way) == (DeferralCause.EGRESS, "office")
             assert "office: " in outcome.reason
-            assert "login" in outcome.reason
+            assert "credentials" in outcome.reason
             assert "wr0ng" not in f"{outcome!r}{fetcher.adapter.egress!r}{caplog.text}"
     assert site.seen == []
 
@@ -327,7 +327,7 @@ def test_a_login_that_is_not_there_is_named_without_its_value(by, tmp_path, monk
     monkeypatch.delenv("NOWHERE", raising=False)
     monkeypatch.setenv("BROKEN", "only-a-user-s3cret")
     for login, expected in (
-        ("env:NOWHERE", "has no variable NOWHERE"),
+        ("env:NOWHERE", "NOWHERE is not set"),
         (f"file:{tmp_path}/none", "cannot be read"),
         ("env:BROKEN", "user:password"),
     ):

@@ -1,17 +1,17 @@
--- hosts_served: report what was sent of open hosts; a host gives its place up when it is empty or its turn is over.
+-- hosts_report: report how many URLs of open hosts were sent. A host closes when it is empty or its turn is over.
 --
 -- keys: open next turns
--- args: turn lease_ms tail_ms served...
+-- args: turn lease_ms tail_ms sent...
 --
--- KEYS[1]  {prefix}hosts:<crawl>:open   zset  host -> until when it holds its place (ms)
--- KEYS[2]  {prefix}hosts:<crawl>:next   zset  host that waits for a place -> its number in the order
--- KEYS[3]  {prefix}hosts:<crawl>:turns  hash  host -> URLs that were sent since it was opened
--- ARGV[1]  URLs after which the turn of a host is over, if others wait   ARGV[2]  how long a host keeps its place (ms)
--- ARGV[3]  how long after its last report its requests may last (ms)
--- ARGV[4..]  three values for each host: its name, how many URLs were sent, 1 if nothing of it waits
+-- KEYS[1]  {prefix}hosts:<crawl>:open   zset  open host -> when its lease ends (ms)
+-- KEYS[2]  {prefix}hosts:<crawl>:next   zset  waiting host -> its position in the queue
+-- KEYS[3]  {prefix}hosts:<crawl>:turns  hash  host -> URLs sent since it was opened
+-- ARGV[1]  URLs per turn, if other hosts wait   ARGV[2]  the lease of an open host (ms)
+-- ARGV[3]  how long after the last report its requests may take (ms)
+-- ARGV[4..]  three values per host: its name, how many URLs were sent, 1 if none of its URLs is waiting
 --
 -- Returns 1.
--- After it a host that is empty or whose turn is over holds its place until its requests are over.
+-- Afterward, a host that is empty or whose turn is over stays open until its requests are done.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local function last()
