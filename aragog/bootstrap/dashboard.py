@@ -43,8 +43,8 @@ def components(
     settings: Settings, *, clock: Clock | None = None, store: UrlStore | None = None
 ) -> Components:
     """
-    The parts that the dashboard and `explain` read. Nothing is connected yet; call `close` at the
-    end.
+    Return the parts that the dashboard and `explain` read. Nothing is connected yet; call `close`
+    at the end.
 
     Args:
         settings: the system's settings.
@@ -119,7 +119,7 @@ class RedisServers:
 
     def clients(self) -> Mapping[str, redis.Redis]:
         """
-        A client for each server, by the server's name without the password.
+        Return a client for each server, by the server's name without the password.
 
         One round trip. While `redis.url` does not respond, nodes that joined later are missing.
         """
@@ -129,7 +129,7 @@ class RedisServers:
         return {name: self._clients[name] for name in urls}
 
     def _joined(self) -> tuple[str, ...]:
-        """The URLs of the limiter's nodes."""
+        """Return the URLs of the limiter's nodes."""
         try:
             return self._ring.urls()
         except LimiterUnavailable:

@@ -1,4 +1,4 @@
-"""Connects the ways out for requests."""
+"""Connect the ways out for requests."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from aragog.settings import Settings
 
 def egress_of(settings: Settings, client: redis.Redis, clock: Clock) -> Egress:
     """
-    The ways out of one process; failing ones are reported to `redis.url`.
+    Return the ways out of one process; failing ones are reported to `redis.url`.
 
     Raises:
-        ConfigError: `fetch.proxy` is not a valid proxy, or a setting names a login that does not
-            exist.
+        ConfigError: `fetch.proxy` is not a valid proxy, or a setting refers to a login that does
+            not exist.
     """
     board = WayBoard(client, clock, prefix=settings.redis.prefix)
     return Egress(settings.egress, settings.fetch, clock, tell=board.tell)

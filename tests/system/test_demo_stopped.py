@@ -101,7 +101,7 @@ def test_the_demo_takes_free_ports_and_up_continues_it_after_ctrl_c(environ, tmp
     assert beside.returncode == 1
     assert "the demo runs in" in beside.stderr
     assert "accepted" not in beside.stdout
-    left = int(re.search(r"(\d+) URLs still wait", text)[1])
+    left = int(re.search(r"(\d+) URLs are still waiting", text)[1])
     assert left
 
     ports = {f"ARAGOG_SERVING__{n}_PORT": str(free_port()) for n in ("HTTP", "THRIFT", "FLOWER")}

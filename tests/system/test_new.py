@@ -112,7 +112,7 @@ def test_new_replaces_no_file_and_fetches_nothing_for_it(run, tmp_path, shop):
     refused = run("aragog new http://books.test/book/1")
 
     assert refused.returncode == 1
-    assert "urls.txt: exists already; give another folder with --into" in refused.stderr
+    assert "urls.txt: already exists; choose another folder with --into" in refused.stderr
     assert (tmp_path / "urls.txt").read_text() == "mine"
     assert shop.seen == []
 

@@ -1,4 +1,4 @@
-"""Checks of the egress ways: their logins, addresses and proxies, and where they fail."""
+"""Check the egress ways: their logins, addresses and proxies, and where they fail."""
 
 from __future__ import annotations
 
@@ -20,20 +20,22 @@ def check_egress(system: CheckedSystem) -> Iterator[Finding]:
     for name, each in settings.egress.ways.items():
         part = f"egress.ways.{name}"
         try:
-            yield Finding(part, ok=True, text=_tried(Way.of(name, each)))
+            yield Finding(part, ok=True, text=_try(Way.of(name, each)))
         except ConfigError as error:
             yield Finding(part, ok=False, text=str(error))
         except OSError as error:
-            yield Finding(part, ok=False, text=f"{error.strerror or error}: its URLs wait")
+            yield Finding(part, ok=False, text=f"{error.strerror or error}: its URLs are waiting")
     if settings.fetch.proxy:
         try:
-            text = _tried(Way.of_fetch_proxy(settings.fetch.proxy))
+            text = _try(Way.of_fetch_proxy(settings.fetch.proxy))
             yield Finding("fetch.proxy", ok=True, text=text)
         except OSError as error:
-            yield Finding("fetch.proxy", ok=False, text=f"{error.strerror or error}: all URLs wait")
+            yield Finding(
+                "fetch.proxy", ok=False, text=f"{error.strerror or error}: all URLs are waiting"
+            )
 
 
-def _tried(way: Way) -> str:
+def _try(way: Way) -> str:
     """Try a way out and describe the result. Raises OSError, whose message contains no login."""
     server = way.server(_EXAMPLE, "", 0)
     if server is None:

@@ -61,8 +61,10 @@ def test_a_system_that_runs_is_not_called_stopped(tmp_path, monkeypatch):
     supervisor = Supervisor(tmp_path, {})
     supervisor.acquire()
     try:
-        assert f"aragog runs in {tmp_path}" in remedy(error)
+        assert f"aragog is running in {tmp_path}" in remedy(error)
     finally:
         supervisor.stop()
 
-    assert stopped.startswith(f"data_dir: no aragog runs in {tmp_path}; `aragog up` starts it")
+    assert stopped.startswith(
+        f"data_dir: aragog is not running in {tmp_path}; start it with `aragog up`"
+    )

@@ -129,7 +129,7 @@ def test_jobs_are_the_same_over_every_way(ways):
                 client.dequeue_jobs(way),
             ]
         )
-        with pytest.raises(BadInput, match="is of queue"):
+        with pytest.raises(BadInput, match="belongs to queue"):
             client.ack_jobs("other", claims)
     assert seen[1:] == [seen[0]] * 3, seen
 

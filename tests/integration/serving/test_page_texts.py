@@ -224,7 +224,7 @@ def test_pages_of_one_site_leave_places_to_those_of_others(store):
         runs = [begin(url) for url in urls[:2]]
         wait_until(lambda: not processes._shared._waiting)  # both run
         runs += [begin(f"http://many.example/more/{number}") for number in range(2)]
-        with pytest.raises(TextsBusy, match=r"others of many\.example wait"):
+        with pytest.raises(TextsBusy, match=r"others from many\.example are waiting"):
             begin("http://many.example/more/2")
         runs.append(begin("http://other.example/"))
         for run in runs:

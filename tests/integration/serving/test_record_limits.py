@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from aragog.api.operations.large_reads import NobodyWaits
+from aragog.api.operations.large_reads import ReadAbandoned
 from aragog.api.server.hedging import HedgedReads
 from aragog.api.server.http.services import Services
 from aragog.bootstrap.graphs import application_graphs
@@ -280,7 +280,7 @@ class Watched:
         assert self.let_go.wait(60)
         try:
             counted_rows().add(1)
-        except NobodyWaits:
+        except ReadAbandoned:
             self.stopped.set()
             raise
         return [], None

@@ -192,7 +192,7 @@ def test_missing_arguments_are_bad_input(sock, name, arguments):
 
 
 def test_a_list_that_was_not_sent_is_bad_input(sock):
-    assert b"urls: is missing" in asked(sock, message(b"getMany", b"\x00"))
+    assert b"urls: is required" in asked(sock, message(b"getMany", b"\x00"))
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_pages_of_a_warc_file_are_stored_as_if_fetched_then(tmp_path):
     file = tmp_path / "crawl.warc.gz"
     file.write_bytes(warc(response("http://shop.example/lamp?utm_source=x", body=LAMP)))
 
-    assert "1 written, 0 stored from a later fetch, 0 bad, up to 1" in run("import", file)
+    assert "1 written, 0 stored from a later fetch, 0 bad, up to record 1" in run("import", file)
 
     record = stored("http://shop.example/lamp")
     assert json.loads(record.fields["product.price"]) == "89.90"

@@ -189,7 +189,7 @@ def test_the_command_writes_all_parts_once(tmp_path, monkeypatch):
     rest = CliRunner().invoke(main, command, catch_exceptions=False)
 
     assert first.exit_code == rest.exit_code == 0
-    assert "1 were there" in rest.output
+    assert "1 already existed" in rest.output
     names = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert names == [f"part-0000{n}-of-00003.jsonl" for n in range(3)]
 

@@ -98,12 +98,12 @@ def test_compactions_count_the_threads_that_the_worker_has(monkeypatch):
     places = closure["places"].cell_contents
 
     assert [places.take(), places.take()] == [True, False]
-    places.give_back()
+    places.release()
 
 
 def test_places_are_given_back():
     places = TaskPlaces(lambda: 1)
     assert places.take()
     assert not places.take()
-    places.give_back()
+    places.release()
     assert places.take()

@@ -66,9 +66,9 @@ def test_one_time_stands_for_all_fields():
     [
         (b"{", "is not JSON"),
         (b"[]", "is not a JSON object"),
-        (b"{}", "url: is missing"),
+        (b"{}", "url: is required"),
         (b'{"url": 5}', "url: must be a string"),
-        (b'{"url": "u", "title": "t", "urls": 1}', "'title', 'urls': no such key"),
+        (b'{"url": "u", "title": "t", "urls": 1}', "'title', 'urls' is not a key of a record"),
         (b'{"url": "u", "fields": {"a": 5}}', "fields.a: must be a string, got int"),
         (b'{"url": "u", "fields_base64": {"a": "?"}}', "fields_base64.a: is not base64"),
         (b'{"url": "u", "at_ms": "now"}', "at_ms: must be a whole number, got 'now'"),
@@ -76,7 +76,7 @@ def test_one_time_stands_for_all_fields():
         (b'{"url": "u", "due_at_ms": 1e3}', "due_at_ms: must be a whole number"),
         (b'{"url": "u", "due_at_ms": 1700000000000000}', "out of range; instants are milliseconds"),
         (b'{"url": "u", "links": [["a", 1]]}', "links: each must be a URL or"),
-        (b'{"url": "u", "provenance": {"a": 1}}', "provenance: its values must be strings"),
+        (b'{"url": "u", "provenance": {"a": 1}}', "provenance: the values must be strings"),
         (b'{"url": "u", "provisional": "yes"}', "provisional: must be true or false"),
     ],
 )

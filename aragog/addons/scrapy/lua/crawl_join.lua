@@ -1,7 +1,7 @@
 -- crawl_join: a process joins a crawl, or reports that it is still there.
 --
 -- keys: members seen spider
--- args: member lease_ms keep_ms begins waits description tries alone
+-- args: member lease_ms keep_ms begins waits description check_only alone
 --
 -- KEYS[1]  {prefix}scrapy:<crawl>:members  zset    process -> when it counts as gone (ms)
 -- KEYS[2]  {prefix}scrapy:<crawl>:seen     set     fingerprints of requests that were accepted

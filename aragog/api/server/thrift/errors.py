@@ -1,4 +1,4 @@
-"""The contract's exceptions for aragog's errors, from the error table."""
+"""Map aragog's errors to the contract's exceptions, using the error table."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Raised(NamedTuple):
 
 
 def raised_for(error: BaseException) -> Raised:
-    """The exception that a client receives for a call's error."""
+    """Return the exception that a client receives for a call's error."""
     match error:
         case Missing():
             return _raised(error_table.NOT_FOUND, "there is no record of this URL")
@@ -44,10 +44,10 @@ def raised_for(error: BaseException) -> Raised:
             return _raised(error_table.TOO_MANY, error.detail, retry_after_ms=wait_ms)
         case Problem():
             kind = error_table.of_status(error.status) or error_table.INTERNAL
-            return _raised(kind, error.detail, **_waits(error, kind))
+            return _raised(kind, error.detail, **_retry_after(error, kind))
         case _ if isinstance(error, ALL):
             kind = kind_of(error)
-            return _raised(kind, str(error), **_members(error), **_waits(error, kind))
+            return _raised(kind, str(error), **_members(error), **_retry_after(error, kind))
         case TimeoutError():
             return too_late()
         case _:
@@ -75,8 +75,8 @@ def _members(error: BaseException) -> dict[str, Any]:
             return {}
 
 
-def _waits(error: BaseException, kind: ErrorKind) -> dict[str, int]:
-    """When the client should call again."""
+def _retry_after(error: BaseException, kind: ErrorKind) -> dict[str, int]:
+    """Return when the client should retry, as members of the exception."""
     if kind.exception != "Unavailable":
         return {}
     if isinstance(error, SlowDown | QuotaExceeded):
@@ -85,10 +85,10 @@ def _waits(error: BaseException, kind: ErrorKind) -> dict[str, int]:
 
 
 def unavailable(message: str, retry_after_ms: int = RETRY_AFTER_MS) -> Raised:
-    """The server cannot handle the call at the moment."""
+    """Return the exception for a call that the server cannot handle at the moment."""
     return _raised(error_table.BUSY, message, retry_after_ms=retry_after_ms)
 
 
 def too_late() -> Raised:
-    """The call missed its deadline."""
-    return _raised(error_table.LATE, "not answered within the deadline")
+    """Return the exception for a call that missed its deadline."""
+    return _raised(error_table.LATE, "no response within the deadline")

@@ -77,7 +77,7 @@ class ThriftServer:
         """Number of calls so far, by (method, outcome), for metrics."""
         self.durations = Histogram(
             "aragog_thrift_call_seconds",
-            "From the arrival of a call to its reply.",
+            "Time from the arrival of a call to its reply.",
             REQUEST_BOUNDS_S,
             "method",
         )
@@ -105,10 +105,10 @@ class ThriftServer:
 
     async def drain(self, limit_s: float = DRAIN_S) -> None:
         """
-        Accept no new connections, reply to running and new calls, and close quiet connections.
+        Accept no new connections, reply to running and new calls, and close idle connections.
 
         New calls get Unavailable. If a connection were closed while a call is in transit, its
-        client could not know if the call was executed.
+        client could not know whether the call was executed.
         """
         self._draining = True
         listener, self._listener = self._listener, None
@@ -133,7 +133,7 @@ class ThriftServer:
 
     @property
     def running_calls(self) -> int:
-        """Number of calls that run or wait for a thread, including abandoned ones."""
+        """Number of calls that are running or waiting for a thread, including abandoned ones."""
         return sum(threads.busy for threads in self._threads.values())
 
     @property
@@ -188,7 +188,7 @@ class ThriftServer:
             connection.abort()
             return
         if head.kind == ONEWAY:
-            # The contract has no such method, and the client would mistake a reply for that of its
+            # The contract has no such method, and the client would take a reply for that of its
             # next call.
             self.calls["oneway", "refused"] += 1
             connection.answer(b"")
@@ -204,8 +204,8 @@ class ThriftServer:
             self._answer(call, call.raised(raised_for(problem)), "refused")
             return
         if self._draining or self._threads[method.pool].full:
-            stopping = "the server is stopping; connect again"
-            refusal = unavailable(stopping if self._draining else "too many calls at once")
+            stopping = "the server is stopping; reconnect"
+            refusal = unavailable(stopping if self._draining else "too many concurrent calls")
             self._answer(call, call.raised(refusal), "Unavailable")
             return
         if len(frame) > SMALL_BYTES:
@@ -218,7 +218,7 @@ class ThriftServer:
 
     def _release(self, call: Call) -> None:
         """Release the memory of a call that no thread uses any more."""
-        self.requests.give_back(call.counted_bytes)
+        self.requests.release(call.counted_bytes)
         call.counted_bytes = 0
 
     def _connection(self) -> Connection:
@@ -267,8 +267,8 @@ class ThriftServer:
         Let a call wait; end it if its client has disconnected, or continue it now if the server is
         stopping.
 
-        A client that sends no more may have disconnected and would keep its place among waiting
-        calls.
+        A client that sends no more data may have disconnected, and would keep its place among
+        waiting calls.
         """
         if call.connection.half_closed:
             call.connection.abort()
@@ -283,7 +283,7 @@ class ThriftServer:
 
 
 def _threads(settings: ServingSettings, *, embedded: bool) -> dict[Pool, CallThreads]:
-    """The threads for each kind of call."""
+    """Return the threads for each kind of call."""
     counts = {
         Pool.STORE: settings.threads,
         Pool.CONTENT: settings.content_threads,
@@ -306,7 +306,7 @@ def session_reply(
     connection: Connection, frame: bytes, message: wire.MessageHead, tokens: Tokens
 ) -> bytes:
     """
-    The reply to `ping`, `authenticate`, and messages that are not calls.
+    Return the reply to `ping`, `authenticate`, and messages that are not calls.
 
     `authenticate` sets `connection.authorization`.
     """
