@@ -8,11 +8,11 @@ from celery.exceptions import Ignore, Reject, Retry
 
 from aragog.errors import BrokerUnavailable, InvalidMessage, NewerMessage
 from aragog.tasks.policy import (
-    RETURN_DELAY_S,
     LONGEST_BACKOFF_S,
-    return_message,
+    RETURN_DELAY_S,
     retry_after_defect,
     retry_after_outage,
+    return_message,
     stage,
 )
 from pinlater.envelope import TAGGED
