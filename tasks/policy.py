@@ -29,8 +29,8 @@ LONGEST_BACKOFF_S = 60
 MAX_RETRIES = 200
 # How long a message that this version cannot read is delayed. Each attempt takes a worker 1 ms.
 RETURN_DELAY_S = 20.0
-# At the limit, a message first blocks its thread for the first time, which limits how many
-# messages are sent again per second. It is then sent again with the second as its delay.
+# At the limit, a message blocks its thread for LIMIT_WAIT_S, which limits how many messages are
+# resent per second. It is then resent with the delay FULL_S.
 LIMIT_WAIT_S = 0.25
 FULL_S = 2.0
 

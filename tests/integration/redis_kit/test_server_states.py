@@ -65,4 +65,6 @@ def test_a_system_that_runs_is_not_called_stopped(tmp_path, monkeypatch):
     finally:
         supervisor.stop()
 
-    assert stopped.startswith(f"data_dir: aragog is not running in {tmp_path}; start it with `aragog up`")
+    assert stopped.startswith(
+        f"data_dir: aragog is not running in {tmp_path}; start it with `aragog up`"
+    )

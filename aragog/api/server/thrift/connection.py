@@ -97,7 +97,7 @@ class Connection(asyncio.Protocol):
     Attributes:
         authorization: the Authorization header with the client's token, or None.
         half_closed: True if the client sends no more data; it waits for replies or has
-    disconnected.
+            disconnected.
     """
 
     def __init__(self, server: ConnectionOwner, *, trusted: bool = True) -> None:
