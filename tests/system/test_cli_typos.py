@@ -43,7 +43,7 @@ def run(cli_environ):
         (["queue", "pause", "fetsh"], "unknown queue 'fetsh'; did you mean fetch?"),
         (["queue", "show", "zzz"], "unknown queue 'zzz'; available: canonicalize, fetch"),
         (["queue", "limit", "fetch", "-1"], "-1"),
-        (["queue", "limit", "fetch", "nan"], "'nan' is neither a number above 0 nor none"),
+        (["queue", "limit", "fetch", "nan"], "'nan': must be a number above 0, or none"),
         (["queue", "limit", "fetch", "5", "--burst", "-2"], "-2"),
         (
             ["show", URL, "--fields", "page.titel"],

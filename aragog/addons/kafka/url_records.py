@@ -23,6 +23,8 @@ class TopicUrl:
 
     url: str
     arguments: EnqueueArguments
+    source: str = ""
+    """The record's topic, partition and offset (`urls:0:17`), for messages."""
 
 
 def read_record(value: bytes | None, defaults: EnqueueArguments) -> TopicUrl:
@@ -72,14 +74,16 @@ def _from_object(members: Mapping[str, Any], defaults: EnqueueArguments) -> Topi
     return TopicUrl(url, arguments)
 
 
-def group_by_arguments(records: Sequence[TopicUrl]) -> list[tuple[EnqueueArguments, list[str]]]:
-    """Group the URLs of records by equal options, in order of first occurrence."""
-    groups: list[tuple[EnqueueArguments, list[str]]] = []
+def group_by_arguments(
+    records: Sequence[TopicUrl],
+) -> list[tuple[EnqueueArguments, list[TopicUrl]]]:
+    """Group records by equal options, in order of first occurrence."""
+    groups: list[tuple[EnqueueArguments, list[TopicUrl]]] = []
     for record in records:
-        for arguments, urls in groups:
+        for arguments, group in groups:
             if arguments == record.arguments:
-                urls.append(record.url)
+                group.append(record)
                 break
         else:
-            groups.append((record.arguments, [record.url]))
+            groups.append((record.arguments, [record]))
     return groups

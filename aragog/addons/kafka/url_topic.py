@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from aragog.addons.kafka.topic_address import TopicAddress, partitions_of, reason_of
@@ -39,6 +39,8 @@ DEFAULTS = {
     "partition.assignment.strategy": "cooperative-sticky",
     "log_level": 0,
 }
+# A crawl that has reached its limit refuses all further URLs, so that is reported once.
+_REPORTED = frozenset({EnqueueStatus.INVALID, EnqueueStatus.TAKEN_DOWN, EnqueueStatus.OUT_OF_SCOPE})
 _POLL_S = 0.2
 _RETRY_S = 1.0
 
@@ -180,29 +182,32 @@ class UrlTopic:
     def _enqueue(self, messages: Sequence[Message]) -> None:
         records = [record for record in map(self._parse, messages) if record]
         counts: Counter[EnqueueStatus] = Counter()
-        for arguments, urls in group_by_arguments(records):
+        for arguments, group in group_by_arguments(records):
             try:
+                urls = [record.url for record in group]
                 results = self._client.enqueue(urls, **asdict(arguments))
             except BAD_INPUT as error:  # such as a crawl that does not exist
                 if arguments == self._defaults:
                     raise  # nothing was committed; the command line must be fixed
-                self._report(f"{len(urls)} URLs were refused: {error}")
+                self._report(f"{group[0].source}: {error} ({len(urls)} URLs were refused)")
                 counts[EnqueueStatus.INVALID] += len(urls)
                 continue
             counts.update(result.status for result in results)
-            for result in results:
-                if result.status is EnqueueStatus.INVALID:
-                    self._report(f"{result.reason}: {result.input[:200]!r}")
+            for record, result in zip(group, results, strict=True):
+                if result.status in _REPORTED:
+                    self._report(f"{record.source}: {result.reason}: {result.input[:200]!r}")
+                elif result.status is EnqueueStatus.OVER_BUDGET:
+                    self._report_once(str(result.reason), f"{record.source}: {result.reason}")
         counts[EnqueueStatus.INVALID] += len(messages) - len(records)
         self.counts += counts
         self._problem = ""
 
     def _parse(self, message: Message) -> TopicUrl | None:
+        source = f"{message.topic()}:{message.partition()}:{message.offset()}"
         try:
-            return read_record(message.value(), self._defaults)
+            return replace(read_record(message.value(), self._defaults), source=source)
         except BAD_INPUT as error:
-            where = f"{message.topic()}:{message.partition()}:{message.offset()}"
-            self._report(f"{where}: {error}")
+            self._report(f"{source}: {error}")
             return None
 
     def _commit(self, messages: Sequence[Message]) -> None:

@@ -4,7 +4,7 @@ them.
 
 If several callers enqueue the same URL, it is fetched once: while it is in flight for the first
 caller, the others get the status "already waiting". An entry has its expiry and the crawls that
-want the URL, in about 80 bytes of Redis memory.
+want the URL, in about 55 bytes of Redis memory for up to two crawls.
 
 A producer calls `mark` before it sends the message and `confirm` afterwards. Other producers do not
 rely on an unconfirmed entry: they wait a moment for the confirmation and then take the entry over.
@@ -42,7 +42,7 @@ from aragog.crawl.pipeline.in_flight_values import (
     UrlEnding,
     Wants,
 )
-from aragog.crawl.shared_redis.leases import Leases, field
+from aragog.crawl.shared_redis.leases import field
 from aragog.crawl.shared_redis.nodes import RedisNodes
 from pinlater.redis.errors import redis_errors
 from pinlater.redis.scripts import LuaScript, load_script
@@ -202,7 +202,7 @@ class InFlightSet:
             return heirs
         with _our_errors():
             for client, places in self._portions(ending.url for ending in endings):
-                found = _script("in_flight_end", "in_flight_prelude").run(
+                found = _script("in_flight_end", *_COUNTING).run(
                     client,
                     in_flight=self._key,
                     **self._lasting(),
@@ -238,7 +238,7 @@ class InFlightSet:
         replies: list[Held | Heir] = [Held.GOES_ON] * len(questions)
         with _our_errors():
             for client, places in self._portions(q.url for q in questions):
-                found = _script("in_flight_stop", "in_flight_prelude").run(
+                found = _script("in_flight_stop", *_COUNTING).run(
                     client,
                     in_flight=self._key,
                     **self._lasting(),
@@ -294,9 +294,17 @@ class InFlightSet:
         found: set[str] = set()
         with _our_errors():
             for client, mine in self._by_server(urls):
-                left_s = Leases(client, self._key, UNCONFIRMED_S, whole=True).left_s(mine)
-                found |= {url for url, left in zip(mine, left_s, strict=True) if left > 0}
+                now_s, entries = self._entries(client, mine)
+                expiries = (entry and expiry_s(entry) for entry in entries)
+                found |= {url for url, at in zip(mine, expiries, strict=True) if at and at > now_s}
         return found
+
+    def _entries(self, client: redis.Redis, urls: list[str]) -> tuple[int, list[bytes | None]]:
+        with client.pipeline(transaction=False) as pipe:
+            pipe.time()
+            pipe.hmget(self._key, list(map(field, urls)))
+            (now_s, _), entries = pipe.execute()
+        return now_s, entries
 
     def count(self) -> int:
         """The number of URLs in flight."""
@@ -310,9 +318,7 @@ class InFlightSet:
             for client in self._nodes.clients:
                 cursor = b"0"
                 while True:
-                    cursor, expired, cancelled = _script(
-                        "in_flight_sweep", "in_flight_prelude"
-                    ).run(
+                    cursor, expired, cancelled = _script("in_flight_sweep", *_COUNTING).run(
                         client,
                         in_flight=self._key,
                         **self._lasting(),
@@ -335,13 +341,19 @@ class Swept(NamedTuple):
 def _is_wanted(question: Question, held: bytes | None, ended: frozenset[int], now_s: int) -> bool:
     if held is None:
         return question.crawl not in ended
-    until_s, _, members = held.partition(b":")
+    until_s, members = expiry_s(held), held.partition(b":")[2]
     crawls = [_heir(member).crawl for member in members.split()] or [0]
     lasts_s = NAMED_COUNTS_FOR_S if crawls[0] > 1 else COUNTS_FOR_S
-    if int(until_s) - now_s <= UNCONFIRMED_S:
+    if until_s - now_s <= UNCONFIRMED_S:
         lasts_s = UNCONFIRMED_S
-    enqueued_s = int(until_s) - lasts_s
+    enqueued_s = until_s - lasts_s
     return enqueued_s > question.cut_s and not ended.issuperset(crawls)
+
+
+def expiry_s(entry: bytes) -> int:
+    """When an entry of the set expires (s since the epoch), see in_flight_entry.lua."""
+    digits = entry.partition(b":")[0]
+    return int(digits, 36 if len(digits) < 10 else 10)
 
 
 def _values(ending: UrlEnding) -> tuple[Any, ...]:
@@ -365,8 +377,11 @@ def _heir(value: bytes) -> Heir:
     return Heir(int(crawl), int(depth) if depth else None)
 
 
-def _script(name: str, prelude: str = "") -> LuaScript:
-    return load_script("aragog.crawl.pipeline", name, prelude=prelude)
+_COUNTING = ("in_flight_prelude",)
+
+
+def _script(name: str, *preludes: str) -> LuaScript:
+    return load_script("aragog.crawl.pipeline", name, prelude=("in_flight_entry", *preludes))
 
 
 def _our_errors() -> AbstractContextManager[None]:

@@ -14,11 +14,12 @@ import secrets
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import orjson
 import redis
 
-from aragog.crawl.pipeline.in_flight import COUNTS_FOR_S
+from aragog.crawl.pipeline.in_flight import COUNTS_FOR_S, expiry_s
 from aragog.errors import BadInput
 from pinlater.redis.errors import redis_errors
 from urlspelling import url_key
@@ -111,15 +112,9 @@ class UrlBatches:
         with redis_errors(WHERE):
             now_s = self._redis.time()[0]
             for at in range(0, len(keys), _SLICE):
-                until = self._redis.hmget(f"{self._prefix}in_flight", keys[at : at + _SLICE])
-                count += sum(1 for entry in until if entry and _until_s(entry) > now_s)
+                entries: Any = self._redis.hmget(f"{self._prefix}in_flight", keys[at : at + _SLICE])
+                count += sum(1 for entry in entries if entry and expiry_s(entry) > now_s)
         return count
-
-
-def _until_s(entry: bytes | str) -> float:
-    """When an in-flight entry expires; the rest of the entry lists crawls and is ignored."""
-    text = entry.decode() if isinstance(entry, bytes) else entry
-    return float(text.partition(":")[0])
 
 
 def checked_id(batch: str) -> str:

@@ -43,7 +43,6 @@ class Leases:
         patience_s: how long a lease that was not renewed excludes others. None: until it expires;
             0: not at all, so that each `acquire` takes it over.
         fenced: count how often a lease was acquired since it was last released.
-        whole: expire at whole seconds, which saves 8 bytes per lease.
     """
 
     client: redis.Redis
@@ -51,7 +50,6 @@ class Leases:
     lease_s: float
     patience_s: float | None = None
     fenced: bool = False
-    whole: bool = False
 
     def acquire(self, names: Sequence[str], *, renewed_s: float = 0.0) -> list[int]:
         """
@@ -71,7 +69,6 @@ class Leases:
             patience_s=patience_s,
             renewed_s=renewed_s,
             fenced=int(self.fenced),
-            whole=int(self.whole),
             names=b"".join(map(field, names)),
         )
         return [_GRANT[grant] for grant in grants]
@@ -82,9 +79,7 @@ class Leases:
             return 0
         fields = b"".join(map(field, names))
         return int(
-            _script("lease_renew").run(
-                self.client, leases=self.key, lease_s=lease_s, whole=int(self.whole), names=fields
-            )
+            _script("lease_renew").run(self.client, leases=self.key, lease_s=lease_s, names=fields)
         )
 
     def release(self, names: Sequence[str]) -> None:
@@ -100,7 +95,7 @@ class Leases:
             pipe.time()
             pipe.hmget(self.key, [field(name) for name in names])
             (now_s, now_us), values = pipe.execute()
-        now = now_s + (0 if self.whole else now_us / 1_000_000)
+        now = now_s + now_us / 1_000_000
         return [max(0.0, _until_s(value) - now) for value in values]
 
     def count(self) -> int:

@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from aragog.bootstrap.stores import url_store
-from aragog.cli.run_tracker import CALLS, SLICE, Ending, RunTracker, RequeueOptions
+from aragog.cli.run_tracker import CALLS, SLICE, Ending, RequeueOptions, RunTracker
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.crawl.pipeline.followed_urls import FollowedUrls
 from aragog.crawl.pipeline.shared_state import SharedState

@@ -137,7 +137,7 @@ def test_what_only_a_newer_version_can_run_waits_for_it_without_an_attempt(
     assert sizes.failed == 0
     problems = sorted(job.problem for job in jobs)
     assert "version 99 is not 1" in problems[0]
-    assert problems[1] == "refused by a worker that knows no such task"
+    assert problems[1] == "refused: the worker does not know this task"
 
 
 @pytest.mark.parametrize("how", ["task", "command"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.addons.scrapy.crawl_state import CrawlState, OtherSpider, CrawlRunning
+from aragog.addons.scrapy.crawl_state import CrawlRunning, CrawlState, OtherSpider
 
 pytestmark = pytest.mark.redis
 

@@ -17,7 +17,7 @@ for at = 1, #names, 16 do
     local members = held:match(':(.*)$')
     local holder = members and tonumber(members:match('^%d+')) or 0
     local until_s = now + tonumber(holder > 1 and ARGV[2] or ARGV[1])
-    redis.call('HSET', KEYS[1], name, members and until_s .. ':' .. members or until_s)
+    redis.call('HSET', KEYS[1], name, members and entry_of(until_s, members) or until_s)
     confirmed = confirmed + 1
   end
 end

@@ -3,7 +3,7 @@
 -- keys: in_flight counts hosts by_domain use
 -- args: crawl depth unconfirmed_s patience_s counts_for_s named_counts_for_s insist_after_s max_urls max_per_host most_domains most_today most_waiting names places...
 --
--- KEYS[1]  {prefix}in_flight        hash  name (16 bytes) -> until when the entry counts (s), ":", and the
+-- KEYS[1]  {prefix}in_flight        hash  name (16 bytes) -> until when the entry counts (in_flight_entry.lua), ":", and the
 --                                         numbers of the crawls that want it, the one whose job was sent
 --                                         first; the others have "." and the depth of their links
 -- KEYS[2]  {prefix}crawl:<n>        hash  the counts of the crawl on this server
@@ -44,8 +44,6 @@ if tonumber(ARGV[12]) >= 0 then
   quota = math.min(quota, tonumber(ARGV[12]) - tonumber(redis.call('HGET', KEYS[2], 'waiting') or 0))
 end
 
-local function number_of(member) return member:match('^%d+') end
-
 -- The refusal of a bound, or nil after the URL was counted.
 local function counted(domain, host)
   if max_urls >= 0 and enqueued >= room then return '3' end
@@ -62,13 +60,13 @@ for at = 1, #names, 16 do
   local name, place = names:sub(at, at + 15), 14 + (at - 1) / 8
   local domain, host = ARGV[place], ARGV[place + 1]
   local held = redis.call('HGET', KEYS[1], name)
-  local until_s = held and tonumber(held:match('^%d+')) or 0
+  local until_s = held and expiry_of(held) or 0
   local members = held and held:match(':(.*)$')
   if held and not members then
     members = '0' -- version 0.1 wrote it
     redis.call('HINCRBY', KEYS[2]:match('^(.*:)%d+$') .. '0', 'enqueued', 1)
     redis.call('HINCRBY', KEYS[2]:match('^(.*:)%d+$') .. '0', 'waiting', 1)
-    redis.call('HSET', KEYS[1], name, until_s .. ':0')
+    redis.call('HSET', KEYS[1], name, entry_of(until_s, '0'))
   end
   local is_mine, others = false, {}
   for member in (members or ''):gmatch('%S+') do
@@ -85,7 +83,7 @@ for at = 1, #names, 16 do
     else
       reply = counted(domain, host)
       if not reply then
-        redis.call('HSET', KEYS[1], name, until_s .. ':' .. members .. ' ' .. crawl .. '.' .. depth)
+        redis.call('HSET', KEYS[1], name, entry_of(until_s, members .. ' ' .. crawl .. '.' .. depth))
         reply = '2'
       end
     end
@@ -95,7 +93,7 @@ for at = 1, #names, 16 do
     reply = not is_mine and counted(domain, host) or nil
     if not reply then
       table.insert(others, 1, crawl)
-      redis.call('HSET', KEYS[1], name, (now + unconfirmed_s) .. ':' .. table.concat(others, ' '))
+      redis.call('HSET', KEYS[1], name, entry_of(now + unconfirmed_s, table.concat(others, ' ')))
       reply = '1'
     end
   end

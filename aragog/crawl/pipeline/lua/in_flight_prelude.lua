@@ -1,4 +1,4 @@
--- in_flight_prelude: code prepended to the scripts that end URLs of the in-flight set.
+-- in_flight_prelude: code prepended to the scripts that end URLs of the in-flight set, after in_flight_entry.
 --
 -- A key that a script makes of its arguments is {prefix}crawl:<n>, {prefix}crawl:<n>:domains, :days, :use or
 -- {prefix}crawl:<n>:hours: the counts of a crawl on this server. "{prefix}crawl:" is their prefix.
@@ -8,8 +8,6 @@
 redis.call('HDEL', KEYS[1], '')
 local server_time = tonumber(redis.call('TIME')[1])
 local MOST_DOMAINS = 50000
-
-local function number_of(member) return member:match('^%d+') end
 
 local function members_of(held)
   local members = {}
@@ -72,7 +70,7 @@ local function keep(in_flight, name, held, members, counts_for_s, named_counts_f
     return tonumber(number_of(member)) > 1 and named_counts_for_s or counts_for_s
   end
   local before = members_of(held)[1]
-  local until_s = tonumber(held:match('^%d+')) - lasts_s(before) + lasts_s(members[1])
-  redis.call('HSET', in_flight, name, until_s .. ':' .. table.concat(members, ' '))
+  local until_s = expiry_of(held) - lasts_s(before) + lasts_s(members[1])
+  redis.call('HSET', in_flight, name, entry_of(until_s, table.concat(members, ' ')))
 end
 

@@ -28,7 +28,7 @@ for n = 7, #ARGV, 5 do
     local members, kept, open, mine = members_of(held), {}, {}, nil
     if #members == 0 then members = {'0'} end
     local lasts_s = tonumber(number_of(members[1])) > 1 and named_counts_for_s or counts_for_s
-    local until_s = tonumber(held:match('^%d+'))
+    local until_s = expiry_of(held)
     -- A worker may have the message before its producer has confirmed it.
     if until_s - server_time <= unconfirmed_s then lasts_s = unconfirmed_s end
     local enqueued_s = until_s - lasts_s

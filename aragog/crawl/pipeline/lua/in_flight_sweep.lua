@@ -22,7 +22,7 @@ end
 for i = 1, #page[2], 2 do
   local name, held = page[2][i], page[2][i + 1]
   local members = members_of(held)
-  if tonumber(held:match('^%d+')) <= server_time then
+  if expiry_of(held) <= server_time then
     for _, member in ipairs(members) do note(member, 'lost') end
     redis.call('HDEL', KEYS[1], name)
     expired = expired + 1

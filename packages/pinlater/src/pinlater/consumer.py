@@ -1,10 +1,10 @@
 """
-`JobConsumer`: claims the due jobs of one channel's queues from all shards for a worker.
+`JobConsumer`: claims due jobs from all shards for one channel of a worker.
 
-It claims up to the consumer's free capacity, several jobs per round trip, in three cases: a wake
-token was read, the next due time has come, or a second has passed. Each shard has a poller, which
-waits for a token (a blocking pop on Redis, a notification on PostgreSQL). Redis's own timeouts have
-a resolution of only 100 ms, so the caller's timer handles due times (`next_look_s`).
+It claims as many jobs as the worker has room for, several per round trip. It does so when a poller
+was woken, when the next job becomes due, and at least once a second. Each shard has a poller, which
+waits for a wake token on Redis or a notification on PostgreSQL. The caller sets a timer for due
+times (`next_look_s`), because Redis's own timeouts have a resolution of only 100 ms.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ Deliver = Callable[[ServerShard, str, Claimed], None]
 
 
 @dataclass(slots=True, eq=False)
-class _Place:
-    """One queue on one shard, with the state that this process keeps of it."""
+class _ShardQueue:
+    """One queue on one shard, with this consumer's state for it."""
 
     poller: ShardPoller
     queue: str
     look_s: float = 0.0
-    """The stopwatch time of the next check."""
+    """When to check it next, on the monotonic clock."""
     is_nearly_full: bool = False
     """The last check was for urgent jobs only, because the remaining room is reserved for them."""
     is_at_limit: bool = False
-    """This process had reached its limit of jobs of the queue."""
-    is_unheard: bool = False
-    """The poller does not wait for it, because there was no room when it started to wait."""
+    """This process had reached its limit of jobs from the queue."""
+    is_not_polled: bool = False
+    """The poller does not wait for this queue, because there was no room for its jobs."""
 
 
 class JobConsumer:
     """
-    Claims the jobs of some queues from all shards of a cluster.
+    Claims jobs of some queues from all shards of a cluster.
 
     Args:
         claims: the registry that stores the claims.
@@ -62,9 +62,9 @@ class JobConsumer:
             s.poller() for s in claims.cluster.shards if isinstance(s, ServerShard)
         ]
         self._allowances = gates.Allowances()
-        self._turn: deque[_Place] = deque()
-        self._places: dict[tuple[str, str], _Place] = {}
-        """By shard and queue."""
+        self._turn: deque[_ShardQueue] = deque()
+        self._places: dict[tuple[str, str], _ShardQueue] = {}
+        """Keyed by shard and queue."""
 
     def consume(self, queues: Sequence[str]) -> None:
         """Consume these queues from now on."""
@@ -75,22 +75,22 @@ class JobConsumer:
             self.claims.watch(queue)
         previous = self._places
         self._places = {
-            (poller.shard.name, queue): _Place(poller, queue)
+            (poller.shard.name, queue): _ShardQueue(poller, queue)
             for poller in self.pollers
             for queue in queues
         }
         for key in self._places.keys() & previous.keys():
             self._places[key].look_s = previous[key].look_s
-            self._places[key].is_unheard = previous[key].is_unheard
+            self._places[key].is_not_polled = previous[key].is_not_polled
         self._turn = deque(self._places.values())
         self._turn.rotate(random.randrange(len(self._turn)) if self._turn else 0)
-        # The result of a pop on the old queues must not be used for the new ones.
+        # The result of a pop on the old queues is not valid for the new ones.
         for poller in self.pollers:
             poller.drop()
 
     @property
     def next_look_s(self) -> float:
-        """Return the stopwatch time at which `take` must be called next."""
+        """Return the time, on the monotonic clock, by which `take` must be called next."""
         return min((place.look_s for place in self._turn), default=float("inf"))
 
     def take(self, room: int) -> int:
@@ -107,8 +107,8 @@ class JobConsumer:
             taken += self._take_from(place, room - taken)
         return taken
 
-    def _take_from(self, place: _Place, room: int) -> int:
-        """Claim and deliver jobs of one place if it is time to; returns how many."""
+    def _take_from(self, place: _ShardQueue, room: int) -> int:
+        """Claim and deliver jobs of one queue on one shard if a check is due; returns how many."""
         queue, now_s = place.queue, self._clock.monotonic_s()
         kept, free = gates.reserved_room(queue), self._free(queue, room)
         spare = free - kept.jobs
@@ -122,7 +122,7 @@ class JobConsumer:
             return 0
         allowance, read_at_s = self._allowances.left(queue, now_s)
         if allowance.jobs == 0:
-            # It keeps its turn, so it gets the first of the next jobs that the gate allows.
+            # The check stays due, so this queue gets the next jobs that the gate allows.
             place.look_s = read_at_s
             return 0
         if spare <= 0:
@@ -133,12 +133,12 @@ class JobConsumer:
         return self._claim(place, min(spare if spare > 0 else free, MAX_BATCH), allowance)
 
     def _free(self, queue: str, room: int) -> int:
-        """How many more jobs of a queue this process may take; `room` is that of all queues."""
+        """Return how many more jobs of a queue this process may take, at most `room`."""
         held = partial(self.claims.held, queue)
         limit = gates.limit_of(queue, held)
         return room if limit is None else min(room, limit - held())
 
-    def _claim(self, place: _Place, limit: int, allowance: gates.Allowance) -> int:
+    def _claim(self, place: _ShardQueue, limit: int, allowance: gates.Allowance) -> int:
         shard, queue, now_s = place.poller.shard, place.queue, self._clock.monotonic_s()
         cluster = self.claims.cluster
         # Schedule the next check of this queue even if the claim fails.
@@ -172,24 +172,25 @@ class JobConsumer:
             while waiting:
                 self._deliver(shard, queue, waiting.popleft())
         finally:
-            # The connection was lost during delivery: these would otherwise wait until they expire.
+            # The connection was lost during delivery. Return these jobs, or they wait until their
+            # claims expire.
             self.claims.channel_closed([self.claims.add(shard, queue, job) for job in waiting])
         return len(claimed.claims)
 
-    def _pause_s(self, place: _Place, allowance: gates.Allowance) -> float:
-        """The longest time between two checks."""
+    def _pause_s(self, place: _ShardQueue, allowance: gates.Allowance) -> float:
+        """Return the longest time between two checks."""
         if place.is_nearly_full:
             return gates.ASK_NEARLY_FULL_S
-        if allowance.is_wide and not place.is_unheard:
+        if allowance.is_wide and not place.is_not_polled:
             return place.poller.look_every_s
         return min(place.poller.look_every_s, gates.ASK_EVERY_S)
 
     def wait(self) -> None:
         """
-        Ensure that the poller of each reachable shard waits for the queues with room.
+        Make the poller of each reachable shard wait for the queues that have room.
 
-        A worker that claims urgent jobs only looks for them instead: it would take the wake tokens
-        of other jobs away from workers with room.
+        A worker with room only for urgent jobs polls them itself: if it waited, it would take wake
+        tokens away from workers that have room for other jobs.
         """
         now_s = self._clock.monotonic_s()
         for poller in self.pollers:
@@ -206,14 +207,14 @@ class JobConsumer:
                     self._lost(poller, error)
 
     def _with_room(self, shard: ServerShard) -> list[str]:
-        """The queues that a poller waits for; marks the others as not polled."""
+        """Return the queues that a poller waits for; marks the others as not polled."""
         places = [self._places[shard.name, queue] for queue in self.queues]
         for place in places:
-            place.is_unheard = place.is_nearly_full or place.is_at_limit
-        return [place.queue for place in places if not place.is_unheard]
+            place.is_not_polled = place.is_nearly_full or place.is_at_limit
+        return [place.queue for place in places if not place.is_not_polled]
 
     def woken(self, poller: ShardPoller, *, room: int) -> None:
-        """The poller's socket is readable."""
+        """Handle a poller whose socket is readable."""
         try:
             queues = poller.read()
         except OSError as error:
@@ -226,11 +227,11 @@ class JobConsumer:
                     self._pass_on(poller.shard, queue)
 
     def _pass_on(self, shard: ServerShard, queue: str) -> None:
-        """Return the token, so that a worker with free capacity can claim the job."""
+        """Return the wake token, so that a worker with room can claim the job."""
         try:
             shard.wake(queue)
         except BrokerUnavailable:
-            logger.debug("a wake token for %s was lost; others look within a second", queue)
+            logger.debug("a wake token for %s was lost; other workers check within a second", queue)
 
     def _lost(self, poller: ShardPoller, error: Exception) -> None:
         poller.drop()

@@ -6,9 +6,9 @@ import pytest
 from scrapy import Request
 
 from aragog.addons.scrapy.slot_lines import (
-    MIN_PER_DOMAIN,
     LONGEST_DELAY_S,
     MAX_PER_DOMAIN,
+    MIN_PER_DOMAIN,
     HeldRequest,
     SlotLines,
 )

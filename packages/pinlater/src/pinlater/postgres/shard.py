@@ -2,7 +2,7 @@
 The queues of one PostgreSQL server.
 
 Every operation is one function (functions.sql, collecting.sql, queries.sql), one transaction and
-one round trip for a whole batch, and uses the server's clock. The schema `pinlater` is made at the
+one round trip for a whole batch, and uses the server's clock. The schema `pinlater` is created at
 first use (schema.py).
 """
 
@@ -35,18 +35,18 @@ from pinlater.postgres.wire import (
 from pinlater.shard import MAX_BATCH, Hold
 
 logger = logging.getLogger(__name__)
-SOON_MS = 1000
+WAKE_WITHIN_MS = 1000
 MOST_JOBS = 2000
-"""New jobs of one statement; more are several, in the same round trip."""
-DROPPED = 5000
+"""Maximum new jobs of one statement; more jobs take several statements in the same round trip."""
+DROP_STEP = 5000
 _MISSING = ("3F000", "42P01", "42883")
 _REPEATED = ("40001", "40P01")
 _TRIES = 5
 _STATES = {
-    "25006": "it is a replica and accepts no writes: name the primary, or wait for it",
+    "25006": "it is a replica and accepts no writes: use the primary's URL, or wait for a failover",
     "57P01": "it is shutting down",
-    "57P03": "it is starting, or reading its log after a crash: try again soon",
-    "53300": "it has no connection left: raise its max_connections, or put a pooler before it",
+    "57P03": "it is starting, or recovering from a crash: try again soon",
+    "53300": "it has no connection left: raise its max_connections, or use a connection pooler",
     "42501": (
         "the role may not make or use the schema pinlater: GRANT CREATE ON DATABASE to it once, or "
         "make the role that made the schema its member"
@@ -61,15 +61,15 @@ class PostgresShard:
     A shard on a PostgreSQL server 14 or newer.
 
     Args:
-        dsn: a libpq URL; several hosts in it are one server and its replicas.
+        dsn: a libpq URL; if it has several hosts, they are one server and its replicas.
         name: used in job ids and for display; must be unique and stable among the shards.
         prefix: prepended to the names of queues.
         timeout_s: how long a call waits for its reply.
-        schema: which versions of tables and functions it works with.
+        schema: the versions of tables and functions to use.
     """
 
     jobs_only = True
-    """It carries no messages but jobs."""
+    """This server stores jobs only, no other messages."""
 
     def __init__(
         self,
@@ -92,16 +92,16 @@ class PostgresShard:
         return self.run_all([call(function, *arguments)])[0]
 
     def run_all(self, statements: Sequence[SqlCall]) -> list[list[Row]]:
-        """Run statements in one round trip; raises as `Shard` says."""
+        """Run statements in one round trip; raises the errors of `Shard`."""
         with self._named_errors():
             return self._repeated(statements)
 
     def upgrade(self, report: Callable[[str], None]) -> int:
         """
-        Take the tables to the version of this program, which it returns; workers may run.
+        Upgrade the tables to this program's version, and return it; workers may keep running.
 
         Args:
-            report: gets a line before each step, which may take long.
+            report: called with a line of text before each step; a step may take long.
 
         Raises:
             BrokerUnavailable: a newer program has upgraded them, the role may not change them, or
@@ -124,7 +124,11 @@ class PostgresShard:
             raise BrokerUnavailable(where, str(error) or type(error).__name__) from error
 
     def _repeated(self, statements: Sequence[SqlCall]) -> list[list[Row]]:
-        """Run statements, again where others were in the way, or the schema was missing."""
+        """
+        Run statements.
+
+        Retry after a deadlock or conflict, or after creating a missing schema.
+        """
         for tries_left in reversed(range(_TRIES)):
             try:
                 return self.links.run_all(statements)
@@ -138,7 +142,7 @@ class PostgresShard:
     def enqueue(self, queue: str, jobs: Sequence[models.NewJob]) -> list[models.Enqueued]:
         parts = [jobs[at : at + MOST_JOBS] for at in range(0, len(jobs), MOST_JOBS)]
         statements = [call("enqueue", self._named(queue), *_new_jobs(part)) for part in parts]
-        soon = any(job.delay_ms <= SOON_MS for job in jobs)
+        soon = any(job.delay_ms <= WAKE_WITHIN_MS for job in jobs)
         results = self.run_all(statements + self._waking(queue, soon=soon))
         return [
             models.Enqueued(job_id_of(number), existing)
@@ -158,7 +162,7 @@ class PostgresShard:
             blob(escape(frame.group).encode()), int8(frame.span_ms), int4(frame.most),
             blob(frame.prefix), blob(frame.suffix), int8s(delays_ms), blobs(i.data for i in items),
         )  # fmt: skip
-        soon = any(delay_ms <= SOON_MS for delay_ms in delays_ms)
+        soon = any(delay_ms <= WAKE_WITHIN_MS for delay_ms in delays_ms)
         self.run_all([collected, *self._waking(queue, soon=soon)])
 
     def claim(self, queue: str, request: models.ClaimRequest) -> models.ClaimResult:
@@ -267,7 +271,7 @@ class PostgresShard:
         return {name: int(value) for name, value in json.loads(document).items()}
 
     def ping(self) -> None:
-        # A write that changes nothing: a replica refuses it.
+        # This write changes nothing, but a replica refuses it.
         self.run_all([SqlCall("UPDATE pinlater.meta SET one = one WHERE false")])
 
     def queues(self) -> set[str]:
@@ -280,7 +284,7 @@ class PostgresShard:
         self._run("wake_one", self._named(queue))
 
     def poller(self) -> PostgresPoller:
-        """Return what waits for jobs of this shard."""
+        """Return a new poller, which waits for notifications; see `shard.ShardPoller`."""
         return PostgresPoller(self)
 
     def age_ms(self) -> tuple[int, int]:
@@ -293,21 +297,21 @@ class PostgresShard:
         return now_ms, max(0, uptime_ms)
 
     def remarks(self) -> list[str]:
-        """Return problems in the server's configuration, with remedies; empty when it has none."""
+        """Return problems of the server's configuration, with remedies; empty if there are none."""
         names = "autovacuum", "fsync", "full_page_writes"
         asked = ", ".join(f"current_setting('{name}')" for name in names)
         [[values]] = self.run_all([SqlCall(f"SELECT {asked}")])
         return [_REMARKS[name] for name, value in zip(names, values, strict=True) if value == "off"]
 
     def drop(self, queue: str) -> None:
-        """Delete a queue, in steps."""
-        while not self._run("drop", self._named(queue), int4(DROPPED))[0][0]:
-            logger.debug("%d jobs of %s were dropped", DROPPED, queue)
+        """Delete a queue, in steps of `DROP_STEP` jobs."""
+        while not self._run("drop", self._named(queue), int4(DROP_STEP))[0][0]:
+            logger.debug("%d jobs of %s were dropped", DROP_STEP, queue)
 
 
 _REMARKS = {
     "autovacuum": (
-        "never vacuums (autovacuum off): the rows of ended jobs stay, and claims become slow; set "
+        "never vacuums (autovacuum off): dead rows of ended jobs stay, and claims become slow; set "
         "autovacuum to on"
     ),
     "fsync": "loses jobs when its machine stops (fsync off); set fsync to on",
@@ -318,12 +322,12 @@ _REMARKS = {
 
 
 def job_id_of(number: int) -> str:
-    """Return a job's id: its number in hexadecimal, so that ids sort by age."""
+    """Return the id of a job: its number in hexadecimal, so that ids sort by age."""
     return f"{number:016x}"
 
 
 def _number(job_id: str) -> int:
-    """Return the number of a job; 0, which no job has, for a text that is not a number."""
+    """Return the number of a job id; 0, which no job has, for text that is not a number."""
     try:
         number = int(job_id, 16)
     except ValueError:

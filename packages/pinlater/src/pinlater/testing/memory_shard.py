@@ -1,5 +1,5 @@
 """
-`MemoryShard`: a shard in this process's memory, for tests, and a reference for each operation.
+`MemoryShard`: a shard in this process's memory, for tests and as a reference implementation.
 
 It works in one thread, and takes its time from the given clock.
 """
@@ -52,7 +52,7 @@ class MemoryShard:
         return Enqueued(job_id, already_there=False)
 
     def collect(self, queue: str, frame: JobFrame, items: Sequence[JobItem]) -> None:
-        # Without the wide jobs of the Redis shard, which only save memory.
+        # The wide jobs of the Redis shard are left out: they only save memory.
         for item in items:
             self._collect(self._queues[queue], frame, item)
 
@@ -242,6 +242,6 @@ class MemoryShard:
 
 
 def _takes_more(q: MemoryQueue, taker: Collected, frame: JobFrame) -> bool:
-    """False if the job was deleted or claimed once, or is full."""
+    """Return whether the job still exists, was never claimed, and is not full."""
     job = taker.job
     return job.job_id in q.jobs and not job.since_ms and len(taker.items) < frame.most

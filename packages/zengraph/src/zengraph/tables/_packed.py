@@ -120,7 +120,7 @@ def values_of_rows(
     """
     Return the values of `columns` for each packed (key, row), None for an absent cell.
 
-    Rows without any of the columns are left out. Most rows of a batch have the same shape, so the
+    Rows without any of the columns are omitted. Most rows of a batch have the same shape, so the
     positions from the previous row are reused.
     """
     result: dict[bytes, Values] = {}
@@ -149,8 +149,8 @@ class Places(NamedTuple):
     values_at: int
     spans: tuple[tuple[int, int | None], ...]
     """
-    The offset numbers of each column's value, or (0, None) if the shape lacks it. Empty if the
-    shape has none of the columns.
+    The offset numbers of each column's value, or (0, None) for a column that is not in the shape.
+    Empty if the shape has none of the columns.
     """
 
 

@@ -48,12 +48,12 @@ def pack(lists: Lists) -> bytes:
 
 
 def size(block: bytes) -> BlockSize:
-    """The number of lists in a block, and of lines in all of them."""
+    """Return the number of lists in a block, and of lines in all of them."""
     return BlockSize(int.from_bytes(block[:4]), int.from_bytes(block[4:8]))
 
 
 def find(block: bytes, local_id: bytes) -> bytes:
-    """The joined lines of the list whose id ends with `local_id`, or empty bytes."""
+    """Return the joined lines of the list whose id ends with `local_id`, or empty bytes."""
     stop = _HEAD_BYTES + LOCAL_BYTES * int.from_bytes(block[:4])
     at = block.find(local_id, _HEAD_BYTES, stop) - _HEAD_BYTES
     while at > 0 and at % LOCAL_BYTES:
@@ -65,7 +65,11 @@ def find(block: bytes, local_id: bytes) -> bytes:
 
 
 def joined(blocks: Iterable[bytes]) -> dict[bytes, bytes]:
-    """The lists of several blocks. The lines of a list are joined in the order of the blocks."""
+    """
+    Return the lists of several blocks.
+
+    The lines of a list are joined in the order of the blocks.
+    """
     parts: dict[bytes, list[bytes]] = defaultdict(list)
     for block in filter(None, blocks):
         stop = _HEAD_BYTES + LOCAL_BYTES * int.from_bytes(block[:4])
