@@ -9,7 +9,7 @@ from thriftpy2.transport import TCyMemoryBuffer
 
 from aragog.api.server.thrift import record_template
 from aragog.api.server.thrift.contract import idl
-from aragog.api.server.thrift.encoded_reads import names
+from aragog.api.server.thrift.encoded_reads import checked_names
 from aragog.urlstore.records import FieldValues
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40) | st.just("%b%%s%d")
@@ -46,7 +46,7 @@ def test_a_record_is_read_as_it_was_given(
 ) -> None:
     values = FieldValues(url, canonical, b"version", tuple(named.values()))
     wanted = expected(url, canonical, named, standby=standby)
-    data = record_template.record(values, tuple(named), from_standby=standby)
+    data = record_template.encode_record(values, tuple(named), from_standby=standby)
     assert binary(decoded(data, idl.Record)) == wanted
     [result] = record_template.results([values], tuple(named), b"", from_standby=standby)
     read = decoded(result, idl.RecordResult)
@@ -67,4 +67,4 @@ def test_an_absent_record_has_a_status_and_a_message() -> None:
 
 
 def test_a_field_that_is_named_twice_is_sent_once() -> None:
-    assert names(["a", "b", "a"]) == ("a", "b")
+    assert checked_names(["a", "b", "a"]) == ("a", "b")
