@@ -15,7 +15,7 @@ from aragog.dashboard.waiting import notes_of_queues
 from aragog.errors import BadInput
 from pinlater.admin import Admin
 from pinlater.errors import InvalidArgument
-from pinlater.flower import LOCKED
+from pinlater.flower import ACTIONS_OFF
 from pinlater.flower import install as install_pinlater
 
 
@@ -59,7 +59,7 @@ def install(
             "aragog.dashboard"
         ) / "templates"
 
-    locked = KEY_NEEDED if key else LOCKED
+    locked = KEY_NEEDED if key else ACTIONS_OFF
     return install_pinlater(admin_of, more, lambda: notes_of_queues(components), locked=locked)
 
 
