@@ -122,7 +122,7 @@ from aragog.transfer.parts import Part, PartOptions, export_part
 settings = load_settings()
 kill = lambda share: share > 0.1 and os.kill(os.getpid(), signal.SIGKILL)
 options = PartOptions(format=sys.argv[2])
-export_part(url_store(settings), Path(sys.argv[1]), Part(0, 2), options, on_share=kill)
+export_part(url_store(settings), Path(sys.argv[1]), Part(0, 2), options, on_fraction=kill)
 """
 
 
