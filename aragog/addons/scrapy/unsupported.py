@@ -63,11 +63,11 @@ class NamedWays:
             self._by_address[proxy_address(own_proxy)] = PROXY
 
     def named(self, proxy: str) -> str | None:
-        """Return the way out that a request names, by its name or its proxy's address, or None."""
+        """Return the egress route that a request names, by its name or its proxy's address, or None."""
         return proxy if proxy in self._names else self._by_address.get(proxy_address(proxy))
 
     def of(self, request: Request) -> str:
-        """Return the way out for a supported request; empty if the egress rules decide."""
+        """Return the egress route for a supported request; empty if the egress rules decide."""
         proxy = request.meta.get("proxy")
         if not proxy or request.meta.get(FROM_ENVIRONMENT):
             return ""

@@ -1,4 +1,4 @@
-"""Check the egress ways: their logins, addresses and proxies, and where they fail."""
+"""Check the ways out for requests: their logins, addresses and proxies, and where they fail."""
 
 from __future__ import annotations
 

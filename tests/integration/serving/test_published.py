@@ -116,7 +116,7 @@ def test_doctor_finds_the_keys_that_sign_where_requests_say(settings, trusted, t
         stranger = replace(settings, identity=identity(tmp_path / "x"))
         wrong = findings(stranger, f"127.0.0.1:{api.port}")
 
-    assert "and their signatures are valid" in good["identity.agent", True]
+    assert "publishes these keys, with valid signatures" in good["identity.agent", True]
     assert "signs requests; 1 keys are published" in good["identity.key", True]
     assert ("identity.agent", False) not in good
     assert "which is not in the key file; remove it" in wrong["identity.agent", False]
