@@ -63,7 +63,7 @@ class NamedWays:
             self._by_address[proxy_address(own_proxy)] = PROXY
 
     def named(self, proxy: str) -> str | None:
-        """Return the egress route that a request names, by its name or its proxy's address, or None."""
+        """Return the egress route that a request names (by name or proxy address), or None."""
         return proxy if proxy in self._names else self._by_address.get(proxy_address(proxy))
 
     def of(self, request: Request) -> str:
