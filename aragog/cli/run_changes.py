@@ -93,7 +93,7 @@ class RunChanges:
         return count
 
     def finish(self) -> None:
-        """Record that changes were reported up to the call of `report`, or up to now without it."""
+        """Record that changes were reported up to the last call to `report`, or else up to now."""
         until_ms = self._until_ms or self._now_ms()
         with suppress(BadInput):  # the crawl was deleted in the meantime
             self._registry.note(self._record, told_ms=until_ms)

@@ -37,7 +37,7 @@ from aragog.urlstore.store import UrlStore
 SLICE = 500
 """How many URLs' states are read at the same time."""
 MOST_CHECKED = 20_000
-"""Maximum number of URLs in flight that one call of `update` checks."""
+"""Maximum number of URLs in flight that one call to `update` checks."""
 CALLS = 8
 """
 How many calls check every URL in flight at least once, if there are at most CALLS *

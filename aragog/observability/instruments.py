@@ -171,7 +171,7 @@ TLS_HANDSHAKES = Counter(
 )
 TLS_FAILURES = Counter(
     "aragog_tls_failures",
-    "Failed TLS handshakes with origins, by reason: a problem of the certificate, an old "
+    "Failed TLS handshakes with origins, by reason: a problem with the certificate, an old "
     "protocol, or another reason.",
     "reason",
     (

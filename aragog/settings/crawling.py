@@ -252,7 +252,7 @@ class PipelineSettings:
     page_max_memory_bytes: int = 1_073_741_824
     """Additional memory for the analysis of one page."""
     sitemap_max_files: int = 50_000
-    """Maximum number of sitemaps of one site that are fetched for one call of `enqueue`."""
+    """Maximum number of sitemaps of one site that are fetched for one call to `enqueue`."""
     sitemap_max_urls: int = 10_000_000
     """Maximum number of URLs in these sitemaps together. The rest is left out and logged."""
     extractors: tuple[str, ...] = ()

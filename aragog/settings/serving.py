@@ -88,7 +88,7 @@ class ServingSettings:
     deadline_ms: int = 1000
     """Limit for one request, which then gets 504."""
     content_deadline_ms: int = 10_000
-    """Limit for a request of page content, and for one call of the broker."""
+    """Limit for a request of page content, and for one call to the broker."""
     head_timeout_s: float = 10.0
     """Limit for receiving the headers of a request, for receiving its body, and for a TLS
     handshake."""

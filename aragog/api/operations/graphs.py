@@ -66,7 +66,7 @@ class ApplicationGraphs:
 
 
 def no_graphs() -> ApplicationGraphs:
-    """Return the graphs of a system without any."""
+    """Return an empty `ApplicationGraphs`."""
 
     def open_tables(name: str) -> Tables:
         raise AssertionError(name)

@@ -36,7 +36,7 @@ S3_TIMEOUT_S = 5.0
 
 
 def check_store(system: CheckedSystem) -> Iterator[Finding]:
-    """Check that HBase's tables exist with good settings, or that SQLite's files are usable."""
+    """Check that HBase's or PostgreSQL's tables are correct, or that SQLite's files are usable."""
     settings = system.settings
     if settings.store.engine == "hbase":
         for gateway in settings.store.hbase_gateways:
@@ -56,10 +56,7 @@ def check_store(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def problems_of(settings: Settings, gateway: str) -> list[str]:
-    """
-    Return the problems of the tables behind an HBase gateway, including a gateway
-    that is down.
-    """
+    """Return the problems with an HBase gateway's tables, or that the gateway is down."""
     alone = dataclasses.replace(settings.store, hbase_gateways=(gateway,))
     try:
         with closing(tables(dataclasses.replace(settings, store=alone))) as engine:
@@ -70,8 +67,9 @@ def problems_of(settings: Settings, gateway: str) -> list[str]:
 
 def _postgres(system: CheckedSystem) -> Iterator[Finding]:
     """
-    Check that PostgreSQL responds and has the tables; a private one only runs with
-    the system.
+    Check that PostgreSQL responds and has the tables.
+
+    A private server runs only while the system is up, so it may be down with the system.
     """
     settings = system.settings
     if settings.private_postgres and system.is_down:
@@ -187,9 +185,9 @@ def check_content(system: CheckedSystem) -> Iterator[Finding]:
     if settings.content.engine == "folder":
         folder = settings.data_dir.absolute() / "content"
         above = existing(folder)
-        well = os.access(above, os.W_OK)
-        text = f"in {folder}" if well else f"{above} cannot be written by this user"
-        yield Finding("content", ok=well, text=text)
+        writable = os.access(above, os.W_OK)
+        text = f"in {folder}" if writable else f"{above} cannot be written by this user"
+        yield Finding("content", ok=writable, text=text)
         return
     where = settings.content.s3_endpoint or "AWS"
     text = f"S3 bucket {settings.content.s3_bucket} at {where}"
@@ -197,8 +195,8 @@ def check_content(system: CheckedSystem) -> Iterator[Finding]:
         _probe(open_content(_with_short_timeouts(settings).content, settings.data_dir))
     except CorruptContent:
         text += (
-            "returns different bytes than were put: set content.s3_checksums to false; some "
-            "servers store the frame of the checksums, too"
+            " returns other bytes than it was sent: set content.s3_checksums to false; some "
+            "servers store the checksum framing as part of the object"
         )
         yield Finding("content", ok=False, text=text)
     else:

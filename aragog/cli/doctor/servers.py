@@ -66,8 +66,8 @@ def check_redis(system: CheckedSystem) -> Iterator[Finding]:
 
 def _files(files: AppendOnlyFiles) -> Iterator[Finding]:
     """
-    Yield problems of the private Redis's files, while it is down, that lose data or prevent its
-    start.
+    Yield problems with the private Redis's files that lose data or prevent its start, if it is
+    down.
     """
     problems = files.problems()
     total_bytes = files.total_bytes()

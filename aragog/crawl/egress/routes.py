@@ -182,7 +182,7 @@ def _read_login(setting: str, reference: str) -> Secret:
     longest = max(len(user.encode()), len(password.encode()))
     if not (user and colon) or not text.isprintable() or longest > _MOST_LOGIN_BYTES:
         raise ConfigError(
-            f"{setting}: {place} must contain user:password, at most 255 bytes each (the value is"
-            "not shown)"
+            f"{setting}: {place} must contain user:password, at most 255 bytes each (the value "
+            "is not shown)"
         )
     return Secret(text)

@@ -115,7 +115,7 @@ class Scope:
 
     def decide(self, url: str, *, page_url: str | None = None) -> ScopeVerdict:
         """
-        Decide about a normalized URL.
+        Decide whether a normalized URL is in scope.
 
         Args:
             url: the URL.
@@ -151,7 +151,7 @@ class Scope:
 
     def decide_page(self, content_type: str | None, language: str | None) -> ScopeVerdict:
         """
-        Decide about the response of a URL.
+        Decide whether a page is in scope, by its type and language.
 
         Args:
             content_type: its content type, with or without parameters; None if it has none.

@@ -66,7 +66,7 @@ class Admission:
 
     def usage(self) -> Usage:
         """
-        Return the server that decides about new URLs, and how full it is. At most 1 s old.
+        Return the server that limits new URLs, and how full it is. At most 1 s old.
 
         Raises:
             BrokerUnavailable: the first shared server, or every shard, did not respond.

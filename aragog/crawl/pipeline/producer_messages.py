@@ -20,7 +20,7 @@ from urlspelling.domain import origin
 
 def read_fetch(message: Any) -> tuple[FetchBatch, list[str]]:
     """
-    Return the batch in a message, with normalized URLs, and the problems of its other entries.
+    Return the batch in a message, with normalized URLs, and the problems with its other entries.
 
     Raises:
         InvalidMessage: not a batch, a batch of another version, or a batch without a usable entry.

@@ -196,7 +196,7 @@ class RobotsRules:
         return None
 
     def explain(self, user_agent: str, url: str) -> str:
-        """Return one line that names the rule that decides about `url`, with its line number."""
+        """Return one line that names the rule that decides on `url`, with its line number."""
         path = path_of(url)
         if path == "/robots.txt":
             return "allowed: robots.txt itself is always allowed"

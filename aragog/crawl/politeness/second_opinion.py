@@ -1,7 +1,7 @@
 """
 Compares our robots.txt parser with reppy, on a sample of the files that a running crawl fetches.
 
-If reppy is installed, both parse the same bytes and decide about the same paths: `/`, and one path
+If reppy is installed, both parse the same bytes and decide on the same paths: `/`, and one path
 per rule of our group. Differences are counted, and the file is saved with both results for a person
 to review. The crawl itself only follows our parser. Two kinds of files are skipped: files with
 several wildcards in a line, which can take reppy minutes (`robots_engines`), and files with

@@ -7,7 +7,7 @@ which does not depend on the stages.
     enqueue, enqueue_options    new URLs: normalize, check and send them to `fetch`; their options
         inside the pipeline (in the API: `api.operations.enqueue_options`)
     inherited_options           the options that links and sitemap entries inherit from their page
-    fetch, requester            sends a batch of requests, each at its slot
+    fetch, requester            sends a batch of requests, each in its slot
     access_rules, access        which URLs may be requested at all, and which of a batch right now
     polite_gate                 robots rules and slots of a URL and of its redirects
     returning_jobs              when a job is sent again, after Retry-After or a failure

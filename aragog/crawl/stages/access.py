@@ -91,8 +91,8 @@ class JobVerdicts:
 @dataclass(frozen=True, slots=True)
 class Access:
     """
-    Decides about the first request of each job.
-    The gates that it creates decide about redirects.
+    Decides whether the first request of each job may be sent.
+    The gates that it creates decide the same for redirects.
     """
 
     rules: AccessRules
@@ -179,7 +179,7 @@ class Access:
         return InLine(replace(job, slot_at_ms=None), next_.key, crawl_delay_s, wait_ms, front)
 
     def back_in_line(self, job: UrlJob, free_at_ms: int) -> InLine:
-        """Put a job whose next request cannot be sent yet at the front of its line."""
+        """Return a place at the front of the line for a job that must wait for its next request."""
         url = job.next_url
         key = self.limiter.key_for(url)
         cached = self.rules.robots.get_many({origin(url)})[origin(url)].rules

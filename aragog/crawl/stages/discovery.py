@@ -172,7 +172,7 @@ class Discovery:
         return (self._refresh if options.refresh else self._enqueue)(urls, options)
 
     def sweep_held(self) -> int:
-        """Decide about held links whose pages are never fetched. Returns how many were enqueued."""
+        """Settle held links whose pages are never fetched. Returns how many were enqueued."""
         return self.held_links.run(self._enqueue_links) if self.held_links else 0
 
     def _refresh(self, urls: Sequence[str], options: EnqueueOptions) -> int:

@@ -1,4 +1,4 @@
-"""`EnqueueOptions`: how to fetch the URLs of one call of `Enqueuer.enqueue`."""
+"""`EnqueueOptions`: how to fetch the URLs of one call to `Enqueuer.enqueue`."""
 
 from __future__ import annotations
 

@@ -233,7 +233,7 @@ class _Run:
         validators: Mapping[str, StoredValidators],
         reservation: str,
     ) -> None:
-        """Fetch every job at its slot. Returns when each has its outcome."""
+        """Fetch every job in its slot. Returns when each has its outcome."""
         fetched: list[tuple[UrlJob, Fetched, PackedBody]] = []
         for job, outcome, body, out in self.stage.requester.run(jobs, validators, self.spans):
             if outcome.outcome is not OutcomeKind.DEFERRED:

@@ -1,5 +1,5 @@
 """
-Decide about held links of hosts whose pages have stopped arriving.
+Settle held links of hosts whose pages have stopped arriving.
 
 Links are held while pages of their templates are in progress, and reconsidered when such a page
 arrives (`link_budgets`). Once no URL of their domain waits for their crawl, no page will arrive.

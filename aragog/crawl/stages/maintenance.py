@@ -104,7 +104,7 @@ class MaintenanceStage:
             self.rounds.run()
 
     def sweep_held_links(self) -> None:
-        """Decide about held links whose pages are never fetched."""
+        """Settle held links whose pages are never fetched."""
         if self.discovery:
             self.discovery.sweep_held()
 

@@ -1,8 +1,7 @@
 """
-Sends the requests of a batch concurrently, each at its slot.
+Sends the requests of a batch concurrently, each in its slot.
 
-If a bug in aragog breaks one fetch, this becomes the fetch's outcome, and the rest of the batch
-succeeds.
+If a fetch fails because of a bug in aragog, its outcome says so, and the rest of the batch goes on.
 """
 
 from __future__ import annotations
@@ -49,8 +48,9 @@ log = logging.getLogger(__name__)
 
 def as_outcome(fetch: Callable[[], Outcome], *, url: str, next_url: str, clock: Clock) -> Outcome:
     """
-    Return the outcome of `fetch()`, or `Unreachable` if a bug ended it. A single response may
-    trigger one.
+    Return the outcome of `fetch()`, or `Unreachable` if it raised an unexpected exception.
+
+    One unusual response is enough to trigger a bug, and must not end the batch.
 
     Args:
         fetch: sends the request.
@@ -145,7 +145,7 @@ class Requester:
         spans: StageSpans = UNTRACED,
     ) -> Iterator[Fetch]:
         """
-        Fetch every job at its slot. Yields the outcomes in the order of the jobs.
+        Fetch every job in its slot. Yields the outcomes in the order of the jobs.
 
         Each body is compressed as soon as it arrives, because a few kilobytes on the wire may
         become a 20 MB page, and a worker handles 800 pages at a time.
@@ -259,7 +259,7 @@ def _signed_out(outcome: Outcome) -> Outcome:
 
 
 def _without_target(job: UrlJob, outcome: Outcome) -> Outcome:
-    """Return a redirect to a URL that was taken down without that URL."""
+    """Return the outcome of a redirect to a URL that was taken down, without naming that URL."""
     return Refused(
         url=job.url,
         final_url=job.url,

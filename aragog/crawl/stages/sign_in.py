@@ -80,7 +80,7 @@ class SignIns:
         settings: `fetch.sign_in`.
         sessions: the sessions of all processes.
         fetcher: the fetcher for pages.
-        access: decides about each request.
+        access: decides whether each request may be sent.
         checks: provides the names of crawls.
         clock: the clock that all workers share.
     """
@@ -260,7 +260,7 @@ class SignIns:
             raise _Failed("the site redirects back to the form: check the values of its fields")
 
     def _request(self, url: str, egress: EgressContext, **options: Any) -> Outcome:
-        """Send one sign-in request, at its slot."""
+        """Send one sign-in request, in its slot."""
         until_s = self.clock.monotonic_s() + WITHIN_S
 
         def left_ms() -> float:

@@ -126,7 +126,7 @@ class SingleFetch:
         Find a slot within a second for each URL. Takes one round trip per limiter node.
 
         A URL that needs no slot now, because it will be refused or its robots.txt comes first, gets
-        no slot and no wait. `fetch` decides about it.
+        no slot and no wait. `fetch` handles it.
 
         Raises:
             InvalidUrl: a value is not an http(s) URL.
@@ -238,7 +238,7 @@ class SingleFetch:
             learned = True
 
     def _learn(self, batch: RobotsBatch, left_s: Callable[[], float]) -> None:
-        """Fetch robots.txt at its slot, unless another process is fetching it."""
+        """Fetch robots.txt in its slot, unless another process is fetching it."""
         later = self.robots.run(batch)
         while later:
             first = later.pop(0)

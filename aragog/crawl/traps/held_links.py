@@ -1,15 +1,15 @@
 """
 Links that wait for a verdict, and those that were left out because of traps, by crawl.
 
-    traps.links:<host>  hash  number of a crawl, blank, link -> how it is enqueued, as JSON
-    traps.waiting       zset  host with such links -> when they changed last (s)
-    crawl:<n>           hash  `of held`: how many links wait for a verdict; `of trap`: were left out
+    traps.links:<host>  hash  `<crawl number> <link>` -> its options for enqueuing, as JSON
+    traps.waiting       zset  host with such links -> when they last changed (s)
+    crawl:<n>           hash  `of held`: number of links that wait; `of trap`: number left out
     crawl:<n>:left      hash  bucket -> codes of the links that were left out, 6 bytes each
 
-All data of a host is on the server among `redis.nodes` to which its name is assigned, with a part
-of the counts of each crawl. A link is held for a crawl, left out, or neither. One script changes
-that, and changes the counts only if a link was really added or removed, so a batch that runs twice
-counts nothing twice.
+All data of a host is on the server among `redis.nodes` to which its name is assigned. Each server
+counts its own links of each crawl. A link is held for a crawl, left out, or neither. One script
+changes that, and changes the counts only if a link was really added or removed, so a batch that
+runs twice counts nothing twice.
 
 A crawl is not done while it has held links. Nothing expires; upkeep releases held links or drops
 them for good (`aragog.crawl.stages.held_link_sweep`).
@@ -33,7 +33,7 @@ LOOKED_AT = 500
 """Number of a host's held links that are checked when a page arrives."""
 CODE_BYTES = 6
 _BUCKETS = 4_096
-_WHERE = "redis, links of hosts that wait"
+_WHERE = "redis, held links of hosts"
 
 
 class Move(StrEnum):
@@ -67,7 +67,7 @@ class MovedLink(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """The result of a call of `move`."""
+    """The result of `HeldLinks.move`."""
 
     held: int
     """Number of the host's held links."""
@@ -121,7 +121,7 @@ class HeldLinks:
 
     def hosts(self, most: int) -> dict[str, int]:
         """
-        Hosts with held links, longest unchanged first, each with the time since then in seconds.
+        Hosts with held links, longest unchanged first, each with the seconds since its last change.
 
         At most `most` per server.
         """

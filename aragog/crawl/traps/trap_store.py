@@ -2,8 +2,8 @@
 The budgets of hosts in Redis, shared by the cluster.
 
     traps:<host>         string  a mark of 8 bytes, and the budgets (`codec`), for 7 days
-    traps.decisions      hash    host, blank, template -> `open` or `closed`: operators' decisions
-    traps.closed         hash    host, blank, template -> why it is closed; for 7 days
+    traps.decisions      hash    `<host> <template>` -> `open` or `closed`: operators' decisions
+    traps.closed         hash    `<host> <template>` -> why it is closed; for 7 days
 
 A host's key is on the server among `redis.nodes` to which its name is assigned. The decisions and
 the list of closed templates are on `redis.url`. If this data is lost, templates are learned again.

@@ -247,7 +247,7 @@ class PackWriter:
             self._catalog.settled(pack.name)
 
     def _put_at_exit(self) -> None:
-        """Put the open pack when the process ends without a call of `close`."""
+        """Put the open pack when the process ends without a call to `close`."""
         if not self._is_put_at_exit:
             atexit.register(self.close)
             self._is_put_at_exit = True

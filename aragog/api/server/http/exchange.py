@@ -115,7 +115,7 @@ class FastExchange(Exchange):
 
         Args:
             response: head and body.
-            counted_bytes: how many of its bytes the service's `unsent` counts.
+            counted_bytes: how many of its bytes count as memory for unread responses.
         """
         connection = self.connection
         if self.cancelled:
@@ -290,7 +290,7 @@ class _HeaderLines:
     A response's headers as lines, with the details that affect its body and connection.
 
     Raises:
-        RuntimeError: a header would break the head.
+        RuntimeError: a header contains a control character.
     """
 
     __slots__ = ("closes", "length", "lines")

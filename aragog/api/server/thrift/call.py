@@ -152,7 +152,7 @@ class Call(ThreadCall):
             self.fail_with(error)
 
     def groups_with(self) -> Callable[[Call], bool] | None:
-        """Return a test for calls that can share one call of the store with this one."""
+        """Return a test for calls that can share one call to the store with this one."""
         method, rest = self.method, wire.after_string(self.frame, self.arguments_at)
         if rest is None or method.shares is None:
             return None

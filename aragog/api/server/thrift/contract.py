@@ -52,7 +52,7 @@ class Method:
     unsupported.
     """
     shares: Callable[[Mapping[str, Any]], bool] | None = None
-    """True if calls with these arguments after their URL can share one call of the store."""
+    """True if calls with these arguments after their URL can share one call to the store."""
 
 
 class Encoded(bytes):

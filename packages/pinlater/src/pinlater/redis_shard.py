@@ -300,7 +300,7 @@ class RedisShard:
         return now_ms, int(uptime["uptime_in_seconds"]) * 1000
 
     def remarks(self) -> list[str]:
-        """Return problems of the server's configuration, with remedies; empty if there are none."""
+        """Return the server's configuration problems, with remedies; empty if there are none."""
         with redis_errors(f"shard {self.name}"):
             memory: Any = self.client.info("memory")
         policy = memory.get("maxmemory_policy", "noeviction")

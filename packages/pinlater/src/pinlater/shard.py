@@ -171,7 +171,7 @@ class ServerShard(Shard, Protocol):
         """Return the server's time and its uptime (resolution 1 s)."""
 
     def remarks(self) -> list[str]:
-        """Return problems of the server's configuration, with remedies; empty if there are none."""
+        """Return the server's configuration problems, with remedies; empty if there are none."""
 
 
 @runtime_checkable

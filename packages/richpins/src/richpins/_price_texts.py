@@ -1,8 +1,8 @@
 """
 Read the text of an element that shows a price.
 
-Pages put cents in a separate element (`<b>5</b><sup>99</sup>`), and put former prices and prices
-per measure in the same element. From the text alone, `5` and `99` could be one number or two.
+Pages put cents in a separate element (`<b>5</b><sup>99</sup>`), and put former prices and unit
+prices in the same element. From the text alone, `5` and `99` could be one number or two.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ MAX_PRICE_CHARS = 60
 
 _CENTS = re.compile(r"\d\d")
 _RAISED_ELEMENTS = 'sup,[class*="cent" i],[class*="fraction" i],[class*="decimal" i]'
-_FORMER_ELEMENTS = frozenset({"del", "s", "strike", "script", "style", "template"})
+_SKIPPED_ELEMENTS = frozenset({"del", "s", "strike", "script", "style", "template"})
 _APART = re.compile(r"(\d)\s?([.,])\s(?=\d\d(?!\d))|(\d)\s(?=[.,]\d\d\d?(?!\d))")
-_PER_MEASURE = re.compile(
+_UNIT_PRICE = re.compile(
     r"[(\[]?(?:[^\W\d_]{1,3}\s?|[€$£]\s?)?\d[\d.,]{0,9}\s?(?:[€$£]|[^\W\d_]{1,3}\.?)?\s?"
     r"(?:/|\bper\b|\bpro\b|\bje\b|\bpor\b|\bpar\b|\bal\b|\bза\b)\s?"
     r"(?:\d{1,4}\s?)?(?:kg|g|gr|mg|l|lt|ltr|liter|litre|ml|cl|dl|lb|oz|m|m²|m2|100\s?g|stk|st|unit|ea)"
     r"\b\.?[)\]]?",
     re.IGNORECASE,
 )
-"""A price per measure: `(12,50 €/kg)`, `$0.40 per oz`."""
+"""A unit price: `(12,50 €/kg)`, `$0.40 per oz`."""
 _MAX_NODES = 200
 _FORMER_CLASS = re.compile(
     r"(?<![a-z])(?:(?:old|was|former|regular|before|original|compare)[-_]?(?:price)?(?![a-z])"
@@ -61,7 +61,7 @@ def price_text(element: LexborNode) -> str:
     cents = next(_cents_in(element), None)
     if cents is not None:
         text = _with_decimals(text, cents)
-    return _PER_MEASURE.sub(" ", _APART.sub(_joined, text)).strip()
+    return _UNIT_PRICE.sub(" ", _APART.sub(_joined, text)).strip()
 
 
 def _with_decimals(text: str, cents: str) -> str:
@@ -77,8 +77,8 @@ _BEFORE_CENTS = re.compile(r"(?<=\d)\s?[.,]?\s(\d\d)(?!\d)")
 
 def _cents_in(element: LexborNode) -> Iterator[str]:
     """
-    Yield the two-digit texts of elements that are raised, have a class for cents, or end after a
-    digit.
+    Yield the two-digit texts of elements that are raised, have a class for cents, or end the text
+    right after another digit.
     """
     called = {each.mem_id for each in element.css(_RAISED_ELEMENTS)}
     joined = "".join((element.text() or "").split())
@@ -92,7 +92,7 @@ def _cents_in(element: LexborNode) -> Iterator[str]:
 
 def _shown_text(element: LexborNode) -> str:
     """Return an element's text with spaces between its parts, without former prices."""
-    if element.css_first(",".join(_FORMER_ELEMENTS)) is None:
+    if element.css_first(",".join(_SKIPPED_ELEMENTS)) is None:
         return element.text(separator=" ")
     parts: list[str] = []
     _collect(element, parts)
@@ -105,7 +105,7 @@ def _collect(element: LexborNode, parts: list[str]) -> None:
             return
         if child.tag == "-text":
             parts.append(child.text_content or "")
-        elif child.tag not in _FORMER_ELEMENTS:
+        elif child.tag not in _SKIPPED_ELEMENTS:
             _collect(child, parts)
 
 

@@ -41,7 +41,7 @@ class SiteRule:
     keep: frozenset[str] = frozenset()
     drop: frozenset[str] = frozenset()
     sort: bool = True
-    """False to keep the order of the parameters, because it has a meaning."""
+    """False to keep the order of the parameters, because it matters."""
 
 
 class QueryRules:

@@ -301,7 +301,7 @@ class PostgresShard:
         return now_ms, max(0, uptime_ms)
 
     def remarks(self) -> list[str]:
-        """Return problems of the server's configuration, with remedies; empty if there are none."""
+        """Return the server's configuration problems, with remedies; empty if there are none."""
         names = "autovacuum", "fsync", "full_page_writes"
         asked = ", ".join(f"current_setting('{name}')" for name in names)
         [[values]] = self.run_all([SqlCall(f"SELECT {asked}")])

@@ -141,7 +141,7 @@ class Channel(QueueChannel):
         return self._consumer
 
     def _warn(self) -> None:
-        """Log problems of the servers' configuration; the worker starts anyway."""
+        """Log problems with the servers' configuration; the worker starts anyway."""
         for shard in self._each_shard():
             with suppress(BrokerUnavailable):
                 for remark in shard.remarks():

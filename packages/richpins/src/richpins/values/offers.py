@@ -2,8 +2,8 @@
 Read the price of one offer: its amount, its currency, and the price before a reduction.
 
 An offer has its price in a property, in a monetary amount, or in price specifications. Fees for
-delivery and payment are not the price of one piece, nor are prices for larger quantities, for
-members, of parts or per measure.
+delivery and payment are not the price of one piece. Neither are unit prices, partial prices, or
+prices for larger quantities or for members.
 """
 
 from __future__ import annotations
@@ -101,13 +101,13 @@ def rank_of(offer: Node) -> int:
 
 
 def _is_of_one_piece(specification: Node) -> bool:
-    """Return False for a fee, a partial price, or a price per measure, for members or in bulk."""
+    """Return False for a fee, a partial price, a unit price, or a price for members or in bulk."""
     if specification.is_a(_FEES) or any(specification.all(name) for name in _SPECIAL_CONDITIONS):
         return False
     reference = specification.first("referencequantity")
     unit = specification.first("unitcode", "unittext")
     if isinstance(reference, Node):
-        # With a `valueReference`, it only describes how the price per measure is computed.
+        # With a `valueReference`, it only describes how the unit price is computed.
         if not reference.all("valuereference"):
             unit = reference.first("unitcode", "unittext") or unit
         else:

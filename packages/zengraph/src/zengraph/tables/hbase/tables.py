@@ -54,7 +54,7 @@ def families(name: str, compression: str) -> list[thrift_api.ColumnDescriptor]:
 
 
 def problems(table: str, name: str, result: Mapping[bytes, Any], compression: str) -> Iterator[str]:
-    """Yield problems of a table with those column descriptors, one line each with the remedy."""
+    """Yield problems with a table's column descriptors, one line each with the remedy."""
     by_name = {key.rstrip(b":").decode(): value for key, value in result.items()}
     for family in TABLES[name]:
         have = by_name.get(family)
@@ -152,7 +152,7 @@ class HBaseTables(Tables):
         New data gets the format `FORMAT`. Safe to repeat.
 
         Raises:
-            InvalidConfig: HBase does not support that compression.
+            InvalidConfig: HBase does not support the compression.
             StoreUnavailable: HBase did not respond; some tables may have been created.
         """
         pool = self._new_pool(CREATE_TIMEOUT_S)
@@ -187,7 +187,7 @@ class HBaseTables(Tables):
         return table.get(_IDENTITY, [_VALUE])[_VALUE].value.decode()
 
     def check(self) -> list[str]:
-        """Return problems of the tables, one line each with the remedy; empty if there are none."""
+        """Return problems with the tables, one line each with the remedy; empty if none."""
         prefix, result = self._prefix, []
         missing = self._missing(self._pool)
         for name in TABLES:

@@ -224,7 +224,7 @@ class TableSchema:
             )
 
     def problems(self) -> Iterator[str]:
-        """Yield problems of the server or its tables, one line each with the remedy."""
+        """Yield problems with the server or its tables, one line each with the remedy."""
         try:
             (values,) = self._read(_FACTS)
         except StoreUnavailable as error:
@@ -306,7 +306,7 @@ class ServerFacts(NamedTuple):
 
 
 def problems_of_server(facts: ServerFacts, words: Remedies = DEFAULT) -> Iterator[str]:
-    """Yield problems of a server, one line each with the remedy. Pure."""
+    """Yield problems with a server, one line each with the remedy. Pure."""
     if int(facts.version) < OLDEST_SERVER * 10_000:
         yield (
             f"the server is PostgreSQL {int(facts.version) // 10_000}: {words.program} needs "

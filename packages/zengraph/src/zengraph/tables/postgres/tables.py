@@ -53,7 +53,7 @@ class PostgresTables(Tables):
         remedies: Remedies = DEFAULT,
     ) -> None:
         kind = PostgresPool if max_lag_s is None else partial(ReplicaPool, max_lag_s=max_lag_s)
-        # `str.__str__` also reads strings that hide their text when printed.
+        # The dsn may be a string that hides its text when printed; `str.__str__` returns the text.
         new_pool = partial(
             kind, str.__str__(dsn), timeout_s=timeout_s, pooler=pooler, words=remedies
         )
@@ -61,12 +61,14 @@ class PostgresTables(Tables):
         # `upgrade` must read.
         self.schema = TableSchema(new_pool(size=1), schema, partitions, upgrades)
         self._pool = new_pool(size=pool_size, opened=self.schema.check_version)
-        of = {
+        partitions_of = {
             table: Partitions(schema, table, self.schema.partitions if table in HASHED else None)
             for table in TABLES
         }
-        self._nodes = NodeRows(self._pool, of.pop(PACKED), clock)
-        self._others = {table: CellRows(self._pool, each, clock) for table, each in of.items()}
+        self._nodes = NodeRows(self._pool, partitions_of.pop(PACKED), clock)
+        self._others = {
+            table: CellRows(self._pool, each, clock) for table, each in partitions_of.items()
+        }
 
     def __getitem__(self, name: str) -> CellTable:
         return self._nodes if name == PACKED else self._others[name]
@@ -101,7 +103,7 @@ class PostgresTables(Tables):
         return self.schema.identity()
 
     def check(self) -> list[str]:
-        """Return problems of the server and its tables, one line each with the remedy."""
+        """Return problems with the server and its tables, one line each with the remedy."""
         return list(self.schema.problems())
 
     def close(self) -> None:
