@@ -69,7 +69,7 @@ class StageParts:
 
     @property
     def job_egress(self) -> JobEgress:
-        """Return the chooser of the way out for each job's requests."""
+        """Chooses the egress route for each job's requests."""
         return JobEgress(self.egress.rules, self.checks, self.egress.by_crawl)
 
 

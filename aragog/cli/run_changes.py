@@ -29,7 +29,7 @@ from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.crawl.stages.crawl_reports import OTHERS
 from aragog.errors import BadInput, ConfigError, SlowDown
 from aragog.settings import Settings
-from aragog.urlstore.crawl_changes import CrawlPage, CrawlPages, PageNews, in_words
+from aragog.urlstore.crawl_changes import CrawlPage, CrawlPages, PageNews, as_text
 from aragog.urlstore.store import UrlStore
 
 MAX_NAMED = 20
@@ -119,7 +119,7 @@ class RunChanges:
                 note(one_line(f"{news}: {url}"), err=True)
             if found[news] > len(urls):
                 note(f"{news}: {found[news] - len(urls):,} more", err=True)
-        note(in_words(found), err=True)
+        note(as_text(found), err=True)
 
     def _pages(self) -> Iterator[CrawlPage]:
         domains = self._counts.domains(self._record.numbers).keys()

@@ -180,7 +180,7 @@ class _PackExport:
                 continue
             is_whole = False
             if owners:  # a page that shares the record only needs its body
-                kept.append(upkeep.alone(replace(record, owners=owners)).frame)
+                kept.append(upkeep.body_only(replace(record, owners=owners)).frame)
         if is_whole:
             self.report.whole += 1
             return data

@@ -83,7 +83,7 @@ def run(cli_environ):
         (["changes", "--host", "no host"], "is not a host name"),
         (["webhooks", "add", URL, "--host", "no host"], "is not a host name"),
         (["reextract", "--host", "no host"], "is not a host name"),
-        (["templates", "close", "http://a.test", "/p/"], "is a URL: give only its host"),
+        (["templates", "close", "http://a.test", "/p/"], "is a URL: pass only its host"),
         (["templates", "list", "no host"], "is not a host name"),
         (["watch", URL, "--owner", ""], "is not a valid owner"),
         (["webhooks", "add", "https://a.test/", "--owner", "\udcff"], "is not a valid owner"),

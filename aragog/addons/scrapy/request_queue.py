@@ -140,7 +140,7 @@ class RequestQueue:
         with suppress(BrokerUnavailable):
             if room > 0:
                 self._consumer.wait()
-                look_s = self._consumer.next_look_s - self._clock.monotonic_s()
+                look_s = self._consumer.next_check_s - self._clock.monotonic_s()
                 seconds = min(seconds, max(0.0, look_s))
             pollers = {p.fileno: p for p in self._consumer.pollers if p.fileno is not None}
             ready, _, _ = select.select([self._woken, *pollers], [], [], max(0.0, seconds))
@@ -148,7 +148,7 @@ class RequestQueue:
                 if fileno == self._woken:
                     os.eventfd_read(self._woken)
                 else:
-                    self._consumer.woken(pollers[fileno], room=room)
+                    self._consumer.on_readable(pollers[fileno], room=room)
 
     def wake(self) -> None:
         """End the current or the next `wait`."""

@@ -160,7 +160,7 @@ class JobWaits:
                     return
                 for listener in listeners:
                     listener.listen(queues, now_s, self._cluster)
-                self._check_every_s = min((p.look_every_s for p in pollers), default=CHECK_EVERY_S)
+                self._check_every_s = min((p.check_every_s for p in pollers), default=CHECK_EVERY_S)
                 self._wait_for_tokens(listeners, max(0.0, next_check_s - now_s))
         finally:
             for listener in listeners:

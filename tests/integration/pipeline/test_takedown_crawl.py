@@ -195,7 +195,7 @@ def test_a_blocked_host_is_not_fetched_nor_reached_by_a_redirect(crawl):
     crawl.crawl(GONE, HOP)
 
     assert [request.path for request in crawl.origin.seen] == ["/hop"]
-    assert crawl.store.get(GONE).facts["reason"] == "politeness.blocked_hosts has gone.test"
+    assert crawl.store.get(GONE).facts["reason"] == "politeness.blocked_hosts contains gone.test"
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ Progress = Callable[[int], None]
 T = TypeVar("T")
 
 
-def _quiet(_count: int) -> None:
+def _ignore_progress(_count: int) -> None:
     """Do not report progress."""
 
 
@@ -226,11 +226,13 @@ class Admin:
                     return job
         return None
 
-    def purge(self, queue: str, *, progress: Progress = _quiet) -> int:
+    def purge(self, queue: str, *, progress: Progress = _ignore_progress) -> int:
         """Delete all PENDING jobs; returns how many."""
         return self.delete(queue, JobState.PENDING, progress=progress)
 
-    def retry(self, queue: str, ids: Sequence[str] = (), *, progress: Progress = _quiet) -> int:
+    def retry(
+        self, queue: str, ids: Sequence[str] = (), *, progress: Progress = _ignore_progress
+    ) -> int:
         """Run FAILED jobs again, those named or all; returns how many."""
         if ids:
             return self._of_shards(ids, lambda shard, own: shard.retry(queue, ids=own))
@@ -239,7 +241,12 @@ class Admin:
         )
 
     def delete(
-        self, queue: str, state: JobState, ids: Sequence[str] = (), *, progress: Progress = _quiet
+        self,
+        queue: str,
+        state: JobState,
+        ids: Sequence[str] = (),
+        *,
+        progress: Progress = _ignore_progress,
     ) -> int:
         """
         Delete the named jobs in a state, or all of them; returns how many.

@@ -46,7 +46,7 @@ class Breaker:
         """Return whether the server is in rotation."""
         return self.out_since_s is None
 
-    def worth_asking(self, now_s: float) -> bool:
+    def may_call(self, now_s: float) -> bool:
         """Return whether a call may be sent: the server is in rotation, or a probe is due."""
         return now_s >= self.probe_at_s
 

@@ -1,13 +1,14 @@
 """
 Broker URLs: the servers behind `pinlater://`, and Celery's settings for each kind. Pure.
 
-    pinlater://[user:password@]host[:port][,host[:port]…][/db]   one server or several pinlaters://…
-        the same over TLS pinlater+socket:///path/to/redis.sock[?virtual_host=db]      one server on
-        a unix socket pinlater+sentinel://[user:password@]host[:port][,host[:port]…]/service[/db]
-        the master of a service, found through these Sentinels pinlater+sentinels://…       the same
-        over TLS
-        pinlater+postgresql://[user:password@]host[:port][,host[:port]…]/database[?option=value…]
-        one PostgreSQL server; further hosts are its replicas
+    pinlater://[user:password@]host[:port][,host[:port]…][/db]   one server or several
+    pinlaters://…                                                the same over TLS
+    pinlater+socket:///path/to/redis.sock[?virtual_host=db]      one server on a unix socket
+    pinlater+sentinel://[user:password@]host[:port][,host[:port]…]/service[/db]
+                                 the master of a service, found through these Sentinels
+    pinlater+sentinels://…       the same over TLS
+    pinlater+postgresql://[user:password@]host[:port][,host[:port]…]/database[?option=value…]
+                                 one PostgreSQL server; further hosts are its replicas
 
 Messages that are not jobs (broadcasts, events, replies) go through the first Redis server. With
 PostgreSQL, they go through the Redis server in the transport option `control`.

@@ -152,9 +152,9 @@ class Reaper:
         for queue in list(self._queues):
             given_back = failed = 0
             for _ in range(SWEEPS):
-                before_ms = guard.reap_before_ms(self._stopwatch_ms())
+                before_ms = guard.reap_before_ms(self._monotonic_ms())
                 swept = shard.sweep(queue, reap_before_ms=before_ms, limit=SWEEP_SIZE)
-                guard.observe_clock(swept.now_ms, self._stopwatch_ms())
+                guard.observe_clock(swept.now_ms, self._monotonic_ms())
                 given_back += swept.given_back
                 failed += swept.failed
                 if swept.given_back + swept.failed < SWEEP_SIZE:
@@ -166,13 +166,13 @@ class Reaper:
 
     def _connected(self, shard: ServerShard, guard: ReapGuard) -> None:
         server_ms, uptime_ms = shard.age_ms()
-        guard.connected(server_ms, uptime_ms, self._stopwatch_ms())
+        guard.connected(server_ms, uptime_ms, self._monotonic_ms())
         for remark in shard.remarks():
             logger.warning("shard %s: %s", shard.name, remark)
         if guard.lost_before:
             self._renew()
 
-    def _stopwatch_ms(self) -> float:
+    def _monotonic_ms(self) -> float:
         return self._clock.monotonic_s() * 1000
 
 

@@ -56,7 +56,7 @@ class QueueLocation(Protocol):
     # the output to what was requested.
 
 
-def _known_queue(context: click.Context, _param: click.Parameter, name: str) -> str:
+def _check_queue(context: click.Context, _param: click.Parameter, name: str) -> str:
     """Check a queue's name; raises BadParameter if neither a server nor the program knows it."""
     declared = set(getattr(context.obj, "queues", ()))
     if name in declared:
@@ -74,7 +74,7 @@ def _known_queue(context: click.Context, _param: click.Parameter, name: str) -> 
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-queue_name = click.argument("queue_name", metavar="QUEUE", callback=_known_queue)
+queue_name = click.argument("queue_name", metavar="QUEUE", callback=_check_queue)
 STATES = click.Choice([s.lower() for s in JobState])
 
 
@@ -308,7 +308,7 @@ def retry(
     context: click.Context, queue_name: str, ids: tuple[str, ...], every: bool, as_json: bool
 ) -> None:
     """Run failed jobs again, by ID or all."""
-    _one_of(ids, every)
+    _require_ids_or_all(ids, every)
     admin = _admin(context)
     with bar(f"retrying {queue_name}", _total(admin, queue_name, ids, JobState.FAILED)) as step:
         count = admin.retry(queue_name, ids, progress=step)
@@ -331,7 +331,7 @@ def delete(
     as_json: bool,
 ) -> None:
     """Delete jobs that are not running, by ID or all."""
-    _one_of(ids, every)
+    _require_ids_or_all(ids, every)
     admin, which = _admin(context), JobState(state.upper())
     with bar(f"deleting jobs of {queue_name}", _total(admin, queue_name, ids, which)) as step:
         count = admin.delete(queue_name, which, ids, progress=step)
@@ -366,7 +366,7 @@ def upgrade(context: click.Context, as_json: bool) -> None:
     done(as_json, shards or "nothing to do: no shard is on PostgreSQL", versions=versions)
 
 
-def _one_of(ids: tuple[str, ...], every: bool) -> None:
+def _require_ids_or_all(ids: tuple[str, ...], every: bool) -> None:
     if bool(ids) == every:
         raise click.UsageError("give job ids, or --all")
 

@@ -77,7 +77,7 @@ class Cluster:
         self._clock = clock or SystemClock()
         self._rng = rng or random.Random()
         self._settings: dict[str, tuple[float, dict[str, float]]] = {}
-        self._room = {shard.name: Breaker(errors=1) for shard in self.shards}
+        self._full_breakers = {shard.name: Breaker(errors=1) for shard in self.shards}
         self._probing = threading.Lock()
         self._probers: dict[str, threading.Thread] = {}
 
@@ -105,16 +105,16 @@ class Cluster:
 
     def answered(self, shard: Shard, took_s: float = 0.0) -> None:
         """Record that the shard answered after `took_s`."""
-        with self._seen(shard, f"it took {took_s:.1f} s to answer") as breaker:
+        with self._log_changes(shard, f"it took {took_s:.1f} s to answer") as breaker:
             breaker.answered(took_s, self._clock.monotonic_s())
 
     def failed(self, shard: Shard, error: Exception, *, at_once: bool = True) -> None:
         """Record that the shard did not answer; `at_once` takes it out of rotation immediately."""
-        with self._seen(shard, str(error)) as breaker:
+        with self._log_changes(shard, str(error)) as breaker:
             breaker.failed(self._clock.monotonic_s(), at_once=at_once)
 
     @contextmanager
-    def _seen(self, shard: Shard, reason: str) -> Iterator[Breaker]:
+    def _log_changes(self, shard: Shard, reason: str) -> Iterator[Breaker]:
         """Log a warning if the block takes the shard out of rotation or brings it back."""
         breaker = self.breakers[shard.name]
         out_since_s = breaker.out_since_s
@@ -153,7 +153,7 @@ class Cluster:
     def probe(self, shard: Shard) -> bool:
         """Probe the shard if a probe is due; returns whether it is in rotation."""
         breaker = self.breakers[shard.name]
-        if not breaker.healthy and breaker.worth_asking(self._clock.monotonic_s()):
+        if not breaker.healthy and breaker.may_call(self._clock.monotonic_s()):
             with suppress(BrokerUnavailable), self.watched(shard):
                 shard.ping()
         return breaker.healthy
@@ -211,7 +211,7 @@ class Cluster:
         """
         now_s = self._clock.monotonic_s()
         healthy = self.healthy()
-        return [s for s in healthy if self._room[s.name].worth_asking(now_s)] or healthy
+        return [s for s in healthy if self._full_breakers[s.name].may_call(now_s)] or healthy
 
     @property
     def share(self) -> float:
@@ -234,7 +234,7 @@ class Cluster:
         for _ in range(len(self.shards) + 1):
             failed: list[int] = []
             problem: BrokerUnavailable | None = None
-            for shard, places in self._deal(jobs, left).items():
+            for shard, places in self._distribute(jobs, left).items():
                 try:
                     with self.watched(shard):
                         accepted = shard.enqueue(queue, [jobs[i] for i in places])
@@ -242,12 +242,12 @@ class Cluster:
                     self._refused(shard, error)
                     failed, problem = failed + places, error
                     continue
-                self._has_room(shard)
+                self._has_memory_again(shard)
                 for i, receipt in zip(places, accepted, strict=True):
                     receipts[i] = receipt._replace(job_id=f"{shard.name}-{receipt.job_id}")
             if problem is None:
                 break
-            if not self._others_accept():
+            if not self._any_accepts():
                 raise problem
             left = failed
         return [receipt for receipt in receipts if receipt is not None]
@@ -266,17 +266,17 @@ class Cluster:
         for _ in range(len(self.shards) + 1):
             failed: list[JobItem] = []
             problem: BrokerUnavailable | None = None
-            for shard, part in self._deal_items(frame.span_ms, left).items():
+            for shard, part in self._distribute_items(frame.span_ms, left).items():
                 try:
                     with self.watched(shard):
                         shard.collect(queue, frame, part)
-                    self._has_room(shard)
+                    self._has_memory_again(shard)
                 except BrokerUnavailable as error:
                     self._refused(shard, error)
                     failed, problem = failed + part, error
             if problem is None:
                 return
-            if not self._others_accept():
+            if not self._any_accepts():
                 raise problem
             left = failed
 
@@ -285,43 +285,45 @@ class Cluster:
         if not isinstance(error, BrokerFull):
             self.failed(shard, error)
             return
-        if self._room[shard.name].healthy:
+        if self._full_breakers[shard.name].healthy:
             logger.warning("shard %s gets no new jobs: %s", shard.name, error.reason)
-        self._room[shard.name].failed(self._clock.monotonic_s())
+        self._full_breakers[shard.name].failed(self._clock.monotonic_s())
 
-    def _has_room(self, shard: Shard) -> None:
-        room = self._room[shard.name]
+    def _has_memory_again(self, shard: Shard) -> None:
+        room = self._full_breakers[shard.name]
         if not room.healthy:
             room.answered(0.0, self._clock.monotonic_s())
             logger.warning("shard %s gets new jobs again", shard.name)
 
-    def _others_accept(self) -> bool:
+    def _any_accepts(self) -> bool:
         now_s = self._clock.monotonic_s()
         return any(
-            breaker.healthy and self._room[name].worth_asking(now_s)
+            breaker.healthy and self._full_breakers[name].may_call(now_s)
             for name, breaker in self.breakers.items()
         )
 
-    def _deal_items(self, span_ms: int, items: Sequence[JobItem]) -> dict[Shard, list[JobItem]]:
+    def _distribute_items(
+        self, span_ms: int, items: Sequence[JobItem]
+    ) -> dict[Shard, list[JobItem]]:
         shards = self.accepting()
         if len(shards) == 1:
             return {shards[0]: list(items)} if items else {}
         # A wrong clock only makes the jobs hold fewer items.
         now_ms = self._clock.now_ms()
-        dealt: dict[Shard, list[JobItem]] = defaultdict(list)
+        by_shard: dict[Shard, list[JobItem]] = defaultdict(list)
         for item in items:
-            dealt[_pick(shards, str((now_ms + item.delay_ms) // span_ms))].append(item)
-        return dealt
+            by_shard[_pick(shards, str((now_ms + item.delay_ms) // span_ms))].append(item)
+        return by_shard
 
-    def _deal(self, jobs: Sequence[NewJob], places: Sequence[int]) -> dict[Shard, list[int]]:
+    def _distribute(self, jobs: Sequence[NewJob], places: Sequence[int]) -> dict[Shard, list[int]]:
         shards = self.accepting()
         if len(shards) == 1:
             return {shards[0]: list(places)} if places else {}
-        dealt: dict[Shard, list[int]] = defaultdict(list)
+        by_shard: dict[Shard, list[int]] = defaultdict(list)
         for i in places:
             key = jobs[i].unique_key
-            dealt[_pick(shards, key) if key else self._rng.choice(shards)].append(i)
-        return dealt
+            by_shard[_pick(shards, key) if key else self._rng.choice(shards)].append(i)
+        return by_shard
 
     def settings(self, queue: str) -> Mapping[str, float]:
         """Return a queue's settings, at most two seconds old; empty when no shard answers."""

@@ -74,7 +74,7 @@ def drop(app: Any, unwanted: Callable[[Any], bool]) -> int:
             message = queue.get(no_ack=False)
             if message is None:
                 break
-            if _is(message, unwanted):
+            if _matches(message, unwanted):
                 message.ack()
                 dropped += 1
             else:
@@ -84,7 +84,7 @@ def drop(app: Any, unwanted: Callable[[Any], bool]) -> int:
     return dropped
 
 
-def _is(message: Any, unwanted: Callable[[Any], bool]) -> bool:
+def _matches(message: Any, unwanted: Callable[[Any], bool]) -> bool:
     try:
         return unwanted(message.decode())
     except (KombuError, ValueError, LookupError):

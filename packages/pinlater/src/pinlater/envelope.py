@@ -201,7 +201,7 @@ def from_plain(body: JobBody, job: PlainJob) -> dict[str, Any]:
         "headers": headers,
         "properties": properties,
     }
-    return _marked(message, job.attempt)
+    return _mark_redelivered(message, job.attempt)
 
 
 class PlainJob(NamedTuple):
@@ -222,7 +222,7 @@ def _repr_of(value: Any) -> str:
     return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 1]}…"
 
 
-def _marked(message: dict[str, Any], attempt: int) -> dict[str, Any]:
+def _mark_redelivered(message: dict[str, Any], attempt: int) -> dict[str, Any]:
     """Return the message, marked as redelivered if it was delivered before."""
     headers, properties = message["headers"], message["properties"]
     if attempt > 1:
@@ -243,7 +243,7 @@ def from_job(body: bytes, *, tag: str, attempt: int) -> dict[str, Any]:
         properties = message["properties"]
         properties["delivery_tag"] = tag
         properties[TAGGED] = attempt
-        return _marked(message, attempt)
+        return _mark_redelivered(message, attempt)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidMessage("job body", f"{type(error).__name__}: {error}") from error
 

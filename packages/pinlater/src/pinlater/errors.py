@@ -1,11 +1,12 @@
 """
 The exceptions of pinlater, grouped by what the caller can do.
 
-    PinlaterError ├── BrokerUnavailable     a server does not answer or refuses; the same call may
-        work later │   └── BrokerFull        it has no memory or disk space for new jobs ├──
-        InvalidArgument       fix the call; a retry cannot help ├── InvalidConfig         fix the
-        broker URL, the option or the file └── InvalidMessage        a job or task message that
-        cannot be read
+    PinlaterError
+    ├── BrokerUnavailable     a server does not answer or refuses; the same call may work later
+    │   └── BrokerFull        it has no memory or disk space for new jobs
+    ├── InvalidArgument       fix the call; a retry cannot help
+    ├── InvalidConfig         fix the broker URL, the option or the file
+    └── InvalidMessage        a job or task message that cannot be read
 
 An error's fields are also its `args`, so that Celery can pickle it. Its text is `MESSAGE` with the
 fields filled in.

@@ -45,7 +45,7 @@ class Allowance(NamedTuple):
     """How many jobs may be claimed until the gate is called again; None: any number."""
 
     @property
-    def is_wide(self) -> bool:
+    def is_open(self) -> bool:
         """True if the gate admits all jobs."""
         return self.lowest >= EVERYTHING and self.jobs is None
 
@@ -66,7 +66,7 @@ Takes the number of jobs that a process has claimed from a queue; returns how ma
 NO_ROOM = ReservedRoom(0)
 
 _gates: dict[str, Gate] = {}
-_kept: dict[str, ReservedRoom] = {}
+_reserved: dict[str, ReservedRoom] = {}
 _limits: dict[str, int | Limit] = {}
 
 
@@ -88,22 +88,22 @@ def has_gate(queue: str) -> bool:
     return queue in _gates
 
 
-def reserve_room(queue: str, kept: ReservedRoom | None) -> None:
+def reserve_room(queue: str, reserved: ReservedRoom | None) -> None:
     """
     Reserve room for urgent jobs of the queue; None removes the reservation.
 
     A worker with no other room left claims only jobs of these priorities, and checks for them every
     `ASK_NEARLY_FULL_S`.
     """
-    if kept is None:
-        _kept.pop(queue, None)
+    if reserved is None:
+        _reserved.pop(queue, None)
     else:
-        _kept[queue] = kept
+        _reserved[queue] = reserved
 
 
 def reserved_room(queue: str) -> ReservedRoom:
     """Return the room that is reserved for urgent jobs of the queue."""
-    return _kept.get(queue, NO_ROOM)
+    return _reserved.get(queue, NO_ROOM)
 
 
 def limit(queue: str, jobs: int | Limit | None) -> None:

@@ -21,7 +21,7 @@ from pinlater.errors import InvalidArgument, InvalidMessage
 
 OCTETS = "application/octet-stream"
 JSON = "application/json"
-MOST_TYPE_CHARACTERS = 200
+MAX_TYPE_CHARACTERS = 200
 _PLAIN = b"\x01"
 _TYPE = re.compile(r"[!-~](?:[ -~]{0,198}[!-~])?")
 """Visible ASCII, with spaces inside: a media type and its parameters (RFC 9110, 8.3.1)."""
@@ -43,7 +43,7 @@ def encode(body: JobBody) -> bytes:
     """
     if not _TYPE.fullmatch(body.content_type):
         raise InvalidArgument(
-            f"content_type: must have 1 to {MOST_TYPE_CHARACTERS} printable ASCII characters, "
+            f"content_type: must have 1 to {MAX_TYPE_CHARACTERS} printable ASCII characters, "
             f"got {body.content_type[:80]!r}"
         )
     return b"%b%b\n%b" % (_PLAIN, body.content_type.encode(), body.data)
@@ -61,11 +61,11 @@ def decode(stored: bytes) -> JobBody:
     Raises:
         InvalidMessage: it is a Celery task message, or has a newer version.
     """
-    head, found, data = stored[: MOST_TYPE_CHARACTERS + 2].partition(b"\n")
+    head, found, data = stored[: MAX_TYPE_CHARACTERS + 2].partition(b"\n")
     content_type = head[1:].decode("ascii", "replace")
     if not is_plain(stored) or not found or not _TYPE.fullmatch(content_type):
         raise InvalidMessage("job body", f"has an unknown version:{stored[:20]!r}")
-    return JobBody(data + stored[MOST_TYPE_CHARACTERS + 2 :], content_type)
+    return JobBody(data + stored[MAX_TYPE_CHARACTERS + 2 :], content_type)
 
 
 def of_arguments(args: Sequence[Any], kwargs: Mapping[str, Any]) -> JobBody:

@@ -70,14 +70,14 @@ def decode(record: bytes) -> JobRecord:
     version, priority, allowed, created, due, unique, name, key = match.groups()
     body = record[match.end() :]
     if int(version) == COLLECTED:
-        unique, body = b"", _whole(body)
+        unique, body = b"", _joined_body(body)
     return JobRecord(
         int(priority), int(allowed), int(created), int(due),
         unescape(unique), unescape(name), unescape(key), body,
     )  # fmt: skip
 
 
-def _whole(parts: bytes) -> bytes:
+def _joined_body(parts: bytes) -> bytes:
     """
     Return the joined body of a collected job.
 

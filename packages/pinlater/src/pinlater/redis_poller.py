@@ -20,7 +20,7 @@ OVERDUE_S = 5.0
 class RedisPoller:
     """A blocking pop on one shard's wake lists, on its own connection."""
 
-    look_every_s = 1.0
+    check_every_s = 1.0
 
     def __init__(self, shard: RedisShard) -> None:
         self.shard = shard

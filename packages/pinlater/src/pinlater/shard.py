@@ -130,7 +130,7 @@ class ShardPoller(Protocol):
     """The current connection; None while there is none. Compare it by identity."""
     sent_s: float | None
     """When it last started to wait, on the monotonic clock; None while it does not wait."""
-    look_every_s: float
+    check_every_s: float
     """Seconds after which a queue must be checked even if this poller has not reported it."""
 
     @property

@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 UNSENT = (OperationalError, RedisError, BrokerUnavailable)
 """A `Reject` with one of these reasons means that Celery could not send a retry."""
 CALL = "pinlater.worker.at_least_once(app)"
-MOST_NAMES = 5
+MAX_NAMES = 5
 
 
 def at_least_once(app: Celery) -> None:
@@ -203,9 +203,9 @@ def remarks(app: Celery) -> list[str]:
         if name not in early
         and not (app.conf.task_reject_on_worker_lost or task.reject_on_worker_lost)
     ]
-    silent = [name for name, task in own.items() if not _records_ends(task)]
+    silent = [name for name, task in own.items() if not _uses_job_request(task)]
     return [
-        f"{problem} ({_some(names)}); call {CALL} after Celery(…)"
+        f"{problem} ({_first_few(names)}); call {CALL} after Celery(…)"
         for names, problem in (
             (
                 early,
@@ -218,14 +218,14 @@ def remarks(app: Celery) -> list[str]:
     ]
 
 
-def _records_ends(task: Any) -> bool:
+def _uses_job_request(task: Any) -> bool:
     return "JobRequest" in str(task.Request)
 
 
-def _some(names: Iterable[str]) -> str:
+def _first_few(names: Iterable[str]) -> str:
     every = sorted(names)
-    more = len(every) - MOST_NAMES
-    return ", ".join(every[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    more = len(every) - MAX_NAMES
+    return ", ".join(every[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _is_outage(error: object) -> bool:

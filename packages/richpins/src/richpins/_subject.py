@@ -23,7 +23,7 @@ from richpins.structured_data.graph import Node
 from richpins.structured_data.sources import Sources, by_trust
 from richpins.values.scalars import text
 
-_LEAST_WEIGHT = 20
+_MIN_WEIGHT = 20
 _OTHER_ITEM_FIRST = -45
 """Added to the weight of a place or video if another item comes first."""
 _MAIN_ROLES = frozenset({"mainentity", "mainentityofpage", "about"})
@@ -77,7 +77,7 @@ def subject_of(sources: Sources) -> tuple[PageType | None, list[Node]]:
         weight = _weight(sources, page_type, chosen, og_type)
         if best is None or weight > best[0]:
             best = (weight, page_type, _with_repetitions(chosen, nodes))
-    if best is not None and best[0] > _LEAST_WEIGHT:
+    if best is not None and best[0] > _MIN_WEIGHT:
         return best[1], best[2]
     declared = next((t for t in page_types() if og_type in t.og_types), None) if og_type else None
     return declared if declared is not None else _declared_by_tags(sources, og_type), []

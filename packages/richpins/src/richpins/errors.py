@@ -1,8 +1,9 @@
 """
 The exceptions of this package. Bad pages never raise; see their `problems`.
 
-    RichpinsError ├── MissingExtra    a required extra is not installed; the message has the command
-        └── InvalidKind     the rules of a kind of items are invalid; one line per mistake
+    RichpinsError
+    ├── MissingExtra    a required extra is not installed; the message has the command
+    └── InvalidKind     the rules of a kind of items are invalid; one line per mistake
 """
 
 from __future__ import annotations

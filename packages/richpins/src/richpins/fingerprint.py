@@ -7,7 +7,7 @@ coefficient J, a bit differs with probability (1 - J) / 2. With J = 0.95, at mos
 differ in 92 of 100 pairs. No pair of unrelated texts differed in so few.
 
 Use sketches to decide whether two pages are near duplicates, and fingerprints to find candidates.
-Other programs can compute the same fingerprints: To compute it in any program:
+To compute the same fingerprint in any program:
 
 1. Take the first 40,000 characters, in lower case, and of these the first 5,000 words.
 2. Replace each of the characters A0, A7, A9, AB, B6, B7, BB, 2013, 2014, 2018, 2019, 201C, 201D,

@@ -24,7 +24,7 @@ TRAFILATURA = "trafilatura"
 TEXT_VERSION = 6
 """Incremented when the library is called in another way or the output format changes."""
 TEXT, MARKDOWN = FORMS = ("text", "markdown")
-_LEAST_FOUND = 0.9
+_MIN_FOUND = 0.9
 """If the page's tree contains less of the library's text than this, the text came from JSON-LD."""
 _ENOUGH_LETTERS, _MUCH_LONGER = 2_000, 1.5
 """
@@ -104,7 +104,7 @@ def find(page: Document, form: str) -> str:
         return ""
     texts = page_texts.texts_of(article.tree)
     share = selection.select(texts, page_texts.blocks_of(body))
-    if share >= _LEAST_FOUND:
+    if share >= _MIN_FOUND:
         completion.complete(texts)
         opening.open_with_lead(texts, page, with_title=form == MARKDOWN)
         body = composition.compose(texts, article.images)

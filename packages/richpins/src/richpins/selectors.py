@@ -2,10 +2,11 @@
 Read values of a page by CSS selectors and XPath, with rules written as strings. No I/O.
 
     css:.price_color::text            the first non-empty text of a matching element
-        css:#product_gallery img::link    its `href` or `src`, absolute css:img::attr(alt)
-        one of its attributes css-all:.tag                      a list of all values
-        xpath://p[@class='stock']/text()  the same in XPath, which needs the extra `xpath`
-        xpath-all://li
+    css:#product_gallery img::link    its `href` or `src`, absolute
+    css:img::attr(alt)                one of its attributes
+    css-all:.tag                      a list of all values
+    xpath://p[@class='stock']/text()  the same in XPath, which needs the extra `xpath`
+    xpath-all://li
 
 `css` and `xpath` return the first match that is not empty, `css-all` and `xpath-all` a list of all
 matches. A CSS selector may end in `::text` (the default), `::attr(name)`, or `::link`. XPath may

@@ -1,10 +1,11 @@
 """
 The exceptions of this package.
 
-    UrlSpellingError ├── InvalidUrl          the caller's text is not an http(s) URL └──
-        InvalidSiteRules    a configuration file with site rules is invalid
+    UrlSpellingError
+    ├── InvalidUrl          the caller's text is not an http(s) URL
+    └── InvalidSiteRules    a configuration file with site rules is invalid
 
-Retrying helps with neither. Both can be pickled.
+Retrying does not help. Both can be pickled.
 """
 
 from __future__ import annotations

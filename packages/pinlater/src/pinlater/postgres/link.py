@@ -231,7 +231,7 @@ class PostgresLinks:
         link = self._pop()
         if link is not None:
             try:
-                with self._returned(link):
+                with self._returned_to_pool(link):
                     return link.run_all(statements)
             except TimeoutError:
                 raise
@@ -239,11 +239,11 @@ class PostgresLinks:
                 # The server restarted, so the idle connections are lost as well.
                 self.close()
         link = self.open()
-        with self._returned(link):
+        with self._returned_to_pool(link):
             return link.run_all(statements)
 
     @contextmanager
-    def _returned(self, link: PostgresLink) -> Iterator[None]:
+    def _returned_to_pool(self, link: PostgresLink) -> Iterator[None]:
         try:
             yield
         except SqlRefused:

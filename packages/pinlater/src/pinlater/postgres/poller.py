@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 REGISTER_EVERY_S = 3.0
 """Seconds between registrations. A worker that registered more than 10 s ago counts as dead."""
 OVERDUE_S = 5.0
-LOOK_EVERY_S = 1.0
+CHECK_EVERY_S = 1.0
 POLL_EVERY_S = 0.2
 """Seconds between two checks where a connection pooler prevents notifications."""
 
@@ -38,7 +38,7 @@ class PostgresPoller:
         self.connection: PostgresLink | None = None
         self.sent_s: float | None = None
         """When it last registered; None while it does not wait."""
-        self.look_every_s = LOOK_EVERY_S
+        self.check_every_s = CHECK_EVERY_S
         self._channel = f"pinlater_{uuid.uuid4().hex[:16]}"
         self._pooled: bool | None = None
         self._replies_due = 0
@@ -85,7 +85,7 @@ class PostgresPoller:
         link = self.shard.links.open()
         self._pooled = link.is_pooled
         if self._pooled:
-            self.look_every_s = POLL_EVERY_S
+            self.check_every_s = POLL_EVERY_S
             link.close()
             return None
         link.run(SqlCall(f"LISTEN {self._channel}"))

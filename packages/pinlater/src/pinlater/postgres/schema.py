@@ -152,9 +152,9 @@ class QueueSchema:
         if code < self.code or (replaces and code == self.code):
             parts += FUNCTIONS
         script = "\n".join(map(_text, parts))
-        link.execute(f"{script}\n{self._noted(made=made)};\nCOMMIT", within_s=LONG_S)
+        link.execute(f"{script}\n{self._record_version(made=made)};\nCOMMIT", within_s=LONG_S)
 
-    def _noted(self, *, made: bool) -> str:
+    def _record_version(self, *, made: bool) -> str:
         if made:
             return (
                 f"UPDATE pinlater.meta SET layout = {self.layout}, "  # noqa: S608

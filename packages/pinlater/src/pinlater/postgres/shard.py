@@ -85,7 +85,7 @@ class PostgresShard:
         self.schema = schema or QueueSchema()
         self.links = PostgresLinks(dsn, timeout_s, self.schema.check)
 
-    def _named(self, queue: str) -> tuple[int, bytes | None]:
+    def _queue_name(self, queue: str) -> tuple[int, bytes | None]:
         return text(self.prefix + queue)
 
     def _run(self, function: str, *arguments: tuple[int, bytes | None]) -> list[Row]:
@@ -93,8 +93,8 @@ class PostgresShard:
 
     def run_all(self, statements: Sequence[SqlCall]) -> list[list[Row]]:
         """Run statements in one round trip; raises the errors of `Shard`."""
-        with self._named_errors():
-            return self._repeated(statements)
+        with self._translated_errors():
+            return self._run_with_retries(statements)
 
     def upgrade(self, report: Callable[[str], None]) -> int:
         """
@@ -107,11 +107,11 @@ class PostgresShard:
             BrokerUnavailable: a newer program has upgraded them, the role may not change them, or
                 the server does not answer.
         """
-        with self._named_errors():
+        with self._translated_errors():
             return self.schema.upgrade(self.links, report)
 
     @contextmanager
-    def _named_errors(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         where = f"shard {self.name}"
         try:
             yield
@@ -123,7 +123,7 @@ class PostgresShard:
         except OSError as error:
             raise BrokerUnavailable(where, str(error) or type(error).__name__) from error
 
-    def _repeated(self, statements: Sequence[SqlCall]) -> list[list[Row]]:
+    def _run_with_retries(self, statements: Sequence[SqlCall]) -> list[list[Row]]:
         """
         Run statements.
 
@@ -141,33 +141,33 @@ class PostgresShard:
 
     def enqueue(self, queue: str, jobs: Sequence[models.NewJob]) -> list[models.Enqueued]:
         parts = [jobs[at : at + MOST_JOBS] for at in range(0, len(jobs), MOST_JOBS)]
-        statements = [call("enqueue", self._named(queue), *_new_jobs(part)) for part in parts]
+        statements = [call("enqueue", self._queue_name(queue), *_new_jobs(part)) for part in parts]
         soon = any(job.delay_ms <= WAKE_WITHIN_MS for job in jobs)
-        results = self.run_all(statements + self._waking(queue, soon=soon))
+        results = self.run_all(statements + self._wake_calls(queue, soon=soon))
         return [
             models.Enqueued(job_id_of(number), existing)
             for rows in results[: len(parts)]
             for number, existing in rows
         ]
 
-    def _waking(self, queue: str, *, soon: bool) -> list[SqlCall]:
-        return [call("wake_one", self._named(queue))] if soon else []
+    def _wake_calls(self, queue: str, *, soon: bool) -> list[SqlCall]:
+        return [call("wake_one", self._queue_name(queue))] if soon else []
 
     def collect(self, queue: str, frame: models.JobFrame, items: Sequence[models.JobItem]) -> None:
         escape = job_codec.escape
         delays_ms = [max(0, int(item.delay_ms)) for item in items]
         collected = call(
-            "collect", self._named(queue), int4(frame.priority), int4(frame.max_attempts),
+            "collect", self._queue_name(queue), int4(frame.priority), int4(frame.max_attempts),
             blob(f"{escape(frame.name)}|{escape(frame.key)}|".encode()),
             blob(escape(frame.group).encode()), int8(frame.span_ms), int4(frame.most),
             blob(frame.prefix), blob(frame.suffix), int8s(delays_ms), blobs(i.data for i in items),
         )  # fmt: skip
         soon = any(delay_ms <= WAKE_WITHIN_MS for delay_ms in delays_ms)
-        self.run_all([collected, *self._waking(queue, soon=soon)])
+        self.run_all([collected, *self._wake_calls(queue, soon=soon)])
 
     def claim(self, queue: str, request: models.ClaimRequest) -> models.ClaimResult:
         rows = self._run(
-            "claim", self._named(queue), int4(request.limit), int8(request.timeout_ms),
+            "claim", self._queue_name(queue), int4(request.limit), int8(request.timeout_ms),
             blob(job_codec.escape(request.worker).encode()), float8(request.share),
             int4(request.lowest), int8(0),
         )  # fmt: skip
@@ -183,37 +183,37 @@ class PostgresShard:
         )
 
     def ack(self, queue: str, holds: Sequence[Hold]) -> list[bool]:
-        rows = self._run("ack", self._named(queue), *_claims(holds)) if holds else []
+        rows = self._run("ack", self._queue_name(queue), *_claims(holds)) if holds else []
         done = {place for (place,) in rows}
         return [place in done for place in range(1, len(holds) + 1)]
 
     def nack(self, queue: str, nacks: Sequence[models.Nack]) -> list[models.JobState | None]:
         rows = self._run(
-            "nack", self._named(queue), *_claims([(n.job_id, n.token) for n in nacks]),
+            "nack", self._queue_name(queue), *_claims([(n.job_id, n.token) for n in nacks]),
             texts(n.step for n in nacks), int8s(n.delay_ms for n in nacks),
             blobs(job_codec.cut(n.problem).encode() for n in nacks),
         )  # fmt: skip
         return [models.JobState(state) if state else None for (state,) in rows]
 
     def extend(self, queue: str, holds: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
-        rows = self._run("extend", self._named(queue), *_claims(holds), int8(timeout_ms))
+        rows = self._run("extend", self._queue_name(queue), *_claims(holds), int8(timeout_ms))
         done = {place for (place,) in rows}
         return [place in done for place in range(1, len(holds) + 1)]
 
     def sweep(self, queue: str, *, reap_before_ms: int, limit: int = 100) -> models.Swept:
-        [[swept]] = self._run("sweep", self._named(queue), int8(reap_before_ms), int4(limit))
+        [[swept]] = self._run("sweep", self._queue_name(queue), int8(reap_before_ms), int4(limit))
         return models.Swept(*swept)
 
     def release(self, queue: str, worker: str, ids: Sequence[str]) -> int:
         who = blob(job_codec.escape(worker).encode())
-        [[released]] = self._run("release", self._named(queue), who, _numbers(ids))
+        [[released]] = self._run("release", self._queue_name(queue), who, _numbers(ids))
         return int(released)
 
     def retry(self, queue: str, *, ids: Sequence[str] = (), limit: int = 0) -> int:
         if not ids and limit <= 0:
             return 0
         most = int4(min(limit, MAX_BATCH))
-        [[retried]] = self._run("retry", self._named(queue), _numbers(ids), most)
+        [[retried]] = self._run("retry", self._queue_name(queue), _numbers(ids), most)
         return int(retried)
 
     def delete(
@@ -222,12 +222,16 @@ class PostgresShard:
         if not ids and limit <= 0:
             return 0
         [[deleted]] = self._run(
-            "delete", self._named(queue), text(state), _numbers(ids), int4(min(limit, MAX_BATCH))
+            "delete",
+            self._queue_name(queue),
+            text(state),
+            _numbers(ids),
+            int4(min(limit, MAX_BATCH)),
         )
         return int(deleted)
 
     def sizes(self, queue: str) -> models.Sizes:
-        [[numbers]] = self._run("sizes", self._named(queue))
+        [[numbers]] = self._run("sizes", self._queue_name(queue))
         now_ms, due, *pending, running, succeeded, failed, oldest_ms = numbers
         return models.Sizes(
             due=due, later=sum(pending) - due, running=running, succeeded=succeeded, failed=failed,
@@ -237,20 +241,20 @@ class PostgresShard:
     def jobs(
         self, queue: str, state: models.JobState, *, limit: int, offset: int = 0
     ) -> list[models.JobInfo]:
-        rows = self._run("jobs", self._named(queue), text(state), int4(limit), int4(offset))
+        rows = self._run("jobs", self._queue_name(queue), text(state), int4(limit), int4(offset))
         return [_info(queue, JobState(state), row) for row in rows]
 
     def named(self, queue: str, state: models.JobState, ids: Sequence[str]) -> list[models.JobInfo]:
-        rows = self._run("named", self._named(queue), text(state), _numbers(ids))
+        rows = self._run("named", self._queue_name(queue), text(state), _numbers(ids))
         return [_info(queue, JobState(state), row) for row in rows]
 
     def later(self, queue: str, *, limit: int) -> list[models.JobInfo]:
-        rows = self._run("later", self._named(queue), int4(limit))
+        rows = self._run("later", self._queue_name(queue), int4(limit))
         return [_info(queue, JobState.PENDING, row) for row in rows]
 
     def settings(self, queue: str) -> dict[str, float]:
         statement = SqlCall(
-            "SELECT settings::text FROM pinlater.queue WHERE name = $1", [self._named(queue)]
+            "SELECT settings::text FROM pinlater.queue WHERE name = $1", [self._queue_name(queue)]
         )
         [rows] = self.run_all([statement])
         return {name: float(value) for [row] in rows for name, value in json.loads(row).items()}
@@ -261,13 +265,13 @@ class PostgresShard:
             [
                 SqlCall(
                     "SELECT pinlater.configure($1, $2::text::jsonb)",
-                    [self._named(queue), text(json.dumps(document))],
+                    [self._queue_name(queue), text(json.dumps(document))],
                 )
             ]
         )
 
     def stats(self, queue: str) -> dict[str, int]:
-        [[document]] = self._run("stats", self._named(queue))
+        [[document]] = self._run("stats", self._queue_name(queue))
         return {name: int(value) for name, value in json.loads(document).items()}
 
     def ping(self) -> None:
@@ -281,7 +285,7 @@ class PostgresShard:
 
     def wake(self, queue: str) -> None:
         """Wake one waiting worker to check the queue."""
-        self._run("wake_one", self._named(queue))
+        self._run("wake_one", self._queue_name(queue))
 
     def poller(self) -> PostgresPoller:
         """Return a new poller, which waits for notifications; see `shard.ShardPoller`."""
@@ -305,7 +309,7 @@ class PostgresShard:
 
     def drop(self, queue: str) -> None:
         """Delete a queue, in steps of `DROP_STEP` jobs."""
-        while not self._run("drop", self._named(queue), int4(DROP_STEP))[0][0]:
+        while not self._run("drop", self._queue_name(queue), int4(DROP_STEP))[0][0]:
             logger.debug("%d jobs of %s were dropped", DROP_STEP, queue)
 
 

@@ -24,7 +24,7 @@ from pinlater.masking import reveal
 SCHEMES = ("redis", "rediss", "unix", "sentinel", "sentinels")
 REDIS_PORT = 6379
 SENTINEL_PORT = 26379
-MOST_SOCKET_BYTES = 107
+MAX_SOCKET_BYTES = 107
 """The longest path of a unix socket in bytes, without the final NUL (unix(7))."""
 
 
@@ -84,7 +84,7 @@ def socket_too_long(url: str) -> bool:
     """Return whether the URL's unix socket has a path that is too long."""
     place = urlsplit(plain(url))
     path = os.fsencode(unquote(place.path))
-    return place.scheme == "unix" and len(path) > MOST_SOCKET_BYTES
+    return place.scheme == "unix" and len(path) > MAX_SOCKET_BYTES
 
 
 def is_usable(url: str) -> bool:

@@ -47,7 +47,7 @@ class ReadyPool(redis.ConnectionPool):
                 connection = self._ready.pop()
             except IndexError:
                 break  # another thread took the last one
-            if _silent(connection):
+            if _has_no_input(connection):
                 return connection
             # The server closed it, or sent a message: redis-py checks it and replaces it.
             super().release(connection)
@@ -62,7 +62,7 @@ class ReadyPool(redis.ConnectionPool):
             super().release(connection)
 
 
-def _silent(connection: Any) -> bool:
+def _has_no_input(connection: Any) -> bool:
     """Return whether a connection is open and has nothing to read; takes a few microseconds."""
     sock = connection._sock  # noqa: SLF001 - there is no public way to its socket
     if sock is None or (number := sock.fileno()) < 0:

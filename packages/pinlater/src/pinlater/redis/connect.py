@@ -12,7 +12,7 @@ from redis.sentinel import Sentinel
 from pinlater.errors import InvalidConfig
 from pinlater.masking import without_password
 from pinlater.redis.address import (
-    MOST_SOCKET_BYTES,
+    MAX_SOCKET_BYTES,
     is_sentinel,
     is_usable,
     parse_sentinel,
@@ -69,7 +69,7 @@ def connect(
     if socket_too_long(url):
         raise InvalidConfig(
             f"{setting}: {server_name(url)} is too long a path for a unix socket, which may have "
-            f"{MOST_SOCKET_BYTES} bytes; let the server listen on a shorter one"
+            f"{MAX_SOCKET_BYTES} bytes; let the server listen on a shorter one"
         )
     options: dict[str, Any] = {
         "socket_timeout": timeout_s,

@@ -6,7 +6,7 @@ from typing import Any
 
 from redis.exceptions import DataError
 
-MOST_JOINED_BYTES = 1 << 20
+MAX_JOINED_BYTES = 1 << 20
 """
 Maximum bytes of one send. redis-py uses a separate send for each argument above 6,000 bytes: 50 for
 the bodies of a batch, and each of them releases the GIL.
@@ -23,7 +23,7 @@ class Packer:
         most_bytes: a longer command is sent in several parts.
     """
 
-    def __init__(self, most_bytes: int = MOST_JOINED_BYTES) -> None:
+    def __init__(self, most_bytes: int = MAX_JOINED_BYTES) -> None:
         self._most_bytes = most_bytes
 
     def pack(self, *args: Any) -> list[bytes]:

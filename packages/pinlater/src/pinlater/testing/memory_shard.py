@@ -61,7 +61,7 @@ class MemoryShard:
         due_ms = now_ms + item.delay_ms
         span = (frame.priority, frame.group, due_ms // frame.span_ms)
         taker = q.collecting.get(span)
-        if taker is None or not _takes_more(q, taker, frame):
+        if taker is None or not _can_collect(q, taker, frame):
             new = NewJob(b"", frame.priority, item.delay_ms, frame.max_attempts)
             job = StoredJob(f"{q.next_number():016x}", new, b"", due_ms)
             q.add(job)
@@ -241,7 +241,7 @@ class MemoryShard:
         self._queues.drop(queue)
 
 
-def _takes_more(q: MemoryQueue, taker: Collected, frame: JobFrame) -> bool:
+def _can_collect(q: MemoryQueue, taker: Collected, frame: JobFrame) -> bool:
     """Return whether the job still exists, was never claimed, and is not full."""
     job = taker.job
     return job.job_id in q.jobs and not job.since_ms and len(taker.items) < frame.most

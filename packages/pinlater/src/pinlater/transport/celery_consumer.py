@@ -34,7 +34,7 @@ Key in the app's configuration: seconds that the job of an unknown task waits fo
 knows the task. It waits again as often as needed, and the attempts do not count. None: the job is
 FAILED.
 """
-MOST_EVENTS = 500
+MAX_EVENTS = 500
 """With this many events, they are sent immediately; each has about half a kilobyte."""
 NEVER_S = float("-inf")
 _clock = SystemClock()
@@ -96,7 +96,7 @@ class KeepingConsumer(Consumer):  # type: ignore[misc]
         self._events_due_s = NEVER_S
         self._events_sent_s = _clock.monotonic_s()
         if self.event_dispatcher:
-            self.event_dispatcher.buffer_limit = MOST_EVENTS
+            self.event_dispatcher.buffer_limit = MAX_EVENTS
             self.event_dispatcher.flush()
 
     def _keep(self, message: Any, problem: str) -> None:

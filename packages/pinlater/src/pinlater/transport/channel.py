@@ -196,11 +196,11 @@ class Channel(QueueChannel):
             try:
                 return super()._brpop_read(**options)
             except LOST as error:
-                if not self._waits_again():
+                if not self._may_reconnect():
                     raise
                 raise Empty from error
 
-    def _waits_again(self) -> bool:
+    def _may_reconnect(self) -> bool:
         """
         Return whether a lost connection is replaced by a new one, and the wait continues.
 
@@ -273,13 +273,13 @@ class Channel(QueueChannel):
             with self.conn_or_acquire() as client:
                 self._revocations.read(client)
         room, taken = self.qos.room(at_most=MAX_BATCH), 0
-        if room and not self._postpones(room):
+        if room and not self._waits_for_room(room):
             taken = self.consumer.take(min(room, at_most))
         if self.qos.can_consume():
             self.consumer.wait()
         return taken
 
-    def _postpones(self, room: int) -> bool:
+    def _waits_for_room(self, room: int) -> bool:
         """Return whether to wait briefly for more room before claiming."""
         now_s = _clock.monotonic_s()
         if room >= self.qos.least_room:
@@ -291,11 +291,11 @@ class Channel(QueueChannel):
         return self._postponed_at_s is not None
 
     @property
-    def wants_turn_at_s(self) -> float:
+    def next_work_s(self) -> float:
         """Return the time by which `work` must be called next."""
         if not self._consumer or not self._consumer.queues or not self.qos.can_consume():
             return float("inf")
-        soon = self._consumer.next_look_s
+        soon = self._consumer.next_check_s
         return (
             soon if self._postponed_at_s is None else max(soon, self._postponed_at_s + POSTPONE_S)
         )

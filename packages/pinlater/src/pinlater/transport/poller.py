@@ -48,9 +48,9 @@ class Poller(stock.MultiChannelPoller):
         self._nudge = socket.socketpair()
         for end in self._nudge:
             end.setblocking(False)
-        hub.add_reader(self._nudge[0].fileno(), self._nudged)
+        hub.add_reader(self._nudge[0].fileno(), self._on_nudge)
 
-    def _nudged(self) -> None:
+    def _on_nudge(self) -> None:
         if self._nudge:
             with suppress(BlockingIOError):
                 self._nudge[0].recv(64)
@@ -67,7 +67,7 @@ class Poller(stock.MultiChannelPoller):
             if channel.active_queues:
                 taken += channel.work(at_most=MAX_BATCH)
         self._watch()
-        self._arm()
+        self._set_timer()
         if taken:
             self.nudge()
 
@@ -112,21 +112,21 @@ class Poller(stock.MultiChannelPoller):
         waiter = self._waiters.get(fd)
         if waiter is not None and waiter.poller.sent_s is not None:
             channel = waiter.channel
-            channel.consumer.woken(waiter.poller, room=channel.qos.room(at_most=MAX_BATCH))
+            channel.consumer.on_readable(waiter.poller, room=channel.qos.room(at_most=MAX_BATCH))
 
-    def _arm(self) -> None:
+    def _set_timer(self) -> None:
         """Set a timer for the next iteration."""
         now_s = _clock.monotonic_s()
-        at_s = min((c.wants_turn_at_s for c in self._channels), default=float("inf"))
+        at_s = min((c.next_work_s for c in self._channels), default=float("inf"))
         if self._timer is not None and not now_s < self._timer_at_s <= at_s:
             self._timer.cancel()
             self._timer = None
         if self._timer is None and at_s < float("inf"):
             self._timer_at_s = at_s
-            self._timer = self.hub.call_later(max(0.0, at_s - now_s), self._ring)
+            self._timer = self.hub.call_later(max(0.0, at_s - now_s), self._clear_timer)
             self.nudge()
 
-    def _ring(self) -> None:
+    def _clear_timer(self) -> None:
         """
         Clear the timer.
 
@@ -146,7 +146,7 @@ class Poller(stock.MultiChannelPoller):
             if channel.active_queues and channel.work(at_most=1):
                 return
         self._watch()
-        at_s = min((c.wants_turn_at_s for c in self._channels), default=float("inf"))
+        at_s = min((c.next_work_s for c in self._channels), default=float("inf"))
         wait_s = max(0.0, at_s - _clock.monotonic_s())
         super().get(callback, wait_s if timeout is None else min(timeout, wait_s))
 

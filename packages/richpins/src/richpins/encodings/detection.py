@@ -143,7 +143,7 @@ _DETECTED_NAMES = {
 def _detected(body: bytes) -> str:
     if body.isascii() and b"\x1b" not in body and b"\0" not in body:
         return labels.FALLBACK
-    if _is_utf8(body, most_broken=_MOST_BROKEN):
+    if _is_utf8(body, most_broken=_MAX_BROKEN):
         return "utf-8"
     start = max(0, _first_high_byte(body) - 1_000)
     guess = chardet.detect(
@@ -170,7 +170,7 @@ _MIN_LONG_CHARACTERS = 4
 
 def is_surely_utf8(body: bytes, declared: str) -> bool:
     """Return True if `body` is UTF-8, although it declares the encoding `declared`."""
-    if declared in _NEVER_UTF8 or not _is_utf8(body, most_broken=_MOST_BROKEN_IF_DECLARED):
+    if declared in _NEVER_UTF8 or not _is_utf8(body, most_broken=_MAX_BROKEN_IF_DECLARED):
         return False
     if declared not in _OF_SEVERAL_BYTES:
         return _WHOLE_CHARACTER.search(body) is not None  # the last character may be cut off
@@ -190,13 +190,13 @@ def _first_high_byte(body: bytes) -> int:
 
 
 _SAMPLE_BYTES = 262_144
-_MOST_BROKEN = 0.1
+_MAX_BROKEN = 0.1
 """
 Maximum share of broken characters in a UTF-8 page without a declaration. Pages may be cut inside a
 character, or contain a comment in another encoding. In sentences of 14 languages in 24 legacy
 encodings, at most half of the characters were valid UTF-8, except in fragments of ten bytes.
 """
-_MOST_BROKEN_IF_DECLARED = 0.02
+_MAX_BROKEN_IF_DECLARED = 0.02
 _FEW_CHARACTERS = 3
 """For short texts: at most one in this many characters may be broken."""
 
@@ -222,6 +222,6 @@ def _is_utf8(body: bytes, *, most_broken: float) -> bool:
     text = codecs.getincrementaldecoder("utf-8")("replace").decode(sample)
     broken = text.count("\ufffd") - sample.count("\ufffd".encode())
     whole = len(text) - len(sample.translate(None, _HIGH_BYTES)) - broken
-    if broken == 1 and most_broken == _MOST_BROKEN:
+    if broken == 1 and most_broken == _MAX_BROKEN:
         return whole >= _FEW_CHARACTERS
     return broken <= most_broken * whole

@@ -15,10 +15,10 @@ from richpins.guesses._fields import GuessedField, type_of
 from richpins.guesses._lists import is_around
 
 MOST_FIELDS = 15
-MOST_LABELS = 12
+MAX_LABELS = 12
 LONGEST = 300
 """Maximum characters of a value. A description may be longer."""
-MOST_NODES = 5_000
+MAX_NODES = 5_000
 _FIRST = (
     "title",
     "price",
@@ -103,7 +103,7 @@ def _selectors(document: Document) -> Iterator[tuple[str, str, str]]:
     if body is None:
         return
     for number, node in enumerate(body.traverse()):
-        if number >= MOST_NODES:
+        if number >= MAX_NODES:
             return
         if (node.tag or "-").startswith("-") or is_around(node):
             continue
@@ -181,7 +181,7 @@ def _labelled(documents: Sequence[Document]) -> Iterator[tuple[str, str, list[st
     """Yield (name, rule, values) for table rows and definition lists with a label on all pages."""
     pages = [dict(_rows(document)) for document in documents]
     shared = [label for label in pages[0] if all(label in page for page in pages)]
-    for tag, label in shared[:MOST_LABELS]:
+    for tag, label in shared[:MAX_LABELS]:
         name = _names.as_name(label)
         if not name or any(quote in label for quote in _QUOTES):
             continue

@@ -17,7 +17,7 @@ from richpins.guesses._lists import GuessedList, follow_of, lists_of
 from richpins.items import find, kind_of
 from richpins.rich_pins import to_fields
 
-MOST_KINDS = 2
+MAX_KINDS = 2
 """Maximum kinds for pages that look the same."""
 LIST_SHARE = 0.3
 """A page is a list if its repeated elements contain at least this share of its words."""
@@ -90,7 +90,7 @@ def _kinds(pages: Sequence[Document], pattern: str) -> list[GuessedKind]:
     is_list = bool(lists) and lists[0].words >= LIST_SHARE * sum(map(_words, pages))
     if not is_list and (kind := _detail(pages, pattern)):
         return [kind]
-    made = (_of_list(found, pages, pattern) for found in lists[:MOST_KINDS])
+    made = (_of_list(found, pages, pattern) for found in lists[:MAX_KINDS])
     return [kind for kind in made if kind is not None][:1]
 
 

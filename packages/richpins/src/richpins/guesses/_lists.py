@@ -16,8 +16,8 @@ from richpins.guesses._fields import GuessedField, fields_of
 LEAST = 3
 """The minimum number of similar elements in a list."""
 MOST = 200
-MOST_CANDIDATES = 40
-LEAST_WORTH = 3.0
+MAX_CANDIDATES = 40
+MIN_WORTH = 3.0
 _TAGS = frozenset(
     {"li", "tr", "article", "div", "section", "a", "dl", "dt", "p", "tbody", "blockquote"}
 )
@@ -71,7 +71,7 @@ def _most_distinct(counts: Counter[str]) -> list[tuple[str, int]]:
     """Return the selectors to try: descriptive ones, and frequent ones."""
     alike = [(s, n) for s, n in counts.items() if n >= LEAST]
     ordered = sorted(alike, key=lambda one: (*_vagueness(one[0]), -min(one[1], 50), one[0]))
-    return ordered[:MOST_CANDIDATES]
+    return ordered[:MAX_CANDIDATES]
 
 
 def _vagueness(selector: str) -> tuple[bool, int]:
@@ -146,7 +146,7 @@ def _list(selector: str, documents: Sequence[Document]) -> GuessedList | None:
     fields = tuple(fields_of(elements))
     worth = sum(_WORTH.get(field.name, 0.5) * field.share for field in fields)
     median = sorted(map(len, texts))[len(texts) // 2]
-    if worth < LEAST_WORTH and not (worth >= 1.5 and median >= 60):
+    if worth < MIN_WORTH and not (worth >= 1.5 and median >= 60):
         return None
     words = sum(len(node.text().split()) for _, node in elements)
     count = len(elements)

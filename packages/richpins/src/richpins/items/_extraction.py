@@ -24,7 +24,7 @@ MOST_BYTES_AN_ITEM = 16 * 1024
 """Maximum size of an item's values in JSON. A larger item is dropped."""
 MOST_BYTES_A_PAGE = 512 * 1024
 """Maximum size of all items of one kind on a page. Later ones are dropped."""
-MOST_FOLLOWED = 100
+MAX_FOLLOWED = 100
 """Maximum number of follow-up URLs of a page."""
 LONGEST_KEY = 500
 NOTHING = "nothing found"
@@ -218,7 +218,7 @@ def _followed(kind: ItemKind, page: SelectedPage) -> tuple[str, ...]:
             url = page.link(value) if isinstance(value, str) else None
             if url is not None and url != page.document.url:
                 urls[url] = None
-    return tuple(urls)[:MOST_FOLLOWED]
+    return tuple(urls)[:MAX_FOLLOWED]
 
 
 def _of_function(found: Any) -> dict[str, Any]:

@@ -30,7 +30,7 @@ TYPES: dict[str, FieldType] = {
 }
 """The JSON types by the type names that rules use."""
 _FALSE = frozenset({"false", "no", "0", "off"})
-_MOST_CHARS = 64 * 1024
+_MAX_CHARS = 64 * 1024
 _REGEX = "regex:"
 
 
@@ -66,7 +66,7 @@ def _matching(pattern: str) -> Clean:
         raise ValueError(f"{pattern!r} is not a regular expression: {error}") from error
 
     def clean(text: str) -> str | None:
-        match = compiled.search(text[:_MOST_CHARS])
+        match = compiled.search(text[:_MAX_CHARS])
         if match is None:
             return None
         return match[1] if compiled.groups else match[0]

@@ -26,7 +26,7 @@ _RAW_ENDS = {
     name: re.compile(b"</" + name, re.IGNORECASE)
     for name in (b"script", b"style", b"textarea", b"title")
 }
-_LEAST_LETTER = 0xA1
+_MIN_LETTER = 0xA1
 _TWO_BLANKS = BytesAhoCorasick([b"  "])
 _PIECE_BYTES = 262_144
 """Bodies are searched in chunks, which limits the length of the list of matches."""
@@ -74,7 +74,7 @@ def _letter_of(reference: bytes) -> bytes:
     Markup characters stay escaped.
     """
     text = html.unescape(reference.decode())
-    is_plain = len(text) == 1 and (text.isalnum() or ord(text) >= _LEAST_LETTER)
+    is_plain = len(text) == 1 and (text.isalnum() or ord(text) >= _MIN_LETTER)
     return text.encode("utf-8", "replace") if is_plain else reference
 
 
