@@ -29,7 +29,7 @@ from aragog.crawl.pipeline.finished_urls import Finished, FinishedUrls
 from aragog.crawl.pipeline.messages import FetchBatch
 from aragog.errors import InvalidMessage
 
-MOST_BYTES = 16_384
+MAX_BYTES = 16_384
 """Maximum size of the linked tasks as JSON. It is limited because each URL carries a copy."""
 _KEPT = ("id", "root_id", "group", "group_index", "chord", "callbacks", "chain")
 
@@ -44,7 +44,7 @@ def with_continuation(batch: FetchBatch, request: Any, backend: Any) -> FetchBat
         backend: the app's result backend.
 
     Raises:
-        InvalidMessage: the linked tasks are larger than MOST_BYTES.
+        InvalidMessage: the linked tasks are larger than MAX_BYTES.
     """
     waits = waits_for_result(request, backend)
     if not (request.callbacks or request.chain or request.chord or waits):
@@ -53,9 +53,9 @@ def with_continuation(batch: FetchBatch, request: Any, backend: Any) -> FetchBat
     then = {name: value for name, value in known.items() if value is not None}
     then |= {"urls": len({job.url for job in batch.jobs}), "result": waits}
     text = orjson.dumps(then)
-    if len(text) > MOST_BYTES:
+    if len(text) > MAX_BYTES:
         raise InvalidMessage(
-            "fetch", f"the tasks linked to it have {len(text)} bytes, more than {MOST_BYTES}"
+            "fetch", f"the tasks linked to it have {len(text)} bytes, more than {MAX_BYTES}"
         )
     return FetchBatch(tuple(replace(job, then=text.decode()) for job in batch.jobs))
 

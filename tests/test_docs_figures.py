@@ -12,7 +12,7 @@ from aragog.addons.plan.costs import read_costs
 from aragog.api.operations import fetching, job_queues
 from aragog.api.operations.change_feed import LONGEST_FEED_WAIT_MS
 from aragog.api.operations.crawling import FetchNowRequest
-from aragog.api.operations.values import MOST_ITEMS
+from aragog.api.operations.values import MAX_ITEMS
 from aragog.api.server import hedging
 from aragog.api.server.http import batch_get, compression, server
 from aragog.api.server.listener import QUIET_S
@@ -76,7 +76,7 @@ FIGURES = {
         f"| {exit_status.ABSENT} | the answer is no: `show`, `content`: the URL has no record",
     ],
     "client.md": [
-        f"send {MOST_ITEMS:,} URLs per request",
+        f"send {MAX_ITEMS:,} URLs per request",
         f"`deadline_s` ({store_client.DEADLINE_S:g} s by default)",
         f"the limit is `max_wait_ms` plus {store_client._MARGIN_S:g} s",
         f"`pool_size` connections ({POOL_SIZE} by default)",
@@ -93,13 +93,13 @@ FIGURES = {
         f"are followed, {DEFAULTS.fetch.max_redirects} at most",
     ],
     "http.md": [
-        f"up to {MOST_ITEMS:,} records",
-        f"Once a response contains {batch_get.MOST_BYTES // MIB} MiB",
+        f"up to {MAX_ITEMS:,} records",
+        f"Once a response contains {batch_get.MAX_BYTES // MIB} MiB",
         f"how long to wait, at most {fetching.LONGEST_WAIT_MS:,}",
         f"up to {url_batches.MOST_CALLS} times",
         f"`127.0.0.1:{DEFAULTS.serving.http_port}`",
         f'"max_wait_ms": {FetchNowRequest("").max_wait_ms}, "max_age": 0, "field_max_age"',
-        f"Text and JSON responses of {compression.LEAST_BYTES // KIB} KiB or more",
+        f"Text and JSON responses of {compression.MIN_BYTES // KIB} KiB or more",
         f"exits, after {server.DRAIN_S} s at most",
     ],
     "operations.md": [

@@ -79,7 +79,7 @@ KEPT_SHARE = 8
 # At most one in this many threads fetches robots.txt files.
 ROBOTS_SHARE = 4
 # A process may always work on this many batches of pages concurrently, however busy its CPU is.
-LEAST_FETCHES = 8
+MIN_FETCHES = 8
 # How many of upkeep's threads write watches. One is enough: a message has at most 500 URLs, and
 # messages may be processed in any order.
 WATCHES_THREADS = 1
@@ -200,4 +200,4 @@ def share_threads(concurrency: int, robots: int, queues: Collection[str]) -> Non
     # Reserve threads for urgent fetches, since a slow site can occupy all threads for a minute.
     kept = fetches // KEPT_SHARE
     gates.reserve_room(Queue.FETCH, gates.ReservedRoom(kept, URGENT))
-    gates.limit(Queue.FETCH, LimitByDemand(LEAST_FETCHES + kept, fetches, kept))
+    gates.limit(Queue.FETCH, LimitByDemand(MIN_FETCHES + kept, fetches, kept))

@@ -21,7 +21,7 @@ from aragog.errors import TRANSIENT
 from aragog.observability.formatting import at
 from aragog.settings.in_use import process_settings
 
-MOST_DOMAINS = 1_000
+MAX_DOMAINS = 1_000
 _connected: list[Limiter] = []
 _lock = threading.Lock()
 
@@ -45,7 +45,7 @@ def waiting(state: Any, domains: int = 10) -> dict[str, Any]:  # noqa: ARG001 - 
         requested.
     """
     try:
-        return _report(_limiter(), max(1, min(domains, MOST_DOMAINS)))
+        return _report(_limiter(), max(1, min(domains, MAX_DOMAINS)))
     except TRANSIENT as error:
         return {"error": str(error)}
 

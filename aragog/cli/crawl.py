@@ -30,7 +30,7 @@ from aragog.pages.preferences import PURPOSES
 from aragog.settings.token_quotas import LEAST_WEIGHT, MOST_WEIGHT
 
 _REASONS = (EnqueueStatus.INVALID, EnqueueStatus.OUT_OF_SCOPE, EnqueueStatus.OVER_BUDGET)
-MOST_SHOWN = 10
+MAX_SHOWN = 10
 
 
 @click.group()
@@ -165,7 +165,7 @@ def _enqueue(name: str, seeds: tuple[str, ...], *, depth: int, refresh: bool) ->
         )
         for result, where in zip(results, lines.places(), strict=False):
             counts[result.status] += 1
-            if result.status in _REASONS and counts[result.status] <= MOST_SHOWN:
+            if result.status in _REASONS and counts[result.status] <= MAX_SHOWN:
                 echo(result_line(result, where), err=True)
     note(summary(counts))
     return counts[EnqueueStatus.INVALID]

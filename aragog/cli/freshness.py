@@ -15,7 +15,7 @@ import orjson
 from rich.table import Table
 
 from aragog.api.operations import change_feed
-from aragog.api.operations.values import MOST_ITEMS
+from aragog.api.operations.values import MAX_ITEMS
 from aragog.bootstrap.stores import url_store
 from aragog.cli import addons
 from aragog.cli.addons import ChangeReceiver
@@ -109,7 +109,7 @@ def _change_pages(
     at = opened.feed.end() if cursor == "now" else cursor
     while True:
         page = answer_of(
-            opened, change_feed.changes, cursor=at, limit=MOST_ITEMS, owner=selection["owner"],
+            opened, change_feed.changes, cursor=at, limit=MAX_ITEMS, owner=selection["owner"],
             host=selection["host"], purpose=selection["purpose"], items=selection["items"],
             key=selection["key"],
         )  # fmt: skip

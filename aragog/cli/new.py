@@ -37,9 +37,9 @@ from urlspelling import normalize
 from urlspelling.domain import host
 
 SETTINGS, URLS = "aragog.toml", "urls.txt"
-MOST_EXAMPLES = 10
-MOST_CHARS = 60
-MOST_EMBEDDED = 12
+MAX_EXAMPLES = 10
+MAX_CHARS = 60
+MAX_EMBEDDED = 12
 
 
 @click.command()
@@ -63,8 +63,8 @@ def new(urls: tuple[str, ...], agent: str | None, into: Path) -> None:
     correct the guesses: `aragog try URL` shows what each rule finds. The exit status is 5 if a page
     cannot be fetched, or if nothing is found on the pages.
     """
-    if len(urls) > MOST_EXAMPLES:
-        raise click.UsageError(f"at most {MOST_EXAMPLES} examples, got {len(urls)}")
+    if len(urls) > MAX_EXAMPLES:
+        raise click.UsageError(f"at most {MAX_EXAMPLES} examples, got {len(urls)}")
     if taken := [name for name in (SETTINGS, URLS) if (into / name).exists()]:
         raise ConfigError(f"{into / taken[0]}: already exists; choose another folder with --into")
     settings = load_settings()
@@ -130,8 +130,8 @@ def _show(guess: Guess, pages: Sequence[Document]) -> None:
     table.add_column(style="dim")
     for kind in guess.kinds:
         for row in _rows(kind, pages):
-            table.add_row(*(Text(printable(plain(cell, MOST_CHARS))) for cell in row))
-    for name, syntax in list(guess.embedded.items())[:MOST_EMBEDDED]:
+            table.add_row(*(Text(printable(plain(cell, MAX_CHARS))) for cell in row))
+    for name, syntax in list(guess.embedded.items())[:MAX_EMBEDDED]:
         table.add_row(Text(name), Text("found without a rule"), Text(syntax))
     print_table(table)
 

@@ -32,7 +32,7 @@ from aragog.settings import Settings
 from aragog.urlstore.crawl_changes import CrawlPage, CrawlPages, PageNews, as_text
 from aragog.urlstore.store import UrlStore
 
-MOST_NAMED = 20
+MAX_NAMED = 20
 NAMED = (PageNews.NEW, PageNews.GONE, PageNews.REDIRECTED, PageNews.WITHHELD)
 _UNLISTED = (PageNews.UNCHANGED, PageNews.STILL_ABSENT)
 
@@ -137,7 +137,7 @@ def _count(
 ) -> Iterator[CrawlPage]:
     for page in pages:
         found[page.news] += 1
-        if len(urls := named.get(page.news, [])) < MOST_NAMED:
+        if len(urls := named.get(page.news, [])) < MAX_NAMED:
             urls.append(page.url)
         yield page
 

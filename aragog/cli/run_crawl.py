@@ -47,7 +47,7 @@ from aragog.urlstore.store import UrlStore
 from pinlater.admin import Admin
 from pinlater.brokers import kind_of
 
-MOST_INVALID_SHOWN = 10
+MAX_INVALID_SHOWN = 10
 
 
 class RunResult(NamedTuple):
@@ -218,7 +218,7 @@ class Crawl:
             tracker.add(result.url, depth=self.options.depth, was_in_flight=was_in_flight)
             return
         tracker.refuse()
-        if shown <= MOST_INVALID_SHOWN:
+        if shown <= MAX_INVALID_SHOWN:
             warn(self.console, result_line(result, where))
 
     def _causes(self, tracker: RunTracker) -> Callable[[], Counter[str]]:

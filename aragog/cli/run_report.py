@@ -39,7 +39,7 @@ from aragog.urlstore.records import FieldInfo, Record
 from aragog.urlstore.store import UrlStore
 from urlspelling.domain import host
 
-MOST_SHOWN = 20
+MAX_SHOWN = 20
 _PORTS = {"http": 80, "https": 443}
 _EVERYTHING = ("0.0.0.0/0", "::/0")
 _OUTCOME_SETTINGS = {
@@ -56,8 +56,8 @@ HIDDEN = (
     "page.extractor_version", "page.canonical_url", "page.images", "page.types", "page.markdown",
     "page.text_version", "page.rules_version",
 )  # fmt: skip
-MOST_ROWS = 12
-MOST_CHARS = 60
+MAX_ROWS = 12
+MAX_CHARS = 60
 LOOKED_AT = 25
 
 
@@ -65,7 +65,7 @@ def print_problems(
     problems: Sequence[NotStored], count: int, settings: Settings, console: Console
 ) -> None:
     """
-    Print the first `MOST_SHOWN` problems, even with `--quiet`.
+    Print the first `MAX_SHOWN` problems, even with `--quiet`.
 
     Args:
         problems: the first problems of the run.
@@ -75,7 +75,7 @@ def print_problems(
     """
     rows = [
         (problem.url, problem.outcome, problem.reason, setting_of(problem, settings))
-        for problem in problems[:MOST_SHOWN]
+        for problem in problems[:MAX_SHOWN]
     ]
     more = f"and {count - len(rows):,} more URLs that were not stored"
     if console.quiet:
@@ -95,7 +95,7 @@ def print_problems(
 
 def print_outcomes(outcomes: Mapping[str, int], console: Console) -> None:
     """Print how many URLs were not stored, by outcome, the most frequent first."""
-    if sum(outcomes.values()) <= MOST_SHOWN:
+    if sum(outcomes.values()) <= MAX_SHOWN:
         return  # the table already shows all of them
     ordered = sorted(outcomes.items(), key=lambda item: (-item[1], item[0]))
     warn(console, "not stored: " + ", ".join(f"{count:,} {name}" for name, count in ordered))
@@ -222,10 +222,10 @@ def card(store: UrlStore, record: Record) -> Panel:
     table.add_column(overflow="fold")
     table.add_column(style="dim")
     now_ms = time.time() * 1000
-    for name in _order(record)[:MOST_ROWS]:
+    for name in _order(record)[:MAX_ROWS]:
         value = _text(orjson.loads(orjson.dumps(store.formats.to_json(name, record.fields[name]))))
         info = record.info.get(name)
-        table.add_row(name, Text(printable(plain(value, MOST_CHARS))), _source(info, now_ms))
+        table.add_row(name, Text(printable(plain(value, MAX_CHARS))), _source(info, now_ms))
     return Panel(table, title=Text(printable(plain(record.canonical_url, 100))), expand=False)
 
 

@@ -20,7 +20,7 @@ from aragog.api.operations.text_processes import AT_ONCE
 from aragog.settings import PipelineSettings
 from aragog.urlstore.store import UrlStore
 
-MOST_BYTES = 64 << 20
+MAX_BYTES = 64 << 20
 AHEAD = 2 * AT_ONCE
 """How many texts are started at once, so that each process always has another one waiting."""
 
@@ -42,7 +42,7 @@ class RunTexts:
         settings: PipelineSettings,
         names: tuple[str, ...],
         *,
-        most_bytes: int = MOST_BYTES,
+        most_bytes: int = MAX_BYTES,
     ) -> None:
         self._names = names
         self._most_bytes = most_bytes

@@ -36,12 +36,12 @@ from aragog.urlstore.store import UrlStore
 
 SLICE = 500
 """How many URLs' states are read at the same time."""
-MOST_CHECKED = 20_000
+MAX_CHECKED = 20_000
 """Maximum number of URLs in flight that one call to `update` checks."""
 CALLS = 8
 """
 How many calls check every URL in flight at least once, if there are at most CALLS *
-MOST_CHECKED.
+MAX_CHECKED.
 """
 MANY_DONE = 0.1
 """
@@ -49,7 +49,7 @@ If a smaller fraction of a slice is done, `update` may stop: the next slices are
 hardly better.
 """
 PROBLEMS_KEPT = 1000
-MOST_ENQUEUED = 1000
+MAX_ENQUEUED = 1000
 """How many URLs are enqueued again together: as many as the enqueuer sends together."""
 
 
@@ -212,7 +212,7 @@ class RunTracker:
         """
         with suppress(*TRANSIENT):
             left = len(self._left)
-            for looked_at in range(0, min(left, MOST_CHECKED), SLICE):
+            for looked_at in range(0, min(left, MAX_CHECKED), SLICE):
                 urls = list(islice(self._left, SLICE))
                 in_flight = self._in_flight.among(urls)
                 for url in urls:
@@ -261,7 +261,7 @@ class RunTracker:
     def _enqueue_again(self, enqueue_again: EnqueueAgain) -> None:
         while self._to_requeue:
             options = self._to_requeue[0][1]
-            urls = [url for url, other in self._to_requeue if other == options][:MOST_ENQUEUED]
+            urls = [url for url, other in self._to_requeue if other == options][:MAX_ENQUEUED]
             results = list(enqueue_again(urls, options))
             enqueued = set(urls)
             self._to_requeue = [pair for pair in self._to_requeue if pair[0] not in enqueued]

@@ -16,7 +16,7 @@ from aragog.api.json_values import fresh_json
 from aragog.api.operations import reading
 from aragog.api.operations import same_content as like
 from aragog.api.operations.page_texts import FORMS, ORIGINAL
-from aragog.api.operations.values import EXTRAS, MOST_ITEMS, FetchedPage, PageLink
+from aragog.api.operations.values import EXTRAS, MAX_ITEMS, FetchedPage, PageLink
 from aragog.bootstrap.stores import url_store
 from aragog.cli.arguments import COUNT, PURPOSE, Duration, FieldNames, check_fields
 from aragog.cli.data_folder import command_settings
@@ -224,7 +224,7 @@ def links(
     with store() as opened:
         cursor, left = None, limit
         while left > 0:
-            items, cursor = read(opened, min(left, MOST_ITEMS), cursor)
+            items, cursor = read(opened, min(left, MAX_ITEMS), cursor)
             for item in items:
                 echo_json(json_of(opened, item)) if as_json else echo(_listed(item))
             left -= len(items)

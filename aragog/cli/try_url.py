@@ -41,9 +41,9 @@ from richpins import documents, extraction, links
 from richpins.document import Document
 from urlspelling import normalize
 
-MOST_CHARS = 200
-MOST_LINKS = 10
-MOST_ITEMS = 5
+MAX_CHARS = 200
+MAX_LINKS = 10
+MAX_ITEMS = 5
 """Maximum number of items per kind that are shown on a terminal."""
 
 
@@ -239,12 +239,12 @@ class _TriedPage:
         yield "timing", ", ".join(parts), ""
         for name, value in self.values().items():
             shown = value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
-            yield name, plain(shown, MOST_CHARS), self.found.provenance.get(name, "")
+            yield name, plain(shown, MAX_CHARS), self.found.provenance.get(name, "")
         for name in self.missing:
             yield name, "", "the rule matched nothing"
         yield from self._items_and_rules()
         yield "links", f"{len(self.links):,}", ""
-        for link in self.links[:MOST_LINKS]:
+        for link in self.links[:MAX_LINKS]:
             yield "", link.url, plain(link.text, 60)
 
     def _items_and_rules(self) -> Iterator[tuple[str, str, str]]:
@@ -258,8 +258,8 @@ class _TriedPage:
             left_out = [*found.dropped.items(), *found.unreadable.items()]
             reasons = "; ".join(f"{count:,} {reason}" for reason, count in left_out)
             yield f"{ITEMS}.{name}", counted(len(found.items), "item"), reasons
-            for item in found.items[:MOST_ITEMS]:
-                yield "", plain(orjson.dumps(dict(item.values)).decode(), MOST_CHARS), ""
+            for item in found.items[:MAX_ITEMS]:
+                yield "", plain(orjson.dumps(dict(item.values)).decode(), MAX_CHARS), ""
         if self.hits.rules:
             yield "rules", f"{len(self.hits.rules):,}", ""
         for hit in self.hits.rules:

@@ -38,7 +38,7 @@ from aragog.api.operations import (
 from aragog.api.operations.operation import Operation
 from aragog.api.operations.options import OptionField, arguments_text
 from aragog.api.operations.page_texts import ORIGINAL
-from aragog.api.operations.values import MOST_ITEMS, ContentPart, EnqueuedUrls
+from aragog.api.operations.values import MAX_ITEMS, ContentPart, EnqueuedUrls
 from aragog.client.connect import DEADLINE_S
 from aragog.errors import TRANSIENT
 from urlspelling import normalize
@@ -233,8 +233,8 @@ class Client(AbstractContextManager["Client"]):
         if name is None:
             return self._answer(operation, request)
         items, answers = getattr(request, name), []
-        for at in range(0, len(items), MOST_ITEMS):
-            part = replace(request, **{name: items[at : at + MOST_ITEMS]})
+        for at in range(0, len(items), MAX_ITEMS):
+            part = replace(request, **{name: items[at : at + MAX_ITEMS]})
             answers.append(answer := self._answer(operation, part))
             if isinstance(answer, EnqueuedUrls) and answer.batch is not None:
                 request = replace(request, batch=answer.batch)

@@ -14,7 +14,7 @@ from thriftpy2.transport.memory import TCyMemoryBuffer  # type: ignore[attr-defi
 
 IDLE_S = 45.0
 """Connections that were idle for longer are not reused; the server closes them after 75 s."""
-MOST_BYTES = 64 << 20
+MAX_BYTES = 64 << 20
 _CALL = 1
 _I32 = Struct(">i")
 
@@ -104,7 +104,7 @@ class ThriftConnection:
         self._sock.settimeout(_left_s(until_s))
         self._sock.sendall(_I32.pack(len(head) + len(arguments)) + head + arguments)
         (size,) = _I32.unpack(self._read(4, until_s))
-        if not 12 <= size <= MOST_BYTES:
+        if not 12 <= size <= MAX_BYTES:
             raise EOFError("the response is not Thrift")
         reply = self._read(size, until_s)
         at = 8 + int.from_bytes(reply[4:8])

@@ -26,10 +26,10 @@ MANIFEST = "appendonly.aof.manifest"
 _LINE = re.compile(r"file (\S+) seq (\d+) type ([bhi])")
 _FILE = re.compile(r"appendonly\.aof\.(\d+)\.(base|incr)\.(rdb|aof)")
 _SNAPSHOTS = (b"REDIS", b"VALKEY")
-_MOST_ARGUMENTS = 1 << 20
-_MOST_BYTES = 1 << 29
+_MAX_ARGUMENTS = 1 << 20
+_MAX_BYTES = 1 << 29
 """Maximum argument length, which is the server's own limit (`proto-max-bulk-len`)."""
-_MOST_LINE_BYTES = 64
+_MAX_LINE_BYTES = 64
 KEPT = ".damaged"
 MARKER = "appendonly.written"
 """A file next to the folder; it exists once a server has written its files."""
@@ -249,12 +249,12 @@ def _readable_bytes(file: BinaryIO) -> tuple[int, bool]:
     """
     good, in_transaction = 0, False
     while True:
-        line = file.readline(_MOST_LINE_BYTES)
+        line = file.readline(_MAX_LINE_BYTES)
         if not line:
             return good, True
         if line.startswith(b"#"):  # a timestamp annotation
             while line and not line.endswith(b"\n"):
-                line = file.readline(_MOST_LINE_BYTES)
+                line = file.readline(_MAX_LINE_BYTES)
         else:
             name, is_cut = _command(file, line)
             if name is None:
@@ -269,13 +269,13 @@ def _command(file: BinaryIO, line: bytes) -> tuple[bytes | None, bool]:
     Return the name of the command that starts with `line`; None if it is not a command or
     truncated.
     """
-    count = _number(line, b"*", _MOST_ARGUMENTS)
+    count = _number(line, b"*", _MAX_ARGUMENTS)
     if not count:
         return None, _is_truncated(line)
     name = b""
     for position in range(count):
-        line = file.readline(_MOST_LINE_BYTES)
-        length = _number(line, b"$", _MOST_BYTES)
+        line = file.readline(_MAX_LINE_BYTES)
+        length = _number(line, b"$", _MAX_BYTES)
         if length is None:
             return None, _is_truncated(line)
         argument = file.read(length + 2)
@@ -287,7 +287,7 @@ def _command(file: BinaryIO, line: bytes) -> tuple[bytes | None, bool]:
 
 def _is_truncated(line: bytes) -> bool:
     """True if the file ends in this line."""
-    return len(line) < _MOST_LINE_BYTES and not line.endswith(b"\n")
+    return len(line) < _MAX_LINE_BYTES and not line.endswith(b"\n")
 
 
 def _number(line: bytes, mark: bytes, most: int) -> int | None:

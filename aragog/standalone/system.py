@@ -42,8 +42,8 @@ SERVERS, WORKERS, FRONT = 0, 1, 2
 # A warm shutdown waits for the current batch: slots, deadline, and a margin.
 WORKER_STOP_S = 45.0
 FRONT_PROCESSES = ("beat", "http", *(["flower"] if has("flower") else []))
-MOST_RESTARTS = 5
-LEAST_ROOM_BYTES = 64 * 1024
+MAX_RESTARTS = 5
+MIN_ROOM_BYTES = 64 * 1024
 """Space for settings, locks, logs and Redis' first append; with less, no process could work."""
 # The function that imports what workers need, for the supervisor's fork server.
 PRELOAD = "aragog.workers.preload:preload"
@@ -127,14 +127,14 @@ def check_room(data_dir: Path) -> None:
         return
     try:
         with tempfile.TemporaryFile(dir=data_dir) as probe:
-            probe.write(bytes(LEAST_ROOM_BYTES))
+            probe.write(bytes(MIN_ROOM_BYTES))
             probe.flush()
             os.fsync(probe.fileno())
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             return  # the next process that writes there reports the error, with its path
         raise ConfigError(
-            f"data_dir: no space for {LEAST_ROOM_BYTES:,} bytes in {data_dir} ({error.strerror}): "
+            f"data_dir: no space for {MIN_ROOM_BYTES:,} bytes in {data_dir} ({error.strerror}): "
             "free some space, or move data_dir"
         ) from error
 
@@ -253,7 +253,7 @@ def _start_postgres(supervisor: Supervisor, settings: Settings) -> None:
 
     def check() -> bool:
         supervisor.check()  # this restarts it if its predecessor had not completely exited
-        return child.restarts <= MOST_RESTARTS
+        return child.restarts <= MAX_RESTARTS
 
     server.wait_until_ready(60.0, check)
     with contextlib.closing(tables(settings)) as engine:

@@ -30,7 +30,7 @@ from richpins.field_types import (
 )
 
 _INT64 = 2**63
-_MOST_DIGITS = 300
+_MAX_DIGITS = 300
 """Maximum number of digits of a number in a file; a longer number is written as bytes."""
 _DIGITS = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
 _WHOLE = re.compile(rb"0|-?[1-9][0-9]*")
@@ -136,12 +136,12 @@ class TypedFields:
 
 
 def _fits(pattern: re.Pattern[bytes], value: bytes) -> bool:
-    return len(value) <= _MOST_DIGITS and pattern.fullmatch(value) is not None
+    return len(value) <= _MAX_DIGITS and pattern.fullmatch(value) is not None
 
 
 def _typed_json(value: bytes, field_type: FieldType) -> tuple[Any, bool]:
     if field_type.kind == "decimal":
-        if (match := _PRICE.fullmatch(value)) and len(value) <= _MOST_DIGITS:
+        if (match := _PRICE.fullmatch(value)) and len(value) <= _MAX_DIGITS:
             return orjson.Fragment(match[1]), True
     elif not field_type.has_decimals:
         try:
@@ -161,7 +161,7 @@ def _to_numbers(value: Any, field_type: FieldType) -> Any:
     stay unchanged.
     """
     if field_type.kind == "decimal":
-        fits = isinstance(value, str) and len(value) <= _MOST_DIGITS and _DIGITS.fullmatch(value)
+        fits = isinstance(value, str) and len(value) <= _MAX_DIGITS and _DIGITS.fullmatch(value)
         return Number(value) if fits else value
     return _with_parts(value, field_type, _to_numbers)
 
@@ -200,7 +200,7 @@ def cell_of(value: Any, field_type: FieldType) -> Any:
             return value
         case "number", int() | float() if not isinstance(value, bool):
             return float(value)
-        case "decimal", str() if len(value) <= _MOST_DIGITS and _DIGITS.fullmatch(value):
+        case "decimal", str() if len(value) <= _MAX_DIGITS and _DIGITS.fullmatch(value):
             return float(value)
         case "date", str() if len(value) == len("2024-05-01"):
             return date.fromisoformat(value)
@@ -222,7 +222,7 @@ def _part(field_type: FieldType) -> FieldType:
 def _cell_of_text(text: str, field_type: FieldType) -> Any:
     if field_type is TEXT:
         return text
-    if len(text) > _MOST_DIGITS:
+    if len(text) > _MAX_DIGITS:
         raise ValueError("has too many digits")
     if field_type is INTEGER:
         return cell_of(int(text), INTEGER)

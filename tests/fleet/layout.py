@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from aragog.api.operations.scopes import READ
-from aragog.api.server.tokens import make
+from aragog.api.server.tokens import new_token
 from deploy.hosts.cluster import redis_url, s3_settings, store_settings
 from tests.fleet.sites import BASE_INTERVAL_MS
 
@@ -53,7 +53,7 @@ class Layout:
 
 def settings(layout: Layout) -> tuple[dict[str, str], str]:
     """The settings of all hosts as environment variables, and a token that may read."""
-    token, entry = make("reader", [READ])
+    token, entry = new_token("reader", [READ])
     urls = {name: redis_url(DATA, port) for name, port in REDIS.items()}
     return {
         "ARAGOG_SETTINGS": "",

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 from aragog.client import Client
 
-MOST_CLIENTS = 16
+MAX_CLIENTS = 16
 POOL_SIZE = 4
 """Number of connections that each client keeps open."""
 
 
 @dataclass(slots=True)
-class _Entry:
+class _ClientEntry:
     client: Client
     users: int = 0
     dropped: bool = False
@@ -33,11 +33,11 @@ class TokenClients:
     """
 
     def __init__(
-        self, open_client: Callable[[str | None], Client], most: int = MOST_CLIENTS
+        self, open_client: Callable[[str | None], Client], most: int = MAX_CLIENTS
     ) -> None:
         self._open = open_client
         self._most = most
-        self._entries: OrderedDict[str | None, _Entry] = OrderedDict()
+        self._entries: OrderedDict[str | None, _ClientEntry] = OrderedDict()
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -74,7 +74,7 @@ class TokenClients:
             raise
         return client
 
-    def _acquire(self, token: str | None) -> _Entry | None:
+    def _acquire(self, token: str | None) -> _ClientEntry | None:
         with self._lock:
             entry = self._entries.get(token)
             if entry is not None:
@@ -82,27 +82,27 @@ class TokenClients:
                 self._entries.move_to_end(token)
             return entry
 
-    def _add(self, token: str | None, client: Client) -> _Entry:
-        unused: list[_Entry | None] = []
+    def _add(self, token: str | None, client: Client) -> _ClientEntry:
+        unused: list[_ClientEntry | None] = []
         with self._lock:
             entry = self._entries.get(token)
             if entry is None:
-                entry = self._entries[token] = _Entry(client)
+                entry = self._entries[token] = _ClientEntry(client)
             else:  # another thread added it first
-                unused.append(_Entry(client))
+                unused.append(_ClientEntry(client))
             entry.users += 1
             while len(self._entries) > self._most:
                 unused.append(self._drop(next(iter(self._entries))))
         _close(unused)
         return entry
 
-    def _drop(self, token: str | None) -> _Entry | None:
+    def _drop(self, token: str | None) -> _ClientEntry | None:
         """Remove a client; returns it if nobody uses it. Call this with the lock held."""
         entry = self._entries.pop(token)
         entry.dropped = True
         return None if entry.users else entry
 
-    def _release(self, entry: _Entry) -> None:
+    def _release(self, entry: _ClientEntry) -> None:
         with self._lock:
             entry.users -= 1
             over = entry.dropped and not entry.users
@@ -110,7 +110,7 @@ class TokenClients:
             entry.client.close()
 
 
-def _close(unused: list[_Entry | None]) -> None:
+def _close(unused: list[_ClientEntry | None]) -> None:
     for entry in unused:
         if entry is not None:
             entry.client.close()

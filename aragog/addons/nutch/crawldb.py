@@ -27,7 +27,7 @@ _ENTRY = re.compile(r"(\S+)\tVersion: \d+\s*$")
 _STATUS = re.compile(r"\d+ \((\w+)\)")
 _DATE = re.compile(r"(\w{3} \w{3} \d{1,2} \d\d:\d\d:\d\d) (?:[A-Z][\w:+-]* )?(\d{4})")
 MAX_LINE_BYTES = 1 << 20
-MOST_VALUES = 100
+MAX_VALUES = 100
 """Maximum number of lines kept per entry; Nutch writes eleven."""
 
 Entry = tuple[int, str, Mapping[str, str]]
@@ -87,7 +87,7 @@ def _text_entries(lines: Iterable[TextLine]) -> Iterator[Entry]:
             began, url, values = number, match[1], {}
         elif began:
             name, colon, value = line.partition(": ")
-            if colon and not line[:1].isspace() and len(values) < MOST_VALUES:
+            if colon and not line[:1].isspace() and len(values) < MAX_VALUES:
                 values.setdefault(name.lower(), value.strip())
         elif line.strip():
             yield number, "", {"problem": "is not a crawldb dump"}

@@ -26,7 +26,7 @@ REPORT_EVERY_S = LEASE_MS / 4000
 """How often the process renews its membership."""
 LONGEST_WAIT_S = 1.0
 AFTER_ERROR_S = 1.0
-MOST_LOGGED = 100
+MAX_LOGGED = 100
 
 
 class Feeder(threading.Thread):
@@ -139,7 +139,7 @@ class Feeder(threading.Thread):
 
     def _decline(self, tag: str, problem: str) -> None:
         # Processes of another release have other callbacks and may be able to run the request.
-        if problem not in self._declined and len(self._declined) < MOST_LOGGED:
+        if problem not in self._declined and len(self._declined) < MAX_LOGGED:
             self._declined.add(problem)
             log.error("requests cannot run here and are offered to other processes: %s", problem)
         self._queue.decline(tag, problem)

@@ -45,7 +45,7 @@ SCHEDULED = "aragog_scheduled"
 """This scheduler's mark on requests handed to an engine, also present on copies of them."""
 UNLIMITED = 64
 """Maximum number of concurrent requests if `CONCURRENT_REQUESTS` is 0."""
-MOST_SHOWN = 200
+MAX_SHOWN = 200
 
 
 class SpiderScheduler(BaseScheduler):
@@ -263,7 +263,7 @@ class SpiderScheduler(BaseScheduler):
                 priority=priority_of(request),
                 unique_key=unique_key,
                 name=f"scrapy:{self._spider.name}",
-                key=request.url[:MOST_SHOWN],
+                key=request.url[:MAX_SHOWN],
             )
         )
 

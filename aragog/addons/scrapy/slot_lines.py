@@ -40,7 +40,7 @@ stopped.
 RULES_WAIT_S = 0.5
 """How long a domain's other requests wait while one of them fetches its robots.txt."""
 _UNKNOWN_INTERVAL_S = 0.1
-_MOST_EMPTY_LINES = 1_000
+_MAX_EMPTY_LINES = 1_000
 
 
 @dataclass(slots=True, eq=False)
@@ -153,7 +153,7 @@ class SlotLines:
             for line in self._lines.values()
             for held, delay_ms in _surplus(line, now_s, processes)
         ]
-        if len(self._lines) > _MOST_EMPTY_LINES:
+        if len(self._lines) > _MAX_EMPTY_LINES:
             self._lines = {key: line for key, line in self._lines.items() if line.waiting}
         return surplus
 

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 from scrapy import Spider
 from scrapy.crawler import Crawler
 
-MOST_SHOWN = 200
+MAX_SHOWN = 200
 _arguments: MutableMapping[Crawler, Mapping[str, Any]] = WeakKeyDictionary()
 
 
@@ -74,7 +74,7 @@ def description_of(crawler: Crawler) -> str:
     # orjson would reject large numbers and undecodable bytes from a command line.
     exact = json.dumps([path, arguments], default=lambda value: type(value).__qualname__)
     shown = ", ".join(f"{name}={value}" for name, value in json.loads(exact)[1])
-    text = f"{path} ({shown[:MOST_SHOWN] or 'no arguments'})"
+    text = f"{path} ({shown[:MAX_SHOWN] or 'no arguments'})"
     digest = hashlib.sha256(exact.encode()).hexdigest()
     return f"{digest} {text.encode(errors='backslashreplace').decode()}"
 

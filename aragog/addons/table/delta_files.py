@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _STATE = "aragog"
 """The key of the state in a commit, and the application id of its transactions."""
-_MOST_COMMITS = 100
+_MAX_COMMITS = 100
 _FORMAT = 1
 TARGET_BYTES = 128 << 20
 """Target size of compacted files."""
@@ -125,7 +125,7 @@ class DeltaFiles:
         table = self._open()
         if table is None:
             return None
-        for commit in table.history(_MOST_COMMITS):
+        for commit in table.history(_MAX_COMMITS):
             if _STATE in commit:
                 state = TableState.parse(commit[_STATE])
                 if state is None:

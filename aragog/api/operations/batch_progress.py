@@ -12,7 +12,7 @@ from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.slots import DomainReport
 from aragog.runtime.clock import Clock, SystemClock
 
-MOST_DOMAINS = 1000
+MAX_DOMAINS = 1000
 """How many domains to look up slots for, starting with the most unfinished URLs."""
 SHOWN = 10
 _IN_TRANSIT = (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING)
@@ -96,7 +96,7 @@ class Batches:
         state = self._batches.state(batch)
         if state is None:
             return None
-        left = sorted(state.in_flight.items(), key=lambda item: -item[1])[:MOST_DOMAINS]
+        left = sorted(state.in_flight.items(), key=lambda item: -item[1])[:MAX_DOMAINS]
         reports = self._limiter().describe([domain for domain, _ in left]) if left else {}
         now_ms = self._clock.now_ms()
         domains = [

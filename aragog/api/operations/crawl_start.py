@@ -14,8 +14,8 @@ from aragog.crawl.pipeline.crawl_records import MOST_NOTIFY_CHARS
 from aragog.pages.preferences import PURPOSES
 from aragog.settings.token_quotas import LEAST_WEIGHT, MOST_WEIGHT
 
-MOST_COUNT = 2**53
-MOST_EVERY_S = 366 * 86_400
+MAX_COUNT = 2**53
+MAX_EVERY_S = 366 * 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +39,18 @@ class StartCrawlRequest:
     purposes: Annotated[
         Sequence[str] | None, Option("What the pages are used for.", most_items=5, choices=PURPOSES)
     ] = None
-    max_urls: Annotated[int | None, Option("Maximum number of URLs.", least=1, most=MOST_COUNT)] = (
+    max_urls: Annotated[int | None, Option("Maximum number of URLs.", least=1, most=MAX_COUNT)] = (
         None
     )
     max_urls_per_host: Annotated[
-        int | None, Option("Maximum number of URLs per host.", least=1, most=MOST_COUNT)
+        int | None, Option("Maximum number of URLs per host.", least=1, most=MAX_COUNT)
     ] = None
     max_bytes: Annotated[
         int | None,
-        Option("End the crawl once its pages total this many bytes.", least=1, most=MOST_COUNT),
+        Option("End the crawl once its pages total this many bytes.", least=1, most=MAX_COUNT),
     ] = None
     until_ms: Annotated[
-        int | None, Option("When to end the crawl, ms since the epoch.", least=1, most=MOST_COUNT)
+        int | None, Option("When to end the crawl, ms since the epoch.", least=1, most=MAX_COUNT)
     ] = None
     rate: Annotated[
         float | None,
@@ -73,7 +73,7 @@ class StartCrawlRequest:
         Option(
             "How many hosts to fetch from at the same time; 0: no limit.",
             least=0,
-            most=MOST_COUNT,
+            most=MAX_COUNT,
         ),
     ] = None
     every_s: Annotated[
@@ -81,7 +81,7 @@ class StartCrawlRequest:
         Option(
             "Seconds between rounds from the seeds, with conditional requests; 0: stop repeating.",
             least=0,
-            most=MOST_EVERY_S,
+            most=MAX_EVERY_S,
         ),
     ] = None
     notify: Annotated[

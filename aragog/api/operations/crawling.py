@@ -18,11 +18,11 @@ from aragog.api.operations.enqueue_options import REQUEST_ID, TRACEPARENT, Enque
 from aragog.api.operations.fetching import LONGEST_WAIT_MS, FetchRequest, FetchState
 from aragog.api.operations.operation import Caller, Form, HttpRoute, Pool, need, operation
 from aragog.api.operations.options import Option, given
-from aragog.api.operations.reading import MOST_CONTENT_BYTES, Include, extras
+from aragog.api.operations.reading import MAX_CONTENT_BYTES, Include, extras
 from aragog.api.operations.scopes import WRITE
 from aragog.api.operations.steps import Steps
 from aragog.api.operations.values import (
-    MOST_ITEMS,
+    MAX_ITEMS,
     ContentPart,
     EnqueuedUrls,
     Explanation,
@@ -34,7 +34,7 @@ from aragog.api.operations.values import (
 )
 from aragog.urlstore.records import Record, is_allowed, refused_use
 
-MOST_AGE_S = 10**10
+MAX_AGE_S = 10**10
 _BATCH = Option(
     "Add the URLs to the batch of an earlier call; default: a new batch.",
     pattern="[A-Za-z0-9_-]{8,64}",
@@ -50,7 +50,7 @@ class EnqueueRequest(EnqueueArguments):
     urls: Annotated[
         Sequence[str],
         Option("The URLs, in any spelling; an invalid one does not affect the others.",
-               most_items=MOST_ITEMS),
+               most_items=MAX_ITEMS),
     ]  # fmt: skip
     _: KW_ONLY
     batch: Annotated[str | None, _BATCH] = None
@@ -114,7 +114,7 @@ def batch_progress(caller: Caller, request: BatchRequest) -> BatchProgress | Non
 
 FieldMaxAges = Annotated[
     Mapping[str, float] | None,
-    Option("Maximum ages of single fields.", least=0, most=MOST_AGE_S, most_items=MOST_ITEMS,
+    Option("Maximum ages of single fields.", least=0, most=MAX_AGE_S, most_items=MAX_ITEMS,
            http="field_max_age", shares="max_age", thrift="field_max_age_ms"),
 ]  # fmt: skip
 FetchWait = Annotated[int, Option("How long to wait for the fetch.", least=0, most=LONGEST_WAIT_MS)]
@@ -131,7 +131,7 @@ class FetchNowRequest:
     max_age_s: Annotated[
         float,
         Option("Do not fetch a page confirmed within this many seconds; 0: always fetch.",
-               least=0, most=MOST_AGE_S, http="max_age", thrift="max_age_ms"),
+               least=0, most=MAX_AGE_S, http="max_age", thrift="max_age_ms"),
     ] = 0.0  # fmt: skip
     field_max_age_s: FieldMaxAges = None
     content: Annotated[bool, Option("Also return the page's content, up to 15,000,000 bytes.")] = (
@@ -164,7 +164,7 @@ def fetch(caller: Caller, request: FetchNowRequest) -> Steps[FetchedPage]:
     stored = store.content(page.url, caller.admit) if is_wanted else None
     if stored is not None and not is_allowed(stored.facts, request.purpose):
         stored = None
-    content = None if stored is None else ContentPart.of(stored, 0, MOST_CONTENT_BYTES)
+    content = None if stored is None else ContentPart.of(stored, 0, MAX_CONTENT_BYTES)
     return replace(page, report=store.pages.fetch_report(page.url), content=content)
 
 
@@ -179,7 +179,7 @@ class GetFreshRequest:
         float | None,
         Option("Fetch the page first if it was confirmed longer ago than this; default: only "
                "if it is unknown.",
-               least=0, most=MOST_AGE_S, http="max_age", thrift="max_age_ms"),
+               least=0, most=MAX_AGE_S, http="max_age", thrift="max_age_ms"),
     ] = None  # fmt: skip
     field_max_age_s: FieldMaxAges = None
     max_wait_ms: FetchWait = 0

@@ -22,7 +22,7 @@ from aragog.crawl.stages.crawl_status import CrawlStatus
 from aragog.crawl.traps.trap_store import ClosedTemplate
 from aragog.errors import AccessDenied
 
-MOST_DOMAINS = 1_000
+MAX_DOMAINS = 1_000
 HOUR_MS = 3_600_000
 CRAWL_NAME = Option(
     "The name of a crawl.",
@@ -233,7 +233,7 @@ def crawl_report(caller: Caller, request: CrawlRequest) -> CrawlReportView | Non
     if not _exists(control, request.name):
         return None
     report = control.report(request.name)
-    largest = sorted(report.domains.items(), key=_most_urls)[:MOST_DOMAINS]
+    largest = sorted(report.domains.items(), key=_most_urls)[:MAX_DOMAINS]
     return CrawlReportView(
         view_of(report.status),
         tuple(CrawlDomain(domain, dict(counts)) for domain, counts in largest),
@@ -242,7 +242,7 @@ def crawl_report(caller: Caller, request: CrawlRequest) -> CrawlReportView | Non
         report.open,
         report.open_domains,
         report.seconds_left,
-        tuple(report.closed[:MOST_DOMAINS]),
+        tuple(report.closed[:MAX_DOMAINS]),
     )
 
 

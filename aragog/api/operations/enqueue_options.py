@@ -22,7 +22,7 @@ from aragog.observability.tracing.context import PATTERN
 
 LATEST_RUN_AFTER_MS = 253_370_764_800_000
 """The start of the year 9999, the last year that Celery's dates support."""
-MOST_DEPTH = 100
+MAX_DEPTH = 100
 REQUEST_ID = Option(
     "Identifies this call in the logs of all stages; up to 64 characters, default: a new id.",
     pattern=r"[!-~]{0,64}",
@@ -72,7 +72,7 @@ class EnqueueArguments:
         Option(
             "Link hops to follow from each URL, within its registered domain.",
             least=0,
-            most=MOST_DEPTH,
+            most=MAX_DEPTH,
             cli="How many link hops to follow from each URL (1: only the pages that it links to).",
         ),
     ] = 0

@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, TypeVar
 
-from aragog.api.operations.large_reads import MOST_BYTES, BoundedRead, ReadTooLarge
+from aragog.api.operations.large_reads import MAX_BYTES, BoundedRead, ReadTooLarge
 from aragog.api.operations.operation import Caller
 from aragog.api.operations.options import Option
-from aragog.api.operations.values import MOST_ITEMS, MOST_NAME_BYTES
+from aragog.api.operations.values import MAX_ITEMS, MAX_NAME_BYTES
 from aragog.errors import BadInput, NotUnique, SizeExceeded, TakenDown, ValueTaken
 from aragog.pages.preferences import PURPOSES
 from aragog.urlstore import nodes
@@ -26,9 +26,9 @@ from zengraph import Graph as ApplicationGraph
 
 T = TypeVar("T")
 
-MOST_VALUE_BYTES = 1_000_000
-MOST_ORDER_BYTES = 500
-LEAST_TYPE, MOST_TYPE = 16, 65_535
+MAX_VALUE_BYTES = 1_000_000
+MAX_ORDER_BYTES = 500
+MIN_TYPE, MAX_TYPE = 16, 65_535
 """Edge types for applications; lower ones are the store's: 0 links, 1 aliases, 2 watches."""
 DIRECTIONS = {"out": OUT, "in": IN}
 ID_CHARS = 32
@@ -48,9 +48,9 @@ Score = Annotated[
     int, Option("The edges of a node are sorted by score.", least=-(2**63), most=2**63 - 1)
 ]
 Properties = Annotated[
-    Mapping[str, bytes], Option("Property names and values.", most_items=MOST_ITEMS, by_format=True)
+    Mapping[str, bytes], Option("Property names and values.", most_items=MAX_ITEMS, by_format=True)
 ]
-OwnEdgeType = Annotated[int, Option("The type of the edge.", least=LEAST_TYPE, most=MOST_TYPE)]
+OwnEdgeType = Annotated[int, Option("The type of the edge.", least=MIN_TYPE, most=MAX_TYPE)]
 Direction = Annotated[
     str, Option("`out`: edges from the node; `in`: edges to it.", choices=("out", "in"))
 ]
@@ -62,7 +62,7 @@ Order = Annotated[
     bytes | None,
     Option(
         "Sorts edges with the same score; only for types in `store.graph_ordered`.",
-        most_bytes=MOST_ORDER_BYTES,
+        most_bytes=MAX_ORDER_BYTES,
     ),
 ]
 NodePurpose = Annotated[
@@ -124,8 +124,8 @@ def id_of(node: str, graph: str | None = None) -> bytes:
     if graph is None:
         raise BadInput(f"node: must be {ID_CHARS} hexadecimal digits or a URL, got {node[:100]!r}")
     size = len(node.encode("utf-8", "replace"))
-    if not 0 < size <= MOST_NAME_BYTES:
-        raise BadInput(f"node: a name must have 1 to {MOST_NAME_BYTES} bytes, got {size}")
+    if not 0 < size <= MAX_NAME_BYTES:
+        raise BadInput(f"node: a name must have 1 to {MAX_NAME_BYTES} bytes, got {size}")
     return url_key(node)
 
 
@@ -153,7 +153,7 @@ def read_graph(caller: Caller, name: str, read: Callable[[ApplicationGraph], T])
             return read(graph)
     except ReadTooLarge as error:
         raise SizeExceeded(
-            f"the nodes exceed {MOST_BYTES:,} bytes in total: request fewer, or select the "
+            f"the nodes exceed {MAX_BYTES:,} bytes in total: request fewer, or select the "
             "properties to read"
         ) from error
 

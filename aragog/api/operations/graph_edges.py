@@ -9,8 +9,8 @@ from typing import Annotated
 
 from aragog.api.operations.graph import (
     DIRECTIONS,
-    LEAST_TYPE,
-    MOST_TYPE,
+    MAX_TYPE,
+    MIN_TYPE,
     Direction,
     Graph,
     GraphEdge,
@@ -31,7 +31,7 @@ from aragog.api.operations.graph import (
 from aragog.api.operations.operation import Caller, HttpRoute, operation
 from aragog.api.operations.options import Option
 from aragog.api.operations.scopes import WRITE
-from aragog.api.operations.values import MOST_ITEMS, Cursor, Limit
+from aragog.api.operations.values import MAX_ITEMS, Cursor, Limit
 from aragog.errors import BAD_INPUT, BadInput
 from aragog.pages.preferences import PURPOSES
 from aragog.urlstore.link_edges import LINK
@@ -49,14 +49,14 @@ EdgeType = Annotated[
     Option(
         "The edge type: 0 page links, 1 aliases, 2 watches, 16 and above for "
         "applications.",
-        least=0, most=MOST_TYPE,
+        least=0, most=MAX_TYPE,
     ),
 ]  # fmt: skip
 RowEdgeType = Annotated[
     int,
     Option(
         "The edge type: 1 aliases, 2 watches, 16 and above for applications.",
-        least=1, most=MOST_TYPE,
+        least=1, most=MAX_TYPE,
     ),
 ]  # fmt: skip
 EdgeScore = Annotated[
@@ -71,7 +71,7 @@ ScoreBound = Annotated[
 ]
 EdgeProperties = Annotated[
     Mapping[str, bytes] | None,
-    Option("Property names and values.", most_items=MOST_ITEMS, by_format=True),
+    Option("Property names and values.", most_items=MAX_ITEMS, by_format=True),
 ]
 
 
@@ -302,7 +302,7 @@ class GraphMutation:
 
     kind: Annotated[str, Option("What to change.", choices=KINDS)]
     node: Node
-    type: Annotated[int | None, Option("The edge type.", least=LEAST_TYPE, most=MOST_TYPE)] = None
+    type: Annotated[int | None, Option("The edge type.", least=MIN_TYPE, most=MAX_TYPE)] = None
     other: Annotated[
         str | None, Option("The node at the other end of the edge.", most_bytes=8192)
     ] = None
@@ -318,7 +318,7 @@ class MutateRequest:
     graph: NamedGraph
     mutations: Annotated[
         Sequence[GraphMutation],
-        Option("Changes, applied in order; up to 1,000.", most_items=MOST_ITEMS),
+        Option("Changes, applied in order; up to 1,000.", most_items=MAX_ITEMS),
     ]
 
 
@@ -389,5 +389,5 @@ def _pairs(name: str, changes: Sequence[GraphMutation]) -> Iterator[EdgeKey]:
 
 def _check_type(edge_type: int) -> None:
     """Raise BadInput for an edge type that is not allowed in a graph."""
-    if edge_type < LEAST_TYPE:
-        raise BadInput(f"type: must be {LEAST_TYPE} to {MOST_TYPE} in a graph, got {edge_type}")
+    if edge_type < MIN_TYPE:
+        raise BadInput(f"type: must be {MIN_TYPE} to {MAX_TYPE} in a graph, got {edge_type}")

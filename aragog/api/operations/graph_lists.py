@@ -12,7 +12,7 @@ from typing import Annotated
 
 from aragog.api.operations.graph import (
     DIRECTIONS,
-    MOST_ORDER_BYTES,
+    MAX_ORDER_BYTES,
     Direction,
     GraphEdge,
     GraphNode,
@@ -30,7 +30,7 @@ from aragog.api.operations.graph_nodes import ScannedNodes
 from aragog.api.operations.operation import Caller, HttpRoute, operation
 from aragog.api.operations.options import Option
 from aragog.api.operations.scopes import WRITE
-from aragog.api.operations.values import MOST_ITEMS, MOST_NAME_BYTES, Cursor, Limit
+from aragog.api.operations.values import MAX_ITEMS, MAX_NAME_BYTES, Cursor, Limit
 from aragog.errors import BadInput
 
 Lowest = Annotated[bool, Option("The lowest scores are the best, instead of the highest.")]
@@ -43,14 +43,14 @@ class TakeEdgesRequest:
     graph: NamedGraph
     node: Node
     type: OwnEdgeType
-    count: Annotated[int, Option("Maximum number of edges.", least=1, most=MOST_ITEMS)]
+    count: Annotated[int, Option("Maximum number of edges.", least=1, most=MAX_ITEMS)]
     _: KW_ONLY
     lowest: Lowest = False
     request_id: Annotated[
         str | None,
         Option(
             "Identifies this request; repeating it within a day returns the same edges.",
-            most_bytes=MOST_NAME_BYTES,
+            most_bytes=MAX_NAME_BYTES,
         ),
     ] = None
 
@@ -112,7 +112,7 @@ class EdgesByPrefixRequest:
     node: Node
     type: OwnEdgeType
     prefix: Annotated[
-        bytes, Option("The prefix of the edges' order values.", most_bytes=MOST_ORDER_BYTES)
+        bytes, Option("The prefix of the edges' order values.", most_bytes=MAX_ORDER_BYTES)
     ]
     direction: Direction = "out"
     limit: Limit = 100
@@ -161,11 +161,11 @@ class NodePropertiesRequest:
     graph: NamedGraph
     node: Node
     prefix: Annotated[
-        str, Option("The prefix of the property names.", most_bytes=MOST_NAME_BYTES)
+        str, Option("The prefix of the property names.", most_bytes=MAX_NAME_BYTES)
     ] = ""
     limit: Limit = 100
     cursor: Annotated[
-        str | None, Option("The cursor of the previous page.", most_bytes=MOST_NAME_BYTES)
+        str | None, Option("The cursor of the previous page.", most_bytes=MAX_NAME_BYTES)
     ] = None
 
 
@@ -189,8 +189,8 @@ class LookupPrefixRequest:
     """A prefix of a property's values."""
 
     graph: NamedGraph
-    name: Annotated[str, Option("A property in `store.graph_sorted`.", most_bytes=MOST_NAME_BYTES)]
-    prefix: Annotated[bytes, Option("The prefix of the values.", most_bytes=MOST_ORDER_BYTES)]
+    name: Annotated[str, Option("A property in `store.graph_sorted`.", most_bytes=MAX_NAME_BYTES)]
+    prefix: Annotated[bytes, Option("The prefix of the values.", most_bytes=MAX_ORDER_BYTES)]
     limit: Limit = 100
     cursor: Cursor = None
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from aragog.api.operations.batch_urls import present
 from aragog.api.operations.graph import (
-    MOST_VALUE_BYTES,
+    MAX_VALUE_BYTES,
     Graph,
     GraphNode,
     NamedGraph,
@@ -26,14 +26,14 @@ from aragog.api.operations.graph import (
 from aragog.api.operations.operation import Caller, HttpRoute, operation
 from aragog.api.operations.options import Option
 from aragog.api.operations.scopes import WRITE
-from aragog.api.operations.values import MOST_ITEMS, MOST_NAME_BYTES, Cursor, Fields, Limit
+from aragog.api.operations.values import MAX_ITEMS, MAX_NAME_BYTES, Cursor, Fields, Limit
 from aragog.errors import BadInput
 from aragog.urlstore.store import UrlStore
 from aragog.urlstore.uses import usable_nodes
 from zengraph import Graph as ApplicationGraph
 from zengraph import MultiGraph
 
-LookupValue = Annotated[bytes, Option("The value.", most_bytes=MOST_VALUE_BYTES)]
+LookupValue = Annotated[bytes, Option("The value.", most_bytes=MAX_VALUE_BYTES)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class GetNodesRequest:
     graph: NamedGraph
     nodes: Annotated[
         Sequence[str],
-        Option("Node ids or names; up to 1,000.", most_items=MOST_ITEMS, most_bytes=8192),
+        Option("Node ids or names; up to 1,000.", most_items=MAX_ITEMS, most_bytes=8192),
     ]
     properties: Fields = None
 
@@ -201,7 +201,7 @@ class LookupRequest:
         Option(
             "A property in `store.indexed` or `store.unique`; for a graph, in "
             "`store.graph_indexed` or `store.graph_unique`.",
-            most_bytes=MOST_NAME_BYTES,
+            most_bytes=MAX_NAME_BYTES,
         ),
     ]
     value: LookupValue
@@ -249,7 +249,7 @@ class LookupUniqueRequest:
         str,
         Option(
             "A property in `store.unique`; for a graph, in `store.graph_unique`.",
-            most_bytes=MOST_NAME_BYTES,
+            most_bytes=MAX_NAME_BYTES,
         ),
     ]
     value: LookupValue

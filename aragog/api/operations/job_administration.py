@@ -12,7 +12,7 @@ from aragog.api.operations.operation import Caller, HttpRoute, Pool, operation
 from aragog.api.operations.options import Option
 from aragog.api.operations.queue_states import KeptJob, QueueState, QueueStates
 from aragog.api.operations.scopes import ADMIN, READ, WRITE
-from aragog.api.operations.values import MOST_ITEMS
+from aragog.api.operations.values import MAX_ITEMS
 from aragog.errors import BadInput
 from pinlater.models import JobState
 from pinlater.retry_policy import RetryPolicy
@@ -20,7 +20,7 @@ from pinlater.retry_policy import RetryPolicy
 _STATES = tuple(state.value for state in JobState)
 Ids = Annotated[
     Sequence[str],
-    Option("Job ids; default: all jobs in the state.", most_items=MOST_ITEMS),
+    Option("Job ids; default: all jobs in the state.", most_items=MAX_ITEMS),
 ]
 
 
@@ -75,7 +75,7 @@ class ListJobsRequest:
 
     queue: Queue
     state: Annotated[str, Option("The state of the jobs.", choices=_STATES)] = JobState.FAILED.value
-    limit: Annotated[int, Option("Maximum number of jobs.", least=1, most=MOST_ITEMS)] = 100
+    limit: Annotated[int, Option("Maximum number of jobs.", least=1, most=MAX_ITEMS)] = 100
 
 
 @operation(

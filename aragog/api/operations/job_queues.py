@@ -8,9 +8,9 @@ from typing import Annotated
 
 from aragog.api.operations.fetching import LONGEST_WAIT_MS
 from aragog.api.operations.jobs import (
-    LEAST_CLAIM_MS,
-    MOST_CLAIM_MS,
-    MOST_CLAIMS,
+    MAX_CLAIM_MS,
+    MAX_CLAIMS,
+    MIN_CLAIM_MS,
     QUEUE,
     YEAR_MS,
     ClaimedJob,
@@ -23,12 +23,12 @@ from aragog.api.operations.operation import Caller, HttpRoute, Pool, need, opera
 from aragog.api.operations.options import Option
 from aragog.api.operations.scopes import WRITE
 from aragog.api.operations.steps import Steps
-from aragog.api.operations.values import MOST_ITEMS
+from aragog.api.operations.values import MAX_ITEMS
 
 CLAIM_MS = 60_000
 Queue = Annotated[str, QUEUE]
 Claims = Annotated[
-    Sequence[JobClaim], Option("Claims returned by `dequeue_jobs`.", most_items=MOST_ITEMS)
+    Sequence[JobClaim], Option("Claims returned by `dequeue_jobs`.", most_items=MAX_ITEMS)
 ]
 
 
@@ -42,7 +42,7 @@ class EnqueueJobsRequest:
     """Jobs to add to a queue."""
 
     queue: Queue
-    jobs: Annotated[Sequence[QueueJob], Option("The jobs.", most_items=MOST_ITEMS)]
+    jobs: Annotated[Sequence[QueueJob], Option("The jobs.", most_items=MAX_ITEMS)]
 
 
 def _never(_request: EnqueueJobsRequest | DequeueJobsRequest) -> bool:
@@ -68,12 +68,12 @@ class DequeueJobsRequest:
     """Due jobs to claim."""
 
     queue: Queue
-    limit: Annotated[int, Option("Maximum number of jobs.", least=1, most=MOST_CLAIMS)] = 1
+    limit: Annotated[int, Option("Maximum number of jobs.", least=1, most=MAX_CLAIMS)] = 1
     _: KW_ONLY
     claim_ms: Annotated[
         int,
         Option("How long the claims last without `extend_jobs`.",
-               least=LEAST_CLAIM_MS, most=MOST_CLAIM_MS),
+               least=MIN_CLAIM_MS, most=MAX_CLAIM_MS),
     ] = CLAIM_MS  # fmt: skip
     worker: Annotated[str, Option("Name of the worker; only shown to operators.")] = ""
     wait_ms: Annotated[
@@ -168,7 +168,7 @@ class ExtendJobsRequest:
     queue: Queue
     claims: Claims
     claim_ms: Annotated[
-        int, Option("How long the claims last from now.", least=LEAST_CLAIM_MS, most=MOST_CLAIM_MS)
+        int, Option("How long the claims last from now.", least=MIN_CLAIM_MS, most=MAX_CLAIM_MS)
     ] = CLAIM_MS
 
 

@@ -31,10 +31,10 @@ from pinlater.models import Claimed, ClaimRequest, JobState, Nack, NewJob
 from pinlater.retry_policy import OF_TYPE, RetryPolicy
 from pinlater.shard import Shard
 
-MOST_CLAIMS = 200
-MOST_BODY_BYTES = 1_000_000
-MOST_TEXT_BYTES = 200
-LEAST_CLAIM_MS, MOST_CLAIM_MS = 1_000, 86_400_000
+MAX_CLAIMS = 200
+MAX_BODY_BYTES = 1_000_000
+MAX_TEXT_BYTES = 200
+MIN_CLAIM_MS, MAX_CLAIM_MS = 1_000, 86_400_000
 YEAR_MS = 366 * 86_400_000
 QUEUE = Option(
     "The name of the queue.",
@@ -49,7 +49,7 @@ class QueueJob:
     """A job to enqueue."""
 
     body: Annotated[
-        bytes, Option("Opaque bytes; workers receive them unchanged.", most_bytes=MOST_BODY_BYTES)
+        bytes, Option("Opaque bytes; workers receive them unchanged.", most_bytes=MAX_BODY_BYTES)
     ] = b""
     priority: Annotated[int, Option("0 (most urgent) to 9.", least=0, most=9)] = PRIORITY_DEFAULT
     delay_ms: Annotated[
@@ -64,12 +64,12 @@ class QueueJob:
     unique_key: Annotated[
         str,
         Option("While a job with this key is queued or running, another one is rejected.",
-               most_bytes=MOST_TEXT_BYTES),
+               most_bytes=MAX_TEXT_BYTES),
     ] = ""  # fmt: skip
     name: Annotated[
         str,
         Option("The job type, which tells workers how to handle the body; empty if the queue "
-               "has only one.", most_bytes=MOST_TEXT_BYTES),
+               "has only one.", most_bytes=MAX_TEXT_BYTES),
     ] = ""  # fmt: skip
     content_type: Annotated[
         str,
@@ -173,7 +173,7 @@ class Jobs:
     ) -> Steps[list[ClaimedJob]]:
         """Claim up to `limit` due jobs; if none is due, wait for the first one."""
         until_s = time.monotonic() + wait_ms / 1000
-        worker = (worker or "api")[:MOST_TEXT_BYTES]
+        worker = (worker or "api")[:MAX_TEXT_BYTES]
         while True:
             sources = self.doors.queues_to_read(queue, door)
             jobs, due_in_s = self._claim(sources, limit, claim_ms, worker)

@@ -4,7 +4,7 @@ Limit large reads of an embedded store: only a few may run at the same time.
 While a record is being read, it takes several times its stored size in memory: the row, its values,
 their JSON and the response. Responses are counted (`memory.py`) only once they exist, so sixteen
 threads that each build one of 30 MB would use gigabytes before any is counted. A read above 1 MiB
-therefore waits for one of `AT_ONCE` permits. A read of many records fails at `MOST_BYTES`, and its
+therefore waits for one of `AT_ONCE` permits. A read of many records fails at `MAX_BYTES`, and its
 caller must request fewer. Results are counted together with the rows: many readers of one record
 share a row, but each has its own response.
 """
@@ -20,7 +20,7 @@ from zengraph.records import CountedRows
 
 AT_ONCE = 2
 FREE_BYTES = 1_048_576
-MOST_BYTES = 33_554_432
+MAX_BYTES = 33_554_432
 WAIT_S = 0.5
 """Longer than a large read takes, but shorter than the deadline of a request."""
 
@@ -34,7 +34,7 @@ class ReadAbandoned(TransientError):
 
 
 class ReadTooLarge(TransientError):
-    """The records of one read exceed `MOST_BYTES` in total; read fewer at once."""
+    """The records of one read exceed `MAX_BYTES` in total; read fewer at once."""
 
 
 _permits = threading.BoundedSemaphore(AT_ONCE)
@@ -78,13 +78,13 @@ class BoundedRead(CountedRows):
         """See `CountedRows`."""
         if self._is_over():
             raise ReadAbandoned("read", "its caller has disconnected")
-        if size > MOST_BYTES:
+        if size > MAX_BYTES:
             raise SizeExceeded(
-                f"the record has {size:,} bytes, and one read may have {MOST_BYTES:,}: select the "
+                f"the record has {size:,} bytes, and one read may have {MAX_BYTES:,}: select the "
                 "fields to read (`field_sizes` lists them: GET /v1/fields, Thrift fieldSizes)"
             )
-        if self._bytes > MOST_BYTES:
-            raise ReadTooLarge("read", f"more than {MOST_BYTES} bytes at once")
+        if self._bytes > MAX_BYTES:
+            raise ReadTooLarge("read", f"more than {MAX_BYTES} bytes at once")
         self._count(size)
 
     def made(self, size: int) -> None:
@@ -94,8 +94,8 @@ class BoundedRead(CountedRows):
         """
         if self._is_over():
             raise ReadAbandoned("read", "its caller has disconnected")
-        if self._results and self._bytes + size > MOST_BYTES:
-            raise ReadTooLarge("read", f"more than {MOST_BYTES} bytes of results at once")
+        if self._results and self._bytes + size > MAX_BYTES:
+            raise ReadTooLarge("read", f"more than {MAX_BYTES} bytes of results at once")
         self._results += 1
         self._count(size)
 

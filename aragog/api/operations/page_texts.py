@@ -15,7 +15,7 @@ from aragog.api.operations.steps import Steps, Wait, finished
 from aragog.api.operations.text_processes import (
     DEADLINE_S,
     FREE_S,
-    MOST_WAITING,
+    MAX_WAITING,
     PageTextUnavailable,
     TextProcesses,
     TextsBusy,
@@ -50,7 +50,7 @@ class PageTexts:
         settings: PipelineSettings | None = None,
         *,
         deadline_s: float = DEADLINE_S,
-        most_waiting: int = MOST_WAITING,
+        most_waiting: int = MAX_WAITING,
         slow_site_s: float = FREE_S,
     ) -> None:
         self._settings = settings or PipelineSettings()

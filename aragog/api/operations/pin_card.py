@@ -19,7 +19,7 @@ from aragog.urlstore.records import FieldInfo
 from urlspelling import normalize
 from urlspelling.domain import host
 
-MOST_CHARACTERS = 600
+MAX_CHARACTERS = 600
 _PRICES = ("product.price", "app.price", "book.price")
 Kind = Literal["title", "price", "text"]
 
@@ -80,9 +80,9 @@ def pin_card(
 
 
 def shorten(value: Any) -> str:
-    """Return a value as text of at most `MOST_CHARACTERS` characters."""
+    """Return a value as text of at most `MAX_CHARACTERS` characters."""
     text = str(value)
-    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"
+    return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]}…"
 
 
 def _is_public(url: Any) -> bool:

@@ -13,8 +13,8 @@ from aragog.api.operations.page_texts import FORMS, ORIGINAL
 from aragog.api.operations.steps import Steps
 from aragog.api.operations.values import (
     EXTRAS,
-    MOST_ITEMS,
-    MOST_NAME_BYTES,
+    MAX_ITEMS,
+    MAX_NAME_BYTES,
     ContentPart,
     Cursor,
     Fields,
@@ -33,8 +33,8 @@ from aragog.urlstore.store import UrlStore
 from aragog.urlstore.uses import is_usable, usable_urls
 from urlspelling import normalize
 
-MOST_CONTENT_BYTES = 15_000_000
-MOST_ALIASES = 1000
+MAX_CONTENT_BYTES = 15_000_000
+MAX_ALIASES = 1000
 
 _RECORD = tuple(field.name for field in fields(Record))
 
@@ -102,7 +102,7 @@ def extras(store: UrlStore, url: str, include: Sequence[str]) -> dict[str, Any]:
     """Return the extras of a record, as members of `PageRecord`."""
     values: dict[str, Any] = {}
     if "aliases" in include:
-        values["aliases"] = tuple(store.aliases.of(url)[:MOST_ALIASES])
+        values["aliases"] = tuple(store.aliases.of(url)[:MAX_ALIASES])
     if "inlinks" in include:
         values["inlinks"] = store.links.count_inlinks(url)
     if "fetch" in include:
@@ -115,7 +115,7 @@ class GetManyRequest:
     """Several records."""
 
     urls: Annotated[
-        Sequence[str], Option("The URLs, in any spelling.", most_items=MOST_ITEMS, is_url=True)
+        Sequence[str], Option("The URLs, in any spelling.", most_items=MAX_ITEMS, is_url=True)
     ]
     fields: Fields = None
     _: KW_ONLY
@@ -257,7 +257,7 @@ class HistoryRequest:
     """The field whose history is read."""
 
     url: Url
-    field: Annotated[str, Option("The name of the field.", most_bytes=MOST_NAME_BYTES)]
+    field: Annotated[str, Option("The name of the field.", most_bytes=MAX_NAME_BYTES)]
     _: KW_ONLY
     purpose: Purpose = None
 

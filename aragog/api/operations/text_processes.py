@@ -43,20 +43,20 @@ from aragog.settings import PipelineSettings
 AT_ONCE = 2
 DEADLINE_S = 10.0
 """Time limit for a text, including the wait for a process."""
-MOST_WAITING = 256
-MOST_WAITING_BYTES = 64 << 20
+MAX_WAITING = 256
+MAX_WAITING_BYTES = 64 << 20
 """
 Maximum total size of bodies waiting for a process; beyond this or the maximum number, callers must
 retry.
 """
 REFUSED_FOR_S = 600.0
 """How long a page that exceeded its limits is refused without another run."""
-_MOST_REFUSED = 1_000
+_MAX_REFUSED = 1_000
 FREE_S = 2.0
 """A text takes about 25 ms; a site whose texts took more than this in total counts as slow."""
 FORGOTTEN_S = 60.0
 """A site's used time is forgotten this long after its last text."""
-_MOST_SITES = 1_000
+_MAX_SITES = 1_000
 ENDED = "the page crashed the process that extracted its text"
 _CHECK_S = 0.1
 """How often a run checks whether anybody still waits for it."""
@@ -112,7 +112,7 @@ class TextProcesses:
         self,
         settings: PipelineSettings,
         deadline_s: float = DEADLINE_S,
-        most_waiting: int = MOST_WAITING,
+        most_waiting: int = MAX_WAITING,
         slow_site_s: float = FREE_S,
     ) -> None:
         self._shared = _Shared(settings, most_waiting, slow_site_s)
@@ -178,7 +178,7 @@ class _Shared:
             raise PageTextUnavailable(reason)
         if key not in self._runs and (
             len(self._waiting) >= self._most_waiting
-            or sum(len(run.body) for run in self._waiting) >= MOST_WAITING_BYTES
+            or sum(len(run.body) for run in self._waiting) >= MAX_WAITING_BYTES
         ):
             raise TextsBusy("main text", f"{len(self._waiting)} others are waiting; retry later")
         of_site = sum(run.site == site for run in self._waiting)
@@ -268,7 +268,7 @@ class _Shared:
             self._slow -= run.is_slow
             self._took_s[run.site] = (self._used_s(run.site) + took_s, time.monotonic())
             self._took_s.move_to_end(run.site)
-            while len(self._took_s) > _MOST_SITES:
+            while len(self._took_s) > _MAX_SITES:
                 self._took_s.popitem(last=False)
             self._changed.notify_all()
 
@@ -276,7 +276,7 @@ class _Shared:
         with self._changed:
             if answer.get("error", ENDED) != ENDED and not run.abandoned:
                 self._refused[run.key] = (time.monotonic() + REFUSED_FOR_S, answer["error"])
-                while len(self._refused) > _MOST_REFUSED:
+                while len(self._refused) > _MAX_REFUSED:
                     self._refused.popitem(last=False)
             self._set_answer(run, answer)
 

@@ -10,7 +10,7 @@ from aragog.api.operations.crawls import control_of
 from aragog.api.operations.operation import Caller, HttpRoute, Pool, operation
 from aragog.api.operations.options import Option
 from aragog.api.operations.scopes import ADMIN
-from aragog.api.operations.values import MOST_ITEMS
+from aragog.api.operations.values import MAX_ITEMS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class CancelRequest:
     """The queued URLs that should not be fetched."""
 
     urls: Annotated[
-        Sequence[str], Option("URLs to cancel.", most_items=MOST_ITEMS, is_url=True)
+        Sequence[str], Option("URLs to cancel.", most_items=MAX_ITEMS, is_url=True)
     ] = ()
     hosts: Annotated[Sequence[str], Option("Cancel all URLs of these hosts.", most_items=100)] = ()
     domains: Annotated[

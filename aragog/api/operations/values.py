@@ -14,9 +14,9 @@ from aragog.pages.preferences import PURPOSES
 from aragog.urlstore.field_formats import FieldFormats
 from aragog.urlstore.records import Content, Record
 
-MOST_ITEMS = 1000
+MAX_ITEMS = 1000
 """Maximum number of URLs, names, links or jobs in one request."""
-MOST_NAME_BYTES = 200
+MAX_NAME_BYTES = 200
 BUILT_IN = FieldFormats()
 EXTRAS = ("aliases", "inlinks", "fetch")
 """The names of a record's extras."""
@@ -24,8 +24,8 @@ EXTRAS = ("aliases", "inlinks", "fetch")
 Url = Annotated[str, Option("The URL, in any spelling; aliases are followed.", is_url=True)]
 Fields = Annotated[
     Sequence[str] | None,
-    Option("Names of the fields to return; default: all.", most_items=MOST_ITEMS,
-           most_bytes=MOST_NAME_BYTES),
+    Option("Names of the fields to return; default: all.", most_items=MAX_ITEMS,
+           most_bytes=MAX_NAME_BYTES),
 ]  # fmt: skip
 
 Purpose = Annotated[
@@ -44,7 +44,7 @@ LinkPurpose = Annotated[
 ]  # fmt: skip
 
 Limit = Annotated[
-    int, Option("Maximum number of results, up to 1,000.", least=1, most=MOST_ITEMS, capped=True)
+    int, Option("Maximum number of results, up to 1,000.", least=1, most=MAX_ITEMS, capped=True)
 ]
 Cursor = Annotated[str | None, Option("Continue a list: the cursor of the previous response.")]
 

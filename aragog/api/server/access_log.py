@@ -14,7 +14,7 @@ import orjson
 
 access_log = logging.getLogger("aragog.access")
 """INFO, one JSON object per line."""
-MOST_TARGET = 500
+MAX_TARGET = 500
 
 
 class AccessLog:
@@ -53,7 +53,7 @@ class AccessLog:
         line = {
             "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             **what,
-            "target": target[:MOST_TARGET].decode("utf-8", "replace"),
+            "target": target[:MAX_TARGET].decode("utf-8", "replace"),
             "status": result,
             "ms": round(ms, 2),
             "token": token,

@@ -45,9 +45,9 @@ EXTRA_SHARE = 0.02
 """The maximum fraction of reads that are also sent to the standby, hedged and mirrored together."""
 WARM_SHARE = 0.01
 """The minimum fraction, which keeps the standby's caches and connections warm."""
-LEAST_DELAY_S, MOST_DELAY_S, FIRST_DELAY_S = 0.001, 0.1, 0.02
+MIN_DELAY_S, MAX_DELAY_S, FIRST_DELAY_S = 0.001, 0.1, 0.02
 DOWN_AFTER_P99S = 10
-LEAST_DOWN_S, MOST_DOWN_S = 0.05, 0.25
+MIN_DOWN_S, MAX_DOWN_S = 0.05, 0.25
 """
 If the primary does not respond for ten times its 99th percentile, within these bounds, every late
 read is hedged regardless of the budget.
@@ -56,7 +56,7 @@ DEADLINE_SHARE = 0.5
 """A read that has waited for this fraction of its deadline is hedged regardless of the budget."""
 _BURST = 20.0
 _SAMPLES = 10_000
-_LEAST_SAMPLES = 100
+_MIN_SAMPLES = 100
 _RATIO = 1.1
 _FINEST_S = 50e-6
 _BUCKETS = 140
@@ -94,7 +94,7 @@ class Latencies:
     @property
     def enough(self) -> bool:
         """True if there are enough latencies for a decision."""
-        return self._total >= _LEAST_SAMPLES
+        return self._total >= _MIN_SAMPLES
 
 
 class HedgePolicy:
@@ -113,7 +113,7 @@ class HedgePolicy:
 
     def __init__(self) -> None:
         self.delay_s = FIRST_DELAY_S
-        self.down_after_s = MOST_DOWN_S
+        self.down_after_s = MAX_DOWN_S
         self.reads = self.hedged = self.repeated = self.mirrored = self.won = 0
         self._latencies = Latencies()
         self._room = 1.0
@@ -129,8 +129,8 @@ class HedgePolicy:
                 0.5, 1 - 0.9 * EXTRA_SHARE, 0.99, 0.999
             )
             wanted_s = min(last_s, max(spent_s, 4 * middle_s))
-            self.delay_s = min(MOST_DELAY_S, max(LEAST_DELAY_S, wanted_s))
-            self.down_after_s = min(MOST_DOWN_S, max(LEAST_DOWN_S, DOWN_AFTER_P99S * p99_s))
+            self.delay_s = min(MAX_DELAY_S, max(MIN_DELAY_S, wanted_s))
+            self.down_after_s = min(MAX_DOWN_S, max(MIN_DOWN_S, DOWN_AFTER_P99S * p99_s))
 
     def count_response(self, latency_s: float) -> None:
         """Count a response of the primary."""

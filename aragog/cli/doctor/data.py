@@ -28,9 +28,9 @@ READ_FILES_WITHIN_S = 5.0
 _STEPS = 10_000
 """How many SQLite instructions run between two checks of the time limit."""
 _REPAIR = "run `aragog store repair` to copy its readable rows to a new file"
-LEAST_FREE_BYTES = 1_000_000_000
+MIN_FREE_BYTES = 1_000_000_000
 PROBE_BYTES = 1024
-LEAST_TO_READ_BYTES = 1_000_000
+MIN_TO_READ_BYTES = 1_000_000
 """Free space that opening a SQLite file needs: even a reader writes the WAL index (32 KB)."""
 S3_TIMEOUT_S = 5.0
 
@@ -171,7 +171,7 @@ def _unreadable(file: Path) -> str | None:
 def _cannot_read(file: Path, error: sqlite3.Error) -> str:
     """Describe an error other than damage; SQLite reports a full disk as such only when writing."""
     free = shutil.disk_usage(file.parent).free
-    if free < LEAST_TO_READ_BYTES:
+    if free < MIN_TO_READ_BYTES:
         return (
             f"{file} cannot be opened ({error}): the disk is full ({free:,} bytes free); free some "
             "space, or move data_dir"
@@ -260,8 +260,8 @@ def check_disk(system: CheckedSystem) -> Iterator[Finding]:
     text = f"{free / 1e9:.1f} GB free for {data_dir}"
     if not os.access(folder, os.W_OK):
         yield Finding("data_dir", ok=False, text=f"{folder} cannot be written by this user")
-    elif free < LEAST_FREE_BYTES:
-        text += f"; at least {LEAST_FREE_BYTES / 1e9:g} GB are needed: free some, or move data_dir"
+    elif free < MIN_FREE_BYTES:
+        text += f"; at least {MIN_FREE_BYTES / 1e9:g} GB are needed: free some, or move data_dir"
         yield Finding("data_dir", ok=False, text=text)
     else:
         yield Finding("data_dir", ok=True, text=text)

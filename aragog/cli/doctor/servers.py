@@ -43,7 +43,7 @@ REPLY_WITHIN_S = 2.0
 # Servers that use at least this fraction of their maxmemory are reported.
 NEARLY_FULL = 0.85
 # Larger files of the private Redis are not read: reading takes a second per 100 MB.
-MOST_READ_BYTES = 300_000_000
+MAX_READ_BYTES = 300_000_000
 # A larger difference is harmless, but makes it misleading to compare logs and due times.
 CLOCK_DIFFERENCE_S = 2.0
 # Older versions get no more security fixes from their projects, as of November 2026.
@@ -71,12 +71,12 @@ def _files(files: AppendOnlyFiles) -> Iterator[Finding]:
     """
     problems = files.problems()
     total_bytes = files.total_bytes()
-    if total_bytes <= MOST_READ_BYTES and (damage := files.damage()):
+    if total_bytes <= MAX_READ_BYTES and (damage := files.damage()):
         problems.append(str(damage))
     for problem in problems:
         yield Finding("redis, files", ok=False, text=f"{problem}; {REPAIR}")
     if not problems and total_bytes:
-        part = "" if total_bytes <= MOST_READ_BYTES else "; too large to be read here"
+        part = "" if total_bytes <= MAX_READ_BYTES else "; too large to be read here"
         text = f"{total_bytes:,} bytes in {files.folder}{part}"
         yield Finding("redis, files", ok=True, text=text)
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from aragog.api.operations import administration
-from aragog.api.operations.values import MOST_ITEMS
+from aragog.api.operations.values import MAX_ITEMS
 from aragog.bootstrap.redis_services import TakedownSharing
 from aragog.bootstrap.stores import replaced_files, url_store
 from aragog.cli.arguments import Host, as_json_lines
@@ -97,7 +97,7 @@ def takedowns(*, as_json: bool) -> None:
     with closing(url_store(command_settings())) as opened:
         cursor = None
         while True:
-            page = answer_of(opened, administration.takedowns, MOST_ITEMS, cursor)
+            page = answer_of(opened, administration.takedowns, MAX_ITEMS, cursor)
             for entry in page.takedowns:
                 if as_json:
                     echo_json(json_of(opened, entry))

@@ -2,7 +2,7 @@
 Arrange rows as a table: find its columns, and flatten records into columns.
 
 A record in a row becomes one column per member, `NAME.MEMBER`; so do nested records. If that would
-take more than `MOST_COLUMNS` columns, the records stay as JSON.
+take more than `MAX_COLUMNS` columns, the records stay as JSON.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Rows = Callable[[], Iterator[Row]]
 Kinds = set[str]
 """The kinds of values in a column: `bool`, `int`, `float`, `str`, `texts`, `json`."""
 
-MOST_COLUMNS = 500
+MAX_COLUMNS = 500
 INT64 = 2**63
 """Integers in a table are at least -INT64 and below INT64."""
 
@@ -37,7 +37,7 @@ def table_of(rows: Rows, names: Sequence[str]) -> tuple[dict[str, Kinds], Rows]:
         return map(flat, rows())
 
     columns = _columns(flattened(), names)
-    if len(columns) > MOST_COLUMNS:
+    if len(columns) > MAX_COLUMNS:
         return _columns(rows(), names), rows
     return columns, flattened
 

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from aragog.api.server.http.services import Services
-from aragog.api.server.tokens import make
+from aragog.api.server.tokens import new_token
 from aragog.bootstrap.graphs import application_graphs, graph_tables
 from aragog.cli import main
 from aragog.client import GraphMutation, connect
@@ -57,7 +57,7 @@ def test_the_commands_and_the_program_of_the_page_print_what_it_says(settings, t
 def test_a_token_is_for_the_graphs_that_its_scopes_name(settings):
     names = {"reader": ["read"], "pins": ["read@pins"], "writer": ["write@pins"], "admin": ["admin"],
              "other": ["read@feeds", "write@feeds"]}  # fmt: skip
-    made = {name: make(name, scopes) for name, scopes in names.items()}
+    made = {name: new_token(name, scopes) for name, scopes in names.items()}
     entries = {"tokens": tuple(entry for _, entry in made.values())}
     store = stand(MemoryTables()).store
     with (
@@ -207,8 +207,8 @@ NO_NAMES = ["pi\0ns", "\0", "a\r\nSet-Cookie: a=b", "ä", "a" * 20 + "\n", '"', 
 @pytest.mark.parametrize("name", NO_NAMES)
 def test_a_name_that_no_graph_can_have_gets_a_response(settings, name):
     """One with NUL got none: the scope that its token lacked was part of a header."""
-    token, entry = make("reader", ["read"])
-    writer, other = make("writer", ["write@pins", "read@pins"])
+    token, entry = new_token("reader", ["read"])
+    writer, other = new_token("writer", ["write@pins", "read@pins"])
     store = stand(MemoryTables()).store
     with (
         closing(application_graphs(settings)) as graphs,

@@ -15,7 +15,7 @@ import pytest
 from aragog.api.operations.operation import Parts
 from aragog.api.operations.store_reads import HedgedResult
 from aragog.api.server.http.services import Services
-from aragog.api.server.tokens import make
+from aragog.api.server.tokens import new_token
 from aragog.bootstrap.api import open_client
 from aragog.client import AsyncClient, Client, connect, connect_async
 from aragog.client.direct_backend import DirectBackend
@@ -295,7 +295,7 @@ def test_a_url_is_fetched_now_and_reported_hop_by_hop(part, client):
 
 
 def test_a_token_is_sent_and_its_scope_counts(part, served):
-    token, entry = make("r", ["read"])
+    token, entry = new_token("r", ["read"])
     part.store.put(URL, {"a": b"1"})
     with served(part, tokens=(entry,)) as address:
         with connect(address, token=token, deadline_s=DEADLINE_S) as client:

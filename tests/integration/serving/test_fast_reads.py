@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from aragog.api.server.http.services import Services
-from aragog.api.server.tokens import make
+from aragog.api.server.tokens import new_token
 from aragog.errors import StoreUnavailable
 from aragog.urlstore.records import ContentWrite
 from tests.support.api_server import parsed, read_all, read_one, running
@@ -17,8 +17,8 @@ from tests.support.waiting import wait_until
 from zengraph.tables.memory import MemoryTables
 
 A, LONG = "http://a.example/", "http://long.example/"
-READER, ENTRY = make("reader", ["read"])
-WRITER, WRITE_ENTRY = make("writer", ["write"])
+READER, ENTRY = new_token("reader", ["read"])
+WRITER, WRITE_ENTRY = new_token("writer", ["write"])
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import pytest
 
 from aragog.api.operations.scopes import ADMIN, READ, WRITE
-from aragog.api.server.tokens import make
+from aragog.api.server.tokens import new_token
 from aragog.errors import ConfigError
 from aragog.runtime.clock import ManualClock
 from aragog.settings import load_settings
@@ -13,9 +13,9 @@ from tests.support.thrift_server import running
 from zengraph.tables.memory import MemoryTables
 
 A, B = "http://a.example/", "http://b.example/"
-TEAM, TEAM_ENTRY = make("team", [READ, WRITE])
-OTHER, OTHER_ENTRY = make("other", [READ, WRITE])
-OPS, OPS_ENTRY = make("ops", [ADMIN])
+TEAM, TEAM_ENTRY = new_token("team", [READ, WRITE])
+OTHER, OTHER_ENTRY = new_token("other", [READ, WRITE])
+OPS, OPS_ENTRY = new_token("ops", [ADMIN])
 GIVEN = {
     "tokens": (TEAM_ENTRY, OTHER_ENTRY, OPS_ENTRY),
     "field_writers": {"team.*": "team+ops", "team.open.*": "team+other", "page.title": "ops"},

@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from aragog.api.server.http.connection import MOST_PIPELINED
+from aragog.api.server.http.connection import MAX_PIPELINED
 from aragog.api.server.http.server import listen
 from aragog.errors import ConfigError
 from aragog.settings import ServingSettings
@@ -122,10 +122,10 @@ def test_pipelined_requests_nobody_reads_cost_little_memory(api):
 
 def test_too_many_pipelined_requests_are_cut_off(api):
     with api.connect() as sock:
-        sock.sendall(GET * (MOST_PIPELINED * 4))
+        sock.sendall(GET * (MAX_PIPELINED * 4))
         reply = read_all(sock)
 
-    assert 1 <= reply.count(b"HTTP/1.1 200") <= MOST_PIPELINED + 1
+    assert 1 <= reply.count(b"HTTP/1.1 200") <= MAX_PIPELINED + 1
     assert reply.count(b"HTTP/1.1 429") == 1
 
 

@@ -7,7 +7,7 @@ import pytest
 from aragog.api.operations.batch_progress import Batches
 from aragog.api.operations.fetching import Fetching
 from aragog.api.server.http.services import Services
-from aragog.api.server.tokens import make
+from aragog.api.server.tokens import new_token
 from aragog.crawl.pipeline.completions import Completions
 from aragog.crawl.pipeline.url_batches import UrlBatches
 from aragog.crawl.politeness.limiter import Limiter
@@ -128,7 +128,7 @@ def test_an_unknown_url_is_404_and_fetched_only_if_the_reader_waits(pipeline_sta
 
 
 def test_only_who_may_write_causes_fetches(pipeline_stand, services):
-    (reader, read), (writer, write) = make("r", ["read"]), make("w", ["read", "write"])
+    (reader, read), (writer, write) = new_token("r", ["read"]), new_token("w", ["read", "write"])
     with running(pipeline_stand.store, services, tokens=(read, write)) as api:
         reads = {"Authorization": f"Bearer {reader}"}
         writes = {"Authorization": f"Bearer {writer}"}

@@ -5,7 +5,7 @@ import re
 import orjson
 import pytest
 
-from aragog.api.server.tokens import make
+from aragog.api.server.tokens import new_token
 from tests.support.api_server import read_all, running
 from tests.support.stores import stand
 from zengraph.tables.memory import MemoryTables
@@ -13,7 +13,7 @@ from zengraph.tables.memory import MemoryTables
 A = "http://a.example/"
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 LAST = HEALTH.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
-READER, ENTRY = make("reader", ["read"])
+READER, ENTRY = new_token("reader", ["read"])
 UPGRADE = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQ\r\n"
 BODY = orjson.dumps({"fields": {"team.a": "7"}})
 

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from aragog.api.operations.values import Explanation, ExplanationLine, ExplanationSection
 from aragog.api.server.http.services import Services
-from aragog.api.server.tokens import make
+from aragog.api.server.tokens import new_token
 from aragog.urlstore.records import OutLink
 from tests.support.api_server import running
 from tests.support.chromium import WIDTH, chromium_or_skip, chromium_page
@@ -107,7 +107,7 @@ def test_what_is_unknown_or_no_url_is_reported(api):
 
 
 def test_with_tokens_the_form_sends_one_in_its_body():
-    (reader, read), (_, write) = make("r", ["read"]), make("w", ["write"])
+    (reader, read), (_, write) = new_token("r", ["read"]), new_token("w", ["write"])
     form = {"Content_Type": "application/x-www-form-urlencoded"}
     with running(made(), Services(explain=explain), tokens=(read, write)) as api:
         bare = api.get("/", **HTML)

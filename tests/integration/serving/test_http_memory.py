@@ -11,7 +11,7 @@ from aragog.api.operations.scopes import READ
 from aragog.api.operations.store_reads import unhedged
 from aragog.api.server.http.record_reads import read_hedged
 from aragog.api.server.memory import UNCOUNTED_BYTES
-from aragog.api.server.tokens import make
+from aragog.api.server.tokens import new_token
 from aragog.client import connect
 from aragog.errors import TransientError
 from aragog.runtime.clock import ManualClock
@@ -99,7 +99,7 @@ def test_an_unfinished_body_gives_its_memory_back_when_its_client_leaves(store):
 
 def test_a_body_is_not_kept_before_its_token_is_known(store):
     """Whoever could reach the port could fill the memory."""
-    _, entry = make("reader", [READ])
+    _, entry = new_token("reader", [READ])
     with running(store, tokens=(entry,), max_request_memory_bytes=1, head_timeout_s=60) as api:
         guess = api.connect()
         guess.sendall(unfinished(1_000_000, "Authorization: Bearer aragog_guess\r\n"))
@@ -114,7 +114,7 @@ def test_a_body_is_not_kept_before_its_token_is_known(store):
 
 
 def test_a_form_is_small_because_its_token_is_in_it(store):
-    _, entry = make("reader", [READ])
+    _, entry = new_token("reader", [READ])
     with running(store, tokens=(entry,)) as api:
         reply = api.ask("POST", "/", b"url=" + b"x" * 100_000)
 
@@ -122,7 +122,7 @@ def test_a_form_is_small_because_its_token_is_in_it(store):
 
 
 def test_a_client_that_expects_100_continue_is_refused_before_its_body(store):
-    _, entry = make("reader", [READ])
+    _, entry = new_token("reader", [READ])
     with running(store, tokens=(entry,)) as api, api.connect() as sock:
         head = (
             f"POST /v1/urls:batchGet {HOST}{JSON}Expect: 100-continue\r\nContent-Length: 9\r\n\r\n"

@@ -8,7 +8,7 @@ import pytest
 from aragog.api.operations.scopes import READ
 from aragog.api.problems import Problem
 from aragog.api.server.http.server import listen
-from aragog.api.server.tokens import Bucket, Tokens, make
+from aragog.api.server.tokens import Bucket, Tokens, new_token
 from aragog.errors import ConfigError
 from aragog.settings import ServingSettings
 from tests.support.api_server import parsed, read_all, running
@@ -44,7 +44,10 @@ def test_a_slow_rate_still_allows_a_first_request():
 
 
 def test_each_token_has_its_own_rate_shared_by_the_processes():
-    (slow, slow_entry), (free, free_entry) = make("slow", [READ], 4.0), make("free", [READ])
+    (slow, slow_entry), (free, free_entry) = (
+        new_token("slow", [READ], 4.0),
+        new_token("free", [READ]),
+    )
     tokens = Tokens((slow_entry, free_entry), processes=2, now_s=lambda: 5.0)
 
     assert [tokens.check(f"Bearer {slow}", READ) for _ in range(2)] == ["slow", "slow"]
@@ -57,7 +60,7 @@ def test_each_token_has_its_own_rate_shared_by_the_processes():
 
 @pytest.mark.parametrize("origin", [{}, {"Origin": "http://localhost"}])
 def test_a_token_that_exceeds_its_rate_gets_429_on_both_ways(store, origin):
-    token, entry = make("slow", [READ], 0.001)
+    token, entry = new_token("slow", [READ], 0.001)
     bearer = {"Authorization": f"Bearer {token}", **origin}
     with running(store, tokens=(entry,)) as api:
         first, second = api.get_fast(AT, **bearer), api.get_fast(AT, **bearer)
@@ -113,7 +116,7 @@ def test_a_certificate_that_cannot_be_used_is_reported_before_the_start(tmp_path
 
 @pytest.mark.parametrize("origin", [{}, {"Origin": "http://localhost"}])
 def test_the_access_log_has_one_json_object_a_request(store, origin, caplog):
-    token, entry = make("reader", [READ])
+    token, entry = new_token("reader", [READ])
     caplog.set_level(logging.INFO, "aragog.access")
     with running(store, tokens=(entry,), access_log_share=1.0) as api:
         api.get_fast(AT, **origin, Authorization=f"Bearer {token}")

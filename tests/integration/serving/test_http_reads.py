@@ -7,7 +7,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 
-from aragog.api.server.http.batch_get import MOST_BYTES
+from aragog.api.server.http.batch_get import MAX_BYTES
 from aragog.api.server.http.openapi.document import DOCUMENT
 from aragog.api.server.http.openapi.schemas import SCHEMAS
 from aragog.api.server.http.services import Services
@@ -401,7 +401,7 @@ def test_a_batch_of_large_records_is_cut_and_says_which_to_ask_for_again():
 
     statuses = [result["status"] for result in response.json["results"]]
     assert response.status == 200
-    assert len(response.body) < MOST_BYTES + 21_000_000
+    assert len(response.body) < MAX_BYTES + 21_000_000
     assert 33 <= statuses.count(200) <= 52
     assert statuses == sorted(statuses)
     assert set(statuses) == {200, 413}

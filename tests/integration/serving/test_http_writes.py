@@ -6,7 +6,7 @@ import pytest
 
 from aragog.api.server.http.server import listen
 from aragog.api.server.http.services import Services
-from aragog.api.server.tokens import make
+from aragog.api.server.tokens import new_token
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.errors import ConfigError
 from aragog.runtime.clock import ManualClock
@@ -266,8 +266,8 @@ def test_enqueue_gives_a_result_for_each_url(a_stand):
 
 
 def test_a_token_may_do_what_its_scopes_say(a_stand):
-    (reader, read), (writer, write) = make("r", ["read"]), make("w", ["write"])
-    root, admin = make("a", ["admin"])
+    (reader, read), (writer, write) = new_token("r", ["read"]), new_token("w", ["write"])
+    root, admin = new_token("a", ["admin"])
 
     def codes(api, token):
         bearer = {"Authorization": f"Bearer {token}"} if token else {}
@@ -293,7 +293,7 @@ def test_a_token_may_do_what_its_scopes_say(a_stand):
 
 
 def test_a_token_that_is_not_known_is_not_called_missing(a_stand):
-    _, entry = make("r", ["read"])
+    _, entry = new_token("r", ["read"])
 
     with running(a_stand.store, tokens=(entry,)) as api:
         missing = api.get(AT)
@@ -309,7 +309,9 @@ def test_a_token_that_is_not_known_is_not_called_missing(a_stand):
 def test_off_loopback_the_api_does_not_start_without_a_token():
     with pytest.raises(ConfigError, match=r"serving\.tokens"):
         listen(ServingSettings(host="0.0.0.0", http_port=0))
-    listen(ServingSettings(host="0.0.0.0", http_port=0, tokens=(make("r", ["read"])[1],))).close()
+    listen(
+        ServingSettings(host="0.0.0.0", http_port=0, tokens=(new_token("r", ["read"])[1],))
+    ).close()
 
 
 def test_numbers_within_json_keep_their_digits(api, a_stand):

@@ -22,7 +22,7 @@ from aragog.api.operations.scopes import READ, SCOPES
 from aragog.api.operations.table import OPERATIONS
 from aragog.api.operations.values import Explanation, ExplanationLine, ExplanationSection
 from aragog.api.server.http.services import Services
-from aragog.api.server.tokens import make
+from aragog.api.server.tokens import new_token
 from aragog.client import connect
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.errors import AccessDenied
@@ -56,7 +56,10 @@ def served():
     fields = {"page.title": b'"A lamp"', "product.price": b'"19.90"', "product.brand": b'"Lux"'}
     store.write_pages([page(A, fields=fields)])
     store.put_content(A, b"<p>Buy a lamp", {"content_type": "text/html"})
-    (reads, entry), (writes, other) = make("reads", ["read"]), make("writes", ["read", "write"])
+    (reads, entry), (writes, other) = (
+        new_token("reads", ["read"]),
+        new_token("writes", ["read", "write"]),
+    )
     services = Services(enqueue=enqueue, fetching=Fetching(store), explain=explain)
     with api_server.running(store, services, tokens=(entry, other)) as server:
         yield server.port, reads, writes

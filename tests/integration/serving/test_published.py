@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from aragog.api.server.http.services import Services
-from aragog.api.server.tokens import make
+from aragog.api.server.tokens import new_token
 from aragog.cli.doctor.configuration import check_identity
 from aragog.cli.doctor.finding import CheckedSystem
 from aragog.crawl.identity.keys import new_key, read_keys, rotated, write_keys
@@ -44,7 +44,7 @@ def serving(settings, clock=None, **options):
 
 
 def test_directory_page_and_addresses_are_sent_to_everybody(settings):
-    _, entry = make("reader", ("read",), None)
+    _, entry = new_token("reader", ("read",), None)
     with serving(settings, tokens=(entry,)) as api:
         directory = api.get(PATH, Host="bot.test")
         bot_page = api.get("/bot.html", Host="bot.test")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from aragog.api.server.listener import thrift_sockets
 from aragog.api.server.thrift import wire
 from aragog.api.server.thrift.contract import idl
-from aragog.api.server.tokens import make
+from aragog.api.server.tokens import new_token
 from aragog.errors import ConfigError
 from aragog.runtime.clock import ManualClock
 from aragog.settings import ServingSettings
@@ -442,7 +442,7 @@ def test_a_client_that_nobody_has_accepted_yet_is_answered_when_the_server_stops
 
 
 def token_of(scope):
-    return make(scope, [scope])
+    return new_token(scope, [scope])
 
 
 def test_calls_need_a_token_with_their_scope(store, apache):

@@ -9,7 +9,7 @@ import pytest
 from aragog.api.operations.scopes import READ
 from aragog.api.server.memory import SMALL_BYTES
 from aragog.api.server.thrift import wire
-from aragog.api.server.tokens import make
+from aragog.api.server.tokens import new_token
 from aragog.runtime.clock import ManualClock
 from tests.support.stores import stand
 from tests.support.thrift_server import running
@@ -171,7 +171,7 @@ def test_a_frame_gives_its_memory_back_when_its_client_leaves(store):
 
 
 def test_frames_are_small_before_authenticate(store):
-    token, entry = make("reader", [READ])
+    token, entry = new_token("reader", [READ])
     with running(store, tokens=(entry,), head_timeout_s=60) as server:
         with server.connect() as stranger:
             refused = asked(stranger, LARGE_GET)

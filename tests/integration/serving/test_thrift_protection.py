@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from aragog.api.operations.scopes import READ, WRITE
-from aragog.api.server.tokens import Tokens, make
+from aragog.api.server.tokens import Tokens, new_token
 from aragog.errors import StoreUnavailable
 from aragog.runtime.clock import ManualClock
 from tests.support import api_server
@@ -30,7 +30,7 @@ def get(client, apache):
 
 def test_a_token_that_exceeds_its_rate_learns_when_to_call_again(store, apache):
     """It was refused as Unauthorized, as if the token were wrong."""
-    token, entry = make("slow", [READ], 0.001)
+    token, entry = new_token("slow", [READ], 0.001)
     with running(store, tokens=(entry,)) as server, apache.client(server.port) as client:
         client.authenticate(token)
         client.authenticate(token)  # costs nothing
@@ -44,7 +44,7 @@ def test_a_token_that_exceeds_its_rate_learns_when_to_call_again(store, apache):
 
 
 def test_http_and_thrift_share_the_rate_of_a_token(store, apache):
-    token, entry = make("slow", [READ], 0.001)
+    token, entry = new_token("slow", [READ], 0.001)
     tokens = Tokens((entry,))
     with (
         api_server.running(store, shared_tokens=tokens, tokens=(entry,)) as api,
@@ -67,7 +67,7 @@ def lines(caplog):
 
 
 def test_the_access_log_has_one_json_object_a_call(store, apache, caplog):
-    reader, entry = make("reader", [READ])
+    reader, entry = new_token("reader", [READ])
     caplog.set_level(logging.INFO, "aragog.access")
     with (
         running(store, tokens=(entry,), access_log_share=1.0) as server,
@@ -115,7 +115,7 @@ def test_failures_are_in_the_access_log_even_if_no_other_call_is(store, apache, 
 
 
 def test_a_token_may_write_only_with_its_scope(store, apache):
-    token, entry = make("writer", [WRITE])
+    token, entry = new_token("writer", [WRITE])
     with running(store, tokens=(entry,)) as server, apache.client(server.port) as client:
         client.authenticate(token)
         client.put(URL, {"team.a": b"2"}, apache.types.PutOptions())

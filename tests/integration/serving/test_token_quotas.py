@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from aragog.api.server.http.services import Services
-from aragog.api.server.tokens import make
+from aragog.api.server.tokens import new_token
 from aragog.cli import main
 from aragog.client import Aragog, connect
 from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
@@ -23,8 +23,8 @@ from tests.support.api_server import running
 from tests.support.thrift_server import running as running_thrift
 
 pytestmark = pytest.mark.redis
-ANA, ANA_ENTRY = make("ana", ["read", "write"])
-BOB, BOB_ENTRY = make("bob", ["read", "write"])
+ANA, ANA_ENTRY = new_token("ana", ["read", "write"])
+BOB, BOB_ENTRY = new_token("bob", ["read", "write"])
 TOKENS = (ANA_ENTRY, BOB_ENTRY)
 
 

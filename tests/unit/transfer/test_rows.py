@@ -14,7 +14,7 @@ import pytest
 
 from aragog.errors import BadInput
 from aragog.transfer.rows import append_rows, urls_of, write_rows
-from aragog.transfer.rows.tables import MOST_COLUMNS
+from aragog.transfer.rows.tables import MAX_COLUMNS
 
 ROWS = [
     {
@@ -86,7 +86,7 @@ def test_a_file_of_no_rows_can_be_read(tmp_path, name):
 
 
 def test_records_of_many_members_stay_in_one_cell(tmp_path):
-    many = {f"n{number}": number for number in range(MOST_COLUMNS + 1)}
+    many = {f"n{number}": number for number in range(MAX_COLUMNS + 1)}
     write_rows(rows_of([{"url": "u", "many": many}]), tmp_path / "x.csv")
 
     with (tmp_path / "x.csv").open(newline="") as stream:

@@ -99,7 +99,7 @@ def test_a_value_in_a_column_gives_its_bytes_back_or_says_that_it_does_not(name,
 def test_each_type_has_its_json_and_its_column(name, value, shown, cell):
     assert orjson.dumps(TYPES.to_json(name, value)[0]) == shown
     if cell is None:
-        with pytest.raises(ValueError, match="not of the type decimal"):
+        with pytest.raises(ValueError, match="does not match the type decimal"):
             TYPES.to_column(name, value)
     else:
         assert TYPES.to_column(name, value)[0] == cell

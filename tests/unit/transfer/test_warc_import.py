@@ -185,7 +185,7 @@ OF_A_PAGE = (b"WARC-Type: response", b"WARC-Date: 2026-01-01T00:00:00Z")
         (raw(*OF_A_PAGE, b"WARC-Target-URI: http://a.example/" + b"x" * 70_000), "has headers of"),
         (raw(*OF_A_PAGE, b"WARC-Target-URI: http://a.example/"), "status line"),
         (raw(b"WARC-Type: response", b"WARC-Target-URI: http://a.example/"), "WARC-Date"),
-        (b"x" * 100_000 + b"\r\n\r\n", "is no record"),
+        (b"x" * 100_000 + b"\r\n\r\n", "is not a record"),
     ],
     ids=["no target", "no length", "long header", "no response", "no date", "no record"],
 )

@@ -14,10 +14,10 @@ from aragog.api.server.memory import GrowingBytes
 from aragog.errors import PERMANENT, InvalidUrl, SizeExceeded, TakenDown
 from aragog.urlstore.records import is_allowed
 
-MOST_BYTES = 33_554_432
+MAX_BYTES = 33_554_432
 """Maximum size of the records in one response; the last part may go beyond it."""
 FIRST_PART = 20
-MOST_PART = 500
+MAX_PART = 500
 SPLIT = 4
 """A batch that is too large to read at once is split into this many parts."""
 PART_BYTES = 4_194_304
@@ -36,7 +36,7 @@ def read_urls(
     `detail`.
 
     A URL that is invalid, or whose row cannot be read, does not affect the others. Records after
-    the first `MOST_BYTES`, or for which `held` has no memory left, get status 413 without data; the
+    the first `MAX_BYTES`, or for which `held` has no memory left, get status 413 without data; the
     caller requests them again.
 
     Raises:
@@ -47,7 +47,7 @@ def read_urls(
     names = None if fields is None else tuple(fields)
     size, length = 0, FIRST_PART
     while part := urls[len(items) : len(items) + length]:
-        if size >= MOST_BYTES:
+        if size >= MAX_BYTES:
             return items + [_omitted(url) for url in urls[len(items) :]]
         try:
             results = read_hedged(read, part, names)
@@ -65,7 +65,7 @@ def read_urls(
             return items + [_omitted(url) for url in urls[len(items) :]]
         size += grown
         items += map(_result, part, results)
-        length = max(1, min(MOST_PART, PART_BYTES * len(items) // max(size, 1)))
+        length = max(1, min(MAX_PART, PART_BYTES * len(items) // max(size, 1)))
     return items
 
 

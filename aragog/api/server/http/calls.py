@@ -21,10 +21,10 @@ from aragog.urlstore.store import UrlStore
 P = ParamSpec("P")
 T = TypeVar("T")
 
-MOST_FEED_THREADS = 4
-MOST_BROKER_THREADS = 4
-MOST_EXPLAIN_THREADS = 2
-MOST_FETCH_THREADS = 8
+MAX_FEED_THREADS = 4
+MAX_BROKER_THREADS = 4
+MAX_EXPLAIN_THREADS = 2
+MAX_FETCH_THREADS = 8
 """
 How many threads read the store and enqueue for waiting callers; waiting itself
 needs no thread.
@@ -61,10 +61,10 @@ class StoreCalls:
         most = settings.max_in_flight
         self._metadata = CallThreads("store", settings.threads, most, eager=not embedded)
         self._content = CallThreads("content", settings.content_threads, most)
-        self._feed = CallThreads("feed", MOST_FEED_THREADS, most)
-        self._broker = CallThreads("broker", MOST_BROKER_THREADS, most)
-        self._fetching = CallThreads("fetching", MOST_FETCH_THREADS, most)
-        self._explaining = CallThreads("explaining", MOST_EXPLAIN_THREADS, 8)
+        self._feed = CallThreads("feed", MAX_FEED_THREADS, most)
+        self._broker = CallThreads("broker", MAX_BROKER_THREADS, most)
+        self._fetching = CallThreads("fetching", MAX_FETCH_THREADS, most)
+        self._explaining = CallThreads("explaining", MAX_EXPLAIN_THREADS, 8)
         self._status = CallThreads("status", 1, 8)
         self._metrics = CallThreads("metrics", 1, 8)
         self._all = (

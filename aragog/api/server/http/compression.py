@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from aragog.api.server.http.etags import coded_tag
 from aragog.urlstore import zstd
 
-LEAST_BYTES = 1024
+MIN_BYTES = 1024
 INLINE_BYTES = 65_536
 TYPES = ("application/json", "application/problem+json", "text/")
 _ZERO = re.compile(r"q=0(?:\.0{0,3})?$")
@@ -124,7 +124,7 @@ def _is_compressible(head: Message, message: Message) -> bool:
     return (
         head["status"] == 200
         and not message.get("more_body", False)
-        and len(message.get("body", b"")) >= LEAST_BYTES
+        and len(message.get("body", b"")) >= MIN_BYTES
         and headers.get("content-type", "").startswith(TYPES)
         and "content-encoding" not in headers
         and "content-range" not in headers

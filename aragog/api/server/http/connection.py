@@ -31,7 +31,7 @@ from aragog.api.server.listener import QUIET_S
 from aragog.api.server.memory import UNCOUNTED_BYTES, MemoryLimit, UnreadBytes
 from aragog.settings import ServingSettings
 
-MOST_PIPELINED = 32
+MAX_PIPELINED = 32
 """Maximum number of pipelined requests that wait for an earlier response."""
 LINGER_BYTES = 64 * 1024 * 1024
 """How much of a refused request is read and discarded after the response."""
@@ -186,8 +186,8 @@ class ApiConnection(asyncio.Protocol):
     # Called by the parser
 
     def on_head(self) -> Problem | None:
-        if len(self._exchanges) > MOST_PIPELINED:
-            return Problem(429, f"more than {MOST_PIPELINED} pipelined requests")
+        if len(self._exchanges) > MAX_PIPELINED:
+            return Problem(429, f"more than {MAX_PIPELINED} pipelined requests")
         self._state = HttpState.BUSY
         if self._exchanges or not self._read_fast():
             self._begin_asgi()

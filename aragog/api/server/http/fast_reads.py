@@ -18,7 +18,7 @@ from urllib.parse import unquote_to_bytes
 import orjson
 
 from aragog.api.operations.scopes import READ
-from aragog.api.operations.values import MOST_ITEMS, MOST_NAME_BYTES
+from aragog.api.operations.values import MAX_ITEMS, MAX_NAME_BYTES
 from aragog.api.problems import MEDIA_TYPE, Problem, problem_of, unknown_url
 from aragog.api.server.http.compression import coding_for
 from aragog.api.server.http.observed import Observer
@@ -221,8 +221,8 @@ def _names(text: str) -> tuple[str, ...]:
     except ValueError:
         return _UNUSUAL_NAMES
     names = tuple(name for name in plain.split(",") if name)
-    too_long = any(len(name.encode("utf-8", "replace")) > MOST_NAME_BYTES for name in names)
-    return _UNUSUAL_NAMES if too_long or len(names) > MOST_ITEMS else names
+    too_long = any(len(name.encode("utf-8", "replace")) > MAX_NAME_BYTES for name in names)
+    return _UNUSUAL_NAMES if too_long or len(names) > MAX_ITEMS else names
 
 
 @lru_cache(maxsize=256)

@@ -16,8 +16,8 @@ from aragog.urlstore.field_formats import parse
 
 T = TypeVar("T")
 
-MOST_PARAMETERS = 64
-MOST_DIGITS = 9
+MAX_PARAMETERS = 64
+MAX_DIGITS = 9
 
 
 class Query:
@@ -32,7 +32,7 @@ class Query:
         try:
             raw: str = request.scope["query_string"].decode("ascii")
             pairs = parse_qsl(
-                raw, keep_blank_values=True, errors="strict", max_num_fields=MOST_PARAMETERS
+                raw, keep_blank_values=True, errors="strict", max_num_fields=MAX_PARAMETERS
             )
         except ValueError as error:
             raise BadInput(f"the query cannot be read: {error}") from error
@@ -64,7 +64,7 @@ class Query:
         text = self._values.get(name)
         if text is None:
             return default
-        if not (text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS):
+        if not (text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS):
             raise BadInput(f"{name}: must be a whole number from {least} to {most}")
         if int(text) < least:
             raise BadInput(f"{name}: must be {least} at least")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from aragog.api.operations.large_reads import ReadTooLarge
 from aragog.api.operations.store_reads import ReadStore
 from aragog.api.problems import Overloaded
-from aragog.api.server.http.compression import LEAST_BYTES, compressed
+from aragog.api.server.http.compression import MIN_BYTES, compressed
 from aragog.api.server.http.etags import body_tag, coded_tag
 from aragog.api.server.http.record_reads import RecordJson, read_hedged
 from aragog.api.server.memory import SMALL_BYTES, MemoryLimit
@@ -174,6 +174,6 @@ def _body(result: RecordJson | Exception | None, coding: str | None) -> Result:
     if result is None or isinstance(result, Exception):
         return result
     tag = body_tag(result.version, result.data)
-    if coding is None or len(result.data) < LEAST_BYTES:
+    if coding is None or len(result.data) < MIN_BYTES:
         return Body(result.data, tag)
     return Body(compressed(coding, result.data), coded_tag(tag, coding), coding)

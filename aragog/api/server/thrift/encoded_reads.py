@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, TypeVar
 import orjson
 
 from aragog.api.operations.batch_urls import normalized, present, with_takedowns
-from aragog.api.operations.large_reads import MOST_BYTES, ReadTooLarge, TooManyReads
+from aragog.api.operations.large_reads import MAX_BYTES, ReadTooLarge, TooManyReads
 from aragog.api.operations.store_reads import ReadStore, unhedged
-from aragog.api.operations.values import MOST_ITEMS, MOST_NAME_BYTES
+from aragog.api.operations.values import MAX_ITEMS, MAX_NAME_BYTES
 from aragog.api.server.thrift import record_template
 from aragog.api.server.thrift.contract import Encoded, idl
 from aragog.api.server.thrift.errors import Missing
@@ -44,8 +44,8 @@ def checked_names(values: Sequence[str] | None) -> tuple[str, ...]:
     one is too long.
     """
     result = tuple(dict.fromkeys(values or ()))
-    if len(result) > MOST_ITEMS or any(len(name) > MOST_NAME_BYTES for name in result):
-        raise BadInput(f"fields: at most {MOST_ITEMS} names of at most {MOST_NAME_BYTES} bytes")
+    if len(result) > MAX_ITEMS or any(len(name) > MAX_NAME_BYTES for name in result):
+        raise BadInput(f"fields: at most {MAX_ITEMS} names of at most {MAX_NAME_BYTES} bytes")
     return result
 
 
@@ -53,8 +53,8 @@ def checked_items(values: Sequence[T] | None, name: str) -> Sequence[T]:
     """Return a list in a request; raises BadInput if it is missing or too long."""
     if values is None:
         raise BadInput(f"{name}: is required")
-    if len(values) > MOST_ITEMS:
-        raise BadInput(f"{name}: must have at most {MOST_ITEMS} items, got {len(values)}")
+    if len(values) > MAX_ITEMS:
+        raise BadInput(f"{name}: must have at most {MAX_ITEMS} items, got {len(values)}")
     return values
 
 
@@ -81,7 +81,7 @@ class _ReadOptions(NamedTuple):
     purpose: str | None
 
 
-MOST_REPLY_BYTES = 15_000_000
+MAX_REPLY_BYTES = 15_000_000
 """
 Maximum size of the records in one reply: clients accept 16,384,000 bytes, and up to 1,000 other
 results may be LEFT_OUT.
@@ -183,7 +183,7 @@ class EncodedReads:
         values: list[Any] = []
         size = 0
         for url in urls:
-            [value] = self._values([url], fields) if size <= MOST_BYTES else [_too_large()]
+            [value] = self._values([url], fields) if size <= MAX_BYTES else [_too_large()]
             size += len(value) if isinstance(value, Encoded) else 0
             values.append(value)
         return values
@@ -193,7 +193,7 @@ class EncodedReads:
         options = args.options or idl.BatchReadOptions()
         wanted = _ReadOptions(fields, bool(options.facts), checked_purpose(options.purpose))
         results: list[bytes] = []
-        room = MOST_REPLY_BYTES
+        room = MAX_REPLY_BYTES
         length = _PART
         while part := urls[len(results) : len(results) + length]:
             try:
@@ -293,13 +293,13 @@ def _affects_all(error: Exception) -> bool:
 
 
 def _too_large() -> ReadTooLarge:
-    return ReadTooLarge("read", f"more than {MOST_BYTES} bytes in one read; retry")
+    return ReadTooLarge("read", f"more than {MAX_BYTES} bytes in one read; retry")
 
 
 def _complete_reply(reply: Encoded) -> Encoded:
     """Return the reply of `get`, if it fits into a frame that clients accept."""
-    if len(reply) > MOST_REPLY_BYTES:
-        raise BadInput(f"fields: more than {MOST_REPLY_BYTES} bytes in total; select fewer")
+    if len(reply) > MAX_REPLY_BYTES:
+        raise BadInput(f"fields: more than {MAX_REPLY_BYTES} bytes in total; select fewer")
     return reply
 
 

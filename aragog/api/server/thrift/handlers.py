@@ -9,7 +9,7 @@ from typing import Any
 
 from aragog.api.operations.operation import Caller, Operation, Parts
 from aragog.api.operations.options import checked
-from aragog.api.operations.reading import MOST_CONTENT_BYTES, ContentRequest
+from aragog.api.operations.reading import MAX_CONTENT_BYTES, ContentRequest
 from aragog.api.operations.steps import Steps
 from aragog.api.operations.table import OPERATIONS
 from aragog.api.server.thrift.contract import idl
@@ -71,8 +71,8 @@ def _value(answer: Any, spec: Any) -> Any:
 
 def _bounded(request: ContentRequest) -> ContentRequest:
     """Limit the content in one reply."""
-    limit = MOST_CONTENT_BYTES if request.limit_bytes is None else request.limit_bytes
-    if limit > MOST_CONTENT_BYTES:
-        most = MOST_CONTENT_BYTES
+    limit = MAX_CONTENT_BYTES if request.limit_bytes is None else request.limit_bytes
+    if limit > MAX_CONTENT_BYTES:
+        most = MAX_CONTENT_BYTES
         raise BadInput(f"limit_bytes: must be a whole number from 1 to {most}, got {limit}")
     return replace(request, limit_bytes=limit)

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 from thriftpy2.protocol.cybin import TCyBinaryProtocol  # type: ignore[attr-defined]
 from thriftpy2.transport.memory import TCyMemoryBuffer  # type: ignore[attr-defined]
 
-from aragog.api.operations.values import MOST_ITEMS
+from aragog.api.operations.values import MAX_ITEMS
 from aragog.api.server.thrift.contract import CALL, EXCEPTION, REPLY, Encoded, Method, head
 
-MOST_DEPTH = 8
-MOST_VALUES = 20_000
+MAX_DEPTH = 8
+MAX_VALUES = 20_000
 """Maximum number of fields and items in one request; the largest, 1,000 jobs, has 7,000."""
 _CACHED_BYTES = 1024
 _VERSION = 0x80010000
@@ -48,7 +48,7 @@ class TooManyItems(BadArguments):
     """A list, set or map is longer than the contract allows."""
 
     def __init__(self, name: str, count: int) -> None:
-        super().__init__(f"{name}: must have at most {MOST_ITEMS} items, got {count}")
+        super().__init__(f"{name}: must have at most {MAX_ITEMS} items, got {count}")
 
 
 class MessageHead(NamedTuple):
@@ -112,7 +112,7 @@ def _after_strings(frame: bytes, at: int) -> tuple[list[str], bytes] | None:
     length_of = _U32.unpack_from
     try:
         (count,) = length_of(frame, at + 4)
-        if count > MOST_ITEMS:
+        if count > MAX_ITEMS:
             return None  # the library reports the error
         at += 8
         for _ in range(count):
@@ -218,11 +218,11 @@ class _Validator:
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._values_left = MOST_VALUES
+        self._values_left = MAX_VALUES
 
     def struct(self, at: int, depth: int) -> int:
         """Return the end of a struct."""
-        if depth > MOST_DEPTH:
+        if depth > MAX_DEPTH:
             raise BadArguments("nested too deeply")
         data = self._data
         try:
@@ -255,11 +255,11 @@ class _Validator:
         return end
 
     def _items(self, at: int, kinds: tuple[int, ...], count: int, depth: int) -> int:
-        if depth > MOST_DEPTH:
+        if depth > MAX_DEPTH:
             raise BadArguments("nested too deeply")
         if count > len(self._data) - at:  # every item takes at least one byte
             raise BadArguments("a list has more items than its message")
-        if count > MOST_ITEMS:
+        if count > MAX_ITEMS:
             raise TooManyItems("items of a list, set or map", count)
         self._count(count)
         for _ in range(count):
@@ -270,4 +270,4 @@ class _Validator:
     def _count(self, values: int) -> None:
         self._values_left -= values
         if self._values_left < 0:
-            raise BadArguments(f"more than {MOST_VALUES} fields and items")
+            raise BadArguments(f"more than {MAX_VALUES} fields and items")

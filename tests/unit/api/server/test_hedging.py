@@ -9,14 +9,14 @@ import pytest
 from aragog.api.operations.large_reads import (
     AT_ONCE,
     FREE_BYTES,
-    MOST_BYTES,
+    MAX_BYTES,
     ReadAbandoned,
     TooManyReads,
 )
 from aragog.api.server.hedging import (
     FIRST_DELAY_S,
-    LEAST_DOWN_S,
-    MOST_DOWN_S,
+    MAX_DOWN_S,
+    MIN_DOWN_S,
     HedgedReads,
     HedgePolicy,
     Latencies,
@@ -221,9 +221,9 @@ def test_a_primary_that_was_not_used_for_a_while_is_not_down(gate):
 
 def test_a_primary_is_down_after_ten_times_its_99th_percentile():
     policy, _ = simulated(healthy)
-    assert policy.down_after_s == LEAST_DOWN_S
+    assert policy.down_after_s == MIN_DOWN_S
     policy, _ = simulated(lambda rng: 20 * healthy(rng))
-    assert policy.down_after_s == MOST_DOWN_S
+    assert policy.down_after_s == MAX_DOWN_S
 
 
 @pytest.mark.parametrize("error", [None, StoreUnavailable("standby", "is unavailable")])
@@ -307,7 +307,7 @@ def test_reads_with_a_standby_are_bounded():
     hedged.policy.delay_s = 60
 
     with pytest.raises(SizeExceeded, match="select the fields to read"):
-        hedged.read(lambda store: store.get(MOST_BYTES + 1))
+        hedged.read(lambda store: store.get(MAX_BYTES + 1))
 
     assert standby.began == [], "the standby has the same record"
     hedged.close()
