@@ -16,13 +16,17 @@ writes `except TRANSIENT`, not `except TransientError`.
     │   └── Unsupported             this server does not support the call
     ├── VersionConflict             read the record again, then retry
     ├── AccessDenied                the server requires another token
-    ├── TransientError our infrastructure; tasks retry, and the same call may work later │ ├──
-    ContentUnavailable S3 or the folder │ │ └── ContentReplaced a writer has put the object, but not
-    its record yet │ ├── LimiterUnavailable the limiter's Redis │ ├── RobotsUnavailable the robots
-    cache's Redis │ ├── SpoolUnavailable the spool's Redis │ ├── BrowserUnavailable the browser that
-    renders pages │ ├── SlowDown too many new URLs for the available memory │ ├── QuotaExceeded a
-    token has used its quota │ └── ServiceUnavailable a client's server does not respond, or not in
-    time └── PermanentError our data is damaged; an operator must act
+    ├── TransientError              our infrastructure; tasks retry, the same call may work later
+    │   ├── ContentUnavailable      S3 or the folder
+    │   │   └── ContentReplaced     a writer has put the object, but not its record yet
+    │   ├── LimiterUnavailable      the limiter's Redis
+    │   ├── RobotsUnavailable       the robots cache's Redis
+    │   ├── SpoolUnavailable        the spool's Redis
+    │   ├── BrowserUnavailable      the browser that renders pages
+    │   ├── SlowDown                too many new URLs for the available memory
+    │   ├── QuotaExceeded           a token has used up its quota
+    │   └── ServiceUnavailable      a client's server does not respond, or not in time
+    └── PermanentError              our data is damaged; an operator must act
         └── CorruptContent
 
 urlspelling raises `InvalidUrl`. pinlater raises `BrokerUnavailable` (for the job layer's servers,

@@ -65,7 +65,7 @@ def waits_for_result(request: Any, backend: Any) -> bool:
     return not request.ignore_result and not isinstance(backend, DisabledBackend)
 
 
-def take_over(request: Any) -> None:
+def unlink_tasks(request: Any) -> None:
     """Keep Celery from running the linked tasks, because the jobs now carry them."""
     request.callbacks = request.chain = request.chord = None
 

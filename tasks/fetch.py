@@ -38,7 +38,7 @@ def _fetch(message: dict[str, Any] | list[str] | str) -> None:
     send_all(stage.run(continuation.with_continuation(batch, request, backend)))
     # Do this last, so that a run that fails earlier is retried with its linked tasks.
     waited_for = continuation.waits_for_result(request, backend)
-    continuation.take_over(request)
+    continuation.unlink_tasks(request)
     if waited_for:
         raise Ignore("the result is stored when the URLs are done")
 

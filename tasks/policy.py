@@ -29,13 +29,13 @@ LONGEST_BACKOFF_S = 60
 MAX_RETRIES = 200
 # How long a message that this version cannot read is delayed. Each attempt takes a worker 1 ms.
 RETURN_DELAY_S = 20.0
-# If no place is free, a message first blocks its thread for the first time, which limits how many
-# messages are sent again per second. It is then sent again with the second as its delay.
-PLACE_WAIT_S = 0.25
+# At the limit, a message blocks its thread for LIMIT_WAIT_S, which limits how many messages are
+# resent per second. It is then resent with the delay FULL_S.
+LIMIT_WAIT_S = 0.25
 FULL_S = 2.0
 
 
-class TaskPlaces:
+class TaskLimit:
     """
     Limits how many tasks of one kind run concurrently in this process. Thread-safe.
 
@@ -46,20 +46,20 @@ class TaskPlaces:
     def __init__(self, count: Callable[[], int]) -> None:
         self._count = count
         self._changed = threading.Condition()
-        self._taken = 0
+        self._running = 0
 
-    def take(self, wait_s: float = 0.0) -> bool:
-        """Take a place, waiting up to `wait_s` seconds; returns False if all places are taken."""
+    def acquire(self, wait_s: float = 0.0) -> bool:
+        """Return True unless the limit is still reached after `wait_s` seconds."""
         with self._changed:
-            if not self._changed.wait_for(lambda: self._taken < self._count(), wait_s):
+            if not self._changed.wait_for(lambda: self._running < self._count(), wait_s):
                 return False
-            self._taken += 1
+            self._running += 1
             return True
 
     def release(self) -> None:
-        """Release a place that `take` has taken."""
+        """End a task that `acquire` has admitted."""
         with self._changed:
-            self._taken -= 1
+            self._running -= 1
             self._changed.notify()
 
 
@@ -71,7 +71,7 @@ def periodic(name: str, at_most: Callable[[], int] = lambda: 1) -> Callable[[Any
     sends the next one within seconds. A server that hangs therefore only blocks the threads of one
     kind of work.
     """
-    return stage(name, TaskPlaces(at_most))
+    return stage(name, TaskLimit(at_most))
 
 
 def limited(name: str, queue: str) -> Callable[[Any], Any]:
@@ -81,12 +81,12 @@ def limited(name: str, queue: str) -> Callable[[Any], Any]:
     With pinlater, the other jobs stay on the server. With other brokers, the worker has already
     received them, so it sends them again with a delay, to not block threads for other work.
     """
-    return stage(name, TaskPlaces(lambda: gates.limit_of(queue) or sys.maxsize), resend=True)
+    return stage(name, TaskLimit(lambda: gates.limit_of(queue) or sys.maxsize), resend=True)
 
 
 def stage(
     name: str,
-    places: TaskPlaces | None = None,
+    limit: TaskLimit | None = None,
     *,
     resend: bool = False,
     has_result: bool = False,
@@ -105,8 +105,8 @@ def stage(
 
     Args:
         name: the name of the task.
-        places: limits how many of the tasks run concurrently; None for no limit.
-        resend: if no place is free, True sends the task again to run later, and False drops it.
+        limit: how many of the tasks run concurrently; None for no limit.
+        resend: if the limit is reached, True sends the task again to run later, and False drops it.
         has_result: True if a caller may wait for its result, given a result backend.
     """
 
@@ -121,16 +121,16 @@ def stage(
                 raise InvalidMessage(f"arguments of {name}", str(error)) from error
             delivery.set((task.request.properties or {}).get(TAGGED, 1))
             call = partial(_run, task, name, seconds, partial(body, *args, **kwargs))
-            if places is None:
+            if limit is None:
                 return call()
-            if not places.take(PLACE_WAIT_S if resend else 0.0):
+            if not limit.acquire(LIMIT_WAIT_S if resend else 0.0):
                 if resend:
-                    return_message(task, f"{name} has no free place here", FULL_S)
+                    return_message(task, f"{name}: too many run in this process", FULL_S)
                 return None
             try:
                 return call()
             finally:
-                places.release()
+                limit.release()
 
         return _shared(name, run, has_result=has_result)
 

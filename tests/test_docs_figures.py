@@ -128,7 +128,7 @@ FIGURES = {
         f"is free again after {script_calls.CONCURRENCY_TTL_S} s",
         f"({DEFAULTS.politeness.robots_domain_max_bytes // MIB} MiB, about 40,000",
         f"of at most {robots_memory.MAX_FILES:,} files, and at most {robots_memory.MAX_RULES:,} rules",
-        f"checks at most once every {robots_cache.LOOK_AGAIN_S:g} s",
+        f"checks at most once every {robots_cache.RECHECK_S:g} s",
         f"the rules in the first {parse.MAX_BYTES // KIB} KiB of the body apply",
         f"wait more than {polite_gate.ROBOTS_WAIT_MS // 1000} s in total",
         f"`politeness.robots_fresh_s` ({DEFAULTS.politeness.robots_fresh_s / HOUR_S:g} h)",

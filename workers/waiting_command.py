@@ -41,8 +41,8 @@ def waiting(state: Any, domains: int = 10) -> dict[str, Any]:  # noqa: ARG001 - 
 
     Returns:
         `urls`: how many URLs are waiting; `for_robots_txt`: how many of them wait for a robots.txt;
-            `domains`: for each `domain`, how many `urls` are waiting, and when the `next` of them
-            is requested.
+        `domains`: for each `domain`, how many `urls` are waiting, and when the `next` of them is
+        requested.
     """
     try:
         return _report(_limiter(), max(1, min(domains, MOST_DOMAINS)))

@@ -102,7 +102,7 @@ UNSUPPORTED = ErrorKind(
 )  # fmt: skip
 BUSY = ErrorKind(
     "busy", 503, "Unavailable",
-    "too many calls at once, a part of the system does not respond, or the server is stopping",
+    "too many concurrent calls, a part of the system does not respond, or the server is stopping",
     "wait as long as the response says",
 )  # fmt: skip
 LATE = ErrorKind(

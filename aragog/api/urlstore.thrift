@@ -196,7 +196,7 @@ struct FetchReport {
   23: optional string http_version
   /** What the next request is waiting for, or who forbids it; docs/fetching.md lists the causes. */
   24: optional string cause
-  /** The way out of the last request, by its name in egress.ways; absent if direct. */
+  /** The egress route of the last request, by its name in egress.ways; absent: direct. */
   25: optional string way
 }
 

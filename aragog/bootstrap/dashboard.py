@@ -19,8 +19,8 @@ from aragog.bootstrap.redis_services import (
     robots_cache,
 )
 from aragog.bootstrap.stores import url_store
-from aragog.crawl.egress.board import WayBoard
-from aragog.crawl.egress.choice import EgressRules
+from aragog.crawl.egress.failing_routes import FailingRoutes
+from aragog.crawl.egress.rules import EgressRules
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.pipeline.metric_totals import MetricTotals
 from aragog.crawl.pipeline.outages import OutageBoard
@@ -73,7 +73,7 @@ def components(
         traps=shared.traps,
         ssrf_filter=SsrfFilter(settings.fetch),
         egress=EgressRules(settings.egress, has_proxy=bool(settings.fetch.proxy)),
-        failing_ways=WayBoard(client, clock, prefix=settings.redis.prefix),
+        failing_ways=FailingRoutes(client, clock, prefix=settings.redis.prefix),
         robots=robots_cache(settings, clock),
         outcomes=OutcomeLog(client, prefix=settings.redis.prefix),
         overrides=overrides,

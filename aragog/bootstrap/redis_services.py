@@ -100,7 +100,7 @@ def limiter_ring(settings: Settings, note: Callable[[str], None] = lambda _: Non
         settings.redis.prefix,
         shared=settings.redis.url,
         sleep_s=SystemClock().sleep_s,
-        note=note,
+        on_step=note,
     )
 
 

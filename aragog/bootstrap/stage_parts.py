@@ -69,7 +69,7 @@ class StageParts:
 
     @property
     def job_egress(self) -> JobEgress:
-        """Return what chooses the way out for each job's requests."""
+        """Chooses the egress route for each job's requests."""
         return JobEgress(self.egress.rules, self.checks, self.egress.by_crawl)
 
 
@@ -128,7 +128,7 @@ def _discovery(
     checks: CrawlChecks,
     clock: Clock,
 ) -> Discovery:
-    """Return what follows the links of pages and holds those that may lead into a trap."""
+    """Return the service that follows links, and holds those that may lead into a trap."""
     recognizes_traps = settings.pipeline.recognize_traps
     budgets = LinkBudgets(shared.traps, shared.held_links, shared.counters)
     return Discovery(

@@ -230,7 +230,7 @@ def _unreadable(source: str) -> str | None:
     if "\0" in source or not os.access(path, os.F_OK):
         return f"{source}: neither a file nor a URL (URLs start with http:// or https://)"
     if path.is_dir():
-        return f"{source}is a folder; pass a file with one URL per line"
+        return f"{source}: is a folder; pass a file with one URL per line"
     return None if os.access(path, os.R_OK) else f"{source}: cannot be read; check its permissions"
 
 

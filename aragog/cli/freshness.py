@@ -127,7 +127,7 @@ def _receiver(address: str) -> ChangeReceiver:
     scheme, separator, _ = address.partition("://")
     if not separator or scheme not in schemes:
         known = ", ".join(f"{name}://" for name in sorted(schemes)) or "none"
-        raise BadInput(f"--to: {address[:200]!r}has an unknown scheme; known: {known}")
+        raise BadInput(f"--to: {address[:200]!r} has an unknown scheme; known: {known}")
     opened: ChangeReceiver = addons.function(schemes[scheme])(address)
     return opened
 

@@ -20,7 +20,7 @@ from aragog.cli.exit_status import SIGNALED
 from aragog.cli.run_crawl import Crawl, RunResult, program
 from aragog.cli.run_options import RunOptions, changes_of, crawl_name, output_of
 from aragog.cli.terminal import SafeConsole, warn
-from aragog.cli.up import Stopped, opened_log, report_deaths, running, with_demo_web
+from aragog.cli.up import Stopped, opened_log, report_restarts, running, with_demo_web
 from aragog.crawl.pipeline.crawl_records import check_name
 from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.errors import ConfigError
@@ -173,7 +173,7 @@ def _on_the_system(crawl: Crawl, *, keep: bool) -> RunResult:
 
             def tick() -> bool:
                 nonlocal serving_from_s
-                report_deaths(supervisor, console)
+                report_restarts(supervisor, console)
                 if time.monotonic() > serving_from_s:
                     serving_from_s = math.inf
                     for problem in system.start_free_front(supervisor, settings):

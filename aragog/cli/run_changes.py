@@ -128,7 +128,7 @@ class RunChanges:
 
 
 def _needs_fetch(page: CrawlPage, tracker: RunTracker) -> bool:
-    is_enqueued = page.checked_at_ms >= tracker.began_ms or tracker.knows(page.url)
+    is_enqueued = page.checked_at_ms >= tracker.began_ms or tracker.contains(page.url)
     return not is_enqueued and not page.is_given_up
 
 

@@ -140,12 +140,12 @@ class Crawl:
         """Wrap `tick` so that it also continues finding the texts of stored pages."""
         output = self.options.output
 
-        def both() -> bool:
+        def tick_and_start_texts() -> bool:
             if output:
                 output.continue_texts(store)
             return tick()
 
-        return both
+        return tick_and_start_texts
 
     def _start(self) -> CrawlRecord:
         """Start the run's crawl, or continue it."""
@@ -169,7 +169,7 @@ class Crawl:
         results = zip(self._results(client, tracker, tick), self.places, strict=False)
         for number, (result, where) in enumerate(results, 1):
             by_status[result.status] += 1
-            self._take(result, where, tracker, shown=by_status[result.status])
+            self._track(result, where, tracker, shown=by_status[result.status])
             if result.url and len(first) < LOOKED_AT:
                 first.append(result.url)
             if number % CHUNK == 0 and not tick():
@@ -209,7 +209,7 @@ class Crawl:
             "crawl": self.options.crawl,
         }
 
-    def _take(
+    def _track(
         self, result: EnqueueResult, where: Where, tracker: RunTracker, *, shown: int
     ) -> None:
         """Track a URL that was accepted; report a URL that was not."""

@@ -128,7 +128,7 @@ def watch(
         console: shows a live bar on a terminal, and lines elsewhere.
         tick: called four times a second; runs the supervisor's check.
         causes: returns what URLs are waiting for (`waiting_for`); called once per second, or for
-        each line.
+            each line.
         line_every_s: time between two lines.
         before_s: how long the run has been watched already.
     """

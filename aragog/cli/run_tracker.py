@@ -168,14 +168,14 @@ class RunTracker:
         return not self.in_flight and not self.held
 
     @property
-    def usable(self) -> int:
+    def stored_count(self) -> int:
         """Number of URLs that are done and stored."""
         return sum(self.endings[ending] for ending in USABLE)
 
     @property
-    def unusable(self) -> int:
+    def not_stored_count(self) -> int:
         """Number of URLs that were not accepted, or are done and not stored."""
-        return self.not_accepted + self.endings.total() - self.usable
+        return self.not_accepted + self.endings.total() - self.stored_count
 
     def add(self, url: str, *, depth: int = 0, was_in_flight: bool = False) -> None:
         """
@@ -195,7 +195,7 @@ class RunTracker:
         if was_in_flight:
             self._in_other_crawls[url] = depth
 
-    def knows(self, url: str) -> bool:
+    def contains(self, url: str) -> bool:
         """True if a normalized URL was added."""
         return hash(url) in self._depths
 

@@ -23,7 +23,7 @@ from aragog.api.server.hedging import HedgedReads, HedgingMetrics
 from aragog.api.server.http.app import Api
 from aragog.api.server.http.server import listen, run
 from aragog.api.server.http.services import Services
-from aragog.api.server.tokens import Tokens, make
+from aragog.api.server.tokens import Tokens, new_token
 from aragog.bootstrap.api import ThriftServices, hedged_reads, other_parts
 from aragog.bootstrap.api import listen as listen_thrift
 from aragog.bootstrap.dashboard import components
@@ -198,5 +198,5 @@ class TokenScope(click.ParamType):  # type: ignore[type-arg] # generic since cli
 @click.option("--rate", type=FiniteRange(0.001, 999_999_999), help="Maximum requests per second.")
 def token_command(name: str, scopes: tuple[str, ...], rate: float | None) -> None:
     """Create the bearer token NAME; print it once, with its entry for serving.tokens."""
-    token, entry = make(name, scopes, rate)
+    token, entry = new_token(name, scopes, rate)
     echo(f"token: {token}\nserving.tokens entry: {entry}")

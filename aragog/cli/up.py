@@ -69,7 +69,7 @@ def up(*, detach: bool) -> None:
         _report_agent(settings)
         console.print("running; press Ctrl-C or run `aragog down` to stop")
         while not stopped:
-            report_deaths(supervisor, console)
+            report_restarts(supervisor, console)
             time.sleep(0.5)
         console.print("stopping: running tasks are completed, queued URLs are kept")
 
@@ -86,12 +86,12 @@ def _wait_until_served(
 ) -> None:
     """Wait until the printed addresses respond, for at most a minute."""
     until_s = time.monotonic() + FRONT_WITHIN_S
-    while silent := system.silent(settings):
-        report_deaths(supervisor, console)
+    while not_listening := system.not_listening(settings):
+        report_restarts(supervisor, console)
         if stopped or time.monotonic() > until_s:
             break
         time.sleep(0.1)
-    for problem in silent:
+    for problem in not_listening:
         warn(console, problem)
 
 
@@ -117,8 +117,10 @@ def _detach(settings: Settings) -> None:
             note(f"running in the background, process {daemon.pid}; log: {log}")
             note(addresses(settings))
             _report_agent(settings)
-            if silent := system.silent(settings):
-                raise ConfigError(*(f"{each}; see the logs next to {log}" for each in silent))
+            if not_listening := system.not_listening(settings):
+                raise ConfigError(
+                    *(f"{each}; see the logs next to {log}" for each in not_listening)
+                )
             return
         time.sleep(0.05)
     lines = log.read_bytes()[at:].decode(errors="replace").splitlines()
@@ -167,7 +169,7 @@ def with_demo_web(settings: Settings, console: Console) -> Iterator[Settings]:
         return
     with (
         opened_log(data_dir / "logs" / "demo.log", data_dir) as log,
-        demo.web_beside(settings.fetch.host_map, log) as variables,
+        demo.web_for(settings.fetch.host_map, log) as variables,
     ):
         text = f"also serving the demo web, for its URLs; {data_dir / demo.MARK} says why"
         console.print(text, highlight=False, markup=False, soft_wrap=True)
@@ -185,7 +187,7 @@ def running(
     supervisor = Supervisor(settings.data_dir.absolute(), environ, system.PRELOAD, settings.logs)
     supervisor.acquire()
     try:
-        with console.status("starting") if console.is_terminal else _nothing():
+        with console.status("starting") if console.is_terminal else _no_status():
             system.start(supervisor, settings, front=front)
         yield supervisor
     finally:
@@ -193,18 +195,18 @@ def running(
 
 
 @contextmanager
-def _nothing() -> Iterator[None]:
+def _no_status() -> Iterator[None]:
     yield
 
 
-def report_deaths(supervisor: Supervisor, console: Console) -> None:
+def report_restarts(supervisor: Supervisor, console: Console) -> None:
     """Restart processes that have died, and report that."""
     for child in supervisor.check():
         with suppress(OSError):  # standard output may be a log file on a full disk
             warn(console, f"{child.name} exited and is restarted; log: {child.log}")
 
 
-def _buttons(settings: Settings, flower: str) -> str:
+def _flower_link(settings: Settings, flower: str) -> str:
     """
     Return the link that enables Flower's buttons in a browser; "" if Flower has a
     login instead.
@@ -222,7 +224,7 @@ def addresses(settings: Settings) -> str:
     flower = f"http://{serving.flower_host}:{serving.flower_port}"
     return (
         f"flower:  {flower if has('flower') else NO_FLOWER}\n"
-        f"{_buttons(settings, flower)}"
+        f"{_flower_link(settings, flower)}"
         f"reading: http://{serving.host}:{serving.http_port}/v1/urls?url=…\n"
         f"broker:  {without_password(settings.resolved().broker.url)}"
     )

@@ -65,7 +65,7 @@ def web(log: IO[bytes] | int = subprocess.DEVNULL) -> Iterator[dict[str, str]]:
 
 
 @contextmanager
-def web_beside(
+def web_for(
     host_map: Mapping[str, str], log: IO[bytes] | int = subprocess.DEVNULL
 ) -> Iterator[dict[str, str]]:
     """

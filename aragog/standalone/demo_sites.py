@@ -10,7 +10,7 @@ to loopback.
     travel.test         places and a movie house, RDFa and JSON-LD
     apps.test           app pages with App Links
     old.test            redirects, permanent and temporary, and a chain
-    private.test        robots.txt that closes /members/
+    private.test        robots.txt that disallows /members/
     busy.test           429 with Retry-After, twice, then a page
     odd.test            binary, empty, wrong charset, 404, 500, incomplete
 """

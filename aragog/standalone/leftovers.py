@@ -19,7 +19,7 @@ from pathlib import Path
 LONGEST_WAIT_S = 10.0
 
 
-def note(path: Path, pids: Iterable[int]) -> None:
+def write_list(path: Path, pids: Iterable[int]) -> None:
     """Write the running processes to a file, atomically."""
     lines = [f"{pid} {started}\n" for pid in pids if (started := _started(pid))]
     new = path.with_suffix(".new")

@@ -97,7 +97,7 @@ class RedisServer(PrivateServer):
         folder: created if missing; contains socket, log and, if persistent, the append-only files.
         port: if None, only a unix socket, which cannot collide; otherwise this port on 127.0.0.1.
         max_memory_bytes: above this, the server refuses writes and keeps its data; None for no
-        limit.
+            limit.
         persistent: append-only files with an fsync every second; a crash loses at most one second.
         socket: the path of the socket; if None, `redis.sock` in the folder.
     """

@@ -163,7 +163,7 @@ class Supervisor:
         self.children.append(child)
         with _writable(self._run_dir.parent):
             self._spawn(child)
-            self._note()
+            self._write_children()
         return child
 
     def _spawn(self, child: Child) -> None:
@@ -180,11 +180,11 @@ class Supervisor:
         )
         child.started_s = time.monotonic()
 
-    def _note(self) -> None:
+    def _write_children(self) -> None:
         """Write the list of children if it changed; raises OSError on a full disk."""
         living = [c.process.pid for c in (*self.children, self._fork_server) if c and c.process]
         if living != self._noted:
-            leftovers.note(self._run_dir / CHILDREN, living)
+            leftovers.write_list(self._run_dir / CHILDREN, living)
             self._noted = living
 
     def check(self) -> list[Child]:
@@ -210,7 +210,7 @@ class Supervisor:
         self._cleanup.check()
         rotate_all(self._log_dir, max_bytes=self._logs.max_bytes, count=self._logs.kept)
         with contextlib.suppress(OSError):
-            self._note()
+            self._write_children()
         return died
 
     def _clean_up(self, child: Child, process: Process) -> None:

@@ -284,7 +284,7 @@ def listeners(settings: Settings) -> dict[ListenAddress, bool]:
     return {address: _accepts(address) for address in _addresses(settings)}
 
 
-def silent(settings: Settings) -> list[str]:
+def not_listening(settings: Settings) -> list[str]:
     """Return the setting and address of each server that does not listen yet."""
     return [
         f"serving.{address.setting}: nothing listens on {address.host}:{address.port} yet"
@@ -295,7 +295,7 @@ def silent(settings: Settings) -> list[str]:
 
 def _accepts(address: ListenAddress) -> bool:
     try:
-        socket.create_connection((_reached_at(address.host), address.port), 1.0).close()
+        socket.create_connection((_client_host(address.host), address.port), 1.0).close()
     except OSError:
         return False
     return True
@@ -316,7 +316,7 @@ def _family(host: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
-def _reached_at(host: str) -> str:
+def _client_host(host: str) -> str:
     """Return the address through which this machine reaches a server bound to `host`."""
     return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared
 

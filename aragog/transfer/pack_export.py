@@ -174,7 +174,7 @@ class _PackExport:
         kept: list[bytes] = []
         for record in upkeep.records(name, data):
             owners = tuple(one for one in record.owners if self._may_share(one[1]))
-            self._note_moved(name, record)
+            self._record_moved(name, record)
             if owners == record.owners and owners and record.pointer.offset not in erased:
                 kept.append(record.own_frame)
                 continue
@@ -189,7 +189,7 @@ class _PackExport:
         self.report.partial += 1
         return pack_of(name, kept, self._now_ms)
 
-    def _note_moved(self, name: str, record: PackedRecord) -> None:
+    def _record_moved(self, name: str, record: PackedRecord) -> None:
         for _, row in record.known:
             pointer = pointer_of(row)
             if pointer is None or pointer.pack == name or record.owners:

@@ -43,7 +43,7 @@ _KEYS_PER_BYTE = _KEYS >> 8
 """How many keys share their first byte."""
 _PART = re.compile(r"(\.?)part-\d{5,6}-of-(\d{5,6})(?:-(.+?)-(\d+))?(?:\.([a-z.]+))?", re.ASCII)
 
-OnShare = Callable[[float], None]
+OnFraction = Callable[[float], None]
 """Called with the fraction of the part's key range that is done, 0.0 to 1.0."""
 
 
@@ -84,7 +84,7 @@ class Part:
             inside = after < (place + 1) * _KEYS_PER_BYTE
             yield start, _with_swapped_halves(_key(after)) if inside else _after_prefix(start[:1])
 
-    def share(self, key: bytes, *, together: bool) -> float:
+    def fraction_before(self, key: bytes, *, together: bool) -> float:
         """Return the fraction of the part before `key`."""
         first, after = self._edge(self.number), self._edge(self.number + 1)
         position = key if not together else _with_swapped_halves(key)
@@ -198,7 +198,7 @@ def export_part(
     part: Part,
     options: PartOptions,
     *,
-    on_share: OnShare = lambda _: None,
+    on_fraction: OnFraction = lambda _: None,
     on_problem: Callable[[str, str], None] = lambda *_: None,
 ) -> int | None:
     """
@@ -222,7 +222,7 @@ def export_part(
     started = folder / f".{part.name}-{socket.gethostname()}-{os.getpid()}{suffix}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        count = _write(store, started, part, options, on_share, on_problem)
+        count = _write(store, started, part, options, on_fraction, on_problem)
         started.replace(final)
     except OSError as error:
         raise ConfigError(f"{folder}: cannot be written: {error.strerror}") from error
@@ -236,12 +236,12 @@ def _write(
     path: Path,
     part: Part,
     options: PartOptions,
-    on_share: OnShare,
+    on_fraction: OnFraction,
     on_problem: Callable[[str, str], None],
 ) -> int:
     if options.format == "warc":
         path.mkdir()
-        nodes = _nodes(store.zen, part, on_share, COLUMNS)
+        nodes = _nodes(store.zen, part, on_fraction, COLUMNS)
         done = export_warc(
             store.zen,
             store.bodies,
@@ -260,7 +260,7 @@ def _write(
         return export_urls(
             store.zen,
             sink,
-            NodeSelection(nodes=_nodes(store.zen, part, on_share)),
+            NodeSelection(nodes=_nodes(store.zen, part, on_fraction)),
             fields=options.fields,
             links_of=store if options.links else None,
             texts_of=options.texts_of,
@@ -270,15 +270,15 @@ def _write(
 
 
 def _nodes(
-    zen: MultiGraph, part: Part, on_share: OnShare, columns: Sequence[bytes] | None = None
+    zen: MultiGraph, part: Part, on_fraction: OnFraction, columns: Sequence[bytes] | None = None
 ) -> NodeSource:
     together = zen.naming.together
     for start, stop in part.ranges(together=together):
         with closing(zen.nodes.scan(start, stop, names=columns)) as nodes:
             for key, row in nodes:
-                on_share(part.share(key, together=together))
+                on_fraction(part.fraction_before(key, together=together))
                 yield key, row
-    on_share(1.0)
+    on_fraction(1.0)
 
 
 def _remove(path: Path) -> None:

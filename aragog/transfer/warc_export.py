@@ -59,7 +59,7 @@ OnPage = Callable[[str, str, Row], None]
 """Called with the URL, date and node of each HTML page written."""
 
 
-class _First(NamedTuple):
+class _FirstRecord(NamedTuple):
     """The record in which a payload was first written."""
 
     url: str
@@ -188,7 +188,7 @@ class _Files:
         self._file: BinaryIO | None = None
         self._writer: Any = None
         self._lines: list[str] = []
-        self._seen: OrderedDict[str, _First] = OrderedDict()
+        self._seen: OrderedDict[str, _FirstRecord] = OrderedDict()
         self.paths: list[Path] = []
         self.records = 0
 
@@ -198,10 +198,10 @@ class _Files:
         page = _page(url, body, meta, facts)
         first = self._seen.get(page.digest)
         if first is not None and page.head is not None:
-            record = _revisit(writer, page, first, page.head)
+            record = _revisit_record(writer, page, first, page.head)
         else:
-            record = _whole(writer, page, body, meta)
-            self._remember(page.digest, _First(page.target, page.date))
+            record = _full_record(writer, page, body, meta)
+            self._remember(page.digest, _FirstRecord(page.target, page.date))
         self._write(writer, record)
         checked_at_ms = _number(facts.get("attempted_at_ms"))
         confirmed = facts.get("outcome") == OutcomeKind.NOT_MODIFIED
@@ -210,7 +210,7 @@ class _Files:
             head = StatusAndHeaders(status, _validators(page.head), "HTTP/1.1")
             # The facts do not record the protocols of the last check.
             again = page._replace(date=iso_date(checked_at_ms), network=())
-            record = _revisit(writer, again, _First(page.target, page.date), head)
+            record = _revisit_record(writer, again, _FirstRecord(page.target, page.date), head)
             record.rec_headers.replace_header("WARC-Profile", NOT_MODIFIED)
             self._write(writer, record)
         return page
@@ -233,7 +233,7 @@ class _Files:
         )
         self._lines.append(cdxj.line(capture))
 
-    def _remember(self, digest: str, first: _First) -> None:
+    def _remember(self, digest: str, first: _FirstRecord) -> None:
         self._seen[digest] = first
         if len(self._seen) > MAX_DIGESTS:
             self._seen.popitem(last=False)
@@ -302,7 +302,7 @@ def _mime(record: Any) -> str | None:
     return re.split(r"[;\s]", value, maxsplit=1)[0].strip() if value else None
 
 
-def _whole(writer: Any, page: _Page, body: bytes, meta: dict[str, str]) -> Any:
+def _full_record(writer: Any, page: _Page, body: bytes, meta: dict[str, str]) -> Any:
     """Return a `response` record, or a `resource` record if no headers were kept."""
     kind, content_type = "response", ""
     if page.head is None:
@@ -322,7 +322,7 @@ def _whole(writer: Any, page: _Page, body: bytes, meta: dict[str, str]) -> Any:
     return record
 
 
-def _revisit(writer: Any, page: _Page, first: _First, head: StatusAndHeaders) -> Any:
+def _revisit_record(writer: Any, page: _Page, first: _FirstRecord, head: StatusAndHeaders) -> Any:
     """
     Return a record with headers and a reference to the body (warcio's
     identical-payload-digest).

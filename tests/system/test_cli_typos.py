@@ -96,7 +96,7 @@ def run(cli_environ):
         (["enqueue", "nowhere.txt"], "neither a file nor a URL"),
         (["run", "nowhere.txt"], "neither a file nor a URL"),
         (["enqueue", "/"], "is a folder"),
-        (["store", "export", "x.parqet"], "name it .jsonl"),
+        (["store", "export", "x.parqet"], "unknown extension; use .jsonl"),
     ],
     ids=lambda value: " ".join(value)[:30] if isinstance(value, list) else "",
 )

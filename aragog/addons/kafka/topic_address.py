@@ -54,7 +54,7 @@ class TopicAddress:
         servers, topic, query = match.groups(default="")
         options = dict(parse_qsl(query, keep_blank_values=True))
         if unknown := options.keys() - {"config", "name"}:
-            raise BadInput(f"{min(unknown)[:100]}: not a parameter; there are `config` and `name`")
+            raise BadInput(f"{min(unknown)[:100]}: unknown parameter; use `config` and `name`")
         name = options.get("name", "")
         if name and not re.fullmatch(NAME, name):
             raise BadInput(f"name: {name[:100]!r} is invalid; use letters, digits, '.', '_', '-'")

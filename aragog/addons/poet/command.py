@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @click.command("page-objects")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--page-object", "name", required=True, metavar="MODULE:CLASS", help="Its class.")
+@click.option("--page-object", "name", required=True, metavar="MODULE:CLASS", help="Page class.")
 @click.option("--host", type=Host(), help="Only pages of this host.")
 @PURPOSE
 def page_objects(file: Path, name: str, host: str | None, purpose: str | None) -> None:

@@ -123,7 +123,7 @@ def _load_class(name: str) -> type[ItemPage[Any]]:
     except ImportError as error:
         raise ConfigError(f"--page-object {name}: {error}") from error
     if not (isinstance(found, type) and issubclass(found, ItemPage)):
-        raise ConfigError(f"--page-object {name}is not a web-poet page object")
+        raise ConfigError(f"--page-object {name}: is not a web-poet page object")
     return found
 
 

@@ -87,9 +87,9 @@ class PoliteDownloadHandler:
 
         Raises:
             NotSupported: a method other than GET, HEAD and POST, a body with a method other than
-                POST, or a proxy that is not one of the ways out in the settings.
-            IgnoreRequest: the URL must not be fetched; or the request will run again from the
-                queue, because Redis did not respond in time or the process is stopping.
+                POST, or a proxy that is not one of the egress routes in the settings.
+            IgnoreRequest: the URL may not be fetched; or the request will run again from the queue,
+                because Redis did not respond in time or the process is stopping.
             DownloadFailedError: Redis did not respond in time, and the request is not from our
                 queue, so Scrapy may retry it. Further errors are those of `response_of`.
         """

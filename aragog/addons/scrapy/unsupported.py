@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from scrapy import Request
 
-from aragog.crawl.egress.choice import DIRECT, PROXY
+from aragog.crawl.egress.rules import DIRECT, PROXY
 from aragog.settings import EgressSettings
 
 METHODS = ("GET", "HEAD", "POST")
@@ -15,8 +15,8 @@ FROM_ENVIRONMENT = "_scheme_proxy"
 """`HttpProxyMiddleware`'s mark on requests whose proxy comes from the environment."""
 
 _META = (
-    "aragog only uses proxies from its settings: set request.meta['proxy'] to the name of "
-    "an entry in egress.ways, or add an entry with this proxy"
+    "aragog sends through the egress routes in its settings: write the name of one of "
+    "egress.ways into request.meta['proxy'], or make an entry there with this proxy"
 )
 _ENVIRONMENT = (
     "aragog ignores the proxy in the environment (http_proxy, https_proxy): set fetch.proxy, "
@@ -30,7 +30,7 @@ def why_unsupported(request: Request, ways: NamedWays) -> str | None:
 
     Args:
         request: Scrapy's request.
-        ways: the ways out that a request may name.
+        ways: the egress routes that a request may name.
     """
     if request.method not in METHODS or (request.body and request.method != "POST"):
         return f"aragog sends GET, HEAD, and POST with a body, not {request.method} with this body"
@@ -45,7 +45,7 @@ def why_unsupported(request: Request, ways: NamedWays) -> str | None:
 
 class NamedWays:
     """
-    The ways out that `request.meta["proxy"]` may name. Pure.
+    The egress routes that `request.meta["proxy"]` may name. Pure.
 
     Args:
         egress: the ways, by name, or by a proxy address that only one of them has.
@@ -63,11 +63,11 @@ class NamedWays:
             self._by_address[proxy_address(own_proxy)] = PROXY
 
     def named(self, proxy: str) -> str | None:
-        """Return the way out that a request names, by its name or its proxy's address, or None."""
+        """Return the egress route that a request names (by name or proxy address), or None."""
         return proxy if proxy in self._names else self._by_address.get(proxy_address(proxy))
 
     def of(self, request: Request) -> str:
-        """Return the way out for a supported request; empty if the egress rules decide."""
+        """Return the egress route for a supported request; empty if the egress rules decide."""
         proxy = request.meta.get("proxy")
         if not proxy or request.meta.get(FROM_ENVIRONMENT):
             return ""

@@ -77,8 +77,8 @@ def table(
     settings = command_settings()
     if not settings.refresh.report_new_pages:
         raise ConfigError(
-            "refresh.report_new_pages: is false, so that the change feed lacks new pages; set it to"
-            " true for all workers, then run aragog table"
+            "refresh.report_new_pages: is false, so the change feed does not contain new pages;"
+            " set it to true for all workers, then run aragog table"
         )
     files = DeltaFiles(place, settings.resolved().content)
     wanted = TableOptions(fields=fields, buckets=buckets, purpose=purpose, items=items, host=host)

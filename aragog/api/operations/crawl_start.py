@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import Annotated, Any
 
-from aragog.api.operations.crawls import CrawlView, Name, own, view_of
+from aragog.api.operations.crawls import CrawlView, Name, control_for_change, view_of
 from aragog.api.operations.operation import Caller, HttpRoute, Pool, operation
 from aragog.api.operations.options import Option
 from aragog.api.operations.scopes import WRITE
@@ -115,7 +115,7 @@ def start_crawl(caller: Caller, request: StartCrawlRequest) -> CrawlView:
     was cancelled or has ended starts again, but its earlier pending URLs stay cancelled. A token
     may change the crawls that it started; `admin` may change all.
     """
-    control = own(caller, request.name)
+    control = control_for_change(caller, request.name)
     options: dict[str, Any] = {
         f.name: value
         for f in fields(request)

@@ -91,7 +91,7 @@ def control_of(caller: Caller) -> CrawlControl:
     return need(caller.parts.crawls, "this server has no crawls")
 
 
-def own(caller: Caller, name: str) -> CrawlControl:
+def control_for_change(caller: Caller, name: str) -> CrawlControl:
     """
     Return the crawl control if the caller may change this crawl; otherwise raise as
     `check_own`.
@@ -274,7 +274,7 @@ def set_crawl_state(caller: Caller, request: CrawlStateRequest) -> CrawlView:
 
     Stored pages are kept, and URLs that other crawls want are still fetched.
     """
-    control = own(caller, request.name)
+    control = control_for_change(caller, request.name)
     change = {"paused": control.pause, "running": control.resume, "cancelled": control.cancel}
     return view_of(change[request.state](request.name))
 

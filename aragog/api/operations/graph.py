@@ -189,7 +189,7 @@ def with_holder_url(caller: Caller, graph: str | None = None) -> Iterator[None]:
         raise ValueTaken(error.name, url) from error
 
 
-def own_node(caller: Caller, node: str) -> bytes:
+def application_node(caller: Caller, node: str) -> bytes:
     """Return the id of a store node that is not a page; raises BadInput if it is a page."""
     key = page_node(caller, node, None)
     if "://" in node or caller.store.zen.nodes.get(key, [nodes.URL, nodes.REMOVED]):

@@ -16,9 +16,9 @@ from aragog.api.operations.graph import (
     Node,
     NodePurpose,
     Properties,
+    application_node,
     cursor_of,
     graph_of,
-    own_node,
     page_node,
     read_graph,
     with_holder_url,
@@ -159,7 +159,7 @@ def put_node(caller: Caller, request: PutNodeRequest) -> None:
             graph_of(caller, request.graph).put_node(key, request.properties)
         return
     caller.parts.writers.check(caller.token, request.properties)
-    key = own_node(caller, request.node)
+    key = application_node(caller, request.node)
     with with_holder_url(caller):
         caller.store.zen.put_node(key, request.properties)
 
@@ -187,7 +187,7 @@ def remove_node(caller: Caller, request: RemoveNodeRequest) -> None:
         graph_of(caller, request.graph).remove_node(page_node(caller, request.node, request.graph))
         return
     zen = caller.store.zen
-    key = own_node(caller, request.node)
+    key = application_node(caller, request.node)
     caller.parts.writers.check(caller.token, zen.property_sizes(key))
     zen.remove_node(key)
 

@@ -304,7 +304,7 @@ class Jobs:
         return done
 
 
-class JobPlace(NamedTuple):
+class JobLocation(NamedTuple):
     """A job's location, parsed from its id."""
 
     shard: str
@@ -313,7 +313,7 @@ class JobPlace(NamedTuple):
     """The queue's name in pinlater."""
 
 
-def place_of(job_id: str, queue: str) -> JobPlace:
+def parse_job_id(job_id: str, queue: str) -> JobLocation:
     """
     Parse the id of a job in a queue.
 
@@ -326,11 +326,11 @@ def place_of(job_id: str, queue: str) -> JobPlace:
     shard, number, mark, own = match.groups()
     if own != queue:
         raise BadInput(f"job_id: {job_id[:200]} belongs to queue {own[:100]}, not to {queue}")
-    return JobPlace(shard, number, queue if mark == ":" else f"{LEGACY}{queue}")
+    return JobLocation(shard, number, queue if mark == ":" else f"{LEGACY}{queue}")
 
 
 def id_of(job_id: str, source: DoorQueue) -> str:
-    """Return a job's public id, from its shard, number and queue; the inverse of `place_of`."""
+    """Return a job's public id, from its shard, number and queue; the inverse of `parse_job_id`."""
     if source.is_legacy:
         return f"{job_id}-{source.broker_name.removeprefix(LEGACY)}"
     return f"{job_id}:{source.broker_name}"
@@ -342,7 +342,7 @@ class _SentClaim:
     __slots__ = ("attempt", "broker_name", "id", "place", "shard", "token")
 
     def __init__(self, claim: JobClaim, place: int, queue: str) -> None:
-        self.shard, self.id, self.broker_name = place_of(claim.job_id, queue)
+        self.shard, self.id, self.broker_name = parse_job_id(claim.job_id, queue)
         self.token = claim.claim_token
         self.attempt = claim.attempt
         self.place = place

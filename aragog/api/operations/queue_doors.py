@@ -109,8 +109,8 @@ class QueueDoors:
         """
         Return the setting `doors` of a queue, at most two seconds old, or None if it has none.
 
-        All shards are asked, because one that was unreachable when the queue was opened lacks the
-        setting.
+        This queries all shards, because one that was unreachable when the queue was opened does
+        not have the setting.
         """
         at_s, setting = self._settings.get(queue, (float("-inf"), None))
         if time.monotonic() - at_s < FRESH_S:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from aragog.api.operations.jobs import Jobs, body_of, id_of, place_of
+from aragog.api.operations.jobs import Jobs, body_of, id_of, parse_job_id
 from aragog.api.operations.queue_doors import DoorQueue
 from aragog.errors import AccessDenied, InvalidMessage
 from pinlater.admin import Admin
@@ -143,8 +143,8 @@ class QueueStates:
     def _by_queue(self, queue: str, ids: Sequence[str]) -> dict[str, list[str]]:
         groups = defaultdict[str, list[str]](list)
         for job_id in ids:
-            place = place_of(job_id, queue)
-            groups[place.broker_name].append(f"{place.shard}-{place.id}")
+            location = parse_job_id(job_id, queue)
+            groups[location.broker_name].append(f"{location.shard}-{location.id}")
         self._sources(queue)
         return groups
 

@@ -227,7 +227,7 @@ class HedgedReads:
         An empty result from the standby is ignored, since it may lack the latest writes.
 
         Raises:
-            the error that `call` raised on the primary, if the standby has no result either.
+            Exception: what `call` raised on the primary, if the standby has no result either.
         """
         one = _SharedRead(call)
         try:

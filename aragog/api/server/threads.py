@@ -102,7 +102,7 @@ class CallThreads:
         name: prefix of the threads' names.
         threads: how many calls run at the same time.
         most: how many calls may be running or waiting; for `run`, and for callers that check
-        `busy`.
+            `busy`.
         eager: wake a thread for each call; for calls that wait for a network.
 
     Attributes:

@@ -21,7 +21,7 @@ from aragog.runtime.hosts import is_loopback
 from aragog.settings import ServingSettings
 
 
-def make(name: str, scopes: Iterable[str], rate: float | None = None) -> tuple[str, str]:
+def new_token(name: str, scopes: Iterable[str], rate: float | None = None) -> tuple[str, str]:
     """
     Return a new token, and its entry for `serving.tokens`, which does not reveal the token.
 
@@ -49,7 +49,7 @@ class TokenRateExceeded(Problem):
         self.wait_s = wait_s
 
 
-class _Known(NamedTuple):
+class _KnownToken(NamedTuple):
     """A token in the settings, with its rate limiter in this process."""
 
     token: Token
@@ -74,12 +74,12 @@ class Tokens:
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._now_s = now_s
-        self._tokens: dict[str, _Known] = {}
+        self._tokens: dict[str, _KnownToken] = {}
         for entry in entries:
             name, scopes, digest, *rate = entry.split(":")
             limit = float(rate[0]) if rate else None
             bucket = None if limit is None else Bucket(limit / processes)
-            self._tokens[digest] = _Known(Token(name, scopes.split("+"), limit), bucket)
+            self._tokens[digest] = _KnownToken(Token(name, scopes.split("+"), limit), bucket)
 
     @property
     def required(self) -> bool:

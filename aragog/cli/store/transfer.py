@@ -202,7 +202,7 @@ def _export_records(
     fields = _page_fields(fields)
     with (
         closing(PageTexts(settings.pipeline, deadline_s=60)) as texts,
-        closing(_NotingSink(_sink(file, kind, types, fields, append=append))) as sink,
+        closing(_FieldRecorder(_sink(file, kind, types, fields, append=append))) as sink,
     ):
         report = import_export.export_urls(
             store.zen,
@@ -223,7 +223,7 @@ def _page_fields(names: Sequence[str] | None) -> tuple[str, ...] | None:
     return names if names is None else tuple(name for name in names if name not in OF_RECORDS)
 
 
-class _NotingSink:
+class _FieldRecorder:
     """A sink that records which fields its records have."""
 
     def __init__(self, sink: import_export.Sink) -> None:
@@ -360,11 +360,11 @@ def _export_chosen(
         task = progress.add_task("exporting", total=len(chosen))
         for done, part in enumerate(chosen):
 
-            def on_share(share: float, done: int = done) -> None:
+            def on_fraction(share: float, done: int = done) -> None:
                 progress.update(task, completed=done + share)
 
-            counts.append(write(part, options, on_share=on_share, on_problem=_report_url))
-            on_share(1.0)
+            counts.append(write(part, options, on_fraction=on_fraction, on_problem=_report_url))
+            on_fraction(1.0)
     return counts
 
 

@@ -3,12 +3,12 @@
 import pytest
 
 from aragog.crawl.pipeline.in_flight import NAMED_COUNTS_FOR_S, InFlightSet, expiry_s
-from aragog.crawl.pipeline.in_flight_values import Heir, Mark, UrlEnding, Wants
+from aragog.crawl.pipeline.in_flight_values import Mark, MarkingCrawl, NextCrawl, UrlEnding
 from aragog.crawl.shared_redis.leases import field
 
 pytestmark = pytest.mark.redis
 URL = "http://a.example/"
-DOCS, NEWS = Wants(101, depth=3), Wants(202, depth=2)
+DOCS, NEWS = MarkingCrawl(101, depth=3), MarkingCrawl(202, depth=2)
 
 
 @pytest.fixture
@@ -49,6 +49,6 @@ def test_entries_with_decimal_times_are_still_read(in_flight, redis_client):
     assert in_flight.sweep().expired == 1
     assert in_flight.mark([URL], wants=DOCS) == [Mark.WAITING]
     assert in_flight.mark([URL], wants=NEWS) == [Mark.JOINED]
-    assert in_flight.end([UrlEnding(URL, 101, "stored")]) == [Heir(202, 2)]
+    assert in_flight.end([UrlEnding(URL, 101, "stored")]) == [NextCrawl(202, 2)]
     assert in_flight.end([UrlEnding(URL, 202, "stored")]) == [None]
     assert in_flight.count() == 0

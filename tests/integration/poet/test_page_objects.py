@@ -114,7 +114,7 @@ def test_one_that_asks_for_requests_is_refused(store, module, tmp_path):
 
     said = run("x.jsonl", "--page-object", f"{name}:More", code=1)
 
-    assert "stored pages cannot give it" in said
+    assert "stored pages cannot provide its inputs" in said
     assert not (tmp_path / "x.jsonl").exists()
 
 
@@ -122,7 +122,7 @@ def test_one_that_asks_for_requests_is_refused(store, module, tmp_path):
     ("name", "reason"),
     [
         ("nothing_of_that_name:X", "No module named"),
-        ("json:JSONDecoder", "is no page object"),
+        ("json:JSONDecoder", "is not a web-poet page object"),
         ("json", "is not MODULE:CLASS"),
     ],
 )

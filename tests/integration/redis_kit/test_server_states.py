@@ -22,7 +22,7 @@ IN_A_SCRIPT = redis.ResponseError(
 
 @pytest.mark.parametrize(
     ("cause", "shown"),
-    [(LOADING, "reading its data after a restart"), (IN_A_SCRIPT, "disk is full")],
+    [(LOADING, "loading its data after a restart"), (IN_A_SCRIPT, "disk is full")],
 )
 @pytest.mark.parametrize("translate", [lambda: redis_errors("redis.url"), broker_errors])
 def test_the_state_of_a_server_is_told_in_plain_words(cause, shown, translate):

@@ -203,9 +203,9 @@ def test_a_crawl_that_was_crawled_before_is_reported_and_can_begin_again(run, ca
 
     async def main():
         assert await accepted()
-        assert "was crawled before" not in caplog.text
+        assert "has run before" not in caplog.text
         assert not await accepted()
-        assert "november was crawled before: none of its 1 known requests waits" in caplog.text
+        assert "november has run before: its 1 known requests are done" in caplog.text
         assert await accepted(ARAGOG_CRAWL_RESTART="1", crawls=False)
         assert not await accepted()
         assert "continues crawl november: 1 requests wait" in caplog.text

@@ -100,7 +100,7 @@ def test_crawls_are_the_same_over_every_way(ways):
         resumed = client.set_crawl_state(name, "running")
         dry = client.cancel_urls(hosts=["a.example"], dry_run=True)
         cancelled = client.cancel_urls(urls=[A], patterns=["*/x"])
-        with pytest.raises(BadInput, match="names nothing"):
+        with pytest.raises(BadInput, match="is empty"):
             client.cancel_urls()
         deleted = client.delete_crawl(name)
         views = [asdict(view) for view in (started, again, paused, resumed)]

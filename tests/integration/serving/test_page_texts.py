@@ -79,7 +79,7 @@ def test_a_page_beyond_its_limits_is_refused_and_the_next_one_read(store):
     store.put_content(B, large.encode(), HTML)
     with (
         closing(PageTexts(limits)) as texts,
-        pytest.raises(PageTextUnavailable, match="cannot be found"),
+        pytest.raises(PageTextUnavailable, match="cannot be extracted"),
     ):
         texts.content(store, B, "text")
     with closing(PageTexts()) as texts:
@@ -93,7 +93,7 @@ def test_a_process_that_dies_is_replaced(store):
         for child in set(children()) - before:
             child.kill()
 
-        with pytest.raises(PageTextUnavailable, match="ended the process"):
+        with pytest.raises(PageTextUnavailable, match="crashed the process"):
             texts.content(store, A, "text")
         assert FIRST in texts.content(store, A, "text").body.decode()
 
@@ -174,7 +174,7 @@ def test_bodies_that_wait_are_bounded(slow):
             wait_until(
                 lambda count=number: len(set(children()) - before) >= min(AT_ONCE, count + 1)
             )
-        with pytest.raises(TextsBusy, match="repeat it later"):
+        with pytest.raises(TextsBusy, match="retry later"):
             begun(texts, slow, AT_ONCE + 1)
         for steps in waiting:
             steps.close()

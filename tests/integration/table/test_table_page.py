@@ -135,4 +135,4 @@ def test_without_new_pages_in_the_feed_it_says_what_to_set(store, tmp_path, monk
 
 
 def test_a_new_table_needs_fields(store, tmp_path):
-    assert "give --fields or --items" in run(tmp_path / "pages", code=2)
+    assert "pass --fields or --items" in run(tmp_path / "pages", code=2)

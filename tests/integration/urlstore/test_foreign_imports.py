@@ -119,7 +119,7 @@ def test_a_warc_file_has_no_due_time(tmp_path):
     file = tmp_path / "x.warc"
     file.write_bytes(warc(response()))
 
-    assert "--due is not for warc" in run("import", file, "--due", code=2)
+    assert "--due does not work with warc" in run("import", file, "--due", code=2)
 
 
 def test_the_commands_of_the_page_import_files(tmp_path, monkeypatch):

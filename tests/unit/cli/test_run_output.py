@@ -167,7 +167,7 @@ def test_the_main_text_can_be_asked_for(store, tmp_path):
 
 def test_a_file_that_cannot_be_written_is_refused_before_anything_is_fetched(tmp_path):
     for name in ("x", "x.xlsx", "x.parquet.gz", "x.gz"):
-        with pytest.raises(BadInput, match=r"name it \.jsonl"):
+        with pytest.raises(BadInput, match=r"use \.jsonl"):
             RunOutput(tmp_path / name, None, Settings())
     for name in ("x.parquet", "x.json"):
         with pytest.raises(BadInput, match="cannot be appended to"):

@@ -205,7 +205,7 @@ class _Exchange:
             raise error  # the server closes the connection, so the client sees a short response
         # A server that is short of memory or time does not read bodies that it cannot use.
         self._closes = problem.status in (408, 413, 503)
-        await problem.response()(self._scope, _nothing, self.send)
+        await problem.response()(self._scope, _no_body, self.send)
 
     def report(self) -> None:
         """Record the request in metrics and access log, by route instead of the client's path."""
@@ -227,7 +227,7 @@ def _values(scope: Scope, wanted: bytes) -> list[bytes]:
     return [value for name, value in scope["headers"] if name == wanted]
 
 
-async def _nothing() -> Message:
+async def _no_body() -> Message:
     return {"type": "http.disconnect"}
 
 

@@ -48,7 +48,7 @@ class RecordRead(ThreadCall):
         fields: the fields to read; None reads all.
         coding: a Content-Encoding that the client accepts, or None.
         done: called once on the event loop, with the result and how many of its bytes `memory`
-        counts.
+            counts.
         memory: counts large results; the sender of a result releases its memory.
         deadline_s: by `time.monotonic`.
     """

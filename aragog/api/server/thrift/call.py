@@ -16,7 +16,7 @@ from aragog.api.server.threads import ThreadCall
 from aragog.api.server.thrift import wire
 from aragog.api.server.thrift.connection import Connection
 from aragog.api.server.thrift.contract import Method
-from aragog.api.server.thrift.errors import Raised, raised_for
+from aragog.api.server.thrift.errors import WireException, wire_exception
 from aragog.errors import BadInput
 
 _MOMENT_S = 0.002
@@ -118,9 +118,11 @@ class Call(ThreadCall):
             with contextlib.suppress(wire.BadArguments):  # the thread reports the error
                 self.decoded()
 
-    def raised(self, reply: Raised) -> bytes:
+    def exception_reply(self, reply: WireException) -> bytes:
         """Return the framed reply with an exception of the contract."""
-        return wire.raised(self.method.name.encode(), self.number, reply.field, reply.error)
+        return wire.exception_reply(
+            self.method.name.encode(), self.number, reply.field, reply.error
+        )
 
     def restart(self) -> None:
         """Restart the deadline for the next step of the call."""
@@ -130,7 +132,7 @@ class Call(ThreadCall):
 
     @property
     def abandoned(self) -> bool:
-        return self.answered or self.connection.gone
+        return self.answered or self.connection.is_closed
 
     def run(self) -> None:
         """Run the call, or its next step."""
@@ -192,11 +194,12 @@ class Call(ThreadCall):
             error = BadInput(str(error))
         if isinstance(error, wire.BadArguments):
             name = self.method.name.encode()
-            self.reply = wire.refused(name, self.number, wire.PROTOCOL_ERROR, str(error))
+            self.reply = wire.refusal_reply(name, self.number, wire.PROTOCOL_ERROR, str(error))
             self.outcome = "malformed"
             return
-        raised = raised_for(error)
-        self.reply, self.outcome = self.raised(raised), type(raised.error).__name__
+        exception = wire_exception(error)
+        self.reply = self.exception_reply(exception)
+        self.outcome = type(exception.error).__name__
 
 
 def _can_group(method: Method, rest: bytes, call: Call) -> bool:

@@ -59,7 +59,7 @@ class ConnectionOwner(Protocol):
     def take(self, connection: Connection, frame: bytes) -> None:
         """Handle a frame; calls `connection.answer` once, now or later."""
 
-    def waits(self, connection: Connection) -> bool:
+    def is_waiting(self, connection: Connection) -> bool:
         """True if the connection's call is waiting for a condition."""
 
     def refusal(self, connection: Connection, begin: bytes) -> bytes:
@@ -97,7 +97,7 @@ class Connection(asyncio.Protocol):
     Attributes:
         authorization: the Authorization header with the client's token, or None.
         half_closed: True if the client sends no more data; it waits for replies or has
-    disconnected.
+            disconnected.
     """
 
     def __init__(self, server: ConnectionOwner, *, trusted: bool = True) -> None:
@@ -117,7 +117,7 @@ class Connection(asyncio.Protocol):
         """When the client last sent data, or began the frame that is still incomplete."""
 
     @property
-    def gone(self) -> bool:
+    def is_closed(self) -> bool:
         """True if the connection is closed."""
         return self._state is ThriftState.CLOSED
 
@@ -173,7 +173,7 @@ class Connection(asyncio.Protocol):
         # With TLS, asyncio closes the connection regardless of the result and logs a warning.
         secure = self._transport.get_extra_info("sslcontext") is not None
         # A client that disconnects looks the same, and would keep its place among waiting calls.
-        if secure or self._server.waits(self):
+        if secure or self._server.is_waiting(self):
             return False
         self.half_closed = self._state in _HOLDS_DATA
         return self.half_closed
@@ -246,7 +246,7 @@ class Connection(asyncio.Protocol):
             self._state = ThriftState.CALLING
             self._server.take(self, frame)
             return
-        if self.gone:
+        if self.is_closed:
             return
         if self.half_closed:
             self._close()

@@ -38,7 +38,7 @@ from zengraph.records import counted_result
 T = TypeVar("T")
 
 
-def names(values: Sequence[str] | None) -> tuple[str, ...]:
+def checked_names(values: Sequence[str] | None) -> tuple[str, ...]:
     """
     Return field names without duplicates; raises BadInput if there are too many or
     one is too long.
@@ -49,7 +49,7 @@ def names(values: Sequence[str] | None) -> tuple[str, ...]:
     return result
 
 
-def items(values: Sequence[T] | None, name: str) -> Sequence[T]:
+def checked_items(values: Sequence[T] | None, name: str) -> Sequence[T]:
     """Return a list in a request; raises BadInput if it is missing or too long."""
     if values is None:
         raise BadInput(f"{name}: is required")
@@ -58,14 +58,14 @@ def items(values: Sequence[T] | None, name: str) -> Sequence[T]:
     return values
 
 
-def text(value: str | None, name: str) -> str:
+def checked_text(value: str | None, name: str) -> str:
     """Return a string in a request; raises BadInput if it is missing."""
     if value is None:
         raise BadInput(f"{name}: is required")
     return value
 
 
-def purpose(value: str | None) -> str | None:
+def checked_purpose(value: str | None) -> str | None:
     """Return the purpose in a request; raises BadInput for an unknown one."""
     if value is not None and value not in PURPOSES:
         raise BadInput(f"purpose: must be one of {', '.join(PURPOSES)}")
@@ -118,7 +118,7 @@ class EncodedReads:
         self._read = read or unhedged(store)
 
     def get(self, args: Any) -> Any:
-        fields, url = names(args.fields), text(args.url, "url")
+        fields, url = checked_names(args.fields), checked_text(args.url, "url")
         options = args.options
         if options is not None and (options.extras or options.purpose is not None):
             return self._get(args)
@@ -131,7 +131,7 @@ class EncodedReads:
         (values,), standby = self._read(lambda store: store.pages.values(urls, fields))
         if present(self._store, url, values) is None or values is None:
             raise Missing
-        return _complete_reply(record_template.one(values, fields, from_standby=standby))
+        return _complete_reply(record_template.encode_get(values, fields, from_standby=standby))
 
     @staticmethod
     def get_shares(arguments: Mapping[str, Any]) -> bool:
@@ -148,7 +148,7 @@ class EncodedReads:
     def get_together(self, calls: Sequence[Any]) -> list[Any]:
         """Return the values or exceptions of several `get` calls that share one read."""
         try:
-            fields = names(calls[0].fields)
+            fields = checked_names(calls[0].fields)
         except BAD_INPUT as error:
             return [error] * len(calls)
         urls, refused = normalized([call.url for call in calls])
@@ -189,9 +189,9 @@ class EncodedReads:
         return values
 
     def getMany(self, args: Any) -> Any:  # noqa: N802 - its name in the contract
-        urls, fields = items(args.urls, "urls"), names(args.fields)
+        urls, fields = checked_items(args.urls, "urls"), checked_names(args.fields)
         options = args.options or idl.BatchReadOptions()
-        wanted = _ReadOptions(fields, bool(options.facts), purpose(options.purpose))
+        wanted = _ReadOptions(fields, bool(options.facts), checked_purpose(options.purpose))
         results: list[bytes] = []
         room = MOST_REPLY_BYTES
         length = _PART
@@ -206,7 +206,7 @@ class EncodedReads:
             if room < 0:
                 break
         results += [_LEFT_OUT] * (len(urls) - len(results))
-        return record_template.many(results, len(urls))
+        return record_template.encode_get_many(results, len(urls))
 
     def _part(self, urls: Sequence[str], wanted: _ReadOptions) -> list[bytes]:
         valid, refused = normalized(urls)
@@ -215,7 +215,9 @@ class EncodedReads:
         except (*PERMANENT, SizeExceeded):
             results = [self._single_result(url, wanted) for url in valid]
         for place, error in refused.items():
-            results.insert(place, record_template.absent(idl.ItemStatus.BAD_INPUT, str(error)))
+            results.insert(
+                place, record_template.encode_missing(idl.ItemStatus.BAD_INPUT, str(error))
+            )
         return results
 
     def _results(self, urls: Sequence[str], wanted: _ReadOptions) -> list[bytes]:
@@ -223,14 +225,14 @@ class EncodedReads:
         fields = wanted.fields
         if fields and not wanted.facts and wanted.purpose is None:
             values, standby = self._read(lambda store: store.pages.values(urls, fields))
-            encoded = record_template.results(values, fields, _UNKNOWN, from_standby=standby)
+            encoded = record_template.encode_results(values, fields, _UNKNOWN, from_standby=standby)
             return encoded if None not in values else self._with_takedowns(urls, values, encoded)
         rows, standby = self._read(lambda store: store.get_many(urls, fields or None))
         found = [row if row and is_allowed(row.facts, wanted.purpose) else None for row in rows]
         encoded = [
             _UNKNOWN
             if row is None
-            else record_template.wrapped(_record(row, standby, facts=wanted.facts))
+            else record_template.encode_result(_record(row, standby, facts=wanted.facts))
             for row in found
         ]
         return self._with_takedowns(urls, found, encoded)
@@ -243,7 +245,7 @@ class EncodedReads:
         down.
         """
         return [
-            record_template.absent(idl.ItemStatus.TAKEN_DOWN, str(result))
+            record_template.encode_missing(idl.ItemStatus.TAKEN_DOWN, str(result))
             if isinstance(result, TakenDown)
             else data
             for result, data in zip(with_takedowns(self._store, urls, found), encoded, strict=True)
@@ -253,14 +255,16 @@ class EncodedReads:
         try:
             return self._results([url], wanted)[0]
         except PERMANENT as error:
-            return record_template.absent(idl.ItemStatus.DAMAGED, str(error))
+            return record_template.encode_missing(idl.ItemStatus.DAMAGED, str(error))
         except SizeExceeded as error:
-            return record_template.absent(idl.ItemStatus.BAD_INPUT, str(error))
+            return record_template.encode_missing(idl.ItemStatus.BAD_INPUT, str(error))
 
 
-_UNKNOWN = record_template.absent(idl.ItemStatus.NOT_FOUND, "there is no record of this URL")
+_UNKNOWN = record_template.encode_missing(
+    idl.ItemStatus.NOT_FOUND, "there is no record of this URL"
+)
 
-_LEFT_OUT = record_template.absent(
+_LEFT_OUT = record_template.encode_missing(
     idl.ItemStatus.LEFT_OUT, "the reply is full: request this URL in another call, or fewer fields"
 )
 
@@ -275,7 +279,7 @@ def _without_excess(results: list[bytes], excess: int) -> list[bytes]:
 def _encoded(result: FieldValues, fields: tuple[str, ...]) -> Any:
     """Return the value or exception of one of several `get` calls."""
     try:
-        return counted_result(_complete_reply(record_template.one(result, fields)))
+        return counted_result(_complete_reply(record_template.encode_get(result, fields)))
     except BAD_INPUT as error:
         return error
 
@@ -304,4 +308,4 @@ def _record(record: Record, standby: bool, *, facts: bool) -> Encoded:
         record.url, record.canonical_url, record.version.encode(), tuple(record.fields.values())
     )
     more = idl.Record(**facts_of(record)) if facts else None
-    return record_template.one(values, tuple(record.fields), from_standby=standby, more=more)
+    return record_template.encode_get(values, tuple(record.fields), from_standby=standby, more=more)

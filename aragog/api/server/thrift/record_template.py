@@ -31,7 +31,7 @@ _STATUS = b"\x08\x00\x01"
 _MESSAGE = b"\x0b\x00\x03"
 
 
-def one(
+def encode_get(
     values: FieldValues,
     fields: tuple[str, ...],
     *,
@@ -39,18 +39,18 @@ def one(
     more: Any = None,
 ) -> Encoded:
     """Return the value of `get`; `more` is a Record with further members."""
-    result = record(values, fields, from_standby=from_standby)
+    result = encode_record(values, fields, from_standby=from_standby)
     if more is not None:
         result = result[: -len(_STOP)] + encode_struct(more)
     return Encoded(_SUCCESS_STRUCT + result)
 
 
-def many(encoded: Iterable[bytes], count: int) -> Encoded:
-    """Return the value of `getMany`, from the output of `results`, `wrapped` and `absent`."""
+def encode_get_many(encoded: Iterable[bytes], count: int) -> Encoded:
+    """Return the value of `getMany`, from encoded RecordResults."""
     return Encoded(b"".join((_SUCCESS_LIST, _length(count), *encoded)))
 
 
-def results(
+def encode_results(
     records: Iterable[FieldValues | None],
     fields: tuple[str, ...],
     unknown: bytes,
@@ -66,23 +66,25 @@ def results(
         elif None not in values.values:
             encoded.append(template % _template_values(values, values.values))
         else:
-            data = record(values, fields, from_standby=from_standby)
+            data = encode_record(values, fields, from_standby=from_standby)
             encoded.append(b"".join((_FOUND, data, _STOP)))
     return encoded
 
 
-def wrapped(value: Encoded) -> bytes:
-    """Return a RecordResult with the output of `one`."""
+def encode_result(value: Encoded) -> bytes:
+    """Return a RecordResult with the output of `encode_get`."""
     return _FOUND + value[len(_SUCCESS_STRUCT) :] + _STOP
 
 
-def absent(status: int, message: str) -> bytes:
+def encode_missing(status: int, message: str) -> bytes:
     """Return a RecordResult without a record."""
     text = message.encode()
     return b"".join((_STATUS, _length(status), _MESSAGE, _length(len(text)), text, _STOP))
 
 
-def record(values: FieldValues, fields: tuple[str, ...], *, from_standby: bool = False) -> bytes:
+def encode_record(
+    values: FieldValues, fields: tuple[str, ...], *, from_standby: bool = False
+) -> bytes:
     """Return a Record struct. This takes 1 µs for four fields: one bytes formatting."""
     present_values = values.values
     if None in present_values:

@@ -32,7 +32,7 @@ from aragog.api.server.thrift import wire
 from aragog.api.server.thrift.call import Call, ParkedCalls
 from aragog.api.server.thrift.connection import Connection, limits_s
 from aragog.api.server.thrift.contract import ONEWAY, REPLY, head, methods, session_call
-from aragog.api.server.thrift.errors import raised_for, too_late, unavailable
+from aragog.api.server.thrift.errors import too_late, unavailable, wire_exception
 from aragog.api.server.tokens import Tokens
 from aragog.observability.instruments import REQUEST_BOUNDS_S, Histogram
 from aragog.settings import ServingSettings
@@ -161,7 +161,7 @@ class ThriftServer:
         if call is not None:
             self._release(call)
 
-    def waits(self, connection: Connection) -> bool:
+    def is_waiting(self, connection: Connection) -> bool:
         return connection in self._parked
 
     def refusal(self, connection: Connection, begin: bytes) -> bytes:
@@ -177,9 +177,9 @@ class ThriftServer:
         try:
             self._tokens.check(connection.authorization, method.scope, counts=False)
         except Problem as problem:
-            reason, outcome = raised_for(problem), "refused"
+            reason, outcome = wire_exception(problem), "refused"
         self.calls[method.name, outcome] += 1
-        return call.raised(reason)
+        return call.exception_reply(reason)
 
     def take(self, connection: Connection, frame: bytes) -> None:
         try:
@@ -201,17 +201,17 @@ class ThriftServer:
         try:
             call.token = self._tokens.check(connection.authorization, method.scope)
         except Problem as problem:
-            self._answer(call, call.raised(raised_for(problem)), "refused")
+            self._answer(call, call.exception_reply(wire_exception(problem)), "refused")
             return
         if self._draining or self._threads[method.pool].full:
             stopping = "the server is stopping; reconnect"
             refusal = unavailable(stopping if self._draining else "too many concurrent calls")
-            self._answer(call, call.raised(refusal), "Unavailable")
+            self._answer(call, call.exception_reply(refusal), "Unavailable")
             return
         if len(frame) > SMALL_BYTES:
             if not self.requests.take(len(frame)):
                 full = unavailable(self.requests.problem().detail)
-                self._answer(call, call.raised(full), "Unavailable")
+                self._answer(call, call.exception_reply(full), "Unavailable")
                 return
             call.counted_bytes = len(frame)
         self._submit(call)
@@ -243,13 +243,13 @@ class ThriftServer:
         counted_bytes = len(data) if len(data) > SMALL_BYTES else 0
         if counted_bytes and not self.replies.take(counted_bytes):
             counted_bytes = 0
-            data = call.raised(unavailable(self.replies.problem().detail))
+            data = call.exception_reply(unavailable(self.replies.problem().detail))
             outcome = "Unavailable"
         self._answer(call, data, outcome, counted_bytes)
 
     def expired(self, call: Call) -> None:
         """Reply to a call that missed its deadline."""
-        self._answer(call, call.raised(too_late()), "DeadlineExceeded")
+        self._answer(call, call.exception_reply(too_late()), "DeadlineExceeded")
 
     def _answer(self, call: Call, data: bytes, outcome: str, counted_bytes: int = 0) -> None:
         call.answered = True
@@ -272,7 +272,7 @@ class ThriftServer:
         """
         if call.connection.half_closed:
             call.connection.abort()
-        if call.answered or call.connection.gone:
+        if call.answered or call.connection.is_closed:
             if call.steps is not None:
                 call.steps.close()
             self._release(call)
@@ -312,11 +312,13 @@ def session_reply(
     """
     call = session_call(message.name)
     if not wire.is_call(message.kind):
-        return wire.refused(
+        return wire.refusal_reply(
             message.name, message.number, wire.INVALID_MESSAGE_TYPE, "only calls are accepted"
         )
     if call is None:
-        return wire.refused(message.name, message.number, wire.UNKNOWN_METHOD, "unknown method")
+        return wire.refusal_reply(
+            message.name, message.number, wire.UNKNOWN_METHOD, "unknown method"
+        )
     if call == b"authenticate":
         return _authenticate(connection, frame, message, tokens)
     return wire.frame(head(REPLY, call), message.number, b"\x00")
@@ -333,7 +335,7 @@ def _authenticate(
         tokens.check(authorization, READ, counts=False)
     except Problem as problem:
         if problem.status == HTTPStatus.UNAUTHORIZED:
-            error = raised_for(problem)
-            return wire.raised(b"authenticate", message.number, error.field, error.error)
+            error = wire_exception(problem)
+            return wire.exception_reply(b"authenticate", message.number, error.field, error.error)
     connection.authorize(authorization)  # the token is known, perhaps with other scopes
     return wire.frame(head(REPLY, b"authenticate"), message.number, b"\x00")

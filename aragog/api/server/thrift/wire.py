@@ -150,7 +150,7 @@ def cached(kind: Any, data: bytes) -> dict[str, Any]:
 
 
 def _read(kind: Any, data: bytes) -> Any:
-    if _Check(data).struct(0, 0) != len(data):
+    if _Validator(data).struct(0, 0) != len(data):
         raise BadArguments("the frame has data after its message")
     value = kind()
     try:
@@ -172,14 +172,14 @@ def reply(method: Method, number: bytes, value: Any) -> bytes:
     return frame(method.reply_head, number, value, b"\x00")
 
 
-def raised(method_name: bytes, number: bytes, field: int, error: Any) -> bytes:
+def exception_reply(method_name: bytes, number: bytes, field: int, error: Any) -> bytes:
     """Return the framed reply with a declared exception; `field` is its position in `throws`."""
     return frame(
         head(REPLY, method_name), number, _FIELD.pack(_STRUCT, field), encode_struct(error), b"\x00"
     )
 
 
-def refused(name: bytes, number: bytes, code: int, text: str) -> bytes:
+def refusal_reply(name: bytes, number: bytes, code: int, text: str) -> bytes:
     """Return the reply with a TApplicationException, for a call that is not possible at all."""
     message = text.encode()
     return frame(
@@ -206,7 +206,7 @@ def encode_struct(value: Any) -> bytes:
     return data
 
 
-class _Check:
+class _Validator:
     """
     Validates the arguments of a call in one pass and finds their end.
 

@@ -1,13 +1,13 @@
--- lease_renew: let leases expire later.
+-- lease_renew: extend leases.
 --
 -- keys: leases
 -- args: lease_s names
 --
--- KEYS[1]  leases  hash  name (16 bytes) -> when the lease expires (s since the epoch), and its fence
--- ARGV[1]  in how many seconds from now they expire
+-- KEYS[1]  leases  hash  name (16 bytes) -> expiry time (s since the epoch) and fencing token
+-- ARGV[1]  how many seconds from now the leases expire
 -- ARGV[2]  names, 16 bytes each, concatenated
 --
--- Returns how many were renewed. A lease that was released stays free.
+-- Returns how many leases were renewed. Released leases stay released.
 
 local time = redis.call('TIME')
 local now = tonumber(time[1]) + tonumber(time[2]) / 1000000
