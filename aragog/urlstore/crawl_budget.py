@@ -153,7 +153,7 @@ def marginal_freshness_s(
     state: RefreshState | None, budget: Budget, now_ms: int, belief: float = 0.0
 ) -> float:
     """
-    Seconds of freshness that fetching a page now gains.
+    Return the seconds of freshness that fetching a page now gains.
 
     Always high enough for a page that was never compared, or whose last fetch failed, because it
     has already waited. `belief` is the probability, from a signal, that the page has changed.
@@ -176,7 +176,7 @@ def marginal_freshness_s(
 
 def optimistic_rate(state: RefreshState) -> float:
     """
-    Changes per second; an optimistic (low) estimate while there are few observations.
+    Return the changes per second; an optimistic (low) estimate while there are few observations.
 
     A page that is assumed to change too fast is rarely checked, so a wrong estimate would hardly
     ever be corrected. The rate is therefore estimated low while it is uncertain. If a page had

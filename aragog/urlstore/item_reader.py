@@ -137,7 +137,7 @@ class Items:
         Yield the items on the given pages, in page order. An item is repeated for each page that
         has it.
 
-        Calls `on_page` with the stored items of each page that has any. Constant memory.
+        Calls `on_page` with the stored items of each page that has any. Takes constant memory.
         """
         reading = ItemReading(self._index, self._pages, kind, purpose, withheld=withheld)
         left = iter(urls)
@@ -152,7 +152,7 @@ class Items:
         """
         Return the URLs whose items inherit values from items on these pages.
 
-        One multi-get per 20.
+        Takes one multi-get per 20 pages.
         """
         found: set[str] = set()
         for at in range(0, len(urls), AT_ONCE):

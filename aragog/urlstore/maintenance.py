@@ -117,7 +117,7 @@ class Maintenance:
         """
         Return the stored position of a long walk with this name.
 
-        None to start at the beginning.
+        None means that the walk starts at the beginning.
         """
         return self._positions.bookmark(name)
 

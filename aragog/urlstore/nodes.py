@@ -33,8 +33,8 @@ The cells of a URL's node, and reads of nodes through their aliases.
 | `s:moved` | no data moved away from here is newer than this time; data that returns is newer |
 | `s:withdrawn` | `1`: the page was deleted; the feed hides its values up to the cell's time |
 | `s:in:<crawl>` | `1`: the page was stored for this crawl; its timestamp: when it first was |
-| `s:changed` | the last change that a fetch found, named as in the change feed; its timestamp: when
-| | `s:lock` | the lease of a conditional write (`CellLeases`) |
+| `s:changed` | the last change that a fetch found, as in the change feed; timestamp: that fetch |
+| `s:lock` | the lease of a conditional write (`CellLeases`) |
 """
 
 from __future__ import annotations
@@ -170,9 +170,8 @@ def leads_to(row: Row, url: str) -> str | None:
 
 def sender_of(row: Row, url: str) -> str:
     """
-    Return the URL that returned the stored page of `url`, according to its node.
-
-    `url` if unknown.
+    Return the URL that returned the stored page of `url`, according to its node; `url` if that is
+    unknown.
     """
     sender = facts_of(row).get("final_url")
     return sender if isinstance(sender, str) and sender else url

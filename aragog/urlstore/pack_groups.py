@@ -2,8 +2,8 @@
 Group records when packs are rewritten, and decide which packs are worth rewriting. Pure.
 
 Records of one host have much in common: compressed with a dictionary made from them, they are a
-quarter to a half smaller. A dictionary takes 20 to 40 KB of its pack, so it pays only for a host
-with about a megabyte of pages. Records of smaller hosts are grouped without a dictionary.
+quarter to a half smaller. A dictionary takes 20 to 40 KB of its pack, so it is worthwhile only for
+a host with about a megabyte of pages. Records of smaller hosts are grouped without one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ MIN_RAW_BYTES = 1_048_576
 """A host with fewer bytes of decompressed records gets no dictionary."""
 MIN_HOST_BYTES = 262_144
 """The same limit for records compressed without a dictionary."""
-LEAST_SHARE = 0.5
+MIN_SHARE = 0.5
 """Fresh packs are rewritten if hosts above that limit have this fraction of their bytes."""
 GROUP_BYTES = 67_108_864
 """Bytes of packs that are rewritten together; all of their records are in memory."""
@@ -39,7 +39,7 @@ class FreshGroup(NamedTuple):
     """Fresh packs that may be rewritten together."""
 
     names: tuple[str, ...]
-    pays: bool
+    is_worthwhile: bool
     """True if the space saved by dictionaries is worth rewriting the packs."""
 
 
@@ -64,9 +64,9 @@ def _group(packs: Sequence[FreshPack]) -> FreshGroup:
     for pack in packs:
         for host, size in pack.hosts.items():
             of_hosts[host] = of_hosts.get(host, 0) + size
-    paying = sum(size for size in of_hosts.values() if size >= MIN_HOST_BYTES)
-    pays = paying >= LEAST_SHARE * sum(pack.size for pack in packs)
-    return FreshGroup(tuple(pack.name for pack in packs), pays)
+    worthwhile_bytes = sum(size for size in of_hosts.values() if size >= MIN_HOST_BYTES)
+    is_worthwhile = worthwhile_bytes >= MIN_SHARE * sum(pack.size for pack in packs)
+    return FreshGroup(tuple(pack.name for pack in packs), is_worthwhile)
 
 
 def parts(
@@ -77,7 +77,7 @@ def parts(
     most: int,
 ) -> Iterator[tuple[list[T], bool]]:
     """
-    Yield the records for each new pack, with True if they are from one host and a dictionary pays.
+    Yield the records for each new pack; with True for one host's records that need a dictionary.
 
     A part has at most `most` bytes of compressed records, unless a single record is larger.
     """
@@ -89,14 +89,14 @@ def parts(
         if sum(map(raw_size_of, some)) < MIN_RAW_BYTES:
             rest += some
             continue
-        yield from ((part, True) for part in _even(some, size_of, most))
-    yield from ((part, False) for part in _even(rest, size_of, most))
+        yield from ((part, True) for part in _equal_parts(some, size_of, most))
+    yield from ((part, False) for part in _equal_parts(rest, size_of, most))
 
 
-def _even(records: Sequence[T], size_of: Callable[[T], int], most: int) -> Iterator[list[T]]:
+def _equal_parts(records: Sequence[T], size_of: Callable[[T], int], most: int) -> Iterator[list[T]]:
     """Yield parts of about equal size, so that none is too small for a dictionary."""
     total = sum(map(size_of, records))
-    aim = total / -(-total // most) if total else 0
+    target_bytes = total / -(-total // most) if total else 0
     part: list[T] = []
     size = 0
     for record in records:
@@ -105,7 +105,7 @@ def _even(records: Sequence[T], size_of: Callable[[T], int], most: int) -> Itera
             part, size = [], 0
         part.append(record)
         size += size_of(record)
-        if size >= aim:
+        if size >= target_bytes:
             yield part
             part, size = [], 0
     if part:

@@ -155,8 +155,8 @@ class PackRewriter:
             for record in one.live
         ]
         most = self.packs.settings.pack_bytes
-        for part, pays in parts(copies, _host_of, _size_of, _raw_size_of, most):
-            self._put(part, pays=pays)
+        for part, is_worthwhile in parts(copies, _host_of, _size_of, _raw_size_of, most):
+            self._put(part, is_worthwhile=is_worthwhile)
         for one in begun:
             self.packs.catalog.moved(one.name)
             done.names.append(one.name)
@@ -178,10 +178,14 @@ class PackRewriter:
         body_only = [one.pointer for one in live if one.pointer.offset in erased or not one.is_sent]
         return _Rewrite(name, live, frozenset(body_only), erased)
 
-    def _put(self, copies: Sequence[_Copy], *, pays: bool) -> None:
+    def _put(self, copies: Sequence[_Copy], *, is_worthwhile: bool) -> None:
         """Put records as one pack, and point their pages to it."""
         dictionary = None
-        if pays and self.packs.settings.dictionaries and self.packs.writer.compression == "zstd":
+        if (
+            is_worthwhile
+            and self.packs.settings.dictionaries
+            and self.packs.writer.compression == "zstd"
+        ):
             dictionary = Dictionary.trained([self._raw(one) for one in sampled(copies)])
         records = [self._copy_of(one, dictionary) for one in copies]
         ticket = self.packs.writer.put_together(records, dictionary)

@@ -94,7 +94,7 @@ class PackUpkeep:
             if not self._is_left_alone(packs, name)
         ]
         for group in fresh_groups(sorted(fresh), self.clock.now_ms()):
-            if group.pays:
+            if group.is_worthwhile:
                 self._rewrite(packs, group.names, report)
             for name in group.names:
                 packs.catalog.looked_at(name)

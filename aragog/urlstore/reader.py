@@ -180,7 +180,7 @@ class Pages:
         ]
 
     def urls(self, cursor: str | None = None, limit: int = 1000) -> ListPage[str]:
-        """URLs of pages, without aliases, in the order of their keys (no meaningful order)."""
+        """Return URLs of pages, without aliases, in no particular order."""
         start = bytes.fromhex(cursor or "")
         result: list[str] = []
         columns = [nodes.URL, nodes.CANONICAL, nodes.SENTINEL]
@@ -197,7 +197,7 @@ class Pages:
         self, field: str, value: bytes, cursor: str | None = None, limit: int = 1000
     ) -> ListPage[str]:
         """
-        URLs of pages whose field has this value, without aliases, in no particular order.
+        Return URLs of pages whose field has this value, without aliases, in no particular order.
 
         Takes a range scan per bucket and a read per page. A unique field takes two reads, and has
         at most one page.
@@ -217,7 +217,7 @@ class Pages:
     def urls_of_host(
         self, host: str, cursor: str | None = None, limit: int = 1000
     ) -> ListPage[str]:
-        """URLs of a host, including aliases, in no particular order."""
+        """Return URLs of a host, including aliases, in no particular order."""
         return self._hosts.page(host, cursor, limit)
 
     def hosts(self, beyond: str = "") -> LabelWalk:

@@ -57,5 +57,5 @@ def reading_interval_s(rate_per_s: float, settings: RefreshSettings) -> float:
 
 
 def reading_gain_s(rate_per_s: float, age_s: float) -> float:
-    """Seconds of freshness gained by reading a file again, `age_s` seconds after the last read."""
+    """Return the freshness (s) gained by reading a file again, `age_s` s after the last read."""
     return rate_per_s * age_s**2 / 2

@@ -98,7 +98,7 @@ class ItemReading:
         """
         Return the items with descriptions of their stored files.
 
-        One multi-get if they have files.
+        Takes one multi-get if they have files.
         """
         urls = {u for each in items for n in each.files for u in urls_in(each.values.get(n))}
         stored = stored_files(self._pages, sorted(urls), self._purpose) if urls else {}

@@ -287,7 +287,7 @@ class AliasMerger:
         """
         Yield the URLs that lead to `canonical`, directly or through other aliases.
 
-        Constant memory.
+        Takes constant memory.
         """
         yield from self._of(canonical, _OF_ALIAS, {canonical}, nodes.MAX_HOPS)
 

@@ -126,7 +126,7 @@ class ItemNews:
     def _others(
         self, plan: PageWritePlan, field: str, site: str, keys: Sequence[str]
     ) -> dict[str, _OnAnotherPage]:
-        """These items as shown on the most recently fetched other page that has them."""
+        """Return these items as shown on the most recently fetched other page that has them."""
         kind = kind_in(field) or ""
         pages: dict[str, list[str]] = {}
         for key in keys:

@@ -122,7 +122,7 @@ class _SignalEvidence(TypedDict, total=False):
 def _shown(
     before: RefreshState | None, after: RefreshState, mark: PageMark | None, *, is_named: bool
 ) -> _SignalEvidence:
-    """Evidence about the host's signals; empty if there was no page to compare with."""
+    """Return evidence about the host's signals; empty if there was no page to compare with."""
     if mark is None or before is None or not before.compared_at_ms:
         return {}
     passed_s = (after.compared_at_ms - before.compared_at_ms) / 1000

@@ -142,7 +142,7 @@ def canonicals_of(page: PageWrite, rows: dict[str, Row]) -> list[str]:
 
 def detached_urls(page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> list[str]:
     """
-    URLs of the fetch to detach from a canonical URL that the page no longer declares or matches.
+    Return the fetch's URLs to detach from canonical URLs that it no longer declares or matches.
 
     If the canonical URL was fetched itself, URLs are detached only if they do not match its page.
     """

@@ -450,11 +450,7 @@ def _stamp(zen: MultiGraph, plan: PageWritePlan, now_ms: int) -> Mutation:
 
 
 def _outdated_due_ms(plan: PageWritePlan, stored: Row) -> int | None:
-    """
-    Return the time of the stored due row if the page is now due at another time.
-
-    Otherwise None.
-    """
+    """Return the time of the stored due row, or None if the page is still due at that time."""
     due = nodes.text(stored, nodes.DUE) if plan.cells else None
     return int(due) if due and due != str(plan.due_at_ms) else None
 

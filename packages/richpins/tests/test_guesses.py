@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from richpins.document import parse
 from richpins.guesses import guessed
 from richpins.guesses._guess import pages_of
-from richpins.guesses._names import is_written
+from richpins.guesses._names import is_authored
 from richpins.items import find, kind_of
 
 SHOP = "https://shop.example"
@@ -87,7 +87,7 @@ def test_generated_classes_are_not_part_of_a_selector():
     "star-rating c-byline teaser__title pDate block-about__image fig-content-metas__pub-date".split(),
 )
 def test_a_name_of_an_author_counts(name):
-    assert is_written(name)
+    assert is_authored(name)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_name_of_an_author_counts(name):
     "ingredients_heading__RdSek b_nsdqfKEjgd _3fXyz active is-open jsx-123456 item-12 a{b".split(),
 )
 def test_a_name_of_a_build_or_a_state_does_not(name):
-    assert not is_written(name)
+    assert not is_authored(name)
 
 
 def test_pages_of_one_kind_have_the_fields_that_differ_between_them():

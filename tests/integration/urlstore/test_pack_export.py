@@ -113,7 +113,7 @@ def test_a_record_that_two_pages_have_is_written_for_the_one_that_may_be_given_o
 
 def test_pages_that_are_stored_as_objects_are_in_the_export(tmp_path):
     stand = pack_stand()
-    stand.wait_until_open(layout="objects").store.write_pages([fetched(A, "an object")])
+    stand.reopened(layout="objects").store.write_pages([fetched(A, "an object")])
     write(stand, fetched(B, "in a pack"))
 
     assert export_packs(stand.store, tmp_path).records == 2

@@ -30,14 +30,14 @@ def test_packs_of_few_hosts_pay_and_those_of_many_do_not():
     few = fresh("few", {bytes([n]): MB for n in range(8)})
     many = fresh("many", {bytes([n]): 100_000 for n in range(32)})
 
-    assert [one.pays for one in fresh_groups([few], WAIT_MS)] == [True]
-    assert [one.pays for one in fresh_groups([many], WAIT_MS)] == [False]
+    assert [one.is_worthwhile for one in fresh_groups([few], WAIT_MS)] == [True]
+    assert [one.is_worthwhile for one in fresh_groups([many], WAIT_MS)] == [False]
 
 
 def test_a_host_may_have_its_bytes_in_many_packs():
     packs = [fresh(str(n), {b"a": 100_000}, size=150_000) for n in range(4)]
 
-    assert [one.pays for one in fresh_groups(packs, WAIT_MS)] == [True]
+    assert [one.is_worthwhile for one in fresh_groups(packs, WAIT_MS)] == [True]
 
 
 @given(
@@ -57,10 +57,10 @@ def test_every_record_is_in_one_part_and_no_part_is_too_large(records):
     )
 
     assert sorted(one for part, _ in made for one in part) == numbered
-    for part, pays in made:
+    for part, is_worthwhile in made:
         size = sum(one[1][1] for one in part)
         assert len(part) == 1 or size <= 8 * MB
-        if pays:
+        if is_worthwhile:
             host = part[0][1][0]
             assert {one[1][0] for one in part} == {host}
             assert 4 * sum(size for name, size in records if name == host) >= MIN_RAW_BYTES

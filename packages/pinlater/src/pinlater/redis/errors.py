@@ -53,9 +53,9 @@ def redis_errors(
 
 def reason_of(cause: BaseException) -> str:
     """
-    Return the reason of a failed command for people.
+    Return why a command failed, as text for people.
 
-    The server's state if the error contains it.
+    If the error contains the server's state, that state is the reason.
     """
     text = " ".join(str(error) for error in _chain(cause))
     for sign, state in _STATES:

@@ -12,11 +12,11 @@ from selectolax.lexbor import LexborNode
 from richpins.document import Document, normalize_space
 from richpins.guesses import _names
 from richpins.guesses._fields import GuessedField, type_of
-from richpins.guesses._lists import is_around
+from richpins.guesses._lists import is_site_frame
 
-MOST_FIELDS = 15
+MAX_FIELDS = 15
 MAX_LABELS = 12
-LONGEST = 300
+MAX_CHARS = 300
 """Maximum characters of a value. A description may be longer."""
 MAX_NODES = 5_000
 _FIRST = (
@@ -30,10 +30,10 @@ _FIRST = (
     "description",
     "image",
 )
-_OFTEN_SAME = ("availability", "brand", "currency", "category")
+_MAY_BE_CONSTANT = ("availability", "brand", "currency", "category")
 _COMMON_FIELDS = ("url", "tags", "location")
 """Field names that match many places of a page, most of them not about its item."""
-_ASIDE = re.compile(
+_NOT_CONTENT = re.compile(
     r"cookie|consent|dialog|modal|popup|menu|cart|basket|newsletter|signup|login|skip"
 )
 _QUOTES = "'\""
@@ -60,7 +60,7 @@ def details_of(documents: Sequence[Document]) -> list[GuessedField]:
         if made is not None and made.name not in fields and rule not in taken:
             fields[made.name] = made
     ordered = sorted(fields.values(), key=lambda one: (_order(one.name), not one.is_known))
-    return ordered[:MOST_FIELDS]
+    return ordered[:MAX_FIELDS]
 
 
 def _is_doubtful(candidate: tuple[str, str, str]) -> bool:
@@ -80,7 +80,7 @@ def _field(name: str, rule: str, end: str, values: Sequence[str | None]) -> Gues
         return None
     is_same = len(values) > 1 and len(set(found)) == 1
     # A value that all pages share belongs to the site, except for values such as a currency.
-    if (is_same and name not in _OFTEN_SAME) or (len(values) == 1 and not is_known):
+    if (is_same and name not in _MAY_BE_CONSTANT) or (len(values) == 1 and not is_known):
         return None
     kind, clean = type_of(found, end)
     made: Mapping[str, Any] | str = rule
@@ -105,7 +105,7 @@ def _selectors(document: Document) -> Iterator[tuple[str, str, str]]:
     for number, node in enumerate(body.traverse()):
         if number >= MAX_NODES:
             return
-        if (node.tag or "-").startswith("-") or is_around(node):
+        if (node.tag or "-").startswith("-") or is_site_frame(node):
             continue
         yield from _of_node(node)
 
@@ -113,12 +113,14 @@ def _selectors(document: Document) -> Iterator[tuple[str, str, str]]:
 def _of_node(node: LexborNode) -> Iterator[tuple[str, str, str]]:
     attributes, tag = node.attributes, node.tag or ""
     end = _end(node)
-    if end is None or _ASIDE.search(f"{attributes.get('class')} {attributes.get('id')}".lower()):
+    if end is None or _NOT_CONTENT.search(
+        f"{attributes.get('class')} {attributes.get('id')}".lower()
+    ):
         return
     if itemprop := _names.itemprop(node):
         yield f'[itemprop="{itemprop}"]', end, _name([itemprop], tag)
     own = attributes.get("id") or ""
-    if _names.is_written(own):
+    if _names.is_authored(own):
         yield f"#{own}", end, _name([own], tag)
     for name in _names.classes(node):
         yield f".{name}", end, _name([name], tag)
@@ -127,7 +129,7 @@ def _of_node(node: LexborNode) -> Iterator[tuple[str, str, str]]:
     if tag == "img" and node.parent is not None:
         for name in _names.classes(node.parent)[:1]:
             yield f".{name} img", end, "image"
-        if _names.is_written(node.parent.attributes.get("id") or ""):
+        if _names.is_authored(node.parent.attributes.get("id") or ""):
             yield f"#{node.parent.attributes['id']} img", end, "image"
 
 
@@ -162,7 +164,7 @@ def _end(node: LexborNode) -> str | None:
         return None
     blocks = sum(child.tag in ("div", "p", "ul", "table", "section", "li") for child in node.iter())
     text = normalize_space(node.text())
-    return "" if text and blocks == 0 and len(text) <= 10 * LONGEST else None
+    return "" if text and blocks == 0 and len(text) <= 10 * MAX_CHARS else None
 
 
 def _value(selector: str, end: str, document: Document) -> str | None:
@@ -197,4 +199,4 @@ def _rows(document: Document) -> Iterator[tuple[tuple[str, str], str]]:
             while after is not None and (after.tag or "-").startswith("-"):
                 after = after.next
             if label and len(label) <= 40 and after is not None and after.tag == value:
-                yield (tag, label), normalize_space(after.text())[:LONGEST]
+                yield (tag, label), normalize_space(after.text())[:MAX_CHARS]

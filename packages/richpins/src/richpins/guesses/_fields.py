@@ -14,14 +14,14 @@ from richpins.guesses import _names
 from richpins.values.dates import moment
 from richpins.values.numbers import decimal
 
-MOST_FIELDS = 12
-SAMPLED = 30
+MAX_FIELDS = 12
+MAX_SAMPLED = 30
 """Maximum elements whose values are compared."""
-SEARCHED = 5
+MAX_SEARCHED = 5
 """Maximum elements whose parts become candidates."""
-MOST_PARTS = 300
-LONGEST_TEXT = 2_000
-LEAST_SHARE = 0.6
+MAX_PARTS = 300
+MAX_TEXT_CHARS = 2_000
+MIN_SHARE = 0.6
 """Minimum share of the elements that must have a field."""
 _MONEY = re.compile(
     r"[$€£¥₹₽₩]\s?\d|\d\s?(?:[$€£¥₹₽₩]|(?:EUR|USD|GBP|CHF|SEK|NOK|DKK|PLN|CZK|kr|zł)\b)|"
@@ -67,18 +67,18 @@ class GuessedField:
 
 def fields_of(elements: Sequence[tuple[Document, LexborNode]]) -> list[GuessedField]:
     """Return fields that most of the elements have, with different values, most certain first."""
-    sampled = elements[:SAMPLED]
+    sampled = elements[:MAX_SAMPLED]
     by_values: dict[tuple[str | None, ...], Part] = {}
-    for part in _parts([node for _, node in sampled[:SEARCHED]]):
+    for part in _parts([node for _, node in sampled[:MAX_SEARCHED]]):
         values = tuple(_value(part, document, node) for document, node in sampled)
         found = [value for value in values if value]
-        if len(found) < max(2, LEAST_SHARE * len(sampled)) or len(set(found)) < 2:
+        if len(found) < max(2, MIN_SHARE * len(sampled)) or len(set(found)) < 2:
             continue
         known = by_values.get(values)
         if known is None or _cost(part) < _cost(known):
             by_values[values] = part
     made = [_field(part, values) for values, part in by_values.items()]
-    return _named_apart(sorted(made, key=_rank))[:MOST_FIELDS]
+    return _without_duplicate_names(sorted(made, key=_rank))[:MAX_FIELDS]
 
 
 def _rank(field: GuessedField) -> tuple[bool, float, int]:
@@ -97,7 +97,7 @@ def _parts(nodes: Sequence[LexborNode]) -> Iterator[Part]:
     seen: set[tuple[str, str]] = set()
     for node in nodes:
         for number, (inner, part) in enumerate(_of_element(node)):
-            if number >= MOST_PARTS:
+            if number >= MAX_PARTS:
                 break
             if (part.selector, part.end) not in seen and _is_single(node, inner, part):
                 seen.add((part.selector, part.end))
@@ -114,17 +114,17 @@ def _of_element(node: LexborNode) -> Iterator[tuple[LexborNode, Part]]:
     for inner in node.traverse():
         if inner.tag in _IGNORED or inner.mem_id == node.mem_id:
             continue
-        for selector, says in _selectors(inner, node):
+        for selector, words in _selectors(inner, node):
             for end, is_shown in _ends(inner):
                 name = "url" if end == "::link" and inner.tag == "a" else ""
-                name = name or _names.known_field(says, inner.tag or "") or _plain_name(says)
+                name = name or _names.known_field(words, inner.tag or "") or _plain_name(words)
                 if is_shown:
                     yield inner, Part(selector, end, name)
 
 
-def _plain_name(says: Sequence[str]) -> str:
+def _plain_name(words: Sequence[str]) -> str:
     return next(
-        (n for text in says if not _names.is_layout(text) and (n := _names.as_name(text))), ""
+        (n for text in words if not _names.is_layout(text) and (n := _names.as_name(text))), ""
     )
 
 
@@ -179,7 +179,7 @@ def _value(part: Part, document: Document, node: LexborNode) -> str | None:
     if found is None:
         return None
     if part.end == "":
-        return normalize_space(found.text())[:LONGEST_TEXT] or None
+        return normalize_space(found.text())[:MAX_TEXT_CHARS] or None
     if part.end == "::link":
         href = found.attributes.get("href") or found.attributes.get("src")
         return document.resolve(href) if href else None
@@ -216,12 +216,8 @@ def _is_money(value: str) -> bool:
     return len(value) < 40 and bool(_MONEY.search(value)) and decimal(value) is not None
 
 
-def _named_apart(fields: Sequence[GuessedField]) -> list[GuessedField]:
-    """
-    Return the fields without those whose name a more certain field already has.
-
-    Plain texts stay.
-    """
+def _without_duplicate_names(fields: Sequence[GuessedField]) -> list[GuessedField]:
+    """Return the fields without those whose name a more certain field already has."""
     kept: dict[str, GuessedField] = {}
     for field in fields:
         if field.name not in kept:

@@ -88,9 +88,9 @@ def _outline(document: Document) -> set[str]:
 def _kinds(pages: Sequence[Document], pattern: str) -> list[GuessedKind]:
     lists = lists_of(pages)
     is_list = bool(lists) and lists[0].words >= LIST_SHARE * sum(map(_words, pages))
-    if not is_list and (kind := _detail(pages, pattern)):
+    if not is_list and (kind := _detail_kind(pages, pattern)):
         return [kind]
-    made = (_of_list(found, pages, pattern) for found in lists[:MAX_KINDS])
+    made = (_list_kind(found, pages, pattern) for found in lists[:MAX_KINDS])
     return [kind for kind in made if kind is not None][:1]
 
 
@@ -99,24 +99,24 @@ def _words(document: Document) -> int:
     return len(body.text(separator=" ").split()) if body is not None else 0
 
 
-def _of_list(found: GuessedList, pages: Sequence[Document], pattern: str) -> GuessedKind | None:
+def _list_kind(found: GuessedList, pages: Sequence[Document], pattern: str) -> GuessedKind | None:
     follow = next((rule for page in pages if (rule := follow_of(page))), None)
     table: dict[str, Any] = {"pages": pattern, "each": f"css:{found.each}"}
     table["fields"] = {one.name: one.rule for one in found.fields}
     table |= _required(found.fields)
     if follow:
         table["follow"] = follow
-    return _tried(found.name, table, pages, is_page=False)
+    return _tested_kind(found.name, table, pages, is_page=False)
 
 
-def _detail(pages: Sequence[Document], pattern: str) -> GuessedKind | None:
+def _detail_kind(pages: Sequence[Document], pattern: str) -> GuessedKind | None:
     fields = details_of(pages)
     if len(fields) < 2:
         return None
     table = {"pages": pattern, "fields": {one.name: one.rule for one in fields}}
     types = {extraction.extract_from(page).type for page in pages}
     name = types.pop() if len(types) == 1 else None
-    return _tried(name or "page", table | _required(fields), pages, is_page=True)
+    return _tested_kind(name or "page", table | _required(fields), pages, is_page=True)
 
 
 def _required(fields: Sequence[GuessedField]) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def _required(fields: Sequence[GuessedField]) -> dict[str, Any]:
     return found
 
 
-def _tried(
+def _tested_kind(
     name: str, table: dict[str, Any], pages: Sequence[Document], *, is_page: bool
 ) -> GuessedKind | None:
     """Return the kind, without unreadable fields, if its table finds items on the pages."""

@@ -13,11 +13,11 @@ from richpins.document import Document, normalize_space
 from richpins.guesses import _names
 from richpins.guesses._fields import GuessedField, fields_of
 
-LEAST = 3
+MIN_ELEMENTS = 3
 """The minimum number of similar elements in a list."""
-MOST = 200
+MAX_ELEMENTS = 200
 MAX_CANDIDATES = 40
-MIN_WORTH = 3.0
+MIN_SCORE = 3.0
 _TAGS = frozenset(
     {"li", "tr", "article", "div", "section", "a", "dl", "dt", "p", "tbody", "blockquote"}
 )
@@ -36,7 +36,7 @@ _NEXT = (
     "nächste",
     "suivant",
 )
-_WORTH = {"url": 1.0, "image": 1.0, "price": 2.0, "date": 1.0, "title": 1.5}
+_SCORES = {"url": 1.0, "image": 1.0, "price": 2.0, "date": 1.0, "title": 1.5}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class GuessedList:
     count: int
     """The number of elements on all examples."""
     fields: tuple[GuessedField, ...]
-    worth: float
+    score: float
     words: int
     """The number of words in the elements."""
 
@@ -64,12 +64,12 @@ def lists_of(documents: Sequence[Document]) -> list[GuessedList]:
         for selector, _ in _most_distinct(counts)
         if (found := _list(selector, documents)) is not None
     ]
-    return sorted(made, key=lambda one: (-round(one.worth, 1), *_vagueness(one.each)))
+    return sorted(made, key=lambda one: (-round(one.score, 1), *_vagueness(one.each)))
 
 
 def _most_distinct(counts: Counter[str]) -> list[tuple[str, int]]:
     """Return the selectors to try: descriptive ones, and frequent ones."""
-    alike = [(s, n) for s, n in counts.items() if n >= LEAST]
+    alike = [(s, n) for s, n in counts.items() if n >= MIN_ELEMENTS]
     ordered = sorted(alike, key=lambda one: (*_vagueness(one[0]), -min(one[1], 50), one[0]))
     return ordered[:MAX_CANDIDATES]
 
@@ -86,7 +86,7 @@ def _candidates(document: Document) -> Iterator[str]:
     if body is None:
         return
     for node in body.traverse():
-        if node.tag not in _TAGS or is_around(node):
+        if node.tag not in _TAGS or is_site_frame(node):
             continue
         own = _names.classes(node)
         for name in own:
@@ -103,7 +103,7 @@ def _parent_selector(node: LexborNode) -> str:
     if parent is None:
         return ""
     own = parent.attributes.get("id") or ""
-    if _names.is_written(own) and parent.tag != "body":
+    if _names.is_authored(own) and parent.tag != "body":
         return f"#{own}"
     if parent.tag == "tbody" and parent.parent is not None:
         outer = _names.classes(parent.parent)
@@ -112,7 +112,7 @@ def _parent_selector(node: LexborNode) -> str:
     return f".{names[0]}" if names else ""
 
 
-def is_around(node: LexborNode) -> bool:
+def is_site_frame(node: LexborNode) -> bool:
     """
     Return True for an element in a menu, or in the header or footer of the site (not of an
     article).
@@ -132,26 +132,26 @@ def is_around(node: LexborNode) -> bool:
 def _list(selector: str, documents: Sequence[Document]) -> GuessedList | None:
     elements, most = [], 0
     for document in documents:
-        found = document.tree.css(selector)[:MOST]
+        found = document.tree.css(selector)[:MAX_ELEMENTS]
         ids = {node.mem_id for node in found}
-        if any(_has_parent_in(node, ids) for node in found) or any(map(is_around, found)):
+        if any(_has_parent_in(node, ids) for node in found) or any(map(is_site_frame, found)):
             return None
         elements += [(document, node) for node in found]
         most = max(most, len(found))
-    if most < LEAST:
+    if most < MIN_ELEMENTS:
         return None
     texts = [normalize_space(node.text()) for _, node in elements[:50]]
-    if len(set(texts)) < LEAST:
+    if len(set(texts)) < MIN_ELEMENTS:
         return None
     fields = tuple(fields_of(elements))
-    worth = sum(_WORTH.get(field.name, 0.5) * field.share for field in fields)
+    score = sum(_SCORES.get(field.name, 0.5) * field.share for field in fields)
     median = sorted(map(len, texts))[len(texts) // 2]
-    if worth < MIN_WORTH and not (worth >= 1.5 and median >= 60):
+    if score < MIN_SCORE and not (score >= 1.5 and median >= 60):
         return None
     words = sum(len(node.text().split()) for _, node in elements)
     count = len(elements)
     name = _name_of(selector, elements[0][1])
-    return GuessedList(selector, name, count, fields, worth * log2(1 + min(count, 60)), words)
+    return GuessedList(selector, name, count, fields, score * log2(1 + min(count, 60)), words)
 
 
 def _has_parent_in(node: LexborNode, ids: set[int]) -> bool:

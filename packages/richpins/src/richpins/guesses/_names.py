@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from selectolax.lexbor import LexborNode
 
-LONGEST = 40
+MAX_CHARS = 40
 _CSS_NAME = re.compile(r"-?[a-zA-Z_][a-zA-Z0-9_-]*")
 _GENERATED = re.compile(
     r"(?:css|sc|jsx|svelte|emotion|styled|jss|mui|chakra|astro|ng-tns|_ngcontent|_nghost)-[a-zA-Z_-]*+\d"
@@ -61,9 +61,9 @@ _TAGS = {
 }  # fmt: skip
 
 
-def is_written(name: str) -> bool:
+def is_authored(name: str) -> bool:
     """Return True if an author wrote this name, and it describes the element, not its state."""
-    if not 2 <= len(name) <= LONGEST or not _CSS_NAME.fullmatch(name):
+    if not 2 <= len(name) <= MAX_CHARS or not _CSS_NAME.fullmatch(name):
         return False
     if _GENERATED.match(name) or _STATE.match(name) or _MODULE.search(name):
         return False
@@ -87,10 +87,12 @@ def _is_hash(part: str) -> bool:
     if changes >= 2 or (digits and len(part) >= 5 and not part[-1].isdigit()):
         return True
     is_mixed = not (part.islower() or part.isupper() or part.istitle())
-    return bool(_CONSONANTS.search(part)) or ((is_mixed or len(part) == 5) and _is_drawn(part))
+    return bool(_CONSONANTS.search(part)) or (
+        (is_mixed or len(part) == 5) and _is_random_case(part)
+    )
 
 
-def _is_drawn(part: str) -> bool:
+def _is_random_case(part: str) -> bool:
     """Return True if capitals split a part into non-words: `iwvBff`, `RdSek`, but not `userID`."""
     divided = _WORDS.findall(part)
     if len(divided) < 2:
@@ -109,7 +111,7 @@ def is_layout(name: str) -> bool:
 
 def classes(node: LexborNode) -> list[str]:
     """Return an element's classes that authors wrote, descriptive ones first."""
-    written = [name for name in (node.attributes.get("class") or "").split() if is_written(name)]
+    written = [name for name in (node.attributes.get("class") or "").split() if is_authored(name)]
     return sorted(dict.fromkeys(written), key=is_layout)
 
 
@@ -149,5 +151,5 @@ def known_field(texts: Iterable[str], tag: str = "") -> str | None:
 
 def as_name(text: str) -> str:
     """Return a text as a field name (lowercase letters, digits, underscores); may be empty."""
-    name = "_".join(re.findall(r"[a-z0-9]+", text.lower()))[:LONGEST].strip("_")
+    name = "_".join(re.findall(r"[a-z0-9]+", text.lower()))[:MAX_CHARS].strip("_")
     return name if name[:1].isalpha() else ""

@@ -26,7 +26,7 @@ MOST_BYTES_A_PAGE = 512 * 1024
 """Maximum size of all items of one kind on a page. Later ones are dropped."""
 MAX_FOLLOWED = 100
 """Maximum number of follow-up URLs of a page."""
-LONGEST_KEY = 500
+MAX_KEY_CHARS = 500
 NOTHING = "nothing found"
 
 
@@ -83,7 +83,7 @@ def find(kind: ItemKind, document: Document, page: Any = None) -> FoundItems:
         tuple(collected.items),
         dict(collected.dropped),
         dict(collected.unreadable),
-        _followed(kind, whole),
+        _follow_urls(kind, whole),
     )
 
 
@@ -114,7 +114,7 @@ class _Collected:
         if key and key in self._keys:
             self.dropped[f"{' and '.join(self._kind.key)}: duplicate"] += 1
             return
-        if reason := self._excess(len(orjson.dumps(values))):
+        if reason := self._limit_problem(len(orjson.dumps(values))):
             self.dropped[reason] += 1
             return
         self._keys.add(key)
@@ -127,9 +127,9 @@ class _Collected:
             return None
         texts = [part if isinstance(part, str) else orjson.dumps(part).decode() for part in parts]
         key = texts[0] if len(texts) == 1 else orjson.dumps(texts).decode() if texts else ""
-        return key if len(key) <= LONGEST_KEY else None
+        return key if len(key) <= MAX_KEY_CHARS else None
 
-    def _excess(self, size: int) -> str | None:
+    def _limit_problem(self, size: int) -> str | None:
         if len(self.items) >= MOST_ITEMS:
             return f"more than {MOST_ITEMS} on the page"
         if size > MOST_BYTES_AN_ITEM:
@@ -210,7 +210,7 @@ def _read(rule: ItemField, scope: Selectable) -> _FieldValue:
     return _FieldValue(False if is_flag else _plain(rule.default))
 
 
-def _followed(kind: ItemKind, page: SelectedPage) -> tuple[str, ...]:
+def _follow_urls(kind: ItemKind, page: SelectedPage) -> tuple[str, ...]:
     urls: dict[str, None] = {}
     for selector in kind.follow:
         found = selector.value(page)

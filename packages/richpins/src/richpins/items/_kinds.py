@@ -16,9 +16,9 @@ from richpins.selectors import Selector, parsed
 
 FIELD_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 """Valid names of kinds and their fields."""
-MOST_FIELDS = 100
-MOST_PATTERNS = 50
-LONGEST_PATTERN = 500
+MAX_FIELDS = 100
+MAX_PATTERNS = 50
+MAX_PATTERN_CHARS = 500
 RESERVED = ("kind", "page_url", "fetched_at_ms")
 """Names that every item has, so fields cannot use them."""
 
@@ -168,9 +168,9 @@ class _TableReader:
 
     def _pages(self) -> tuple[str, ...]:
         patterns = self._texts("pages", self._table.get("pages", "*"))
-        if len(patterns) > MOST_PATTERNS or any(len(p) > LONGEST_PATTERN for p in patterns):
+        if len(patterns) > MAX_PATTERNS or any(len(p) > MAX_PATTERN_CHARS for p in patterns):
             self.problems.append(
-                f"pages: at most {MOST_PATTERNS} patterns of up to {LONGEST_PATTERN} characters"
+                f"pages: at most {MAX_PATTERNS} patterns of up to {MAX_PATTERN_CHARS} characters"
             )
         return patterns
 
@@ -202,8 +202,8 @@ class _TableReader:
         if not isinstance(tables, Mapping) or not (tables or self._function):
             self.problems.append("fields: must be a table of rules with at least one field")
             return ()
-        if len(tables) > MOST_FIELDS:
-            self.problems.append(f"fields: at most {MOST_FIELDS}")
+        if len(tables) > MAX_FIELDS:
+            self.problems.append(f"fields: at most {MAX_FIELDS}")
         return tuple(field for name, table in tables.items() if (field := self._field(name, table)))
 
     def _field(self, name: str, given: Any) -> ItemField | None:

@@ -146,9 +146,9 @@ def _is_in_url(text: str, url: str) -> bool:
 
 def _agree_among_themselves(shown: list[Candidate], witnesses: list[str]) -> bool:
     """
-    Return True if two of meta elements, title and heading agree.
+    Return True if two of the meta elements, the title and the heading agree.
 
-    The markup must then agree too.
+    A title from the markup must then agree with them too.
     """
     by_place: dict[str, list[str]] = {}
     for candidate, text in zip(shown, witnesses, strict=False):

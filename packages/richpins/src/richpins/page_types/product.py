@@ -20,7 +20,7 @@ from richpins.structured_data.sources import Sources
 from richpins.values import dates, numbers, scalars
 from richpins.values.availability import Availability, availability, word_of
 from richpins.values.offers import Price, availability_of, price_of_offer
-from richpins.values.prices import ShownPrice, country_of, noted_price, offers_of, picked_price
+from richpins.values.prices import ShownPrice, country_of, declared_price, offers_of, visible_price
 from richpins.values.ratings import Rating, rating_of
 from richpins.visible_text import brands, product_details, trails
 from richpins.visible_text.price import shown_price
@@ -208,7 +208,7 @@ def _deferred(sources: Sources, finder: Finder | None) -> Iterator[Candidate]:
 
 
 def _price(sources: Sources, nodes: list[Node], shown_price: ShownPrice) -> Price | None:
-    price = picked_price(sources, nodes, "product.price") or noted_price(sources, shown_price)
+    price = declared_price(sources, nodes, "product.price") or visible_price(sources, shown_price)
     if price:
         provenance = sources.ledger.provenance
         provenance["product.currency"] = provenance["product.price"]

@@ -82,16 +82,16 @@ _PRICE_LABELS = frozenset({"price", "preis", "prix", "precio", "prezzo", "preço
 
 def price_of(sources: Sources, nodes: list[Node], field: str) -> tuple[Decimal, str | None] | None:
     """Return the price of an item with offers, recorded under the name `field`."""
-    price = picked_price(sources, nodes, field)
+    price = declared_price(sources, nodes, field)
     return (price.amount, price.currency) if price else None
 
 
-def picked_price(sources: Sources, nodes: list[Node], field: str) -> Price | None:
+def declared_price(sources: Sources, nodes: list[Node], field: str) -> Price | None:
     """Return the price in the markup, recorded under the name `field`."""
     country = country_of(sources)
 
     def is_plain(text: str) -> bool:
-        return not _shows_grouped(sources.words.body, text)
+        return not _is_grouped_in_text(sources.words.body, text)
 
     return sources.ledger.pick(
         field,
@@ -101,7 +101,7 @@ def picked_price(sources: Sources, nodes: list[Node], field: str) -> Price | Non
     )
 
 
-def noted_price(sources: Sources, shown_price: ShownPrice) -> Price | None:
+def visible_price(sources: Sources, shown_price: ShownPrice) -> Price | None:
     """Return the price in the visible text, recorded as `product.price`."""
     visible = shown_price(sources, country_of(sources))
     if visible is None:
@@ -121,16 +121,16 @@ def country_of(sources: Sources) -> str | None:
     ending = sources.document.url.partition("://")[2].partition("/")[0].rpartition(".")[2].lower()
     if len(ending) == 2 and ending not in _NO_COUNTRIES:
         return ending
-    return "us" if locale.lower() == "en" and _names_no_other_dollar(sources) else None
+    return "us" if locale.lower() == "en" and _mentions_only_us_dollar(sources) else None
 
 
-def _names_no_other_dollar(sources: Sources) -> bool:
+def _mentions_only_us_dollar(sources: Sources) -> bool:
     """Return True for an English page without a country that mentions only the US dollar."""
     body = sources.words.body
-    return not any(_OTHER_DOLLAR.match(body, at) for at in _places_of_dollars(body))
+    return not any(_OTHER_DOLLAR.match(body, at) for at in _dollar_offsets(body))
 
 
-def _places_of_dollars(body: bytes) -> Iterator[int]:
+def _dollar_offsets(body: bytes) -> Iterator[int]:
     """
     Yield where another dollar may be mentioned. The regular expression alone would take 1 ms for 60
     KB.
@@ -164,7 +164,7 @@ _NO_COUNTRIES = frozenset({"io", "co", "me", "tv", "ai", "to", "ly", "gg", "eu",
 """Country top-level domains that sites of all countries use."""
 
 
-def _shows_grouped(body: bytes, text: str) -> bool:
+def _is_grouped_in_text(body: bytes, text: str) -> bool:
     """
     Return True if the visible text groups a number that the markup has as `1.290`, as in
     `1.290,00`.
@@ -183,11 +183,13 @@ def _shows_grouped(body: bytes, text: str) -> bool:
 
 def _price(raw: Any, country: str | None, is_plain: IsPlain) -> Price | None:
     if isinstance(raw, tuple):
-        return _tagged(raw, country, is_plain)
-    return _best(raw, country, is_plain)
+        return _price_in_tags(raw, country, is_plain)
+    return _best_price(raw, country, is_plain)
 
 
-def _tagged(raw: tuple[Any, Any, Any], country: str | None, is_plain: IsPlain) -> Price | None:
+def _price_in_tags(
+    raw: tuple[Any, Any, Any], country: str | None, is_plain: IsPlain
+) -> Price | None:
     """Return the price in meta elements, or None if amount and currency disagree."""
     amount, currency, listed = raw
     declared, shown = money.currency_of(currency), money.currency_of(amount)
@@ -205,7 +207,7 @@ _RARELY_USABLE = 3
 """The rank of offers that hardly any buyer can use."""
 
 
-def _best(raw: list[Node], country: str | None, is_plain: IsPlain) -> Price | None:
+def _best_price(raw: list[Node], country: str | None, is_plain: IsPlain) -> Price | None:
     """
     Return the lowest price among the offers with the best rank.
 

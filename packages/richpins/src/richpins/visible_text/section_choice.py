@@ -121,7 +121,7 @@ def nearest(ingredients: list[Section], steps: list[Section]) -> dict[str, Secti
     """
     Return the ingredients and steps that are closest together in the tree.
 
-    On a tie, the longest.
+    On a tie, return the longest.
     """
     pairs = [
         (
