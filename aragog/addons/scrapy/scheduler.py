@@ -216,7 +216,7 @@ class SpiderScheduler(BaseScheduler):
             tag = self._handed.pop(request)
             if (slot := self._crawl.slots.pop(request, None)) is not None:
                 # A middleware answered the request.
-                self._crawl.fetches.fetch.unused(slot)
+                self._crawl.fetches.fetch.release_unused(slot)
             if tag is not None:
                 self._end(request, tag)
             self._kept.pop(request, None)
