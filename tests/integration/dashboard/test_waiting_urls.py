@@ -88,7 +88,7 @@ def test_the_page_of_queues_says_whose_robots_txt_urls_wait_for(waiting):
     counted, named = queue_notes(components(waiting))
 
     assert "for robots.txt" in counted
-    assert f"those of {SHUT} (" in named
+    assert f"wait for robots.txt: {SHUT} (" in named
     assert MANY not in named
     assert "The workers are not the problem" in named
 
