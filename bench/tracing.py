@@ -202,14 +202,14 @@ def work_of_traces(traces: UrlTraces, traced: bool) -> Callable[[], None]:
                         if requests is not None:
                             requests.acquire_permit(job.url)
                             requests.release_permit(job.url)
-                            spans.requested(job, requests, outcome)
+                            spans.record_requests(job, requests, outcome)
                     elif stage == "canonicalize":
                         with spans.part(job, "read page"):
                             pass
                     if traced:
                         spans.event(job, "stored", wait_ms=3)
                 message = OutgoingMessage(Destination.FETCH, FetchBatch(tuple(jobs)))
-                jobs = list(spans.handed_on([message])[0].message.jobs)
+                jobs = list(spans.with_departure_times([message])[0].message.jobs)
 
     return run
 

@@ -33,7 +33,9 @@ def _fetch(message: dict[str, Any] | list[str] | str) -> None:
         log.error("fetch: skipping an entry of a batch: %s", problem)
     stage = pipeline().fetch
     if not isinstance(message, dict):  # aragog's own batches already have their trace contexts
-        batch = stage.traces.adopted(batch, getattr(current_task.request, HEADER, None) or "")
+        batch = stage.traces.with_caller_trace(
+            batch, getattr(current_task.request, HEADER, None) or ""
+        )
     request, backend = current_task.request, current_task.app.backend
     send_all(stage.run(continuation.with_continuation(batch, request, backend)))
     # Do this last, so that a run that fails earlier is retried with its linked tasks.

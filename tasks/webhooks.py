@@ -17,7 +17,7 @@ from aragog.workers.services import pipeline, send_all
 @periodic(WEBHOOKS_DUE)
 def webhooks_due() -> None:
     """Create deliveries for the changes after each webhook's cursor."""
-    pipeline().webhooks.deal()
+    pipeline().webhooks.send_changes()
 
 
 @stage(WEBHOOK)

@@ -81,7 +81,7 @@ def show(domain: str, *, as_json: bool) -> None:
     key = names.key_for(f"http://{domain}/")
     names.close()
     with _ring() as ring:
-        place = ring.where(key)
+        place = ring.locate(key)
     if as_json:
         echo_json({"domain": key, "node": place.node, "before": place.before})
         return

@@ -255,8 +255,8 @@ class RunTracker:
         if self._refresh and ending is Ending.ALREADY_STORED:
             return RequeueOptions(depth, refresh=True)
         is_stored = record is not None and record.content_key is not None
-        leads_on = depth or self._kinds.leads_on(url)
-        return RequeueOptions(depth, refresh=False) if leads_on and is_stored else None
+        has_followed_urls = depth or self._kinds.has_followed_urls(url)
+        return RequeueOptions(depth, refresh=False) if has_followed_urls and is_stored else None
 
     def _enqueue_again(self, enqueue_again: EnqueueAgain) -> None:
         while self._to_requeue:

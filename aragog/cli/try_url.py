@@ -32,7 +32,7 @@ from aragog.fetch_record.outcome import Fetched
 from aragog.observability.formatting import counted, plain
 from aragog.pages.extractors import ExtractorPage, load_all
 from aragog.pages.items import load_kinds
-from aragog.pages.rule_hits import PageHits, colored_page, hits_of
+from aragog.pages.rule_hits import PageHits, colored_page, find_hits
 from aragog.pages.selectors import SiteRules
 from aragog.settings import Settings
 from aragog.settings.extractor_names import ITEMS, SITE
@@ -151,7 +151,7 @@ class _TriedPage:
                 f"{SITE}.{name}" for name in rules if f"{SITE}.{name}" not in found.fields
             ),
             formats=FieldFormats({**prefixes, **settings.store.field_formats}),
-            hits=hits_of(pin_page, site_rules, kinds),
+            hits=find_hits(pin_page, site_rules, kinds),
             other_kinds=tuple(
                 name for name, each in kinds.of(page.url).items() if not each.kind.is_on(page.url)
             ),

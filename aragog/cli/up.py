@@ -18,7 +18,7 @@ from rich.console import Console
 
 from aragog.cli.terminal import SafeConsole, echo, note, warn
 from aragog.crawl.fetcher.user_agent import has_contact
-from aragog.dashboard.buttons_key import link, made_key, read_key
+from aragog.dashboard.buttons_key import create_key, link, read_key
 from aragog.errors import ConfigError
 from aragog.runtime.extras import has, install_command
 from aragog.runtime.secret import without_password
@@ -183,7 +183,7 @@ def running(
 ) -> Iterator[Supervisor]:
     """Run the system with the processes `front` (`system.start`) until the block ends."""
     environ = system.environment(settings)
-    made_key(settings.data_dir.absolute() / "run", os.environ)
+    create_key(settings.data_dir.absolute() / "run", os.environ)
     supervisor = Supervisor(settings.data_dir.absolute(), environ, system.PRELOAD, settings.logs)
     supervisor.acquire()
     try:

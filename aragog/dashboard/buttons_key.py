@@ -25,7 +25,7 @@ KEY_NEEDED = "Actions are off in this browser: open the link `buttons` that `ara
 _OTHER_WAYS = ("FLOWER_BASIC_AUTH", "FLOWER_AUTH", "FLOWER_UNAUTHENTICATED_API")
 
 
-def made_key(run_dir: Path, environ: Mapping[str, str]) -> str:
+def create_key(run_dir: Path, environ: Mapping[str, str]) -> str:
     """Create a system's key once, readable by its owner only. Returns "" if a login is set."""
     if any(environ.get(name) for name in _OTHER_WAYS):
         return ""

@@ -11,7 +11,7 @@ from aragog.crawl.stages.crawl_control import CrawlControl
 from aragog.dashboard.buttons_key import KEY_NEEDED, PATH, accept_key
 from aragog.dashboard.components import Components
 from aragog.dashboard.exposure import guard_address, guard_hosts
-from aragog.dashboard.waiting import notes_of_queues
+from aragog.dashboard.waiting import queue_notes
 from aragog.errors import BadInput
 from pinlater.admin import Admin
 from pinlater.errors import InvalidArgument
@@ -61,7 +61,7 @@ def install(
         ) / "templates"
 
     locked = KEY_NEEDED if key else ACTIONS_OFF
-    return install_pinlater(admin_of, more, lambda: notes_of_queues(components), locked=locked)
+    return install_pinlater(admin_of, more, lambda: queue_notes(components), locked=locked)
 
 
 def no_crawls() -> CrawlControl:

@@ -62,7 +62,7 @@ def queued_by_domain(components: Components) -> dict[str, int]:
     return {key: round(count) for key, count in ordered}
 
 
-def notes_of_queues(components: Components) -> list[str]:
+def queue_notes(components: Components) -> list[str]:
     """
     Return sentences about what the URLs in the queues are waiting for.
 

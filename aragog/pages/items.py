@@ -214,7 +214,7 @@ class SiteKinds:
             kinds = {**self._by_host.get(parent, {}), **kinds}
         return kinds
 
-    def leads_on(self, url: str) -> bool:
+    def has_followed_urls(self, url: str) -> bool:
         """
         Return True if a URL's page may link to pages that continue it, or to files
         of its items.
@@ -239,10 +239,10 @@ class SiteKinds:
         for name, site_kind in kinds.items():
             items = find(site_kind.kind, page.document, page)
             if items:
-                result[name] = self._as_stored(site_kind, items).stored()
+                result[name] = self._as_file_or_page(site_kind, items).stored()
         return result
 
-    def _as_stored(self, site_kind: SiteKind, found: FoundItems) -> PageItems:
+    def _as_file_or_page(self, site_kind: SiteKind, found: FoundItems) -> PageItems:
         kind = site_kind.kind
         link = (kind.link or "") if self.inherited_fields(kind.name) else ""
         return PageItems(

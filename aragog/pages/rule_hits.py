@@ -57,7 +57,7 @@ class PageHits:
     """Items by kind, including kinds defined by functions."""
 
 
-def hits_of(page: Any, rules: SiteRules, kinds: SiteKinds) -> PageHits:
+def find_hits(page: Any, rules: SiteRules, kinds: SiteKinds) -> PageHits:
     """
     Return the values that the rules in the settings find on a page (`ExtractorPage`).
 

@@ -52,9 +52,9 @@ class _GreenWait:
             self.over = True
             self.hub.ready.append((self.green, happened))
 
-    def for_at_most(self, seconds: float | None) -> bool:
+    def wait_at_most(self, seconds: float | None) -> bool:
         """Yield until the wait ends. Returns False if it timed out."""
-        return self.hub.give_way(self, seconds)
+        return self.hub.yield_until(self, seconds)
 
 
 class _Hub:
@@ -72,7 +72,7 @@ class _Hub:
         self._sockets: dict[int, _GreenWait] = {}
         self._timers: list[tuple[float, int, _GreenWait]] = []
         self._waiting = 0
-        self._ended_elsewhere: deque[_GreenWait] = deque()
+        self._ended_by_others: deque[_GreenWait] = deque()
         self._wake_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._poll.register(self._wake_fd, select.EPOLLIN)
 
@@ -97,7 +97,7 @@ class _Hub:
         self.greens += 1
         self.ready.append((greenlet(run, self._green), None))
 
-    def give_way(self, wait: _GreenWait, seconds: float | None) -> bool:
+    def yield_until(self, wait: _GreenWait, seconds: float | None) -> bool:
         """Run other green threads until `wait` has ended. Returns False after `seconds`."""
         if seconds is not None:
             at_s = _clock.monotonic_s() + max(0.0, seconds)
@@ -115,14 +115,14 @@ class _Hub:
         self._poll.register(fd, events)
         self._sockets[fd] = wait
         try:
-            return self.give_way(wait, seconds)
+            return self.yield_until(wait, seconds)
         finally:
             del self._sockets[fd]
             self._poll.unregister(fd)
 
-    def end_from_elsewhere(self, wait: _GreenWait) -> None:
+    def end_from_any_thread(self, wait: _GreenWait) -> None:
         """End a wait. Can be called from any thread."""
-        self._ended_elsewhere.append(wait)
+        self._ended_by_others.append(wait)
         os.eventfd_write(self._wake_fd, 1)
 
     def _run(self) -> None:
@@ -132,15 +132,15 @@ class _Hub:
                 green.switch(value)
             for fd, _ in self._poll.poll(self._seconds_left()):
                 if fd == self._wake_fd:
-                    self._take_ended()
+                    self._process_ended()
                 elif fd in self._sockets:
                     self._sockets[fd].end(happened=True)
             self._end_passed()
 
-    def _take_ended(self) -> None:
+    def _process_ended(self) -> None:
         os.eventfd_read(self._wake_fd)
-        while self._ended_elsewhere:
-            self._ended_elsewhere.popleft().end(happened=True)
+        while self._ended_by_others:
+            self._ended_by_others.popleft().end(happened=True)
 
     def _seconds_left(self) -> float | None:
         """Return the time until the next timer fires, or None if there is no timer."""
@@ -195,7 +195,7 @@ class GreenClock(SystemClock):
         if hub is None or seconds <= 0:
             super().sleep_s(seconds)
         else:
-            _GreenWait(hub).for_at_most(seconds)
+            _GreenWait(hub).wait_at_most(seconds)
 
 
 class GreenEvent:
@@ -213,7 +213,7 @@ class GreenEvent:
         if isinstance(wait, threading.Event):
             wait.set()
         elif wait is not None:
-            wait.hub.end_from_elsewhere(wait)
+            wait.hub.end_from_any_thread(wait)
 
     def wait(self, seconds: float | None = None) -> bool:
         """Return True if the event was set within `seconds`; None waits without a limit."""
@@ -225,7 +225,7 @@ class GreenEvent:
         if isinstance(wait, threading.Event):
             wait.wait(seconds)
         else:
-            wait.for_at_most(seconds)
+            wait.wait_at_most(seconds)
         return self._is_set
 
 
@@ -253,7 +253,7 @@ class GreenCall(Generic[T]):
         """Wait for the call to end. Must be called in the thread of its batch."""
         if not self.over:
             self._waiter = _GreenWait(_this_thread.hub)
-            self._waiter.for_at_most(None)
+            self._waiter.wait_at_most(None)
 
     def result(self) -> T:
         """Wait for the call. Returns its result or raises its exception."""

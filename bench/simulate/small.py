@@ -20,12 +20,12 @@ from aragog.crawl.pipeline.messages import PRIORITY_DEFAULT, URGENT, UrlJob
 from aragog.crawl.pipeline.spool import OVERHEAD_BYTES, SpoolBounds
 from aragog.crawl.pipeline.spool_room import claim_limit
 from aragog.crawl.stages.access import HEAD_START_MS
-from aragog.crawl.stages.fetch import ROOM_AGAIN_MS
+from aragog.crawl.stages.fetch import ROOM_RETRY_MS
 from aragog.crawl.stages.first_visit_delays import FirstVisitDelays, less_urgent
 from aragog.crawl.stages.release import (
     ARRIVES_AHEAD_MS,
-    LOOK_AGAIN_MS,
-    LOOK_EVERY_S,
+    CHECK_AGAIN_MS,
+    CHECK_EVERY_S,
     MOST_LINES,
     SPAN_MS,
 )
@@ -203,7 +203,7 @@ class SmallCrawl:
         fitting = max(0, int((limit - self.spool.used_bytes) / self.body_bytes))
         for _, job in near[fitting:]:
             job.slot_us = None
-            self._send([job], job.priority, self.clock.now_s + ROOM_AGAIN_MS / 1000)
+            self._send([job], job.priority, self.clock.now_s + ROOM_RETRY_MS / 1000)
         self.spool.add(self.body_bytes * len(near[:fitting]))
         return near[:fitting]
 
@@ -282,7 +282,7 @@ class SmallCrawl:
         heapq.heappush(self.looks, (at_s, number))
         if not self.ticking:
             self.ticking = True
-            self._at(max(self.clock.now_s, at_s) + LOOK_EVERY_S / 2, self._tick)
+            self._at(max(self.clock.now_s, at_s) + CHECK_EVERY_S / 2, self._tick)
 
     def _tick(self) -> None:
         """Look at the lines that are due, like the thread in every worker."""
@@ -293,7 +293,7 @@ class SmallCrawl:
             self._release(due)
         self.ticking = bool(self.looks)
         if self.looks:
-            self._at(max(self.clock.now_s + LOOK_EVERY_S, self.looks[0][0]), self._tick)
+            self._at(max(self.clock.now_s + CHECK_EVERY_S, self.looks[0][0]), self._tick)
         self._dispatch()
 
     def _release(self, due: Iterable[int]) -> None:
@@ -302,7 +302,7 @@ class SmallCrawl:
         for number in due:
             domain = self.domains[number]
             domain.looked = False
-            fits = 1 + int(LOOK_AGAIN_MS * 1000 / domain.limit.interval_us)
+            fits = 1 + int(CHECK_AGAIN_MS * 1000 / domain.limit.interval_us)
             given = 0
             while domain.line and given < fits:
                 slot_us = domain.limit.reserve(now_us, self.release_us)
@@ -314,7 +314,7 @@ class SmallCrawl:
                 given += 1
             if domain.line:
                 wait_us = domain.limit.free_us(now_us) - now_us - self.release_us
-                wait_ms = 0.0 if given == fits else max(LOOK_AGAIN_MS, wait_us / 1000)
+                wait_ms = 0.0 if given == fits else max(CHECK_AGAIN_MS, wait_us / 1000)
                 self._look_at(number, self.clock.now_s + wait_ms / 1000)
         near.sort(key=lambda pair: pair[0])
         self._send_released(deque(near))

@@ -158,7 +158,7 @@ def test_the_first_slot_of_an_idle_domain_needs_no_question(limiter, redis_clien
 
 
 def test_a_sender_behind_a_late_one_of_its_process_asks_once(limiter, redis_client):
-    first, second = limiter.reserve([SlotRequest("a.com", handed_on=True)] * 2)
+    first, second = limiter.reserve([SlotRequest("a.com", for_other_process=True)] * 2)
     assert limiter.acquire_permit(first)
     threading.Event().wait(0.06)
     limiter.release_permit(first)
@@ -171,7 +171,9 @@ def test_a_sender_behind_a_late_one_of_its_process_asks_once(limiter, redis_clie
 
 
 def test_departures_of_domains_with_long_intervals_are_reported_together(limiter, redis_client):
-    slots = limiter.reserve([SlotRequest(key, handed_on=True) for key in ("a.com", "b.com")])
+    slots = limiter.reserve(
+        [SlotRequest(key, for_other_process=True) for key in ("a.com", "b.com")]
+    )
     assert all(limiter.acquire_permit(slot) for slot in slots)
     limiter.permits.close()  # nothing but `flush` sends from now on
     before = scripts_run(redis_client)
@@ -188,7 +190,7 @@ def test_a_departure_is_reported_at_once_where_the_next_sender_may_wait_for_it(
     redis_url, redis_client
 ):
     limiter = Limiter([redis_url], PolitenessSettings(qps=50))
-    (slot,) = limiter.reserve([SlotRequest("a.com", handed_on=True)])
+    (slot,) = limiter.reserve([SlotRequest("a.com", for_other_process=True)])
     assert limiter.acquire_permit(slot)
     limiter.permits.close()
     before = scripts_run(redis_client)
@@ -254,7 +256,7 @@ def test_a_permit_whose_holder_never_reports_expires(limiter):
 
 
 def test_a_sender_that_rests_between_its_permit_and_the_write_keeps_the_interval(limiter):
-    stalled, other = limiter.reserve([SlotRequest("a.com", handed_on=True)] * 2)
+    stalled, other = limiter.reserve([SlotRequest("a.com", for_other_process=True)] * 2)
     sent_s, rest = {}, threading.Event()
 
     def send(slot, rest_s):
@@ -448,7 +450,7 @@ def test_a_pause_holds_back_an_urgent_sender_that_has_its_permit_already(limiter
 
 
 def test_a_slot_that_is_handed_on_has_no_pre_granted_permit(limiter):
-    (slot,) = limiter.reserve([SlotRequest("a.com", handed_on=True)])
+    (slot,) = limiter.reserve([SlotRequest("a.com", for_other_process=True)])
 
     assert slot.pre_granted_until_us == 0
 

@@ -71,7 +71,7 @@ def waits_ms(limiter, domains=DOMAINS):
 
 def planned_us(operator):
     """The last reserved slot of each domain, on the node that decides it now."""
-    return {domain: operator.where(domain).state.planned_us for domain in DOMAINS}
+    return {domain: operator.locate(domain).state.planned_us for domain in DOMAINS}
 
 
 def none_earlier(later, earlier):
@@ -113,7 +113,7 @@ def test_a_node_that_joins_takes_over_the_slots_of_its_domains(worker, operator,
         for domain, at_ms in zip(DOMAINS, free_ms, strict=True)
     )
     assert operator.report().epoch == 3
-    assert any(operator.where(domain).node == urls[2] for domain in DOMAINS)
+    assert any(operator.locate(domain).node == urls[2] for domain in DOMAINS)
 
 
 def test_pauses_and_backoffs_move_with_their_domains(worker, operator, urls):
@@ -138,15 +138,15 @@ def test_a_permit_moves_with_its_domain_and_is_released_at_the_new_node(worker, 
     other.describe(DOMAINS)
 
     operator.add(urls[2])
-    moved = next(domain for domain in DOMAINS if operator.where(domain).node == urls[2])
-    next_slot = other.ahead(SlotRequest(moved))
+    moved = next(domain for domain in DOMAINS if operator.locate(domain).node == urls[2])
+    next_slot = other.slot_ahead(SlotRequest(moved))
 
     assert other.permits.request(next_slot).verdict == "wait"
-    assert operator.where(moved).state.holder == held[moved].token
+    assert operator.locate(moved).state.holder == held[moved].token
     assert holder.acquire_permit(held[moved])
     holder.release_permit(held[moved])
     holder.permits.flush()
-    assert operator.where(moved).state.holder == 0
+    assert operator.locate(moved).state.holder == 0
 
 
 def test_a_report_of_a_worker_that_does_not_know_of_the_move_reaches_the_new_node(
@@ -158,7 +158,7 @@ def test_a_report_of_a_worker_that_does_not_know_of_the_move_reaches_the_new_nod
     operator.add(urls[2])
     holder.permits.report([(slot, None) for slot in slots])
 
-    assert {operator.where(domain).state.holder for domain in DOMAINS} == {0}
+    assert {operator.locate(domain).state.holder for domain in DOMAINS} == {0}
 
 
 def test_a_concurrency_slot_moves_and_is_freed_where_it_is(worker, operator, urls, tmp_path):
@@ -176,9 +176,9 @@ def test_a_concurrency_slot_moves_and_is_freed_where_it_is(worker, operator, url
     operator.drain(urls[1])
 
     for slot in slots:
-        assert limiter.permits.request(limiter.ahead(SlotRequest(slot.key))).verdict == "wait"
+        assert limiter.permits.request(limiter.slot_ahead(SlotRequest(slot.key))).verdict == "wait"
         limiter.finished(slot)
-        assert limiter.permits.request(limiter.ahead(SlotRequest(slot.key))).verdict == "go"
+        assert limiter.permits.request(limiter.slot_ahead(SlotRequest(slot.key))).verdict == "go"
 
 
 def test_a_drained_node_stays_a_member_and_can_decide_again(worker, operator, urls):
@@ -189,12 +189,12 @@ def test_a_drained_node_stays_a_member_and_can_decide_again(worker, operator, ur
 
     report = {node.node: node for node in operator.report().nodes}
     assert (report[urls[0]].state, report[urls[0]].share) == ("drained", 0.0)
-    assert {operator.where(domain).node for domain in DOMAINS} == {urls[1]}
+    assert {operator.locate(domain).node for domain in DOMAINS} == {urls[1]}
     drained = planned_us(operator)
     assert none_earlier(drained, before)
     operator.add(urls[0])
     assert none_earlier(planned_us(operator), drained)
-    assert {operator.where(domain).node for domain in DOMAINS} == set(urls[:2])
+    assert {operator.locate(domain).node for domain in DOMAINS} == set(urls[:2])
     operator.remove(urls[1])
     with pytest.raises(BadInput, match="the only active node"):
         operator.remove(urls[0])
@@ -206,7 +206,7 @@ def test_domains_of_a_lost_node_wait_an_interval_after_nobody_can_have_a_permit(
     worker, operator, urls
 ):
     waits_ms(worker())
-    lost = [domain for domain in DOMAINS if operator.where(domain).node == urls[0]]
+    lost = [domain for domain in DOMAINS if operator.locate(domain).node == urls[0]]
     closed = []
     operator._sleep_s = lambda seconds: closed.append((seconds, waits_ms(worker(), lost)))
 
@@ -346,7 +346,7 @@ def test_a_state_moves_as_durations_between_clocks_that_differ(urls, ahead_us):
 def test_a_state_is_given_away_only_under_the_ring_of_the_caller(urls):
     old, new = urls[:2]
     before = RingRecord.first([old])
-    record = before.adding(new).draining(old)
+    record = before.with_active(new).with_drained(old)
     one, other = virtual(old, 1e15, before), virtual(new, 1e15, record)
     pause_until(one, "a.com", one.at_us + 20e6, 1e5)
 

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from aragog.dashboard.buttons_key import made_key
+from aragog.dashboard.buttons_key import create_key
 from aragog.settings import Settings, load_settings
 from aragog.standalone.redis_server import RedisServer
 from deploy.processes import end
@@ -72,7 +72,7 @@ def flower_system(
         settings = load_settings(environ=environ).resolved()
         running = FlowerSystem(Path(name), environ, settings, port)
         if key:
-            made_key(running.folder / "run", environ)
+            create_key(running.folder / "run", environ)
         for role in roles:
             stack.enter_context(_process(["-m", "workers", role], running, f"{role}.log"))
         flower = [*FLOWER, f"--port={port}", "--logging=warning"]

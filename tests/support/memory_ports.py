@@ -249,7 +249,7 @@ class MemoryLine:
     def park(self, waiting: Sequence[InLine]) -> None:
         self.waiting += waiting
 
-    def rules_came(self, origins: Sequence[str]) -> None:
+    def rules_arrived(self, origins: Sequence[str]) -> None:
         self.released += origins
 
 

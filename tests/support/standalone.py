@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from aragog.client import Aragog
-from aragog.dashboard.buttons_key import made_key
+from aragog.dashboard.buttons_key import create_key
 from aragog.settings import Settings, load_settings
 from aragog.standalone import system
 from aragog.standalone.demo import web
@@ -85,7 +85,7 @@ def standalone(
         settings = load_settings(environ=full)
         supervisor = Supervisor(data_dir, {**full, "PYTHONUNBUFFERED": "1"}, system.PRELOAD)
         supervisor.acquire()
-        made_key(data_dir / "run", full)  # as `aragog up` does
+        create_key(data_dir / "run", full)  # as `aragog up` does
         try:
             system.start(supervisor, settings, front=front)
             yield Standalone(data_dir, full, settings, supervisor)

@@ -96,7 +96,7 @@ class PoliteDownloadHandler:
         slot = self._crawl.slots.pop(request, None)
         if reason := why_unsupported(request, self._ways):
             if slot is not None:
-                self._crawl.fetches.fetch.unused(slot)
+                self._crawl.fetches.fetch.release_unused(slot)
             raise NotSupported(reason)
         outcome = await self._outcome(request, slot)
         if outcome.first_byte_ms is not None:

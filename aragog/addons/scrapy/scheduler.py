@@ -221,7 +221,7 @@ class SpiderScheduler(BaseScheduler):
             tag = self._handed_out.pop(request)
             if (slot := self._crawl.slots.pop(request, None)) is not None:
                 # A middleware answered the request.
-                self._crawl.fetches.fetch.unused(slot)
+                self._crawl.fetches.fetch.release_unused(slot)
             if tag is not None:
                 self._end(request, tag)
             self._to_rerun.pop(request, None)

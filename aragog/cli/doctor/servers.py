@@ -288,7 +288,7 @@ def check_limiter(system: CheckedSystem) -> Iterator[Finding]:
     except CONFIG:
         return  # another check reports this
     try:
-        report, named = ring.report(), ring.in_settings()
+        report, named = ring.report(), ring.nodes_in_settings()
     except LimiterUnavailable:
         return  # redis.url does not respond, which another check reports
     finally:

@@ -353,7 +353,7 @@ class PinnedAdapter(BaseAdapter):
     def _tls_without_names(self) -> ssl.SSLContext:
         return without_name_check(self._tls or tls_context())
 
-    def signature_wanted(
+    def requested_signature(
         self, request: PoliteRequest, accept_signature: str
     ) -> SignatureRequest | None:
         """
@@ -364,7 +364,7 @@ class PinnedAdapter(BaseAdapter):
         if self._signer is None:
             return None
         message = _signed_message(request, Target(request.url or ""))
-        return self._signer.wanted_by(message, accept_signature)
+        return self._signer.requested_signature(message, accept_signature)
 
     def _bytes(self, connection: HttpConnection, request: PoliteRequest, target: Target) -> bytes:
         """Return the request as sent on the connection, with a new signature."""

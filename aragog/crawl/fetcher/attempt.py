@@ -88,9 +88,9 @@ class FetchAttempt:
             self._cookies = Cookies(defaults.clock)
         self._response: HttpResponse | None = None
         self._request: PoliteRequest | None = None
-        self._wanted: SignatureRequest | None = None
+        self._requested_signature: SignatureRequest | None = None
         """The signature that a server requested with a 403. Sent at most once per fetch."""
-        self._wanted_at = url
+        self._signature_url = url
         self._deadline = defaults.adapter.deadline()
         self._started_s = defaults.clock.monotonic_s()
         self._started_at_ms = defaults.clock.now_ms()
@@ -143,7 +143,7 @@ class FetchAttempt:
             body=self._options.body,
             route=self._defaults.adapter.egress.route(url, self._options.egress),
             crawl=self._options.egress.crawl,
-            wanted=self._wanted if self._wanted_at == url else None,
+            wanted=self._requested_signature if self._signature_url == url else None,
         )
         self._request = request
         response = self._response = self._defaults.adapter.exchange(request)
@@ -160,17 +160,17 @@ class FetchAttempt:
         Repeats at most once per fetch, in a new slot, and only if that slot is near.
         """
         head = response.head
-        if head.status != 403 or self._wanted is not None or self._request is None:
+        if head.status != 403 or self._requested_signature is not None or self._request is None:
             return False
         if self._options.method == "POST":  # a POST must not be sent twice
             return False
         text = ", ".join(head.values("accept-signature"))
         if not text or len(text) > MOST_ACCEPT_SIGNATURE_CHARS:
             return False
-        self._wanted = self._defaults.adapter.signature_wanted(self._request, text)
-        if self._wanted is None:
+        self._requested_signature = self._defaults.adapter.requested_signature(self._request, text)
+        if self._requested_signature is None:
             return False
-        self._wanted_at = self._url
+        self._signature_url = self._url
         waiting_since_s = self._deadline.now_s()
         admission = self._gate.admit(self._url, self._given or self._spelling)
         self._deadline.extend(self._deadline.now_s() - waiting_since_s)

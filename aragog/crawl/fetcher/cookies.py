@@ -52,7 +52,7 @@ class _Cookie:
     ends_at_ms: float
     """When it expires, by this machine's clock; infinite if never."""
 
-    def goes_to(self, scheme: str, host: str, path: str) -> bool:
+    def is_sent_to(self, scheme: str, host: str, path: str) -> bool:
         """Return True if the cookie is sent with this request (section 5.4, step 1)."""
         in_domain = host == self.place.domain if self.host_only else _in(host, self.place.domain)
         return (
@@ -107,7 +107,7 @@ class Cookies:
         cookies = [
             cookie
             for cookie in self._jar.values()
-            if cookie.ends_at_ms > now_ms and cookie.goes_to(scheme, host, path)
+            if cookie.ends_at_ms > now_ms and cookie.is_sent_to(scheme, host, path)
         ]
         cookies.sort(key=lambda cookie: -len(cookie.place.path))  # stable: oldest first
         header = "; ".join(f"{cookie.place.name}={cookie.value}" for cookie in cookies)

@@ -107,7 +107,9 @@ class RequestSigner:
                 wanted = None
         return self._signed(message, wanted)
 
-    def wanted_by(self, message: SignedMessage, accept_signature: str) -> SignatureRequest | None:
+    def requested_signature(
+        self, message: SignedMessage, accept_signature: str
+    ) -> SignatureRequest | None:
         """
         Return the signature that a server requests, or None if it cannot be made or was already
         sent.

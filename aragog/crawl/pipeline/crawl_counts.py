@@ -142,7 +142,7 @@ class CrawlCounters:
                 found.setdefault(place, Counter())[outcome] += count
         return found
 
-    def nothing_waits(self, number: int, domain: str) -> bool:
+    def has_no_waiting_urls(self, number: int, domain: str) -> bool:
         """
         Return True if no URL of a registered domain waits for a crawl.
 

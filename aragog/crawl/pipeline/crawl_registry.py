@@ -89,7 +89,7 @@ class Crawls:
         )
 
     @property
-    def are_undisturbed(self) -> bool:
+    def all_may_continue(self) -> bool:
         """True if every waiting URL may be fetched."""
         return not (self.ended or self.paused or self.cancellations)
 
@@ -97,13 +97,13 @@ class Crawls:
         """Return True if a crawl has this number, or had it before it was deleted."""
         return number in OWN_NAMES or number in self.by_number or number in self.ended
 
-    def of_number(self, number: int) -> CrawlRecord:
+    def record_of(self, number: int) -> CrawlRecord:
         """Return the crawl with this number, or a crawl without limits if it was deleted."""
         if number in OWN_NAMES:
             return own_record(number)
         return self.by_number.get(number) or CrawlRecord(name="", number=number)
 
-    def cut_s(self, url: str) -> int:
+    def cancelled_until_s(self, url: str) -> int:
         """
         Return the time up to which enqueued requests for a normalized URL are cancelled; 0 for
         none.

@@ -59,7 +59,7 @@ class _Rule(NamedTuple):
         return _MATCHES[self.kind](self.value, url)
 
     @property
-    def is_out(self) -> bool:
+    def is_exclusion(self) -> bool:
         return self.text.startswith("-")
 
 
@@ -165,9 +165,9 @@ class Scope:
         for kind, name in given.items():
             mine = [rule for rule in rules if rule.kind == kind] if name else []
             for rule in mine:
-                if rule.is_out and _OF_PAGES[kind](rule.value, name):
+                if rule.is_exclusion and _OF_PAGES[kind](rule.value, name):
                     return ScopeVerdict(False, rule.text)
-            wanted = [rule for rule in mine if not rule.is_out]
+            wanted = [rule for rule in mine if not rule.is_exclusion]
             match = next((r.text for r in wanted if _OF_PAGES[kind](r.value, name)), None)
             if wanted and match is None:
                 return ScopeVerdict(False, f"{kind} {name}")
@@ -189,9 +189,9 @@ def _read(texts: tuple[str, ...]) -> _Rules:
     rules = [_rule(text) for text in texts]
     of_urls = [rule for rule in rules if rule.kind not in _OF_PAGES]
     return _Rules(
-        tuple(rule for rule in of_urls if rule.is_out),
-        tuple(rule for rule in of_urls if not rule.is_out and rule.kind in _PLACES),
-        tuple(rule for rule in of_urls if not rule.is_out and rule.kind not in _PLACES),
+        tuple(rule for rule in of_urls if rule.is_exclusion),
+        tuple(rule for rule in of_urls if not rule.is_exclusion and rule.kind in _PLACES),
+        tuple(rule for rule in of_urls if not rule.is_exclusion and rule.kind not in _PLACES),
         tuple(rule for rule in rules if rule.kind in _OF_PAGES),
     )
 

@@ -21,7 +21,7 @@ from pinlater.models import JobInfo
 from pinlater.redis.connect import connect
 
 
-def urls_named(jobs: Sequence[JobInfo]) -> list[str]:
+def urls_in_jobs(jobs: Sequence[JobInfo]) -> list[str]:
     """Return the URLs in these jobs. Unreadable messages are skipped. Pure."""
     urls: list[str] = []
     for job in jobs:
@@ -40,4 +40,4 @@ def clear_in_flight(_queue: str, jobs: Sequence[JobInfo]) -> None:
     settings = process_settings().resolved()
     shared = settings.redis
     with closing(RedisNodes.connect((shared.url, *shared.nodes), connect)) as nodes:
-        InFlightSet(nodes, prefix=shared.prefix).clear(urls_named(jobs))
+        InFlightSet(nodes, prefix=shared.prefix).clear(urls_in_jobs(jobs))

@@ -156,7 +156,7 @@ class InFlightSet:
             counts_for_s=COUNTS_FOR_S,
             named_counts_for_s=NAMED_COUNTS_FOR_S,
             insist_after_s=INSIST_AFTER_S if insist else -1,
-            max_urls=self._room(client, for_crawl),
+            max_urls=self._remaining_urls(client, for_crawl),
             max_per_host=-1 if for_crawl.max_per_host is None else for_crawl.max_per_host,
             most_domains=MOST_DOMAINS,
             most_today=most_today,
@@ -166,7 +166,7 @@ class InFlightSet:
         )
         return found
 
-    def _room(self, client: redis.Redis, for_crawl: MarkingCrawl) -> int:
+    def _remaining_urls(self, client: redis.Redis, for_crawl: MarkingCrawl) -> int:
         """
         Return the maximum number of the crawl's URLs on this server, given the counts of other
         servers.
@@ -212,11 +212,11 @@ class InFlightSet:
         if not endings:
             return next_crawls
         with _our_errors():
-            for client, places in self._portions(ending.url for ending in endings):
+            for client, places in self._batches_by_server(ending.url for ending in endings):
                 found = _script("in_flight_end", *_COUNTING).run(
                     client,
                     in_flight=self._key,
-                    **self._lasting(),
+                    **self._count_arguments(),
                     endings=[v for at in places for v in _values(endings[at])],
                 )
                 for at, value in zip(places, found, strict=True):
@@ -224,7 +224,7 @@ class InFlightSet:
             self._publish(ending.url for ending in endings)
         return next_crawls
 
-    def _lasting(self) -> dict[str, Any]:
+    def _count_arguments(self) -> dict[str, Any]:
         return {
             "prefix": self._counts,
             "counts_for_s": COUNTS_FOR_S,
@@ -248,11 +248,11 @@ class InFlightSet:
         """
         replies: list[NextStep | NextCrawl] = [NextStep.CONTINUES] * len(queries)
         with _our_errors():
-            for client, places in self._portions(q.url for q in queries):
+            for client, places in self._batches_by_server(q.url for q in queries):
                 found = _script("in_flight_stop", *_COUNTING).run(
                     client,
                     in_flight=self._key,
-                    **self._lasting(),
+                    **self._count_arguments(),
                     unconfirmed_s=UNCONFIRMED_S,
                     ended=_numbers(ended),
                     paused=_numbers(paused),
@@ -282,14 +282,14 @@ class InFlightSet:
         """
         found, over = [False] * len(queries), frozenset(ended)
         with _our_errors():
-            for client, places in self._portions(q.url for q in queries):
+            for client, places in self._batches_by_server(q.url for q in queries):
                 names = [field(queries[at].url) for at in places]
                 held: Any = client.hmget(self._key, names)
                 for at, value in zip(places, held, strict=True):
                     found[at] = _is_wanted(queries[at], value, over, now_s)
         return found
 
-    def _portions(self, urls: Iterable[str]) -> Iterator[tuple[redis.Redis, list[int]]]:
+    def _batches_by_server(self, urls: Iterable[str]) -> Iterator[tuple[redis.Redis, list[int]]]:
         """Yield each server with the positions of its URLs, at most `MOST_AT_ONCE` at a time."""
         for client, places in self._nodes.group((url, at) for at, url in enumerate(urls)):
             for start in range(0, len(places), MOST_AT_ONCE):
@@ -337,7 +337,7 @@ class InFlightSet:
                     cursor, expired, cancelled = _script("in_flight_sweep", *_COUNTING).run(
                         client,
                         in_flight=self._key,
-                        **self._lasting(),
+                        **self._count_arguments(),
                         cursor=cursor,
                         ended=numbers,
                     )
@@ -363,7 +363,7 @@ def _is_wanted(query: CancelQuery, held: bytes | None, ended: frozenset[int], no
     if until_s - now_s <= UNCONFIRMED_S:
         lasts_s = UNCONFIRMED_S
     enqueued_s = until_s - lasts_s
-    return enqueued_s > query.cut_s and not ended.issuperset(crawls)
+    return enqueued_s > query.cancelled_until_s and not ended.issuperset(crawls)
 
 
 def expiry_s(entry: bytes) -> int:
@@ -380,8 +380,8 @@ def _values(ending: UrlEnding) -> tuple[Any, ...]:
 
 
 def _query_values(query: CancelQuery) -> tuple[Any, ...]:
-    url, crawl, depth, cut_s = query
-    return field(url), crawl, depth, registered_domain(url), cut_s
+    url, crawl, depth, cancelled_until_s = query
+    return field(url), crawl, depth, registered_domain(url), cancelled_until_s
 
 
 def _numbers(numbers: Iterable[int]) -> str:

@@ -70,7 +70,7 @@ class CancelQuery(NamedTuple):
     url: str
     crawl: int
     depth: int = 0
-    cut_s: int = 0
+    cancelled_until_s: int = 0
     """The job is cancelled if it was enqueued by this time (s since the epoch); 0 for never."""
 
 

@@ -93,7 +93,7 @@ class UrlJob:
     unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
     """Fields written by a newer version, which are passed on."""
 
-    def purposes_or(self, usual: tuple[str, ...]) -> tuple[str, ...]:
+    def purposes_with_default(self, usual: tuple[str, ...]) -> tuple[str, ...]:
         """Return the purposes of its crawl. `usual` are those in the settings."""
         named = self.purposes is not None and self.purposes != AS_KEPT
         return tuple((self.purposes or "").split()) if named else usual

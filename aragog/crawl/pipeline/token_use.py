@@ -42,7 +42,7 @@ class CrawlUse(NamedTuple):
     """Bytes stored on that day."""
 
 
-class UsedBy(Protocol):
+class CrawlUseReader(Protocol):
     """Reads the use of crawls (`aragog.crawl.pipeline.crawl_counts.CrawlCounters`)."""
 
     def use(self, numbers: Sequence[int], day: int) -> list[dict[int, CrawlUse]]:
@@ -127,7 +127,7 @@ class TokenQuotas:
     """
 
     quotas: Mapping[str, TokenQuota]
-    counts: UsedBy
+    counts: CrawlUseReader
 
     def state(
         self, token: str, crawl: int, numbers: Sequence[int], ended: frozenset[int], now_ms: int

@@ -133,7 +133,7 @@ class StageSpans:
         if not is_sampled(job.traceparent):
             return
         if job.left_at_ms is not None:
-            waited(tracer, job, "wait in queue", self._started_ns)
+            record_wait(tracer, job, "wait in queue", self._started_ns)
         attributes: dict[str, Value] = {"url.full": job.url, "aragog.request_id": job.request_id}
         attributes |= {"aragog.attempt": job.attempt + 1, "aragog.delivery": delivery.get()}
         attributes["messaging.batch.message_count"] = urls
@@ -216,7 +216,7 @@ class StageSpans:
         """
         return TimedGate(gate, job.next_url) if self.of(job) else None
 
-    def requested(self, job: UrlJob, requests: TimedGate, outcome: Outcome) -> None:
+    def record_requests(self, job: UrlJob, requests: TimedGate, outcome: Outcome) -> None:
         """After a fetch, add a span for the wait for the slot and one for each request."""
         spans, ended_ns = requests.ended(), time.time_ns()
         if spans[0].begun_ns - self._started_ns > SHORTEST_WAIT_NS:
@@ -236,7 +236,7 @@ class StageSpans:
             problem = (getattr(outcome, "reason", "") or outcome.outcome.value) if failed else ""
             span.end(at_ns=request.ended_ns or ended_ns, error=problem)
 
-    def exchanged(self, job: UrlJob, url: str, outcome: Outcome) -> None:
+    def record_shared_fetch(self, job: UrlJob, url: str, outcome: Outcome) -> None:
         """Add a span for a fetch shared with other URLs, with the times of its outcome."""
         started_ns = outcome.fetched_at_ms * NS_PER_MS
         about = exchange(url, outcome.status, outcome)
@@ -250,24 +250,30 @@ class StageSpans:
         if span is not None:
             span.end(at_ns=ended_ns)
 
-    def left(self, job: UrlJob) -> UrlJob:
+    def with_departure_time(self, job: UrlJob) -> UrlJob:
         """
         Return the job with the time at which it left this stage, so that the next stage can report
         its wait.
         """
         return replace(job, left_at_ms=now_ms()) if self._spans and job.traceparent else job
 
-    def handed_on(self, outgoing: list[OutgoingMessage]) -> list[OutgoingMessage]:
+    def with_departure_times(self, outgoing: list[OutgoingMessage]) -> list[OutgoingMessage]:
         """Return the stage's messages, with the time at which traced URLs left the stage."""
-        return [self._stamped(message) for message in outgoing] if self._spans else outgoing
+        return (
+            [self._with_departure_times(message) for message in outgoing]
+            if self._spans
+            else outgoing
+        )
 
-    def _stamped(self, what: OutgoingMessage) -> OutgoingMessage:
+    def _with_departure_times(self, what: OutgoingMessage) -> OutgoingMessage:
         match what.message:
             case FetchBatch() | RobotsBatch() | PageBatch() as batch:
-                jobs = tuple(map(self.left, batch.jobs))
+                jobs = tuple(map(self.with_departure_time, batch.jobs))
                 return replace(what, message=replace(batch, jobs=jobs))
             case ResultBatch() as batch:
-                results = tuple(replace(r, job=self.left(r.job)) for r in batch.results)
+                results = tuple(
+                    replace(r, job=self.with_departure_time(r.job)) for r in batch.results
+                )
                 return replace(what, message=replace(batch, results=results))
             case _:
                 return what
@@ -295,7 +301,7 @@ class UrlTraces:
         """Return the spans of one call that enqueues URLs; see `CallSpans`."""
         return CallSpans(self.tracer, caller, found_on, self._rng)
 
-    def adopted(self, batch: FetchBatch, caller: str) -> FetchBatch:
+    def with_caller_trace(self, batch: FetchBatch, caller: str) -> FetchBatch:
         """
         Add the trace in a message's header to its URLs, for messages from other programs.
 
@@ -333,21 +339,21 @@ class UrlTraces:
             return None
         return self.tracer.root("webhook", SpanPart.CLIENT, about)
 
-    def out_of_line(self, job: UrlJob) -> UrlJob:
+    def end_line_wait(self, job: UrlJob) -> UrlJob:
         """
         Add a span for a job's wait in its domain's line, and return the job with the
         current time.
         """
         if self.tracer is None or job.left_at_ms is None or not is_sampled(job.traceparent):
             return job
-        waited(self.tracer, job, "wait in line", time.time_ns())
+        record_wait(self.tracer, job, "wait in line", time.time_ns())
         return replace(job, left_at_ms=now_ms())
 
 
 OFF = UrlTraces()
 
 
-def waited(tracer: Tracer, job: UrlJob, name: str, until_ns: int) -> None:
+def record_wait(tracer: Tracer, job: UrlJob, name: str, until_ns: int) -> None:
     """Add a span since the job left a stage. Inaccurate if the clocks of the machines differ."""
     started_ns = min((job.left_at_ms or 0) * NS_PER_MS, until_ns)
     span = tracer.child(name, job.traceparent, SpanPart.INTERNAL, {}, started_ns)

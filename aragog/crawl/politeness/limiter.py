@@ -172,7 +172,7 @@ class Limiter:
 
     def _ask(self, ask: SlotRequest, interval_us: float, token: int) -> SlotArguments:
         within_ms = self._settings.horizon_s * 1000 if ask.within_ms is None else ask.within_ms
-        asks_for_permit = ask.handed_on or self.rates.max_concurrent(ask.key)
+        asks_for_permit = ask.for_other_process or self.rates.max_concurrent(ask.key)
         return SlotArguments(
             interval_us, within_ms * 1e3, 0 if asks_for_permit else token, ask.urgent
         )
@@ -219,7 +219,7 @@ class Limiter:
         token = _tokens(1)[0]
         return Slot(key, at_us, wait_ms, interval, token, urgent=urgent, node=node.name)
 
-    def ahead(self, ask: SlotRequest) -> Slot:
+    def slot_ahead(self, ask: SlotRequest) -> Slot:
         """
         Return a slot one interval from now, ahead of all reserved slots. Its permit decides when it
         can be used.

@@ -127,7 +127,7 @@ class LimiterRing:
         current = copy is not None and RingRecord.parse(copy).version == record.version
         return NodeReport(name, state, answers=True, ring=current, share=record.share(name))
 
-    def where(self, key: str) -> DomainPlace:
+    def locate(self, key: str) -> DomainPlace:
         """Return which node decides for a limiter key, and its state there."""
         leased = self._ring.refresh()
         owner = leased.of(key)
@@ -142,7 +142,7 @@ class LimiterRing:
         record = self._ring.authority.read()
         return tuple(map(self._ring.addresses.url, record.members)) if record else ()
 
-    def in_settings(self) -> set[str]:
+    def nodes_in_settings(self) -> set[str]:
         """Return the names of the nodes in the settings."""
         return set(self._ring.addresses.first)
 
@@ -151,7 +151,7 @@ class LimiterRing:
         name = self._ring.addresses.name(url)
         self._ring.server(name).ask_time()
         self.finish()
-        self._change(lambda record: record.adding(name))
+        self._change(lambda record: record.with_active(name))
         self.finish()
 
     def drain(self, url: str) -> None:
@@ -165,7 +165,7 @@ class LimiterRing:
         self.finish()
         if name in self._ring.refresh().record.active:
             self._ring.server(name).ask_time()
-        self._change(lambda record: record.draining(name))
+        self._change(lambda record: record.with_drained(name))
         self.finish()
 
     def remove(self, url: str, *, lost: bool = False) -> None:
@@ -181,7 +181,9 @@ class LimiterRing:
         if not lost:
             self.drain(url)
         name = self._ring.addresses.name(url)
-        self._change(lambda record: record.losing(name) if lost else record.removing(name))
+        self._change(
+            lambda record: record.with_lost(name) if lost else record.without_drained(name)
+        )
         if lost:
             self._fence(name)
         self.finish()
@@ -229,7 +231,7 @@ class LimiterRing:
                 continue
             except LimiterUnavailable as error:
                 raise LimiterUnavailable(error.where, _unfinished(error)) from error
-            self._ring.replace(record.settled(restart=restart), record)
+            self._ring.replace(record.after_moves(restart=restart), record)
         self._distribute()
 
     def _install(self, record: RingRecord) -> None:

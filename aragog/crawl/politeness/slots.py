@@ -44,7 +44,7 @@ class SlotRequest:
     """The longest wait for the slot; `politeness.horizon_s` if None."""
     urgent: bool = False
     """True to go ahead of all requests to the domain that are not urgent."""
-    handed_on: bool = False
+    for_other_process: bool = False
     """True if another process will use the slot, which then gets no pre-granted permit."""
 
 

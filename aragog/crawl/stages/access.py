@@ -10,14 +10,14 @@ from aragog.crawl.pipeline.messages import URGENT, UrlJob
 from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.crawl.stages.access_rules import (
+    AccessRequest,
     AccessRules,
     Allowed,
-    Asked,
     Forbidden,
-    NotYet,
     RequestKind,
     RulesUnknown,
     RulesUnreachable,
+    TooEarly,
     Verdict,
 )
 from aragog.crawl.stages.polite_gate import PoliteGate
@@ -82,7 +82,7 @@ class JobVerdicts:
                 self.denied.append(Denial(job, verdict))
             case RulesUnknown():
                 self.robots_first.append(job)
-            case NotYet(wait_ms=wait_ms):
+            case TooEarly(wait_ms=wait_ms):
                 self.not_yet.append((replace(job, slot_at_ms=None), wait_ms))
             case _:
                 assert_never(verdict)
@@ -108,7 +108,7 @@ class Access:
         return PoliteGate(self.rules, slot, _kind(job), self._purposes(job))
 
     def _purposes(self, job: UrlJob) -> tuple[str, ...]:
-        return job.purposes_or(self.rules.settings.preferences.purposes)
+        return job.purposes_with_default(self.rules.settings.preferences.purposes)
 
     def claim_refresh(self, origins: Sequence[str]) -> list[str]:
         """
@@ -121,7 +121,8 @@ class Access:
         """Group the jobs by `AccessRules.verdicts`."""
         vetted = JobVerdicts()
         asked = [
-            Asked(job.next_url, job.spellings, _kind(job), self._purposes(job)) for job in jobs
+            AccessRequest(job.next_url, job.spellings, _kind(job), self._purposes(job))
+            for job in jobs
         ]
         verdicts = self.rules.verdicts(asked, takedowns=takedowns)
         for job, verdict in zip(jobs, verdicts, strict=True):

@@ -49,7 +49,7 @@ class RequestKind(Enum):
     """A robots.txt or tdmrep.json. No robots.txt can forbid these."""
 
 
-class Asked(NamedTuple):
+class AccessRequest(NamedTuple):
     """A request that a caller wants to send."""
 
     url: str
@@ -94,13 +94,13 @@ class RulesUnreachable:
 
 
 @dataclass(frozen=True, slots=True)
-class NotYet:
+class TooEarly:
     """The Visit-time in robots.txt has not started."""
 
     wait_ms: int
 
 
-Verdict = Allowed | Forbidden | RulesUnknown | RulesUnreachable | NotYet
+Verdict = Allowed | Forbidden | RulesUnknown | RulesUnreachable | TooEarly
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +115,7 @@ class AccessRules:
     ssrf_filter: AddressPolicy
     settings: Settings
 
-    def verdicts(self, asked: Sequence[Asked], *, takedowns: bool = True) -> list[Verdict]:
+    def verdicts(self, asked: Sequence[AccessRequest], *, takedowns: bool = True) -> list[Verdict]:
         """
         Return the verdict for each request, in order. Reads takedowns and robots rules once.
 
@@ -135,11 +135,11 @@ class AccessRules:
         }
         cached = self.robots.get_many(origins) if origins else {}
         return [
-            verdict or self._by_robots(one, cached.get(origin(one.url)))
+            verdict or self._check_robots(one, cached.get(origin(one.url)))
             for one, verdict in zip(asked, forbidden, strict=True)
         ]
 
-    def verdict(self, asked: Asked) -> Verdict:
+    def verdict(self, asked: AccessRequest) -> Verdict:
         """Return the verdict for one request."""
         return self.verdicts([asked])[0]
 
@@ -148,7 +148,7 @@ class AccessRules:
         Return the normalized URLs that must not be requested, each with the reason. Ignores
         robots.txt.
         """
-        asked = [Asked(url, (url,), RequestKind.ROBOTS) for url in urls]
+        asked = [AccessRequest(url, (url,), RequestKind.ROBOTS) for url in urls]
         verdicts = zip(urls, self.verdicts(asked, takedowns=takedowns), strict=True)
         return {url: verdict for url, verdict in verdicts if isinstance(verdict, Forbidden)}
 
@@ -164,7 +164,7 @@ class AccessRules:
             return Forbidden(RefusalCause.URL, reason)
         return None
 
-    def _by_robots(self, asked: Asked, cached: CachedRules | None) -> Verdict:
+    def _check_robots(self, asked: AccessRequest, cached: CachedRules | None) -> Verdict:
         if asked.kind is RequestKind.ROBOTS or cached is None:
             return Allowed(None)
         if cached.rules is None:
@@ -173,15 +173,17 @@ class AccessRules:
             return _unreachable(cached) if cached.unreachable else refused
         if cached.rules.tdm is None and not cached.unreachable and covers_any(self.purposes(asked)):
             return RulesUnknown()
-        return self._at_its_time(asked.url, cached.rules, stale=cached.state is RulesState.STALE)
+        return self._check_visit_time(
+            asked.url, cached.rules, stale=cached.state is RulesState.STALE
+        )
 
-    def purposes(self, asked: Asked) -> tuple[str, ...]:
+    def purposes(self, asked: AccessRequest) -> tuple[str, ...]:
         """Return the purposes to check for this request; none for a sitemap."""
         if asked.kind is RequestKind.SITEMAP:
             return ()
         return self.settings.preferences.purposes if asked.purposes is None else asked.purposes
 
-    def _refused(self, asked: Asked, rules: RobotsRules) -> Forbidden | None:
+    def _refused(self, asked: AccessRequest, rules: RobotsRules) -> Forbidden | None:
         agent, preferences = self.settings.fetch.user_agent, self.settings.preferences
         if reason := rules.refusal(agent, *asked.spellings):
             return Forbidden(RefusalCause.ROBOTS, reason)
@@ -189,7 +191,7 @@ class AccessRules:
         reason = rules.refused_use(agent, purposes, preferences.drafts, *asked.spellings)
         return Forbidden(RefusalCause.PURPOSE, reason) if reason else None
 
-    def _at_its_time(self, url: str, rules: RobotsRules, *, stale: bool) -> Verdict:
+    def _check_visit_time(self, url: str, rules: RobotsRules, *, stale: bool) -> Verdict:
         """
         Return the verdict for a URL that robots.txt allows: now with a Crawl-delay, or at its
         Visit-time.
@@ -199,7 +201,7 @@ class AccessRules:
             at_s = self.limiter.utc_s(url)
             obeyed = self.settings.politeness.obey_visit_time
             if obeyed and (wait_s := rules.opens_in_s(agent, at_s)):
-                return NotYet(int(wait_s * 1000))
+                return TooEarly(int(wait_s * 1000))
         return Allowed(rules.crawl_delay_s(agent, at_s), stale)
 
 

@@ -64,7 +64,7 @@ class CancelDryRun:
         total = 0
         while chunk := {job.url: job for job in islice(jobs, CHUNK)}:
             questions = [
-                CancelQuery(job.url, job.crawl, cut_s=crawls.cut_s(job.url))
+                CancelQuery(job.url, job.crawl, cancelled_until_s=crawls.cancelled_until_s(job.url))
                 for job in chunk.values()
             ]
             now_s = crawls.now_ms // 1000

@@ -79,7 +79,7 @@ class CanonicalizeStage:
             TransientError: Redis or the store did not respond; the batch runs again.
         """
         with self.traces.stage("canonicalize", (r.job for r in batch.results)) as spans:
-            return spans.handed_on(self._run(batch, spans))
+            return spans.with_departure_times(self._run(batch, spans))
 
     def _run(self, batch: ResultBatch, spans: StageSpans) -> list[OutgoingMessage]:
         batch, ended = self._without_taken_down(self._wanted(batch))
@@ -90,7 +90,7 @@ class CanonicalizeStage:
             log.warning("a process was lost while it read %s", _named(batch))
             if len(tokens) > 1:
                 # Keep the mark: if the messages are not sent, the next run splits the batch again.
-                return ended + _apart(batch)
+                return ended + _one_message_per_page(batch)
         try:
             hopeless = runs_lost >= MAX_RUNS_LOST
             return ended + self._canonicalized(batch, tokens, spans, hopeless=hopeless)
@@ -255,7 +255,7 @@ def _named(batch: ResultBatch) -> str:
     return f"{first} and {len(others)} other pages" if others else first
 
 
-def _apart(batch: ResultBatch) -> list[OutgoingMessage]:
+def _one_message_per_page(batch: ResultBatch) -> list[OutgoingMessage]:
     """Return one message per page, and one for all results without a body."""
     alone = [(result,) for result in batch.results if result.token]
     others = tuple(result for result in batch.results if not result.token)

@@ -19,14 +19,14 @@ from aragog.crawl.pipeline.crawl_records import ENQUEUED, CrawlRecord
 from aragog.crawl.pipeline.crawl_registry import Crawls
 from aragog.crawl.pipeline.in_flight_values import CancelQuery, NextCrawl, NextStep
 from aragog.crawl.pipeline.messages import FetchResult, UrlJob
-from aragog.crawl.stages.returning_jobs import from_the_start
+from aragog.crawl.stages.returning_jobs import restarted
 from aragog.crawl.stages.waiting_line import InLine, paused_line
 
 TAKEN_DOWN = "taken down"
 """The outcome of URLs that were taken down while waiting."""
 
 
-class CrawlsNow(Protocol):
+class CrawlSource(Protocol):
     """The current states of all crawls (`aragog.crawl.pipeline.crawl_registry.CrawlRegistry`)."""
 
     def crawls(self) -> Crawls:
@@ -40,7 +40,7 @@ class StoppableUrls(Protocol):
     """Which crawls want each URL (`aragog.crawl.pipeline.in_flight.InFlightSet`)."""
 
     def stop(
-        self, questions: Sequence[CancelQuery], *, ended: Iterable[int], paused: Iterable[int]
+        self, queries: Sequence[CancelQuery], *, ended: Iterable[int], paused: Iterable[int]
     ) -> list[NextStep | NextCrawl]:
         """Remove URLs from the sets of ended crawls. Returns what to do with each of their jobs."""
 
@@ -79,7 +79,7 @@ class CrawlChecks:
         in_flight: which crawls want each URL; None if a URL belongs only to the crawl of its job.
     """
 
-    registry: CrawlsNow = field(default_factory=NoCrawls)
+    registry: CrawlSource = field(default_factory=NoCrawls)
     in_flight: StoppableUrls | None = None
 
     def crawl_of(self, job: UrlJob) -> CrawlRecord:
@@ -87,7 +87,7 @@ class CrawlChecks:
         crawls = self.registry.crawls()
         if not crawls.knows(job.crawl):
             crawls = self.registry.read()
-        return crawls.of_number(job.crawl)
+        return crawls.record_of(job.crawl)
 
     def wanted(self, jobs: Sequence[UrlJob], *, pausing: bool = True) -> RemainingJobs:
         """
@@ -96,44 +96,47 @@ class CrawlChecks:
         With `pausing=False`, jobs of paused crawls continue too, for steps that send no request.
         """
         crawls = self.registry.crawls()
-        if crawls.are_undisturbed or self.in_flight is None:
+        if crawls.all_may_continue or self.in_flight is None:
             return RemainingJobs(list(jobs), [])
         paused = crawls.paused if pausing else frozenset()
         held = self._held(jobs, crawls, paused)
-        going: list[UrlJob] = []
+        continuing: list[UrlJob] = []
         waiting: list[UrlJob] = []
         for at, job in enumerate(jobs):
             reply = held.get(at, NextStep.CONTINUES)
             if isinstance(reply, NextCrawl):
-                to = waiting if reply.crawl in paused else going
+                to = waiting if reply.crawl in paused else continuing
                 to.append(inherited(job, reply, crawls))
             elif reply is NextStep.CONTINUES:
-                going.append(job)
+                continuing.append(job)
             elif reply is NextStep.WAITS:
                 waiting.append(job)
-        return RemainingJobs(going, waiting)
+        return RemainingJobs(continuing, waiting)
 
     def clear(self, urls: Sequence[str]) -> None:
         """Remove those of the URLs that were cancelled from the sets of their crawls."""
         crawls = self.registry.crawls()
         if self.in_flight is None or not (crawls.cancellations or crawls.ended):
             return
-        questions = [CancelQuery(url, ENQUEUED, cut_s=crawls.cut_s(url)) for url in urls]
-        self.in_flight.stop(questions, ended=crawls.ended, paused=())
+        queries = [
+            CancelQuery(url, ENQUEUED, cancelled_until_s=crawls.cancelled_until_s(url))
+            for url in urls
+        ]
+        self.in_flight.stop(queries, ended=crawls.ended, paused=())
 
     def _held(
         self, jobs: Sequence[UrlJob], crawls: Crawls, paused: Collection[int]
     ) -> dict[int, NextStep | NextCrawl]:
         """Return what to do with the jobs that need a check, by their position."""
-        questions: dict[int, CancelQuery] = {}
+        queries: dict[int, CancelQuery] = {}
         for at, job in enumerate(jobs):
-            cut_s = crawls.cut_s(job.url) if crawls.cancellations else 0
-            if cut_s or job.crawl in crawls.ended or job.crawl in paused:
-                questions[at] = CancelQuery(job.url, job.crawl, job.depth, cut_s)
-        if not questions or self.in_flight is None:
+            cancelled_until_s = crawls.cancelled_until_s(job.url) if crawls.cancellations else 0
+            if cancelled_until_s or job.crawl in crawls.ended or job.crawl in paused:
+                queries[at] = CancelQuery(job.url, job.crawl, job.depth, cancelled_until_s)
+        if not queries or self.in_flight is None:
             return {}
-        replies = self.in_flight.stop(list(questions.values()), ended=crawls.ended, paused=paused)
-        return dict(zip(questions, replies, strict=True))
+        replies = self.in_flight.stop(list(queries.values()), ended=crawls.ended, paused=paused)
+        return dict(zip(queries, replies, strict=True))
 
 
 def still_wanted(results: Sequence[FetchResult], checks: CrawlChecks) -> list[FetchResult]:
@@ -154,7 +157,7 @@ def still_wanted(results: Sequence[FetchResult], checks: CrawlChecks) -> list[Fe
 
 def inherited(job: UrlJob, heir: NextCrawl, crawls: Crawls) -> UrlJob:
     """Return the same job for another crawl that wants the URL. Pure."""
-    record = crawls.of_number(heir.crawl)
+    record = crawls.record_of(heir.crawl)
     return replace(
         job,
         crawl=heir.crawl,
@@ -167,7 +170,7 @@ def inherited(job: UrlJob, heir: NextCrawl, crawls: Crawls) -> UrlJob:
 
 def following(job: UrlJob, heir: NextCrawl, crawls: Crawls) -> UrlJob:
     """Return the job of a URL for the next crawl, after it has ended for the previous one. Pure."""
-    own = from_the_start(inherited(job, heir, crawls))
+    own = restarted(inherited(job, heir, crawls))
     # The page's links were followed for another call, and this crawl must follow them, too.
     return replace(own, attempt=0, refresh=False, request_id=f"crawl-{heir.crawl}")
 

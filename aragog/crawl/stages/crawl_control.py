@@ -107,7 +107,7 @@ class CrawlControl:
         before = self.registry.read().records.get(name)
         record = self.registry.start(name, options, token=token)
         if before is not None and before.state is CrawlPhase.PAUSED:
-            self._look(record)
+            self._check_paused_line(record)
         return self.status(name)
 
     def pause(self, name: str) -> CrawlStatus:
@@ -117,16 +117,16 @@ class CrawlControl:
 
     def resume(self, name: str) -> CrawlStatus:
         """Continue a paused crawl."""
-        self._look(self.registry.set_state(name, CrawlPhase.RUNNING))
+        self._check_paused_line(self.registry.set_state(name, CrawlPhase.RUNNING))
         return self.status(name)
 
-    def _look(self, record: CrawlRecord) -> None:
+    def _check_paused_line(self, record: CrawlRecord) -> None:
         self.lines.check([paused_line(record.number)], 0)
 
     def cancel(self, name: str, reason: str = "") -> CrawlStatus:
         """End a crawl. Its waiting URLs are not fetched, unless another crawl wants them."""
         record = self.registry.set_state(name, CrawlPhase.CANCELLED, reason)
-        self._look(record)
+        self._check_paused_line(record)
         return self.status(name)
 
     def decide(self, name: str, url: str, page_url: str | None = None) -> ScopeVerdict:
@@ -157,10 +157,10 @@ class CrawlControl:
             tuple(failures(domains, self.counts.days(numbers), day)[:MOST_FAILURES]),
             tuple(open_domains(record, longest, self._paces(longest))),
             len(waiting),
-            self._closed_of(domains),
+            self._closed_templates(domains),
         )
 
-    def _closed_of(self, domains: Mapping[str, Any]) -> tuple[ClosedTemplate, ...]:
+    def _closed_templates(self, domains: Mapping[str, Any]) -> tuple[ClosedTemplate, ...]:
         if self.traps is None:
             return ()
         closed = self.traps.closed()

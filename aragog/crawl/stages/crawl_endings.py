@@ -145,7 +145,7 @@ class CrawlLimits:
         """Check the crawls with these numbers, whose pages have just been stored."""
         crawls = self.registry.crawls()
         for number in numbers:
-            record = crawls.of_number(number)
+            record = crawls.record_of(number)
             if record.max_bytes is None or record.has_ended or not record.name:
                 continue
             # Bytes fetched in an earlier round, or before a restart of the crawl, do not count.

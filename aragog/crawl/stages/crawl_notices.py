@@ -113,12 +113,12 @@ class CrawlNotices:
         crawls = self.registry.read()
         hour = crawls.now_ms // 3_600_000
         return sum(
-            self._tell(record, hour, crawls.ended)
+            self._send_notices(record, hour, crawls.ended)
             for record in crawls.records.values()
             if record.notify
         )
 
-    def _tell(self, record: CrawlRecord, hour: int, ended: frozenset[int]) -> int:
+    def _send_notices(self, record: CrawlRecord, hour: int, ended: frozenset[int]) -> int:
         status = CrawlStatus(record, self.counts.of(record.numbers, ended=ended))
         asked = record.notify_error_rate is not None
         hours = self.counts.hours([record.number]) if asked else {}

@@ -107,8 +107,8 @@ class Discovery:
         Enqueue links of pages with depth left. Returns how many. `others` are results without a
         page.
         """
-        came = [_came(result, analysis) for result, analysis in pages]
-        came += [_came(result, None) for result in others]
+        came = [_arrived_page(result, analysis) for result, analysis in pages]
+        came += [_arrived_page(result, None) for result in others]
         count = self._listings.follow(map(_list_page, pages), self._enqueue_links)
         return count + self._follow(
             [
@@ -260,7 +260,7 @@ class Discovery:
         return sum(1 for _ in self.enqueuer.enqueue(urls, options))
 
 
-def _came(result: FetchResult, analysis: PageAnalysis | None) -> ArrivedPage:
+def _arrived_page(result: FetchResult, analysis: PageAnalysis | None) -> ArrivedPage:
     """Return what a result shows about the templates of its URL."""
     url = result.job.url
     if analysis is None or analysis.traits is None:

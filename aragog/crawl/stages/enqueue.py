@@ -35,7 +35,7 @@ from aragog.crawl.pipeline.sitemap_walks import SitemapWalks
 from aragog.crawl.pipeline.takedown import SiteBlocks
 from aragog.crawl.pipeline.token_use import TokenQuotas, TokenState
 from aragog.crawl.pipeline.url_traces import OFF, CallSpans, UrlTraces
-from aragog.crawl.stages.crawl_checks import CrawlChecks, CrawlsNow, NoCrawls
+from aragog.crawl.stages.crawl_checks import CrawlChecks, CrawlSource, NoCrawls
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.first_visit_delays import DelayedUrl, FirstVisitDelays, less_urgent
 from aragog.errors import BadInput, BrokerUnavailable, InvalidUrl, SlowDown
@@ -68,7 +68,7 @@ class Enqueuer:
     walks: SitemapWalks | None = None
     """Records sitemap walks that start."""
     traces: UrlTraces = OFF
-    crawls: CrawlsNow = field(default_factory=NoCrawls)
+    crawls: CrawlSource = field(default_factory=NoCrawls)
     seeds: CrawlSeeds | None = None
     """Stores the seeds of crawls that run in rounds."""
     quotas: TokenQuotas | None = None
@@ -143,7 +143,7 @@ class Enqueuer:
     def _crawl(self, options: EnqueueOptions) -> CrawlRecord:
         """Return the crawl that wants the URLs."""
         if not options.crawl:
-            return self.crawls.crawls().of_number(options.crawl_number)
+            return self.crawls.crawls().record_of(options.crawl_number)
         if options.crawl == OWN_NAMES[ENQUEUED]:
             return own_record(ENQUEUED)
         # A copy that is a second old may still contain the number of a crawl that was cancelled
@@ -194,11 +194,13 @@ class Enqueuer:
         if options.crawl and crawl.every_s and self.seeds:
             self.seeds.add(crawl.name, valid, options.of_seeds())
         self._renew_cancelled(valid)
-        wants = _wants(crawl, options, self._token_state(crawl))
+        wants = _marking_crawl(crawl, options, self._token_state(crawl))
         marked = self.in_flight.mark(valid, insist=options.insist, for_crawl=wants)
         new = {url for url, mark in zip(valid, marked, strict=True) if mark is Mark.NEW}
         refused |= {
-            url: _OVER[mark] for url, mark in zip(valid, marked, strict=True) if mark in _OVER
+            url: _REFUSAL_BY_MARK[mark]
+            for url, mark in zip(valid, marked, strict=True)
+            if mark in _REFUSAL_BY_MARK
         }
         refused |= self._over_quota(valid, marked, options, crawl)
         valid = [url for url in valid if url not in refused]
@@ -279,8 +281,10 @@ class Enqueuer:
     ) -> None:
         front, back = self._first_visit_delays.split(urls, options.priority, options.crawl_number)
         in_front = [DelayedUrl(url, 0) for url in front]
-        outgoing = self._sends(in_front, options, options.priority, others, spans)
-        outgoing += self._sends(back, options, less_urgent(options.priority), others, spans)
+        outgoing = self._messages_with_priority(in_front, options, options.priority, others, spans)
+        outgoing += self._messages_with_priority(
+            back, options, less_urgent(options.priority), others, spans
+        )
         try:
             self.sender.send_all(outgoing)
         except BrokerUnavailable:
@@ -290,7 +294,7 @@ class Enqueuer:
             raise
         self.in_flight.confirm(urls)
 
-    def _sends(
+    def _messages_with_priority(
         self,
         delayed: Sequence[DelayedUrl],
         options: EnqueueOptions,
@@ -366,7 +370,7 @@ class _Refusal(NamedTuple):
 
 
 _TAKEN_DOWN = _Refusal(EnqueueStatus.TAKEN_DOWN, "it was taken down")
-_OVER = {
+_REFUSAL_BY_MARK = {
     Mark.MOST_URLS: _Refusal(EnqueueStatus.OVER_BUDGET, "the crawl has reached max_urls"),
     Mark.MOST_OF_HOST: _Refusal(
         EnqueueStatus.OVER_BUDGET, "the crawl has reached max_urls_per_host"
@@ -374,7 +378,9 @@ _OVER = {
 }
 
 
-def _wants(crawl: CrawlRecord, options: EnqueueOptions, quota: TokenState | None) -> MarkingCrawl:
+def _marking_crawl(
+    crawl: CrawlRecord, options: EnqueueOptions, quota: TokenState | None
+) -> MarkingCrawl:
     max_urls = None if crawl.max_urls is None else crawl.max_urls + crawl.round_urls
     return MarkingCrawl(crawl.number, options.depth, max_urls, crawl.max_urls_per_host, quota)
 

@@ -52,7 +52,7 @@ from urlspelling.domain import origin
 log = logging.getLogger(__name__)
 
 # Delay for a job that found no room in the spool.
-ROOM_AGAIN_MS = 10_000
+ROOM_RETRY_MS = 10_000
 # `after_status` of a job whose session has expired: it signs in again once.
 SIGNED_OUT = 401
 NOTHING_RENDERED = RenderingRule(RenderingSettings())
@@ -95,18 +95,18 @@ class FetchStage:
             TransientError: Redis or the store did not respond; the whole batch runs again.
         """
         with self.traces.stage("fetch", batch.jobs) as spans:
-            return spans.handed_on(self._fetched(batch, spans))
+            return spans.with_departure_times(self._fetched(batch, spans))
 
     def _fetched(self, batch: FetchBatch, spans: StageSpans) -> list[OutgoingMessage]:
         wanted = self.checks.wanted(batch.jobs)
         self.access.line.park(wanted.in_line())
-        going = self._past_places(wanted.jobs)
-        if not going:
+        continuing = self._within_open_hosts(wanted.jobs)
+        if not continuing:
             return []
-        batch = FetchBatch(tuple(going))
+        batch = FetchBatch(tuple(continuing))
         urgency = most_urgent(batch.jobs)
         if not self.room.wait_until_open(urgency):
-            return [OutgoingMessage(Destination.FETCH, batch, ROOM_AGAIN_MS, urgency)]
+            return [OutgoingMessage(Destination.FETCH, batch, ROOM_RETRY_MS, urgency)]
         run = _Run(self, spans)
         validators, allowed = run.vetted(batch.jobs)
         near, in_line = self.access.with_slots(allowed)
@@ -118,21 +118,21 @@ class FetchStage:
                 run.fetch(near[:fitting], validators, room.token)
         return run.outgoing()
 
-    def _past_places(self, jobs: Sequence[UrlJob]) -> list[UrlJob]:
+    def _within_open_hosts(self, jobs: Sequence[UrlJob]) -> list[UrlJob]:
         """
         Return the jobs to continue with.
         Of crawls that limit open hosts, the others wait in line.
         """
-        going, waiting = [], []
+        continuing, waiting = [], []
         for job in jobs:
             is_bounded = job.crawl and self.checks.crawl_of(job).max_open_hosts
             if is_bounded and job.slot_at_ms is None and job.priority > URGENT:
                 key = self.access.limiter.key_for(job.next_url)
                 waiting.append(InLine(job, key, None, 0))
             else:
-                going.append(job)
+                continuing.append(job)
         self.access.line.park(waiting)
-        return going
+        return continuing
 
 
 class _Run:
@@ -212,12 +212,12 @@ class _Run:
         return replace(result, fetch=fetch)
 
     def _left(self, waiting: Iterable[InLine]) -> list[InLine]:
-        return [one._replace(job=self.spans.left(one.job)) for one in waiting]
+        return [one._replace(job=self.spans.with_departure_time(one.job)) for one in waiting]
 
     def wait_for(self, delayed: Iterable[Delayed]) -> None:
         """Send the jobs again after their delays."""
-        passed_ms = self._passed_ms()
-        self.later += [(job, passed_ms + wait_ms) for job, wait_ms in delayed]
+        elapsed_ms = self._elapsed_ms()
+        self.later += [(job, elapsed_ms + wait_ms) for job, wait_ms in delayed]
 
     def without_room(self, jobs: Iterable[UrlJob]) -> None:
         """
@@ -225,7 +225,7 @@ class _Run:
 
         This does not count as an attempt. It lasts only as long as the store stage is stopped.
         """
-        self.wait_for((replace(job, slot_at_ms=None), ROOM_AGAIN_MS) for job in jobs)
+        self.wait_for((replace(job, slot_at_ms=None), ROOM_RETRY_MS) for job in jobs)
 
     def fetch(
         self,
@@ -249,16 +249,16 @@ class _Run:
     def _sort(self, job: UrlJob, outcome: Outcome) -> None:
         """Route a job whose fetch returned no body."""
         if isinstance(outcome, Deferred):
-            self._defer(_continued(job, outcome), outcome)
+            self._defer(_at_next_request(job, outcome), outcome)
         elif isinstance(outcome, Busy | Unreachable):
-            retry_at_ms = self._until(outcome.retry_at_ms) if isinstance(outcome, Busy) else None
-            self._fail(self._by_other_way(job, outcome), result_of(job, outcome), retry_at_ms)
-        elif (other := self._by_other_way(job, outcome)) is not job:
+            retry_at_ms = self._ms_until(outcome.retry_at_ms) if isinstance(outcome, Busy) else None
+            self._fail(self._with_other_routes(job, outcome), result_of(job, outcome), retry_at_ms)
+        elif (other := self._with_other_routes(job, outcome)) is not job:
             self._fail(other, result_of(job, outcome))
         else:
             self._done(result_of(job, outcome))
 
-    def _by_other_way(self, job: UrlJob, outcome: Outcome) -> UrlJob:
+    def _with_other_routes(self, job: UrlJob, outcome: Outcome) -> UrlJob:
         """Return the job, marked if the egress rules choose other routes after a 403 or 429."""
         status = outcome.status if isinstance(outcome, Busy | Withheld) else None
         if status is None or not self.stage.requester.egress.routes_differ(job, outcome, status):
@@ -272,7 +272,7 @@ class _Run:
             case DeferralCause.RULES:
                 self.robots_first.append(job)
             case DeferralCause.EGRESS | DeferralCause.SIGN_IN:
-                self.wait_for([(job, self._until(at_ms) or 0)])
+                self.wait_for([(job, self._ms_until(at_ms) or 0)])
             case DeferralCause.VISIT_TIME:
                 key = access.limiter.key_for(job.next_url)
                 self.wait_for([(job, access.limiter.wait_ms(key, at_ms))])
@@ -286,10 +286,10 @@ class _Run:
     def _note(self, job: UrlJob, answered: DomainOutcome) -> None:
         self.outcomes[self.stage.access.limiter.key_for(job.next_url)].append(answered)
 
-    def _passed_ms(self) -> int:
+    def _elapsed_ms(self) -> int:
         return int((self.clock.monotonic_s() - self.started_s) * 1000)
 
-    def _until(self, at_ms: int | None) -> int | None:
+    def _ms_until(self, at_ms: int | None) -> int | None:
         """Return the time in ms from now until `at_ms` on our clock."""
         return None if at_ms is None else max(0, at_ms - self.clock.now_ms())
 
@@ -304,7 +304,7 @@ class _Run:
 
     def _wait_for_rules(self, job: UrlJob, result: FetchResult, verdict: RulesUnreachable) -> None:
         """Schedule another attempt for when robots.txt is available or is requested again."""
-        until_ms = self._until(verdict.retry_at_ms)
+        until_ms = self._ms_until(verdict.retry_at_ms)
         following = self.stage.returning_jobs.next_attempt(job, until_ms)
         if following is None:
             self._done(result)
@@ -335,10 +335,10 @@ class _Run:
     def outgoing(self) -> list[OutgoingMessage]:
         """Return all messages of this run."""
         span_ms = self.stage.access.rules.settings.politeness.wait_inline_ms
-        passed_ms = self._passed_ms()
+        elapsed_ms = self._elapsed_ms()
         out = [
             *self.stage.rendering.routed(self.results),
-            *self.stage.returning_jobs.delayed(self.later, span_ms=span_ms, passed_ms=passed_ms),
+            *self.stage.returning_jobs.delayed(self.later, span_ms=span_ms, elapsed_ms=elapsed_ms),
             *self._to_robots(),
             *self.ended,
         ]
@@ -355,15 +355,15 @@ class _Run:
         for result in self.results:
             fetch = result.fetch
             facts = {"status": fetch.status, "ms": fetch.total_ms, "reason": fetch.reason}
-            self._tell(result.job, fetch.outcome.value, **facts)
+            self._log_job(result.job, fetch.outcome.value, **facts)
         for job, wait_ms in self.later:
-            self._tell(job, "rescheduled", wait_ms=wait_ms, attempt=job.attempt)
+            self._log_job(job, "rescheduled", wait_ms=wait_ms, attempt=job.attempt)
         for job in self.robots_first:
-            self._tell(job, "robots first")
+            self._log_job(job, "robots first")
         for waiting in (*self.in_line, *self.for_rules):
-            self._tell(waiting.job, "in line", wait_ms=waiting.wait_ms)
+            self._log_job(waiting.job, "in line", wait_ms=waiting.wait_ms)
 
-    def _tell(self, job: UrlJob, event: str, **facts: str | float | None) -> None:
+    def _log_job(self, job: UrlJob, event: str, **facts: str | float | None) -> None:
         """Log the result of a URL and add it to its span."""
         self.spans.event(job, event, **facts)
         log_url(log, event, job.url, job.request_id, **facts, **self.spans.ids(job))
@@ -380,7 +380,7 @@ class _Run:
         return out
 
 
-def _continued(job: UrlJob, outcome: Deferred) -> UrlJob:
+def _at_next_request(job: UrlJob, outcome: Deferred) -> UrlJob:
     """Return the job, without a slot, at the request that was not sent yet."""
     if not isinstance(outcome, Redirected):
         return replace(job, slot_at_ms=None)

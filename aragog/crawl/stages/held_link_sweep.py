@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from aragog.crawl.pipeline.crawl_counts import CrawlCounters
-from aragog.crawl.stages.crawl_checks import CrawlsNow
+from aragog.crawl.stages.crawl_checks import CrawlSource
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.crawl.stages.link_budgets import LinkBudgets, Review, closed_of, options_of
 from aragog.crawl.traps.held_links import HeldLink, Move
@@ -49,7 +49,7 @@ class HeldLinkSweep:
 
     budgets: LinkBudgets
     counts: CrawlCounters
-    crawls: CrawlsNow
+    crawls: CrawlSource
     recognizes_traps: bool = True
 
     def run(self, enqueue: Enqueue) -> int:
@@ -88,7 +88,7 @@ class HeldLinkSweep:
         """The crawls that have no waiting URLs in the domain of this host."""
         ended, domain = self.crawls.crawls().ended, registered_domain(name)
         crawls = {link.crawl for link in held}
-        return {n for n in crawls if n in ended or self.counts.nothing_waits(n, domain)}
+        return {n for n in crawls if n in ended or self.counts.has_no_waiting_urls(n, domain)}
 
     def _follow_all(self, name: str, held: Iterable[HeldLink], enqueue: Enqueue) -> int:
         ended = self.crawls.crawls().ended

@@ -33,18 +33,18 @@ def costs_of(
             lower rate occupies the domain longer and costs proportionally more.
     """
     by_token: defaultdict[str, dict[int, float]] = defaultdict(dict)
-    longer: dict[int, float] = {}
+    cost_factors: dict[int, float] = {}
     for share in shares:
-        record = crawls.of_number(share)
+        record = crawls.record_of(share)
         by_token[record.token][share] = record.weight
         if record.rate and interval_s:
-            longer[share] = max(1.0, 1 / (record.rate * interval_s))
+            cost_factors[share] = max(1.0, 1 / (record.rate * interval_s))
     return {
         share: max(
             1,
             round(
                 USUAL_COST
-                * longer.get(share, 1.0)
+                * cost_factors.get(share, 1.0)
                 * sum(own.values())
                 / (weight * weights.get(token, 1.0))
             ),
@@ -58,7 +58,7 @@ def _interval_s(key: str, interval_us: Callable[[str], float]) -> float:
     return 0.0 if is_without_slots(key) else interval_us(key) / 1e6
 
 
-def bounded(crawls: Crawls) -> dict[int, int]:
+def open_host_limits(crawls: Crawls) -> dict[int, int]:
     """Return the limit of open hosts by crawl number, for crawls that have one and send URLs."""
     return {
         record.number: record.max_open_hosts
@@ -99,7 +99,7 @@ class LineShares:
         """Lines with at least one closed share."""
         self.all_closed: set[str] = set()
         """Lines whose shares are all closed."""
-        bounds = bounded(crawls)
+        bounds = open_host_limits(crawls)
         for crawl, most in bounds.items():
             self._ask(crawl, most, due)
 
@@ -134,7 +134,7 @@ class LineShares:
                 self._lines.open_hosts.report_sent(crawl, served)
 
 
-def open_next(lines: Lines, crawls: Crawls) -> None:
+def open_next_hosts(lines: Lines, crawls: Crawls) -> None:
     """Open as many waiting hosts as the limits allow, and check their lines."""
-    for crawl, most in bounded(crawls).items():
+    for crawl, most in open_host_limits(crawls).items():
         lines.check(lines.open_hosts.open(crawl, most, ()).others, 0)

@@ -84,7 +84,7 @@ class ResourceGate(PoliteGate):
             if self._left_ms() <= 0 or self._limiter.closed(slot.key):
                 return Later(DeferralCause.DEADLINE, TOO_LATE)
             self._limiter.finished(slot)
-            self._slot = self._limiter.ahead(SlotRequest(slot.key, slot.interval_us / 1e6))
+            self._slot = self._limiter.slot_ahead(SlotRequest(slot.key, slot.interval_us / 1e6))
         return None
 
     def _reserve(self, request: SlotRequest, reason: str) -> Later | None:
@@ -104,7 +104,7 @@ def near_slot(limiter: Limiter, request: SlotRequest, left_ms: float) -> Slot | 
         return slot
     if limiter.closed(request.key):
         return None
-    ahead = limiter.ahead(request)
+    ahead = limiter.slot_ahead(request)
     # A domain with such a short interval only has slots, no permits.
     return ahead if NO_PERMIT_US < ahead.interval_us <= left_ms * 1000 else None
 
@@ -169,7 +169,9 @@ class PageResources:
             return TOO_LATE
         headers = {"Accept": request.accept} | ({"Origin": o} if (o := request.origin) else {})
         usual = self.access.rules.settings.preferences.purposes
-        with ResourceGate(self.access.rules, slot, left_ms, job.purposes_or(usual)) as gate:
+        with ResourceGate(
+            self.access.rules, slot, left_ms, job.purposes_with_default(usual)
+        ) as gate:
             egress = self.egress.context(job)
             fetch = partial(self.fetcher.fetch, job.url, gate=gate, headers=headers, egress=egress)
             outcome = as_outcome(fetch, url=job.url, next_url=job.url, clock=self.clock)

@@ -52,7 +52,7 @@ def outside(
     }
 
 
-def outside_stored(
+def stored_pages_out_of_scope(
     jobs: Iterable[UrlJob], records: Mapping[str, Record | None], checks: CrawlChecks
 ) -> dict[str, str]:
     """Return the stored pages that the crawls of these jobs exclude, as rules by URL."""

@@ -127,7 +127,7 @@ def reserved(
     result: FetchResult, reading: PageAnalysis, settings: PreferencesSettings
 ) -> str | None:
     """Return why an analyzed page must not be kept, or None if it may be kept."""
-    purposes = result.job.purposes_or(settings.purposes)
+    purposes = result.job.purposes_with_default(settings.purposes)
     if said := refused_purpose(reading.preferences, purposes):
         return f"not for {said.purpose}: {said.where}"
     if _is_expired(result, reading, settings):
@@ -155,12 +155,12 @@ def reserved_write(
     return replace(update, write=replace(update.write, withdrawn=True, expired=expired))
 
 
-def _withdrawal(result: FetchResult, settings: PreferencesSettings) -> str | None:
+def _deletion_reason(result: FetchResult, settings: PreferencesSettings) -> str | None:
     """Return why a stored page must be deleted after a fetch without a page, or None."""
     if result.job.sitemap:
         return None
     texts = (result.fetch.robots_preferences, result.fetch.page_preferences)
-    return refused_in(texts, result.job.purposes_or(settings.purposes))
+    return refused_in(texts, result.job.purposes_with_default(settings.purposes))
 
 
 def confirmed_write(update: PageUpdate, confirmation: FetchRecord) -> PageUpdate:
@@ -196,7 +196,7 @@ def failure_write(
     if result.job.sitemap:
         read = source or SourceReading(0)
         seen = replace(seen, source=read.kind, signal_count=read.signal_count)
-    line = _withdrawal(result, settings.preferences)
+    line = _deletion_reason(result, settings.preferences)
     if line and result.fetch.outcome is OutcomeKind.NOT_MODIFIED:
         reason = f"not for {line.partition('=')[0]}: {line.partition(' ')[2].strip('()')}"
         changed = replace(result.fetch, outcome=OutcomeKind.RESERVED, reason=reason)
@@ -210,7 +210,7 @@ def failure_write(
             report=result.fetch,
             facts={
                 **{n: v for n, v in facts(result.fetch).items() if n not in _OF_A_PAGE},
-                **_where_it_ended(result.fetch),
+                **_final_url(result.fetch),
                 **(_validators(result.fetch) if source else {}),
                 **_kept_for(result.job),
                 **({FILE: 1} if result.job.file else {}),
@@ -256,7 +256,7 @@ def facts(record: FetchRecord) -> dict[str, Any]:
     return {name: value for name, value in results.items() if value is not None}
 
 
-def _where_it_ended(fetch: FetchRecord) -> dict[str, str]:
+def _final_url(fetch: FetchRecord) -> dict[str, str]:
     """Return the final URL of a fetch without a page, if it was redirected."""
     is_other = fetch.outcome is not OutcomeKind.NOT_MODIFIED and fetch.final_url != fetch.url
     return {"attempted_url": fetch.final_url} if is_other and fetch.final_url else {}
@@ -325,7 +325,7 @@ def from_blob(blob: bytes) -> list[PageUpdate]:
     """
     stream = BytesIO(blob)
     try:
-        return [_planned(wire, stream) for wire in orjson.loads(stream.readline())]
+        return [_parse_update(wire, stream) for wire in orjson.loads(stream.readline())]
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise InvalidMessage("page blob", str(error)) from error
 
@@ -385,7 +385,7 @@ def _likeness(facts: dict[str, Any]) -> Likeness | None:
     return Likeness(body, sketch)
 
 
-def _planned(wire: dict[str, Any], stream: BytesIO) -> PageUpdate:
+def _parse_update(wire: dict[str, Any], stream: BytesIO) -> PageUpdate:
     """Parse an update, with its links from the stream. Ignores fields of later versions."""
     wire = {name: value for name, value in wire.items() if name in _ON_WIRE}
     likeness = _likeness(wire["facts"])

@@ -16,14 +16,14 @@ from aragog.crawl.fetcher.gate import Admission, Deny, Go, Later
 from aragog.crawl.politeness.limiter import Limiter
 from aragog.crawl.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.crawl.stages.access_rules import (
+    AccessRequest,
     AccessRules,
     Allowed,
-    Asked,
     Forbidden,
-    NotYet,
     RequestKind,
     RulesUnknown,
     RulesUnreachable,
+    TooEarly,
 )
 from aragog.fetch_record.causes import DeferralCause
 
@@ -176,7 +176,7 @@ class PoliteGate(RobotsGate):
         `acquire_permit` waits for its slot.
         """
         self.redirected_by.add(self._slot.key)
-        verdict = self._rules.verdict(Asked(url, (url, given), self._kind, self._purposes))
+        verdict = self._rules.verdict(AccessRequest(url, (url, given), self._kind, self._purposes))
         match verdict:
             case Allowed(crawl_delay_s=crawl_delay_s):
                 return self._with_slot(url, crawl_delay_s)
@@ -187,7 +187,7 @@ class PoliteGate(RobotsGate):
                 return Later(DeferralCause.RULES, reason)
             case RulesUnreachable(reason=reason):
                 return Later(DeferralCause.RULES, reason)
-            case NotYet(wait_ms=wait_ms):
+            case TooEarly(wait_ms=wait_ms):
                 reason = "the Visit-time of the redirect target has not started"
                 begins_at_ms = int(self._limiter.utc_s(url) * 1000) + wait_ms
                 return Later(DeferralCause.VISIT_TIME, reason, begins_at_ms)

@@ -63,7 +63,7 @@ class ReextractBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class WalkPart:
     """A part of a walk."""
 
     urls: tuple[str, ...]
@@ -81,7 +81,7 @@ def walk(
     *,
     host: str | None = None,
     everything: bool = False,
-) -> Iterator[Stretch]:
+) -> Iterator[WalkPart]:
     """
     Yield every page that another version of the extractor or the rules has read, in parts of 200
     rows.
@@ -101,7 +101,7 @@ def walk(
             page, done = store.pages.urls_of_host(host, cursor, 200), 0.0
         now = versions or Versions()
         urls = tuple(outdated(store, page.items, now, everything=everything))
-        yield Stretch(urls, page.cursor or "", done)
+        yield WalkPart(urls, page.cursor or "", done)
         cursor = page.cursor
         if cursor is None:
             return

@@ -64,7 +64,7 @@ _LONGEST_TICK_S = 60.0
 # The limit of URLs that a tick claims, which keeps its memory below about 50 MB. A tick also stops
 # when the next one is due. Later ticks claim the rest.
 _MOST_CLAIMED = 100_000
-_MOST_LOOKED_AT = 20
+_MAX_HOSTS_CHECKED = 20
 _MOST_PAGES = 20
 _MOST_SITEMAPS = 5
 """How many sitemaps of one robots.txt are used."""
@@ -124,7 +124,7 @@ class RefreshStage:
         sources = [one.url for one in now if _is_source(one)]
         enqueued = self._enqueue([one.url for one in now if not _is_source(one)], PAGE_OPTIONS)
         enqueued += self._enqueue(sources, SOURCE_OPTIONS)
-        self._look_for_sources(now, now_ms)
+        self._find_sources(now, now_ms)
         _ENQUEUED.add(len(now))
         _POSTPONED.add(len(later))
         return Tick(enqueued, len(later), now_ms - oldest_ms)
@@ -132,12 +132,12 @@ class RefreshStage:
     def _enqueue(self, urls: Sequence[str], options: EnqueueOptions) -> int:
         return sum(1 for _ in self.enqueuer.enqueue(urls, options))
 
-    def _look_for_sources(self, due: Sequence[Due], now_ms: int) -> None:
+    def _find_sources(self, due: Sequence[Due], now_ms: int) -> None:
         """
         Start reading the sitemaps and feeds of watched pages' hosts.
 
         robots.txt lists the sitemaps, and the pages link to the feeds. Each host is checked once a
-        week, at most `_MOST_LOOKED_AT` hosts per tick.
+        week, at most `_MAX_HOSTS_CHECKED` hosts per tick.
         """
         if self.signals is None or not self.settings.refresh.signals:
             return
@@ -147,11 +147,11 @@ class RefreshStage:
                 watched[host(one.url)].append(one.url)
         trusts = self.signals.trusts(watched)
         late = [n for n, t in trusts.items() if t.looked_at_ms + SEARCH_AGAIN_MS <= now_ms]
-        for name in late[:_MOST_LOOKED_AT]:
-            self._look_at(name, watched[name][:_MOST_PAGES], self.signals)
+        for name in late[:_MAX_HOSTS_CHECKED]:
+            self._check_host(name, watched[name][:_MOST_PAGES], self.signals)
             self.signals.record_search(name, now_ms)  # last, so that a killed run checks it again
 
-    def _look_at(self, name: str, pages: Sequence[str], signals: ChangeSignals) -> None:
+    def _check_host(self, name: str, pages: Sequence[str], signals: ChangeSignals) -> None:
         of = origin(pages[0])
         rules = self.robots.get_many([of])[of].rules
         sitemaps = signals.new_sources(_sitemaps(of, rules.sitemaps if rules else ()))

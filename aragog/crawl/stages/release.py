@@ -39,7 +39,7 @@ from aragog.crawl.politeness.overrides import Override, Overrides
 from aragog.crawl.politeness.robots_records import CachedRules
 from aragog.crawl.politeness.slots import RateExceeded, Slot, SlotRequest
 from aragog.crawl.stages.crawl_checks import CrawlChecks
-from aragog.crawl.stages.line_shares import LineShares, open_next
+from aragog.crawl.stages.line_shares import LineShares, open_next_hosts
 from aragog.crawl.stages.returning_jobs import Delayed, delayed_batches
 from aragog.crawl.stages.waiting_line import (
     RELEASE_AHEAD_MS,
@@ -56,19 +56,19 @@ from urlspelling.hosts import longest_match
 
 log = logging.getLogger(__name__)
 # How often to look for lines that are due. This costs one round trip per server.
-LOOK_EVERY_S = 0.1
+CHECK_EVERY_S = 0.1
 # The wait after an error of Redis or the broker.
 TRY_AGAIN_S = 1.0
 # How many lines of a server one check claims.
 MOST_LINES = 200
 # The shortest time between two checks of a line. All slots of this time are assigned together.
-LOOK_AGAIN_MS = 500
+CHECK_AGAIN_MS = 500
 # How often the line of an origin without robots.txt is checked if nobody reports its rules.
-RULES_LOOK_MS = 30_000
+RULES_CHECK_MS = 30_000
 # How many URLs leave the line of an origin's robots.txt per check.
 MOST_FOR_RULES = 1_000
 # How often the line of a paused crawl is checked if nobody reports that it was resumed.
-PAUSED_LOOK_MS = 5_000
+PAUSED_CHECK_MS = 5_000
 # How many entries one check takes from a line with URLs of ended crawls.
 MOST_ENDED = 200
 # How many entries a check takes beyond those for slots, over all lines. Reading 4,000 takes 60 ms.
@@ -76,7 +76,7 @@ MOST_WITHOUT_SLOTS = 4_000
 # How often the line of a stopped domain, or of one with quiet hours, is checked. A change of the
 # overrides triggers a check, too; this covers changes that no process saw, and the end of quiet
 # hours.
-STOPPED_LOOK_MS = 60_000
+STOPPED_CHECK_MS = 60_000
 # How long before the slot of its first URL a message arrives.
 ARRIVES_AHEAD_MS = 500
 # URLs whose slots are this close together share a message.
@@ -135,10 +135,10 @@ class ReleaseStage:
             BrokerUnavailable, LimiterUnavailable: nothing is lost; entries that were taken return
                 to their lines within a minute.
         """
-        self._look_at_changed()
+        self._check_changed()
         if not self.is_open():
             return 0
-        open_next(self.lines, self.checks.registry.crawls())
+        open_next_hosts(self.lines, self.checks.registry.crawls())
         return sum(self._run_server(server) for server in self.lines.servers)
 
     def _run_server(self, server: LineServer) -> int:
@@ -152,11 +152,11 @@ class ReleaseStage:
 
     def _release(self, server: LineServer, due: Mapping[str, DueLine]) -> tuple[int, bool]:
         """Give slots to lines. Returns how many, and True if a line could take more right away."""
-        look = _Look(self, server, due)
+        look = _LineCheck(self, server, due)
         look.run()
         return look.sent, look.unfinished
 
-    def _look_at_changed(self) -> None:
+    def _check_changed(self) -> None:
         """Check the lines whose rate may have changed with the overrides."""
         table = self.overrides.table()
         if table is self._known:
@@ -170,7 +170,7 @@ class ReleaseStage:
                 server.check_now([key for key in server.domains() if longest_match(key, names)])
 
 
-class _Look:
+class _LineCheck:
     """One check of the lines of a server that are due."""
 
     def __init__(self, stage: ReleaseStage, server: LineServer, due: Mapping[str, DueLine]) -> None:
@@ -203,7 +203,7 @@ class _Look:
         if not lines:
             return {}
         paused = self.stage.checks.registry.crawls().paused
-        return {key: PAUSED_LOOK_MS if crawl in paused else 0 for key, crawl in lines.items()}
+        return {key: PAUSED_CHECK_MS if crawl in paused else 0 for key, crawl in lines.items()}
 
     def _slots_wanted(self, key: str, waiting: int) -> int:
         limiter = self.stage.limiter
@@ -213,7 +213,7 @@ class _Look:
             return free
         if limiter.closed(key) or key in self.shares.all_closed:
             return 0
-        fits = 1 + int(LOOK_AGAIN_MS * 1000 / limiter.interval_us(key))
+        fits = 1 + int(CHECK_AGAIN_MS * 1000 / limiter.interval_us(key))
         more = max(0, min(self.stage.ended_in.get(key, 0) - fits, self.room))
         self.room -= more
         return max(1, min(waiting, fits + more))
@@ -227,7 +227,7 @@ class _Look:
         asked = [(entry, job) for entry, job in known if not is_without_slots(entry.key)]
         replies = self.stage.limiter.reserve([self._request(entry, job) for entry, job in asked])
         free = [job for entry, job in known if is_without_slots(entry.key)]
-        near: list[Delayed] = [(self.stage.traces.out_of_line(job), 0) for job in free]
+        near: list[Delayed] = [(self.stage.traces.end_line_wait(job), 0) for job in free]
         back: list[TakenEntry] = []
         free_at_ms: dict[str, int] = {}
         sent: dict[str, Counter[int]] = {}
@@ -240,7 +240,7 @@ class _Look:
                 sent.setdefault(entry.key, Counter())[job.crawl] += 1
         self._send(near)
         self.sent = len(near)
-        left = self.server.settle(token, back, self._next_looks(free_at_ms))
+        left = self.server.settle(token, back, self._next_checks(free_at_ms))
         self.shares.report(sent, left)
 
     def _still_wanted(
@@ -259,8 +259,8 @@ class _Look:
             return [(e, job) for (e, _), job in zip(known, wanted.jobs, strict=True)]
         if wanted.paused:
             WaitingLine(self.stage.lines, 0).park(wanted.in_line())
-        going = {job.url: job for job in wanted.jobs}
-        left = [(entry, going[job.url]) for entry, job in known if job.url in going]
+        continuing = {job.url: job for job in wanted.jobs}
+        left = [(entry, continuing[job.url]) for entry, job in known if job.url in continuing]
         self._note_ended(known, left)
         return left
 
@@ -285,7 +285,7 @@ class _Look:
             entry.crawl_delay_s,
             within_ms=self.within_ms,
             urgent=job.priority <= URGENT,
-            handed_on=True,
+            for_other_process=True,
         )
 
     @staticmethod
@@ -297,7 +297,7 @@ class _Look:
             return None
 
     def _with_slot(self, job: UrlJob, slot: Slot) -> Delayed:
-        job = self.stage.traces.out_of_line(job)
+        job = self.stage.traces.end_line_wait(job)
         return replace(job, slot_at_ms=slot.at_ms), slot.wait_ms
 
     def _send(self, jobs: Sequence[Delayed]) -> None:
@@ -305,32 +305,32 @@ class _Look:
             jobs,
             batch_size=self.stage.settings.pipeline.batch_size,
             span_ms=SPAN_MS,
-            passed_ms=ARRIVES_AHEAD_MS,
+            elapsed_ms=ARRIVES_AHEAD_MS,
         )
         # They only move what is already in Redis.
         self.stage.sender.send_all([replace(one, even_when_full=True) for one in messages])
 
-    def _next_looks(self, free_at_ms: Mapping[str, int]) -> dict[str, int]:
+    def _next_checks(self, free_at_ms: Mapping[str, int]) -> dict[str, int]:
         """Return how long to wait before checking each line again, in ms."""
-        looks: dict[str, int] = {}
+        delays_ms: dict[str, int] = {}
         for key in self.due:
             if wait_ms := self.rules_wait_ms.get(key, 0):
-                looks[key] = min(wait_ms, RULES_LOOK_MS)
+                delays_ms[key] = min(wait_ms, RULES_CHECK_MS)
             elif key in self.dropped:
-                looks[key] = 0
+                delays_ms[key] = 0
                 self.unfinished = True
             elif not self.wanted[key]:
-                looks[key] = 0 if is_without_slots(key) else STOPPED_LOOK_MS
+                delays_ms[key] = 0 if is_without_slots(key) else STOPPED_CHECK_MS
                 self.unfinished |= self.room <= 0
             elif key in free_at_ms:
                 wait_ms = self.stage.limiter.wait_ms(key, free_at_ms[key]) - self.within_ms
-                looks[key] = max(LOOK_AGAIN_MS, wait_ms)
+                delays_ms[key] = max(CHECK_AGAIN_MS, wait_ms)
             elif key in self.shares.closed and self.taken[key] < self.wanted[key]:
-                looks[key] = STOPPED_LOOK_MS  # checked earlier if its host is opened
+                delays_ms[key] = STOPPED_CHECK_MS  # checked earlier if its host is opened
             else:
-                looks[key] = 0  # all of them got slots, so more may be waiting
+                delays_ms[key] = 0  # all of them got slots, so more may be waiting
                 self.unfinished = True
-        return looks
+        return delays_ms
 
 
 def _rules_wait_ms(cached: CachedRules, now_ms: int) -> int:
@@ -339,7 +339,7 @@ def _rules_wait_ms(cached: CachedRules, now_ms: int) -> int:
     Pure.
     """
     if cached.unreachable:
-        return max(LOOK_AGAIN_MS, (cached.retry_at_ms or now_ms) - now_ms)
+        return max(CHECK_AGAIN_MS, (cached.retry_at_ms or now_ms) - now_ms)
     if cached.fetched_at_ms is None:  # it must be requested again
         return 0
     return max(0, cached.fetched_at_ms + RULES_KNOWN_MS - now_ms)
@@ -354,7 +354,7 @@ class Releasing:
         every_s: the time between two checks.
     """
 
-    def __init__(self, release: Callable[[], int], *, every_s: float = LOOK_EVERY_S) -> None:
+    def __init__(self, release: Callable[[], int], *, every_s: float = CHECK_EVERY_S) -> None:
         self._release = release
         self._every_s = every_s
         self._stop = threading.Event()

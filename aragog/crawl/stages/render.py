@@ -84,7 +84,7 @@ class RenderStage:
             TransientError: Redis or the store did not respond; the batch runs again.
         """
         with self.traces.stage("render", (result.job for result in batch.results)) as spans:
-            return spans.handed_on(self._run(batch, spans))
+            return spans.with_departure_times(self._run(batch, spans))
 
     def _run(self, batch: ResultBatch, spans: StageSpans) -> list[OutgoingMessage]:
         counts: Counter[str] = Counter()

@@ -157,9 +157,9 @@ class Requester:
         under_way = []
         with self.pool.batch() as batch:
             for job, slot in jobs:
-                passed_ms = (self.clock.monotonic_s() - started_s) * 1000
+                elapsed_ms = (self.clock.monotonic_s() - started_s) * 1000
                 wait_ms = slot.wait_ms - (slot.at_us - slot.ask_at_us) / 1000
-                self.clock.sleep_s((wait_ms - HEAD_START_MS - passed_ms) / 1000)
+                self.clock.sleep_s((wait_ms - HEAD_START_MS - elapsed_ms) / 1000)
                 stored = validators.get(job.url, _NO_COPY)
                 submit = batch.submit_urgent if slot.urgent else batch.submit
                 under_way.append((job, submit(self._fetch_one, job, slot, stored, spans)))
@@ -202,7 +202,7 @@ class Requester:
             requests = spans.requests(job, gate)
             outcome = self._outcome(job, requests or gate, stored, signed)
             if requests is not None:
-                spans.requested(job, requests, outcome)
+                spans.record_requests(job, requests, outcome)
             if isinstance(outcome, Refused) and outcome.cause is RefusalCause.TAKEN_DOWN:
                 outcome = _without_target(job, outcome)
             reports = dict.fromkeys(gate.redirected_by, True)

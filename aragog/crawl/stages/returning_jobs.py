@@ -58,13 +58,13 @@ class ReturningJobs:
         return next_attempt(job, self.settings, wait_at_least_ms=wait_at_least_ms, rng=self.rng)
 
     def delayed(
-        self, jobs: Iterable[Delayed], *, span_ms: int = 1, passed_ms: int = 0
+        self, jobs: Iterable[Delayed], *, span_ms: int = 1, elapsed_ms: int = 0
     ) -> list[OutgoingMessage]:
         """Return the messages for delayed jobs; see `collected` and `delayed_batches`."""
         size = self.settings.batch_size
         if self.collects:
-            return collected(jobs, batch_size=size, span_ms=span_ms, passed_ms=passed_ms)
-        return delayed_batches(jobs, batch_size=size, span_ms=span_ms, passed_ms=passed_ms)
+            return collected(jobs, batch_size=size, span_ms=span_ms, elapsed_ms=elapsed_ms)
+        return delayed_batches(jobs, batch_size=size, span_ms=span_ms, elapsed_ms=elapsed_ms)
 
     def refetch(self, jobs: Sequence[UrlJob]) -> list[OutgoingMessage]:
         """
@@ -77,7 +77,7 @@ class ReturningJobs:
         most = self.settings.max_attempts
         spent = [job for job in jobs if job.attempt + 1 >= most]
         fresh = [
-            replace(from_the_start(job), attempt=job.attempt + 1)
+            replace(restarted(job), attempt=job.attempt + 1)
             for job in jobs
             if job.attempt + 1 < most
         ]
@@ -117,16 +117,16 @@ def next_attempt(
     if wait_at_least_ms is not None:
         # The origin's wait replaces our guess, with jitter to spread the retries.
         wait_ms = min(max(0, wait_at_least_ms), LONGEST_WAIT_MS) + int(rng.uniform(0, 500))
-    return replace(from_the_start(job), attempt=job.attempt + 1), int(wait_ms)
+    return replace(restarted(job), attempt=job.attempt + 1), int(wait_ms)
 
 
-def from_the_start(job: UrlJob) -> UrlJob:
+def restarted(job: UrlJob) -> UrlJob:
     """Return the job reset to its first URL, without a slot. Pure."""
     return replace(job, slot_at_ms=None, target=None, target_given=None, hops=())
 
 
 def collected(
-    jobs: Iterable[Delayed], *, batch_size: int, span_ms: int, passed_ms: int = 0
+    jobs: Iterable[Delayed], *, batch_size: int, span_ms: int, elapsed_ms: int = 0
 ) -> list[OutgoingMessage]:
     """
     Return one message for the jobs of each priority, in which each job has its own delay. Pure.
@@ -145,7 +145,7 @@ def collected(
             priority=priority,
             collect=Collection(
                 elements="urls",
-                delays_ms=tuple(max(0, wait_ms - passed_ms) for _, wait_ms in those),
+                delays_ms=tuple(max(0, wait_ms - elapsed_ms) for _, wait_ms in those),
                 span_ms=max(1, span_ms),
                 most=batch_size,
                 group=f"{Destination.FETCH.task}:{VERSION}",
@@ -156,12 +156,12 @@ def collected(
 
 
 def delayed_batches(
-    jobs: Iterable[Delayed], *, batch_size: int, span_ms: int, passed_ms: int = 0
+    jobs: Iterable[Delayed], *, batch_size: int, span_ms: int, elapsed_ms: int = 0
 ) -> list[OutgoingMessage]:
     """
     Return batches for `fetch`, each delayed until its first job is due. Pure.
 
-    Each job comes with its delay in ms, counted from a time `passed_ms` ago.
+    Each job comes with its delay in ms, counted from a time `elapsed_ms` ago.
 
     Jobs within `span_ms` of the first share its message, because `fetch` waits that long inside the
     task. So a domain at 10 requests per second needs one message per second, not ten.
@@ -170,13 +170,13 @@ def delayed_batches(
     group: list[Delayed] = []
     for job, wait_ms in sorted(jobs, key=lambda pair: pair[1]):
         if group and (len(group) >= batch_size or wait_ms > group[0][1] + span_ms):
-            outgoing.append(_message(group, passed_ms))
+            outgoing.append(_message(group, elapsed_ms))
             group = []
         group.append((job, wait_ms))
-    return [*outgoing, _message(group, passed_ms)] if group else outgoing
+    return [*outgoing, _message(group, elapsed_ms)] if group else outgoing
 
 
-def _message(group: Sequence[Delayed], passed_ms: int) -> OutgoingMessage:
+def _message(group: Sequence[Delayed], elapsed_ms: int) -> OutgoingMessage:
     jobs = tuple(job for job, _ in group)
-    delay_ms = max(0, group[0][1] - passed_ms)
+    delay_ms = max(0, group[0][1] - elapsed_ms)
     return OutgoingMessage(Destination.FETCH, FetchBatch(jobs), delay_ms, most_urgent(jobs))

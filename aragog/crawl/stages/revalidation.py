@@ -83,7 +83,7 @@ class JobSelection:
         open_jobs, ended = self._without_taken_down(served)
         records, unreadable = self._records([job for job in open_jobs if _is_at_its_start(job)])
         open_jobs = [_of_its_crawl(job, records.get(job.url)) for job in open_jobs]
-        open_jobs = [_as_stored(job, records.get(job.url)) for job in open_jobs]
+        open_jobs = [_as_file_or_page(job, records.get(job.url)) for job in open_jobs]
         fresh = [job for job in open_jobs if _is_at_its_start(job)]
         expired = self._expired([job for job in fresh if job.refresh], records)
         done = [job for job in fresh if not job.refresh and _has_page(job, records.get(job.url))]
@@ -92,9 +92,9 @@ class JobSelection:
             for job in fresh
             if job.url not in expired
             and (record := records.get(job.url))
-            and (is_reread(job) or (not job.sitemap and _is_whole(record)))
+            and (is_scheduled_reading(job) or (not job.sitemap and _is_complete(record)))
         }
-        rules = page_scope.outside_stored(done, records, self.checks)
+        rules = page_scope.stored_pages_out_of_scope(done, records, self.checks)
         left_out = [job for job in done if job.url in rules]
         done = [job for job in done if job.url not in rules]
         if self.discovery:  # before the pages end, because a run waits for what is listed by then
@@ -173,7 +173,7 @@ class JobSelection:
         return records, damaged.apart(jobs, read)
 
 
-def is_reread(job: UrlJob) -> bool:
+def is_scheduled_reading(job: UrlJob) -> bool:
     """
     Return True if the refresh schedule is reading this sitemap or feed again, so that a 304 is
     enough.
@@ -200,7 +200,7 @@ def _of_its_crawl(job: UrlJob, record: Record | None) -> UrlJob:
     return replace(job, purposes=purposes_of(name))
 
 
-def _as_stored(job: UrlJob, record: Record | None) -> UrlJob:
+def _as_file_or_page(job: UrlJob, record: Record | None) -> UrlJob:
     """
     Return the job as a file or as a page, whichever is stored for its URL.
 
@@ -223,7 +223,7 @@ def _has_page(job: UrlJob, record: Record | None) -> bool:
     return not crawls or crawl_name(job.purposes) in crawls
 
 
-def _is_whole(record: Record) -> bool:
+def _is_complete(record: Record) -> bool:
     """
     Return True if the content is complete. With a 304, a truncated page would stay truncated
     forever.

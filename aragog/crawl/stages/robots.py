@@ -30,7 +30,7 @@ from aragog.crawl.stages.job_egress import JobEgress
 from aragog.crawl.stages.polite_gate import ROBOTS_PATH, ForbiddenUrls, RobotsGate
 from aragog.crawl.stages.requester import as_outcome
 from aragog.crawl.stages.robots_outcomes import result_of, status_of, tdm_rules_of
-from aragog.crawl.stages.robots_waits import BACKGROUND, RulesWait, onward
+from aragog.crawl.stages.robots_waits import BACKGROUND, RulesWait, forwarded
 from aragog.fetch_record.causes import DeferralCause
 from aragog.fetch_record.outcome import Deferred, Outcome, OutcomeKind
 from aragog.runtime.clock import Clock
@@ -67,7 +67,7 @@ class RobotsFetcher(Protocol):
 class RulesLine(Protocol):
     """The URLs that wait for rules (`aragog.crawl.stages.waiting_line.WaitingLine`)."""
 
-    def rules_came(self, origins: Sequence[str]) -> None:
+    def rules_arrived(self, origins: Sequence[str]) -> None:
         """Release the URLs that wait for the robots.txt of these origins."""
 
 
@@ -98,7 +98,7 @@ class RobotsStage:
         """
         batch, paused = self._wanted(batch)
         with self.traces.stage("robots", batch.jobs) as spans:
-            return spans.handed_on(paused + _RobotsRun(self, batch, spans).messages())
+            return spans.with_departure_times(paused + _RobotsRun(self, batch, spans).messages())
 
     def _wanted(self, batch: RobotsBatch) -> tuple[RobotsBatch, list[OutgoingMessage]]:
         """
@@ -156,7 +156,7 @@ class _RobotsRun:
 
     def _lacks_tdm_file(self, job: UrlJob) -> bool:
         rules = self.cached[origin(job.next_url)].rules
-        purposes = job.purposes_or(self.stage.settings.preferences.purposes)
+        purposes = job.purposes_with_default(self.stage.settings.preferences.purposes)
         return not job.sitemap and covers_any(purposes) and (rules is None or rules.tdm is None)
 
     def _asks_tdm_file(self, origin_url: str) -> bool:
@@ -167,16 +167,16 @@ class _RobotsRun:
         return asks or has_it or origin_url in self.lacking
 
     def messages(self) -> list[OutgoingMessage]:
-        wanted = self._allowed(self._unknown_or_old())
+        wanted = self._allowed(self._origins_to_fetch())
         mine = wanted if self.batch.claimed else self.robots.refreshes.claim(wanted)
         near = self._near(self._slots(mine))
         self._fetch(near)
         self._hold_claims()
         self._wait_for_others(self.awaited & set(wanted) - set(mine))
         span_ms = self.stage.settings.politeness.wait_inline_ms
-        return onward(self.batch, self.later, span_ms)
+        return forwarded(self.batch, self.later, span_ms)
 
-    def _unknown_or_old(self) -> list[str]:
+    def _origins_to_fetch(self) -> list[str]:
         """Return the origins whose rules must be fetched."""
         anyway = self.batch.claimed or self.batch.refresh
         return [
@@ -243,14 +243,14 @@ class _RobotsRun:
         near: dict[str, Slot] = {}
         for origin_url, slot in slots.items():
             if isinstance(slot, RateExceeded):
-                self._come_back(origin_url, slot.key, slot.free_at_ms)
+                self._retry_near_slot(origin_url, slot.key, slot.free_at_ms)
             elif slot.wait_ms > self.stage.settings.politeness.wait_inline_ms:
                 self.later[origin_url] = RulesWait(slot.wait_ms, slot.at_ms)
             else:
                 near[origin_url] = slot
         return near
 
-    def _come_back(self, origin_url: str, key: str, free_at_ms: int) -> None:
+    def _retry_near_slot(self, origin_url: str, key: str, free_at_ms: int) -> None:
         """Try an origin again before its next slot would go to a waiting URL."""
         wait_ms = self.stage.limiter.wait_ms(key, free_at_ms) - SLOT_WITHIN_MS
         self.later[origin_url] = RulesWait(max(ASK_AGAIN_MS, wait_ms))
@@ -265,7 +265,7 @@ class _RobotsRun:
             wait_ms = max(ASK_AGAIN_MS, at_ms - self.stage.clock.now_ms())
             self.later[origin_url] = RulesWait(wait_ms)
         else:
-            self._come_back(origin_url, key, at_ms)
+            self._retry_near_slot(origin_url, key, at_ms)
 
     def _fetch(self, near: Mapping[str, Slot]) -> None:
         """Fetch the rules concurrently and store them."""
@@ -305,13 +305,13 @@ class _RobotsRun:
         """Release the URLs that failed while the rules of these origins were unreachable."""
         came = [o for o in origins if not self.cached[o].rules or self.cached[o].unreachable]
         if came:
-            self.stage.line.rules_came(came)
+            self.stage.line.rules_arrived(came)
 
     def _trace(self, origin_url: str, outcome: Outcome) -> None:
         """Add the fetch to the span of each traced URL that waits for these rules."""
         for job in self.batch.jobs if self.spans else ():
             if origin(job.next_url) == origin_url:
-                self.spans.exchanged(job, origin_url + ROBOTS_PATH, outcome)
+                self.spans.record_shared_fetch(job, origin_url + ROBOTS_PATH, outcome)
 
     def _validators(self, origins: Iterable[str]) -> dict[str, Validators]:
         """

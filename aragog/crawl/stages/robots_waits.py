@@ -23,7 +23,7 @@ class RulesWait(NamedTuple):
     """True if this batch holds the claim on the refresh."""
 
 
-def onward(
+def forwarded(
     batch: RobotsBatch, waits: Mapping[str, RulesWait], span_ms: int
 ) -> list[OutgoingMessage]:
     """
@@ -37,7 +37,7 @@ def onward(
         outgoing.append(OutgoingMessage(Destination.FETCH, FetchBatch(ready), priority=urgency))
     for claimed in (True, False):
         those = {o: wait for o, wait in waits.items() if wait.claimed is claimed}
-        for group in _together(those, span_ms):
+        for group in _grouped(those, span_ms):
             following = _following(batch, {o: those[o] for o in group}, claimed=claimed)
             if following.jobs or claimed or batch.refresh:
                 priority = min((job.priority for job in following.jobs), default=BACKGROUND)
@@ -53,7 +53,7 @@ def _following(batch: RobotsBatch, waits: Mapping[str, RulesWait], *, claimed: b
     return RobotsBatch(tuple(waits), jobs, claimed, batch.refresh, slots)
 
 
-def _together(waits: Mapping[str, RulesWait], span_ms: int) -> list[list[str]]:
+def _grouped(waits: Mapping[str, RulesWait], span_ms: int) -> list[list[str]]:
     """Group origins by their waits. Those within `span_ms` of the first share a message."""
     groups: list[list[str]] = []
     for origin_url, wait in sorted(waits.items(), key=lambda item: item[1].wait_ms):

@@ -146,11 +146,11 @@ class SingleFetch:
             found[job.request_id] = (
                 SlotSearch(reply, 0, interval_s)
                 if isinstance(reply, Slot)
-                else SlotSearch(None, self._until_near(reply.key, reply.free_at_ms), interval_s)
+                else SlotSearch(None, self._ms_until_near(reply.key, reply.free_at_ms), interval_s)
             )
         return [found.get(job.request_id, SlotSearch(None, 0)) for job in jobs]
 
-    def unused(self, slot: Slot) -> None:
+    def release_unused(self, slot: Slot) -> None:
         """Release a slot that will not be used. Otherwise it expires."""
         with suppress(LimiterUnavailable):
             self.access.limiter.finished(slot)
@@ -178,11 +178,11 @@ class SingleFetch:
                 allowed = self._allowed(job, left_s)
             except TRANSIENT:
                 if slot is not None:
-                    self.unused(slot)
+                    self.release_unused(slot)
                 raise
             if not isinstance(allowed, SlotRequest):
                 if slot is not None:
-                    self.unused(slot)
+                    self.release_unused(slot)
                 return allowed
             slot = slot or self._slot(allowed, left_s)
             if slot is None:
@@ -193,10 +193,10 @@ class SingleFetch:
             # No request was sent: the slot has passed and the next one is far away, or no proxy
             # works.
             slot = None
-            if outcome.cause is DeferralCause.EGRESS and not self._until_way(outcome, left_s):
+            if outcome.cause is DeferralCause.EGRESS and not self._wait_for_route(outcome, left_s):
                 return outcome
 
-    def _until_way(self, outcome: Deferred, left_s: Callable[[], float]) -> bool:
+    def _wait_for_route(self, outcome: Deferred, left_s: Callable[[], float]) -> bool:
         """
         Wait until a proxy is tried again.
         Returns False if the time of the request ends first.
@@ -208,7 +208,7 @@ class SingleFetch:
         within_ms = self.access.rules.settings.politeness.wait_inline_ms + HEAD_START_MS
         return SlotRequest(self.access.limiter.key_for(job.url), crawl_delay_s, within_ms=within_ms)
 
-    def _until_near(self, key: str, free_at_ms: int) -> int:
+    def _ms_until_near(self, key: str, free_at_ms: int) -> int:
         """Return how long until a slot is near enough to be reserved."""
         wait_ms = self.access.limiter.wait_ms(key, free_at_ms)
         near_ms = self.access.rules.settings.politeness.wait_inline_ms
@@ -253,7 +253,7 @@ class SingleFetch:
             reply = self.access.limiter.reserve([request])[0]
             if isinstance(reply, Slot):
                 return reply
-            wait_s = self._until_near(reply.key, reply.free_at_ms) / 1000
+            wait_s = self._ms_until_near(reply.key, reply.free_at_ms) / 1000
             if wait_s >= left_s() or not self._wait(wait_s, left_s):
                 return None
 

@@ -26,7 +26,7 @@ from aragog.crawl.stages.inherited_options import inherited
 from aragog.crawl.stages.page_limits import limited
 from aragog.crawl.stages.page_reading import SourceReading
 from aragog.crawl.stages.page_scope import filter_of, in_scope
-from aragog.crawl.stages.revalidation import is_reread
+from aragog.crawl.stages.revalidation import is_scheduled_reading
 from aragog.observability.instruments import SOURCE_READINGS
 from aragog.pages import sitemaps
 from aragog.pages.sitemaps import SitemapUrl
@@ -72,7 +72,7 @@ class SitemapReading:
             PageTooExpensive, MemoryError: the sitemap exceeds the limits of a page.
         """
         limits, job = self.settings.pipeline, result.job
-        if is_reread(job) and (kind := self._unchanged(result)):
+        if is_scheduled_reading(job) and (kind := self._unchanged(result)):
             self.confirmed_sources([result])
             return SourceReading(0, kind)
         with limited(limits.page_max_cpu_s, limits.page_max_memory_bytes):
@@ -84,7 +84,7 @@ class SitemapReading:
         reading = self.store.signals.reading(
             listed, kind=kind, fetched_at_ms=result.fetch.fetched_at_ms, sender=job.url
         )
-        if is_reread(job):
+        if is_scheduled_reading(job):
             for at in range(0, len(listed), self.chunk):
                 reading.take(listed[at : at + self.chunk])
             enqueued = self._new_children(result, children) if job.depth > 0 else 0

@@ -67,7 +67,7 @@ def page_ready(
     return [OutgoingMessage(task, ReadyPages(pages), priority=priority, even_when_full=True)]
 
 
-def _as_written(write: PageWrite, done: Written | None) -> PageWrite:
+def _with_stored_url(write: PageWrite, done: Written | None) -> PageWrite:
     """Return the write with the canonical URL under which the page was actually stored."""
     if done is None or write.links is None or done.canonical_url == write.canonical_url:
         return write
@@ -213,7 +213,7 @@ class StoreStage:
     def finish(self, begun: BegunBatch) -> list[OutgoingMessage]:
         """Write the pages of a batch whose pack is stored. Returns and raises the same as `run`."""
         with self.traces.stage("store", begun.batch.jobs) as spans:
-            outgoing = spans.handed_on(self._finish(begun, spans))
+            outgoing = spans.with_departure_times(self._finish(begun, spans))
         # This may have been the last batch that the open pack was waiting for.
         self.store.put_pack_if_last(self.in_flight.count)
         return outgoing
@@ -233,7 +233,7 @@ class StoreStage:
         stuck = {write.url for write in self._write(writes, done, begun.waiting)}
         begun.packing.settle()
         self._ask(batch.jobs, writes, done)
-        writes = [_as_written(write, done.get(write.url)) for write in writes]
+        writes = [_with_stored_url(write, done.get(write.url)) for write in writes]
         if self.crawl_log:
             written = [write for write in writes if write.url not in stuck]
             self.crawl_log.add(rows_of(written, batch.jobs, done))

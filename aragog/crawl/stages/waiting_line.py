@@ -76,7 +76,7 @@ class WaitingLine:
         if waiting:
             self._lines.park([self._entry(one) for one in waiting])
 
-    def rules_came(self, origins: Sequence[str]) -> None:
+    def rules_arrived(self, origins: Sequence[str]) -> None:
         """
         Release the URLs that wait for the robots.txt of these origins, which was just stored.
 

@@ -1,8 +1,9 @@
 """
 Delivers changes to webhooks, and notices of crawls: signed, and repeated until they are accepted.
 
-`deal` reads the changes after each webhook's cursor, sends them as a message, and then moves the
-cursor. After a kill in between, the same changes are sent again with the same delivery ID.
+`send_changes` reads the changes after each webhook's cursor, sends them as a message, and then
+moves the cursor. After a kill in between, the same changes are sent again with the same delivery
+ID.
 `deliver` posts one message. A delivery that is not accepted with a 2xx is tried again later, with
 increasing delays. After `webhooks.max_attempts` it is dropped and logged.
 
@@ -127,16 +128,16 @@ class WebhookStage:
     crawls: CrawlAddresses | None = None
     """The addresses for notices of crawls."""
 
-    def deal(self) -> int:
+    def send_changes(self) -> int:
         """
         Send the changes after the cursors. Returns the number of deliveries.
         One caller at a time.
         """
         if self.store.schedule.take_tick(TICK, self.clock.now_ms(), _TICK_S) is None:
             return 0
-        return sum(self._deal_to(webhook, at) for webhook, at in self.store.feed.webhooks.all())
+        return sum(self._send_to(webhook, at) for webhook, at in self.store.feed.webhooks.all())
 
-    def _deal_to(self, webhook: Webhook, cursor: str) -> int:
+    def _send_to(self, webhook: Webhook, cursor: str) -> int:
         store, sent = self.store, 0
         for _ in range(_MOST_DELIVERIES):
             page = store.feed.changes(cursor, MOST_CHANGES, owner=webhook.owner, host=webhook.host)

@@ -15,7 +15,7 @@ from aragog.crawl.pipeline.in_flight_values import UrlEnding
 from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.crawl.traps.host_budget import TemplateDecision
 from aragog.crawl.traps.trap_store import ClosedTemplate
-from aragog.dashboard.buttons_key import KEY_NEEDED, link, made_key, read_key
+from aragog.dashboard.buttons_key import KEY_NEEDED, create_key, link, read_key
 from tests.support.chromium import chromium_or_skip, chromium_page
 from tests.support.flower_server import flower_system
 from tests.support.page_quality import violations
@@ -176,11 +176,11 @@ def test_the_cookie_is_kept_from_scripts_and_other_sites(system):
 
 
 def test_a_key_is_made_once_and_not_beside_a_login(tmp_path):
-    key = made_key(tmp_path / "run", {})
+    key = create_key(tmp_path / "run", {})
 
-    assert made_key(tmp_path / "run", {}) == key
+    assert create_key(tmp_path / "run", {}) == key
     assert (tmp_path / "run" / "flower.key").stat().st_mode & 0o777 == 0o600
-    assert made_key(tmp_path / "run", {"FLOWER_BASIC_AUTH": "ada:secret"}) == ""
+    assert create_key(tmp_path / "run", {"FLOWER_BASIC_AUTH": "ada:secret"}) == ""
     assert link("http://h:1", "k", {"FLOWER_URL_PREFIX": "/f/"}) == "http://h:1/f/aragog/open?key=k"
 
 

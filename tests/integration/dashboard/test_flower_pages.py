@@ -259,7 +259,7 @@ def test_a_refresh_enqueues_the_url_and_the_page_says_what_it_waits_for(browser)
     reported = browser.json("/aragog/url.json", url=PAGE)
 
     assert (refused, none, done) == (403, 409, 200)
-    assert "It was enqueued" in page
+    assert "The URL was enqueued" in page
     (queue,) = [c["lines"] for c in reported["sections"] if c["title"] == "queue"]
     assert {line["name"]: line["text"] for line in queue}["waits for"] == (
         "queue fetch, which is paused"

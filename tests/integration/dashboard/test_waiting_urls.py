@@ -11,7 +11,7 @@ from aragog.bootstrap.redis_services import robots_cache
 from aragog.cli import main
 from aragog.client import Aragog
 from aragog.crawl.politeness.robots_records import RobotsResult
-from aragog.dashboard.waiting import notes_of_queues
+from aragog.dashboard.waiting import queue_notes
 from aragog.settings import load_settings
 from pinlater.brokers import of_socket
 
@@ -85,13 +85,13 @@ def test_status_says_what_urls_wait_for():
 
 def test_the_page_of_queues_says_whose_robots_txt_urls_wait_for(waiting):
     """It showed "fetch due 1,388, oldest 4 min", as if workers were missing."""
-    counted, named = notes_of_queues(components(waiting))
+    counted, named = queue_notes(components(waiting))
 
     assert "for robots.txt" in counted
-    assert f"those of {SHUT} (" in named
+    assert f"wait for robots.txt: {SHUT} (" in named
     assert MANY not in named
     assert "The workers are not the problem" in named
 
 
 def test_the_page_of_queues_says_nothing_where_nothing_waits(settings):
-    assert notes_of_queues(components(settings)) == []
+    assert queue_notes(components(settings)) == []

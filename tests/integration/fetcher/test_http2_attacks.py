@@ -39,10 +39,10 @@ class _Counting(OpenGate):
         /h2/empty-data     protocol  frames with only 0 bytes of the page
         /h2/overflow       protocol  FLOW_CONTROL_ERROR
         /h2/zero-window    protocol  not valid HTTP/2
-        /h2/goaway         reset     closes the connection
-        /h2/crlf           protocol  not a valid response
-        /h2/upper          protocol  not a valid response
-        /h2/too-much       protocol  not a valid response
+        /h2/goaway         reset     is closing the connection
+        /h2/crlf           protocol  not a valid HTTP/2 response
+        /h2/upper          protocol  not a valid HTTP/2 response
+        /h2/too-much       protocol  not a valid HTTP/2 response
     """),
 )
 def test_an_attack_is_unreachable_and_says_why(origin, fetcher, path, kind, reason):

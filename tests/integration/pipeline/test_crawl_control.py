@@ -109,7 +109,9 @@ def test_what_is_enqueued_after_a_cancellation_is_not_cancelled_before_it_is_con
     wait_until_after(control, at_s)
 
     control.in_flight.mark([url], for_crawl=MarkingCrawl(crawl))
-    replies = control.in_flight.stop([CancelQuery(url, crawl, cut_s=at_s)], ended=(), paused=())
+    replies = control.in_flight.stop(
+        [CancelQuery(url, crawl, cancelled_until_s=at_s)], ended=(), paused=()
+    )
 
     assert replies == [NextStep.CONTINUES]
 
@@ -215,7 +217,7 @@ def over(control, name):
 
 def test_a_deadline_that_is_past_is_refused_and_starts_no_crawl(control):
     """What was seen: `crawl start --until 2020-01-01T00:00Z` said `running` and fetched nothing."""
-    with pytest.raises(BadInput, match=r"until: 2020-01-01T00:00:00Z is past"):
+    with pytest.raises(BadInput, match=r"until: 2020-01-01T00:00:00Z is in the past"):
         control.start("docs", {"until_ms": 1_577_836_800_000})
 
     assert "docs" not in control.registry.read().records

@@ -85,4 +85,6 @@ def test_urls_are_cancelled_while_a_shard_is_dead_and_a_dry_run_says_that_it_can
         cut = control.cancel_urls("domain", ["h1.test"])
 
     assert [rule.value for rule in cut] == ["h1.test"]
-    assert crawl_control(settings).registry.read().cut_s("http://h1.test/1") == cut[0].at_s
+    assert (
+        crawl_control(settings).registry.read().cancelled_until_s("http://h1.test/1") == cut[0].at_s
+    )

@@ -38,7 +38,7 @@ def shared(settings):
     return SharedState.of(settings)
 
 
-class Asked:
+class AccessRequest:
     """Takes what the run asks for again, as an enqueuer does."""
 
     def __init__(self, in_flight):
@@ -55,7 +55,7 @@ class Asked:
 def run(settings, store, shared):
     """Makes the tracker of a run and what takes its wishes."""
     with closing(RunTracker(settings, store)) as tracker:
-        yield tracker, Asked(shared.in_flight)
+        yield tracker, AccessRequest(shared.in_flight)
 
 
 def test_a_url_that_is_linked_again_after_it_is_done_counts_once(run, shared, settings):
@@ -94,7 +94,7 @@ def test_what_was_in_flight_for_somebody_else_is_asked_for_when_it_is_done(run, 
 
 def test_a_refresh_asks_for_what_somebody_else_found_stored(settings, store, shared):
     with closing(RunTracker(settings, store, refresh=True)) as tracker:
-        asked = Asked(shared.in_flight)
+        asked = AccessRequest(shared.in_flight)
         tracker.add(A, depth=0, was_in_flight=True)
         tracker.update(asked)
 
@@ -131,7 +131,7 @@ def test_files_of_items_are_counted_apart_and_are_not_pages_of_the_run(settings,
     failed = {"outcome": "Gone", "status": 404, "attempted_at_ms": LATER_MS, "file": 1}
     store.write_pages([page(B, 1, content=body("b"), facts=facts), page(gone, 1, facts=failed)])
     with closing(RunTracker(settings, store, pages.append, refresh=True)) as tracker:
-        asked = Asked(shared.in_flight)
+        asked = AccessRequest(shared.in_flight)
         tracker.add(A)
         for url in (B, gone):
             tracker.add(url, was_in_flight=True)

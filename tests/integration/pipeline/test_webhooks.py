@@ -57,7 +57,7 @@ def change(stand, *urls, at=9):
 
 def run(stand):
     """Deal, then deliver all that was sent; what comes back is delivered at its time."""
-    stand.webhooks.deal()
+    stand.webhooks.send_changes()
     while messages := [m for m in stand.sent.messages if m.destination == Destination.WEBHOOK]:
         stand.sent.messages.clear()
         for message in messages:
@@ -126,7 +126,7 @@ def test_a_number_of_many_digits_is_posted_as_it_is(stand, receiver):
 def test_a_change_is_posted_once_by_two_beats(stand, receiver):
     webhook(stand, receiver.url)
     change(stand, A)
-    stand.webhooks.deal()
+    stand.webhooks.send_changes()
     run(stand)
     stand.clock.advance_ms(5000)
     run(stand)
@@ -188,7 +188,7 @@ def test_an_own_network_is_not_reached_unless_it_is_allowed(stand, receiver):
 def test_a_removed_webhook_gets_nothing_more(stand, receiver):
     registered = webhook(stand, receiver.url)
     change(stand, A)
-    stand.webhooks.deal()
+    stand.webhooks.send_changes()
     assert stand.store.feed.webhooks.remove(registered.name, NOW_MS + 99_999)
     run(stand)
 
@@ -283,7 +283,7 @@ def test_a_delivery_that_waits_tells_nothing_of_what_was_taken_down_meanwhile(st
     other = "http://other-shop.test/"
     webhook(stand, receiver.url)
     change(stand, A, other)
-    stand.webhooks.deal()
+    stand.webhooks.send_changes()
     waiting = [m.message for m in stand.sent.messages if m.destination == Destination.WEBHOOK]
     stand.store.takedowns.take_down(url=A)
 

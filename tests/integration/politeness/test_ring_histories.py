@@ -194,7 +194,7 @@ def test_no_gap_is_short_and_pauses_survive_while_the_ring_changes(world):
 
     assert short_gaps(world.origin) == []
     ring = LimiterRing(urls, PolitenessSettings(), shared=world.shared.url, sleep_s=time.sleep)
-    states = [ring.where(host).state for host in PAUSED]
+    states = [ring.locate(host).state for host in PAUSED]
     assert all(state.last_us > time.time() * 1e6 + 3_000e6 for state in states)
     assert all(state.factor == 400 for state in states)
     ring.close()

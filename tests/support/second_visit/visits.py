@@ -85,7 +85,7 @@ class Visits:
         while self.stand.urls.maintenance.compact_links(1000).left:
             pass
         self.stand.clock.sleep_s(SETTLE_MS / 1000 + 0.1)
-        self.stand.pipeline.webhooks.deal()
+        self.stand.pipeline.webhooks.send_changes()
         while self.stand.sent.messages:
             self.stand.pipeline.webhooks.deliver(self.stand.sent.messages.pop(0).message)
 

@@ -204,7 +204,7 @@ def test_a_page_says_which_fields_are_files_and_a_file_has_a_column_of_its_own()
     kinds = load_kinds(rules)
     assert kinds.columns("cards") == ("sku", "price", "url")
     assert kinds.columns_with_files("cards") == ("sku", "price", "url", "url.file")
-    assert kinds.leads_on(URL)
+    assert kinds.has_followed_urls(URL)
 
 
 def test_what_an_earlier_version_stored_has_no_files():

@@ -5,7 +5,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from aragog.pages.extractors import ExtractorPage
 from aragog.pages.items import load_kinds
-from aragog.pages.rule_hits import colored_page, hits_of
+from aragog.pages.rule_hits import colored_page, find_hits
 from aragog.pages.selectors import SiteRules
 from richpins import extraction
 from richpins.document import parse
@@ -49,7 +49,7 @@ def page():
 
 @pytest.fixture
 def hits(page):
-    return hits_of(page, SiteRules(EXTRACT), load_kinds(EXTRACT))
+    return find_hits(page, SiteRules(EXTRACT), load_kinds(EXTRACT))
 
 
 def test_each_rule_has_its_number_of_hits_and_its_first_value(hits):
@@ -105,6 +105,6 @@ def test_a_page_that_has_no_element_has_a_legend():
     document = parse(b"", url=URL)
     page = ExtractorPage(document, extraction.extract_from(document))
 
-    text = colored_page(document, hits_of(page, SiteRules(EXTRACT), load_kinds(EXTRACT)))
+    text = colored_page(document, find_hits(page, SiteRules(EXTRACT), load_kinds(EXTRACT)))
 
     assert "aragog-rules" in text

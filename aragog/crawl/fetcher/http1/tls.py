@@ -194,7 +194,7 @@ def wrapped(
         secure = tls.wrap_socket(
             sock, server_hostname=host.strip("[]"), do_handshake_on_connect=False, session=session
         )
-        _shake_hands(secure, lambda: ends_s - deadline.now_s())
+        _handshake(secure, lambda: ends_s - deadline.now_s())
         _check_name(secure, host, tls)
     except ssl.SSLCertVerificationError as error:
         kind = _BY_CODE.get(error.verify_code, OTHER)
@@ -231,7 +231,7 @@ def _failed(kind: str, reason: str) -> TransportError:
     return TransportError(UnreachableKind.TLS, reason)
 
 
-def _shake_hands(sock: ssl.SSLSocket, timeout_s: Callable[[], float]) -> None:
+def _handshake(sock: ssl.SSLSocket, timeout_s: Callable[[], float]) -> None:
     while True:
         try:
             return sock.do_handshake()

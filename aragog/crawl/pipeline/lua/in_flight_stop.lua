@@ -21,7 +21,7 @@ local out = {}
 local counts_for_s, named_counts_for_s, unconfirmed_s = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local function is_in(numbers, member) return numbers:find(' ' .. number_of(member) .. ' ', 1, true) end
 for n = 7, #ARGV, 5 do
-  local name, crawl, cut_s = ARGV[n], ARGV[n + 1], tonumber(ARGV[n + 4])
+  local name, crawl, cancelled_until_s = ARGV[n], ARGV[n + 1], tonumber(ARGV[n + 4])
   local held = redis.call('HGET', KEYS[1], name)
   local reply
   if not held then
@@ -35,7 +35,7 @@ for n = 7, #ARGV, 5 do
     if until_s - server_time <= unconfirmed_s then lasts_s = unconfirmed_s end
     local enqueued_s = until_s - lasts_s
     for _, member in ipairs(members) do
-      if is_in(ARGV[5], member) or enqueued_s <= cut_s and cut_s > 0 then
+      if is_in(ARGV[5], member) or enqueued_s <= cancelled_until_s and cancelled_until_s > 0 then
         if held:find(':', 1, true) then count(ARGV[1], number_of(member), 'cancelled', ARGV[n + 3], 0) end
       else
         kept[#kept + 1] = member

@@ -129,7 +129,7 @@ class RingRecord:
         owner = self.ring.node_for(key)
         return any(ring.node_for(key) != owner for ring in self._former_rings)
 
-    def adding(self, node: str) -> RingRecord:
+    def with_active(self, node: str) -> RingRecord:
         """
         Return the record with an additional active node, or itself if the node is
         already active.
@@ -140,7 +140,7 @@ class RingRecord:
         lost = tuple(each for each in self.lost if each != node)
         return self._moved((*self.active, node), drained=rest, lost=lost)
 
-    def draining(self, node: str) -> RingRecord:
+    def with_drained(self, node: str) -> RingRecord:
         """
         Return the record with a member made inactive, or itself if the member is already drained.
 
@@ -152,15 +152,15 @@ class RingRecord:
             return self
         return self._moved(self._active_without(node), drained=(*self.drained, node))
 
-    def removing(self, node: str) -> RingRecord:
-        """Return the record without a drained node; see `draining`."""
+    def without_drained(self, node: str) -> RingRecord:
+        """Return the record without a drained node; see `with_drained`."""
         if node not in self.drained:
             return self
         return self._next(drained=tuple(each for each in self.drained if each != node))
 
-    def losing(self, node: str) -> RingRecord:
+    def with_lost(self, node: str) -> RingRecord:
         """
-        Return the record without a node that cannot hand over its state; see `draining`.
+        Return the record without a node that cannot hand over its state; see `with_drained`.
 
         Returns itself if the node is already lost.
         """
@@ -174,7 +174,7 @@ class RingRecord:
             return self._next(drained=drained)
         return self._moved(active, drained=drained, lost=(*self.lost, node))
 
-    def settled(self, *, restart: bool = False) -> RingRecord:
+    def after_moves(self, *, restart: bool = False) -> RingRecord:
         """
         Return the record for the time after all domains have moved.
 

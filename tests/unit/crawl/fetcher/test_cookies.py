@@ -1,4 +1,4 @@
-"""The cookies of one chain: who gets them (RFC 6265), and that they are bounded."""
+"""The cookies of one chain: who gets them (RFC 6265), and that they are open_host_limits."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A bounded slice of the fuzz runs."""
+"""A open_host_limits slice of the fuzz runs."""
 
 from collections import Counter
 

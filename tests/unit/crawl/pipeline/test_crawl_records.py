@@ -49,7 +49,7 @@ def test_a_crawl_whose_time_is_over_has_ended_for_everybody():
 
     assert before.ended == {2, 5}
     assert after.ended == {2, 5, 7}
-    assert before.of_number(5) is DOCS
+    assert before.record_of(5) is DOCS
 
 
 def test_paused_crawls_are_known_by_their_numbers():
@@ -58,7 +58,7 @@ def test_paused_crawls_are_known_by_their_numbers():
     crawls = Crawls.of({"docs": paused}, frozenset(), (), now_ms=0)
 
     assert crawls.paused == {7}
-    assert not crawls.are_undisturbed
+    assert not crawls.all_may_continue
 
 
 @pytest.mark.parametrize(
@@ -74,4 +74,4 @@ def test_a_cancellation_is_about_a_url_a_host_a_domain_or_a_pattern(kind, value,
     rule = Cancellation(kind, value, 5)
 
     assert rule.matches("http://www.a.example/x") is matched
-    assert Crawls(cancellations=(rule,)).cut_s("http://www.a.example/x") == 5 * matched
+    assert Crawls(cancellations=(rule,)).cancelled_until_s("http://www.a.example/x") == 5 * matched

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.crawl.pipeline.deleted_jobs import urls_named
+from aragog.crawl.pipeline.deleted_jobs import urls_in_jobs
 from aragog.crawl.pipeline.messages import FetchBatch, PageBatch, UrlJob
 from pinlater.models import JobState, NewJob
 from pinlater.testing.memory_shard import MemoryShard
@@ -15,7 +15,7 @@ JOBS = (UrlJob(url=A), UrlJob(url=B))
 def named(*jobs):
     shard = MemoryShard()
     shard.enqueue("q", jobs)
-    return urls_named(shard.jobs("q", JobState.PENDING, limit=10))
+    return urls_in_jobs(shard.jobs("q", JobState.PENDING, limit=10))
 
 
 @pytest.mark.parametrize("message", [FetchBatch(JOBS), PageBatch("t", JOBS)])

@@ -25,7 +25,7 @@ def test_each_request_of_a_fetch_has_a_span_with_its_status():
         outcome = Fetched(
             url=A, final_url=B, status=200, hops=hops, body=b"", address="192.0.2.1", dns_ms=1.5
         )
-        spans.requested(job, requests, outcome)
+        spans.record_requests(job, requests, outcome)
 
     first, second = tracer.named("GET")
     assert first.attributes["http.response.status_code"] == 301
@@ -55,7 +55,7 @@ def test_a_redirect_that_is_refused_ends_at_its_response():
             hops=(Hop(A, 302, B),),
             reason="robots.txt",
         )
-        spans.requested(job, requests, outcome)
+        spans.record_requests(job, requests, outcome)
 
     (only,) = tracer.named("GET")
     assert only.attributes["http.response.status_code"] == 302

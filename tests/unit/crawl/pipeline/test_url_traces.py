@@ -80,13 +80,13 @@ def test_links_of_a_page_have_traces_of_their_own_linked_to_the_pages():
 
 def test_the_urls_of_somebody_elses_message_continue_the_trace_of_its_header():
     tracer, batch = MemoryTracer(ratio=0), FetchBatch((UrlJob(url=A), UrlJob(url=B)))
-    adopted = UrlTraces(tracer).adopted(batch, CALLER + "1")
+    adopted = UrlTraces(tracer).with_caller_trace(batch, CALLER + "1")
 
     assert set(trace_ids(adopted.jobs)) == {read(CALLER + "1").trace_id}
     assert tracer.names() == ["enqueue", "enqueue"]
     for traces in (UrlTraces(tracer), UrlTraces()):
         for caller in ("", "junk", CALLER + "0"):
-            assert traces.adopted(batch, caller) is batch
+            assert traces.with_caller_trace(batch, caller) is batch
 
 
 def test_a_stage_has_a_span_and_a_wait_for_each_traced_url():
@@ -99,7 +99,7 @@ def test_a_stage_has_a_span_and_a_wait_for_each_traced_url():
             assert spans.ids(job)["trace_id"] == read(job.traceparent).trace_id
             spans.event(job, "in line", wait_ms=3, reason=None)
             message = OutgoingMessage(Destination.FETCH, FetchBatch((job, UrlJob(url=B))))
-            (sent,) = spans.handed_on([message])
+            (sent,) = spans.with_departure_times([message])
     finally:
         delivery.reset(token)
 
@@ -130,11 +130,11 @@ def test_a_stage_that_fails_says_so_in_its_spans():
 def test_a_wait_in_line_ends_when_the_url_is_released():
     tracer = MemoryTracer()
     (job,) = traced_jobs(tracer, [A])
-    released = UrlTraces(tracer).out_of_line(job)
+    released = UrlTraces(tracer).end_line_wait(job)
 
     assert tracer.names()[-1] == "wait in line"
     assert released.left_at_ms >= job.left_at_ms
-    assert UrlTraces(tracer).out_of_line(UrlJob(url=A)) == UrlJob(url=A)
+    assert UrlTraces(tracer).end_line_wait(UrlJob(url=A)) == UrlJob(url=A)
 
 
 def test_a_wait_never_ends_before_it_began_though_clocks_differ():

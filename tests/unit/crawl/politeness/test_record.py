@@ -15,7 +15,7 @@ DOMAINS = [f"site-{n}.example" for n in range(200)]
 
 
 def test_a_record_is_read_as_it_was_packed():
-    record = RingRecord.first(NODES[:2]).adding(NODES[2]).losing(NODES[0])
+    record = RingRecord.first(NODES[:2]).with_active(NODES[2]).with_lost(NODES[0])
 
     assert RingRecord.parse(record.packed()) == record
 
@@ -27,7 +27,7 @@ def test_versions_grow_and_every_domain_has_an_owner(changes):
         try:
             changed = {
                 "a": record.adding, "d": record.draining, "l": record.losing, "r": record.removing,
-                "s": lambda _, record=record: record.settled(),
+                "s": lambda _, record=record: record.after_moves(),
             }[what](node)  # fmt: skip
         except BadInput:
             continue
@@ -42,17 +42,17 @@ def test_versions_grow_and_every_domain_has_an_owner(changes):
 
 def test_only_domains_whose_owner_changed_move():
     before = RingRecord.first(NODES[:3])
-    record = before.adding(NODES[3])
+    record = before.with_active(NODES[3])
 
     moved = {domain for domain in DOMAINS if record.moves(domain)}
 
     assert moved == {d for d in DOMAINS if record.ring.node_for(d) == NODES[3]}
     assert all(record.owners_before(d) == (before.ring.node_for(d),) for d in DOMAINS)
-    assert not any(record.settled().moves(domain) for domain in DOMAINS)
+    assert not any(record.after_moves().moves(domain) for domain in DOMAINS)
 
 
 def test_a_domain_may_have_been_at_the_nodes_of_every_move_that_is_not_done():
-    record = RingRecord.first(NODES[:2]).adding(NODES[2]).losing(NODES[0])
+    record = RingRecord.first(NODES[:2]).with_active(NODES[2]).with_lost(NODES[0])
 
     assert record.exporters == (NODES[1], NODES[2])
     assert any(NODES[0] in record.owners_before(domain) for domain in DOMAINS)
@@ -62,7 +62,7 @@ def test_a_domain_may_have_been_at_the_nodes_of_every_move_that_is_not_done():
 def test_two_changes_of_one_record_have_different_versions():
     record = RingRecord.first(NODES[:2])
 
-    assert len({record.adding(NODES[2]).version for _ in range(8)}) > 1
+    assert len({record.with_active(NODES[2]).version for _ in range(8)}) > 1
 
 
 def test_the_last_node_cannot_leave():

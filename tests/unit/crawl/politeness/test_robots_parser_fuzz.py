@@ -1,4 +1,4 @@
-"""A bounded slice of the fuzz run."""
+"""A open_host_limits slice of the fuzz run."""
 
 from collections import Counter
 

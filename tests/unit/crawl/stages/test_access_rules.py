@@ -8,8 +8,8 @@ from aragog.crawl.fetcher.gate import Deny, Go, Later
 from aragog.crawl.politeness.robots_records import RulesState
 from aragog.crawl.politeness.slots import Slot
 from aragog.crawl.stages.access_rules import (
+    AccessRequest,
     Allowed,
-    Asked,
     Forbidden,
     RequestKind,
     RulesUnknown,
@@ -38,7 +38,7 @@ def test_without_a_contact_only_loopback_is_asked_whatever_the_request_is_for(po
         ports.robots.know(url[:-1])
     rules = rules_of(ports, fetch=FetchSettings(user_agent=""))
 
-    local, public = rules.verdicts([Asked(url, (url,), kind) for url in (LOCAL, PUBLIC)])
+    local, public = rules.verdicts([AccessRequest(url, (url,), kind) for url in (LOCAL, PUBLIC)])
 
     assert isinstance(local, Allowed)
     assert isinstance(public, Forbidden)
@@ -58,7 +58,7 @@ def test_a_url_that_was_taken_down_is_asked_by_nobody(ports, kind):
     ports.robots.know(PUBLIC[:-1])
     ports.store.takedowns.take_down(url=PUBLIC)
 
-    verdict = ports.access_rules().verdict(Asked(PUBLIC, (PUBLIC,), kind))
+    verdict = ports.access_rules().verdict(AccessRequest(PUBLIC, (PUBLIC,), kind))
 
     assert verdict == Forbidden(RefusalCause.TAKEN_DOWN, "was taken down")
 
@@ -68,15 +68,15 @@ def test_an_address_that_the_ssrf_filter_denies_is_asked_by_nobody(ports, kind):
     ports.robots.know(PUBLIC[:-1])
     ports.ssrf_filter.refused[PUBLIC] = "a private address"
 
-    verdict = ports.access_rules().verdict(Asked(PUBLIC, (PUBLIC,), kind))
+    verdict = ports.access_rules().verdict(AccessRequest(PUBLIC, (PUBLIC,), kind))
 
     assert verdict == Forbidden(RefusalCause.URL, "a private address")
 
 
 def test_robots_txt_itself_needs_no_rules(ports):
-    robots = Asked(PUBLIC + "robots.txt", (PUBLIC + "robots.txt",), RequestKind.ROBOTS)
+    robots = AccessRequest(PUBLIC + "robots.txt", (PUBLIC + "robots.txt",), RequestKind.ROBOTS)
 
-    assert ports.access_rules().verdicts([robots, Asked(PUBLIC, (PUBLIC,))]) == [
+    assert ports.access_rules().verdicts([robots, AccessRequest(PUBLIC, (PUBLIC,))]) == [
         Allowed(None),
         RulesUnknown(),
     ]
@@ -99,7 +99,7 @@ def test_a_redirect_target_whose_robots_txt_failed_waits_and_is_not_refused(port
     ports.robots.know(PUBLIC[:-1], closed, unreachable=True, retry_at_ms=NOW_MS + 600_000)
 
     admission = gate_of(ports.access_rules()).admit(PUBLIC, PUBLIC)
-    verdict = ports.access_rules().verdict(Asked(PUBLIC, (PUBLIC,)))
+    verdict = ports.access_rules().verdict(AccessRequest(PUBLIC, (PUBLIC,)))
 
     assert isinstance(admission, Later)
     assert admission.cause is DeferralCause.RULES
@@ -110,4 +110,6 @@ def test_a_redirect_target_whose_robots_txt_failed_waits_and_is_not_refused(port
 def test_old_rules_allow_and_say_that_they_are_old(ports):
     ports.robots.know(PUBLIC[:-1], "User-agent: *\nCrawl-delay: 3\n", RulesState.STALE)
 
-    assert ports.access_rules().verdict(Asked(PUBLIC, (PUBLIC,))) == Allowed(3.0, stale=True)
+    assert ports.access_rules().verdict(AccessRequest(PUBLIC, (PUBLIC,))) == Allowed(
+        3.0, stale=True
+    )

@@ -82,7 +82,7 @@ def test_a_cancelled_host_is_asked_about_with_the_time_of_its_cancellation():
     wanted = checks.wanted([UrlJob(url=A), UrlJob(url=B)])
 
     assert [job.url for job in wanted.jobs] == [B]
-    assert [(q.url, q.cut_s) for q in in_flight.asked] == [(A, 77)]
+    assert [(q.url, q.cancelled_until_s) for q in in_flight.asked] == [(A, 77)]
 
 
 def test_the_next_crawl_gets_a_job_with_its_own_options():

@@ -14,7 +14,7 @@ from aragog.crawl.pipeline.routing import Destination
 from aragog.crawl.pipeline.spool_room import MAX_WAIT_S, SpoolRoom
 from aragog.crawl.politeness.robots_records import RulesState
 from aragog.crawl.stages.access import Access
-from aragog.crawl.stages.fetch import ROOM_AGAIN_MS, FetchStage
+from aragog.crawl.stages.fetch import ROOM_RETRY_MS, FetchStage
 from aragog.crawl.stages.job_egress import JobEgress
 from aragog.crawl.stages.requester import Requester
 from aragog.crawl.stages.revalidation import JobSelection
@@ -333,7 +333,7 @@ def test_a_full_spool_sends_jobs_back_without_a_request_and_without_an_attempt(s
 
     assert ports.web.requests == []
     assert message.message.jobs == (UrlJob(url=A),)
-    assert message.delay_ms >= ROOM_AGAIN_MS
+    assert message.delay_ms >= ROOM_RETRY_MS
 
 
 def test_where_a_batch_does_not_fit_the_spool_a_part_of_it_is_fetched(stage, ports):
@@ -351,7 +351,7 @@ def test_where_no_gate_holds_messages_back_a_closed_spool_is_waited_for(stage, p
     message = run(replace(stage, room=room), A)[Destination.FETCH]
 
     assert ports.clock.now_ms() >= NOW_MS + MAX_WAIT_S * 1000
-    assert message.delay_ms == ROOM_AGAIN_MS
+    assert message.delay_ms == ROOM_RETRY_MS
 
 
 NOW_S_OF_DAY = NOW_MS // 1000 % 86_400

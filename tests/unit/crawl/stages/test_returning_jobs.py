@@ -38,12 +38,12 @@ def test_a_batch_is_bounded_and_as_urgent_as_its_most_urgent_job(jobs, size, spa
 
 
 @given(timed, st.integers(0, 30_000))
-def test_the_time_since_a_slot_was_given_is_part_of_the_delay(jobs, passed_ms):
+def test_the_time_since_a_slot_was_given_is_part_of_the_delay(jobs, elapsed_ms):
     early, late = (
-        delayed_batches(jobs, batch_size=5, span_ms=0, passed_ms=ms) for ms in (0, passed_ms)
+        delayed_batches(jobs, batch_size=5, span_ms=0, elapsed_ms=ms) for ms in (0, elapsed_ms)
     )
 
-    assert [s.delay_ms for s in late] == [max(0, s.delay_ms - passed_ms) for s in early]
+    assert [s.delay_ms for s in late] == [max(0, s.delay_ms - elapsed_ms) for s in early]
 
 
 def test_ten_slots_of_one_second_share_a_message():

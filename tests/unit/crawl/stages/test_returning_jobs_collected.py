@@ -16,8 +16,8 @@ from aragog.crawl.stages.returning_jobs import collected, delayed_batches
     ),
     st.integers(0, 30_000),
 )
-def test_delayed_jobs_are_one_message_of_each_priority(jobs, passed_ms):
-    sends = collected(jobs, batch_size=25, span_ms=1000, passed_ms=passed_ms)
+def test_delayed_jobs_are_one_message_of_each_priority(jobs, elapsed_ms):
+    sends = collected(jobs, batch_size=25, span_ms=1000, elapsed_ms=elapsed_ms)
 
     assert len({send.priority for send in sends}) == len(sends)
     received = []
@@ -26,7 +26,7 @@ def test_delayed_jobs_are_one_message_of_each_priority(jobs, passed_ms):
         assert send.collect is not None
         assert {job.priority for job in send.message.jobs} == {send.priority}
         received += zip(send.message.jobs, send.collect.delays_ms, strict=True)
-    expected = [(job, max(0, wait_ms - passed_ms)) for job, wait_ms in jobs]
+    expected = [(job, max(0, wait_ms - elapsed_ms)) for job, wait_ms in jobs]
     assert sorted(received, key=repr) == sorted(expected, key=repr)
 
 

@@ -46,7 +46,7 @@ def test_each_webhook_is_sent_the_changes_that_it_asked_for(stage, ports):
     every, some = webhook(ports), webhook(ports, host="b.example")
     change(ports, A, B)
 
-    assert stage.deal() == 2
+    assert stage.send_changes() == 2
 
     urls = {
         delivery.webhook: {each["url"] for each in delivery.changes} for delivery in dealt(ports)
@@ -57,23 +57,23 @@ def test_each_webhook_is_sent_the_changes_that_it_asked_for(stage, ports):
 def test_a_change_is_sent_once(stage, ports):
     webhook(ports)
     change(ports, A)
-    stage.deal()
+    stage.send_changes()
     ports.clock.advance_ms(2000)
 
-    assert stage.deal() == 0
+    assert stage.send_changes() == 0
 
 
 def test_of_two_that_deal_at_the_same_time_one_does(stage, ports):
     webhook(ports)
     change(ports, A)
 
-    assert [stage.deal(), stage.deal()] == [1, 0]
+    assert [stage.send_changes(), stage.send_changes()] == [1, 0]
 
 
 def test_a_delivery_that_was_not_taken_comes_back_later_and_later_with_its_id(stage, ports):
     webhook(ports)  # the SSRF filter refuses its address
     change(ports, A)
-    stage.deal()
+    stage.send_changes()
     (delivery,) = dealt(ports)
 
     (second,) = stage.deliver(delivery)
