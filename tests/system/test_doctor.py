@@ -84,7 +84,7 @@ def test_a_dead_limiter_node_is_found(examine, tcp_redis):
 
     ((part, text),) = wrong.items()
     assert part == f"politeness.limiter_urls {dead.removeprefix('redis://')}"
-    assert "does not answer" in text
+    assert "does not respond" in text
 
 
 def test_a_dead_shard_is_found(examine):
@@ -92,7 +92,7 @@ def test_a_dead_shard_is_found(examine):
 
     wrong = examine(ARAGOG_BROKER__SHARDS=f"redis://127.0.0.1:{port}")
 
-    assert "does not answer" in wrong[f"broker.shards 127.0.0.1:{port}"]
+    assert "does not respond" in wrong[f"broker.shards 127.0.0.1:{port}"]
 
 
 def test_no_password_is_printed(examine):
@@ -248,8 +248,8 @@ def test_a_rabbitmq_broker_answers_or_is_found_without_its_password(examine, rab
     refused = examine(ARAGOG_BROKER__URL=wrong_password)
     dead = examine(ARAGOG_BROKER__URL=f"amqp://guest:hunter2@127.0.0.1:{free_port()}//")
 
-    assert "does not answer" in refused["broker.url"]
-    assert "does not answer" in dead["broker.url"]
+    assert "does not respond" in refused["broker.url"]
+    assert "does not respond" in dead["broker.url"]
     assert "hunter2" not in str(refused) + str(dead)
 
 

@@ -123,6 +123,6 @@ def test_up_in_the_background_fails_on_a_full_disk_and_says_so(small_disk):
     )
 
     assert ran.returncode == 1
-    assert "no room for" in ran.stderr
+    assert "no space for" in ran.stderr
     assert str(small_disk.folder) in ran.stderr
     assert running_pid(small_disk.folder / "run") is None

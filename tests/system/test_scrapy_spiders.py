@@ -140,7 +140,7 @@ def test_a_run_with_other_arguments_is_refused(origin, redis_url, tmp_path, give
 
     assert first.returncode == 0
     assert {item["name"] for item in spiders.items()} == quotes_site.authors()
-    assert "give it a crawl of its own, -s ARAGOG_CRAWL=authors-right" in spiders.logs()
+    assert "use a separate crawl, -s ARAGOG_CRAWL=authors-right" in spiders.logs()
     assert spiders.logs().count("CRITICAL") == 1
     assert "Traceback" not in spiders.logs()
 

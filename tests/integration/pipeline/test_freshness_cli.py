@@ -88,7 +88,7 @@ def test_due_tells_what_a_fetch_must_buy_where_they_are_scarce(a_store):
     assert "must buy" not in run("due", A)
     a_store.schedule.keep_budgets({"a.example": Budget(price_s=9000, age_s=1)})
 
-    assert "a fetch must gain 2 h 30 min of freshness" in run("due", A)
+    assert "fetches must gain 2 h 30 min of freshness" in run("due", A)
 
 
 def test_webhooks_are_added_listed_and_removed(a_store):

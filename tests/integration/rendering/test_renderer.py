@@ -36,7 +36,7 @@ def nothing(_request) -> str:
 
 
 def settings(**more) -> RenderingSettings:
-    # Chromium's own sandbox needs a user other than root.
+    # Chromium's own sandbox sandbox does not work as root.
     values = {"browser": chromium_or_skip(), "sandbox": os.geteuid() != 0, **more}
     return RenderingSettings(**values)
 
@@ -232,7 +232,7 @@ def test_a_browser_that_does_not_start_is_our_own_failure(tmp_path):
 def test_root_does_not_render_without_being_asked_to_do_without_the_sandbox():
     rendering = Renderer(settings(sandbox=True), user_agent="t", max_html_bytes=1_000)
 
-    with pytest.raises(BrowserUnavailable, match="needs a user other than root"):
+    with pytest.raises(BrowserUnavailable, match="sandbox does not work as root"):
         rendering.render(GOOD, nothing)
     rendering.close()
 

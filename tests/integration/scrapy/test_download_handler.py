@@ -136,7 +136,7 @@ def test_what_is_not_requested_is_logged_with_the_setting_that_allows_it(run, ca
     lines = [
         (record.levelname, record.getMessage())
         for record in caplog.records
-        if "is not requested" in record.getMessage()
+        if "was not sent" in record.getMessage()
     ]
     refused, local, port, metadata, invalid = lines
     assert refused[0] == "INFO"
@@ -145,7 +145,7 @@ def test_what_is_not_requested_is_logged_with_the_setting_that_allows_it(run, ca
     assert local[1].endswith("; add its network to fetch.allowed_networks to allow it")
     assert port == (
         "WARNING",
-        "<GET http://a.test:8081/> is not requested: port 8081 is not in fetch.allowed_ports",
+        "<GET http://a.test:8081/> was not sent: port 8081 is not in fetch.allowed_ports",
     )
     assert "fetch." not in metadata[1]
     assert "1.2.3.999" in invalid[1]

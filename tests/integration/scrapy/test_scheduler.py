@@ -208,9 +208,9 @@ def test_a_crawl_that_was_crawled_before_is_reported_and_can_begin_again(run, ca
         assert "november has run before: its 1 known requests are done" in caplog.text
         assert await accepted(ARAGOG_CRAWL_RESTART="1", crawls=False)
         assert not await accepted()
-        assert "continues crawl november: 1 requests wait" in caplog.text
+        assert "resuming crawl november: 1 requests are queued" in caplog.text
         assert await accepted(ARAGOG_CRAWL_RESTART="1")
-        assert "november begins again: 1 requests were deleted" in caplog.text
+        assert "november restarts: 1 requests were deleted" in caplog.text
 
     run(main())
 
@@ -342,7 +342,7 @@ def test_what_cannot_be_serialized_stays_in_its_process(run, caplog, carried):
             assert a.stats.get_value("scheduler/unserializable") == 1
 
     run(main())
-    assert "stays in this process" in caplog.text
+    assert "stay in this process" in caplog.text
 
 
 def test_a_callback_of_another_release_is_left_to_the_processes_that_know_it(run):

@@ -219,7 +219,7 @@ def test_a_user_without_a_name_may_change_a_domain():
         (["store", "list", "--since", "bogus"], "'bogus' is not a time; write 1h (s, m, h, d), "),
         (["show", "http://a.test/", "--wait", "9999h"], "'--wait': at most 60 s"),
         (["limiter", "add", "bogus"], "'NODE': 'bogus' is not a Redis URL"),
-        (["limiter", "show", "http://a.test/"], "'DOMAIN': 'http://a.test/' is a URL: give only"),
+        (["limiter", "show", "http://a.test/"], "'DOMAIN': 'http://a.test/' is a URL: pass only"),
         (["enqueue", ""], "a SOURCE is empty: pass a URL, a file, or - for standard input"),
         (
             ["watch", "http://a.test/", "--owner", ""],

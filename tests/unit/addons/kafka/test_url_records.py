@@ -48,4 +48,5 @@ def test_records_with_equal_options_are_one_call():
     other = EnqueueArguments(priority=0)
     records = [TopicUrl("1", USUAL), TopicUrl("2", other), TopicUrl("3", USUAL)]
 
-    assert group_by_arguments(records) == [(USUAL, ["1", "3"]), (other, ["2"])]
+    one, two, three = records
+    assert group_by_arguments(records) == [(USUAL, [one, three]), (other, [two])]

@@ -276,7 +276,7 @@ def test_compaction_that_cannot_keep_up_has_computed_remedies():
     (limit,) = [
         each for each in plan(replace(BILLION, urls=2e10)).limits if "compaction" in each.name
     ]
-    links = int(re.search(r"or (\d+) links a page", limit.remedy)[1])
+    links = int(re.search(r"or (\d+) links per page", limit.remedy)[1])
 
     running = COSTS["compactors"].value
     assert limit.remedy.startswith(f"needs {math.ceil(running * limit.load)} in store.compactions")
