@@ -9,7 +9,7 @@ some lanes, if there are no rows beside the lanes, or the oldest rows of all lan
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from heapq import merge
@@ -58,6 +58,9 @@ class CompactionPlan:
     """The rows, ordered so that each source's changes are in order."""
     void: tuple[bytes, ...] = ()
     """Rows without a change that took effect. They are only deleted, here or by their writer."""
+    depths: Mapping[bytes, int] | None = None
+    """The depths at which the lists of large groups are written (`entry_depths`), by the group's
+    key; None until they are chosen."""
 
     def __bool__(self) -> bool:
         """True if there is work to do."""
@@ -66,7 +69,10 @@ class CompactionPlan:
     def pack(self) -> bytes:
         """Encode the plan for its cell."""
         rows = [(row.key.hex(), [name.hex() for name in row.dead]) for row in self.rows]
-        return orjson.dumps({"rows": rows, "void": [key.hex() for key in self.void]})
+        parts: dict[str, object] = {"rows": rows, "void": [key.hex() for key in self.void]}
+        if self.depths is not None:
+            parts["depths"] = {key.hex(): depth for key, depth in self.depths.items()}
+        return orjson.dumps(parts)
 
     @staticmethod
     def unpack(value: bytes) -> CompactionPlan:
@@ -76,7 +82,10 @@ class CompactionPlan:
             PlannedRow(bytes.fromhex(key), tuple(bytes.fromhex(name) for name in dead))
             for key, dead in plan["rows"]
         )
-        return CompactionPlan(rows, tuple(map(bytes.fromhex, plan["void"])))
+        depths = plan.get("depths")  # absent in plans of earlier versions
+        if depths is not None:
+            depths = {bytes.fromhex(key): depth for key, depth in depths.items()}
+        return CompactionPlan(rows, tuple(map(bytes.fromhex, plan["void"])), depths)
 
 
 class Choice(NamedTuple):

@@ -53,7 +53,7 @@ class Model:
             lines[target] = lines[target] + b"\n" + line if target in lines else line
             if there:
                 removals.setdefault(list_id(target), []).append(source)
-        return LinkChanges(self.number, NOW_MS + self.number, lines, removals)
+        return LinkChanges(self.number, NOW_MS + self.number, NAMING.by_group(lines), removals)
 
     def forget(self):
         """Delete every removed link, as a takedown does."""
@@ -188,7 +188,7 @@ def test_a_host_with_many_links_has_many_small_groups():
     targets = [b"http://big.example/%d" % number for number in range(3000)]
     lines = dict.fromkeys(targets, b"http://s.example/\t%013d\t+\t\ttext" % NOW_MS)
 
-    model.lists.add(LinkChanges(1, NOW_MS, lines, {}))
+    model.lists.add(LinkChanges(1, NOW_MS, NAMING.by_group(lines), {}))
 
     keys = [key for key, _ in model.tables["l"].scan(b"", None)]
     assert all(is_group(key) for key in keys)

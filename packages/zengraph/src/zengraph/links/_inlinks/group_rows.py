@@ -13,6 +13,7 @@ hexadecimal digit of the list ids that belong to it. A header cell is
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -32,6 +33,8 @@ from zengraph.links._inlinks.delta_names import (
 from zengraph.links._inlinks.postings import HEADER
 from zengraph.tables import Row
 
+FAN_OUT = 16
+"""Number of groups into which a group is divided: one for each value of a hexadecimal digit."""
 MAX_DEPTH = 8
 """Maximum number of divisions. 16^8 groups of a thousand lines are more than enough."""
 
@@ -54,13 +57,16 @@ def is_group(key: bytes) -> bool:
     return len(key) <= GROUP_BYTES + MAX_DEPTH
 
 
-def by_digit(key: bytes, lists: list_block.Lists) -> Mapping[bytes, list_block.Lists]:
-    """Divide a group's lists by the groups below it. Returns them by those groups' keys."""
-    depth = len(key) - GROUP_BYTES
-    result: dict[bytes, dict[bytes, bytes]] = {}
+def lists_below(
+    key: bytes, lists: list_block.Lists, levels: int = 1
+) -> Mapping[bytes, list_block.Lists]:
+    """Divide a group's lists by the groups that many levels below it, and return them by key."""
+    start = len(key) - GROUP_BYTES
+    stop = start + levels
+    parts: dict[str, dict[bytes, bytes]] = defaultdict(dict)
     for local_id, text in lists.items():
-        result.setdefault(key + local_id.hex()[depth].encode(), {})[local_id] = text
-    return result
+        parts[local_id.hex()[start:stop]][local_id] = text
+    return {key + digits.encode(): part for digits, part in parts.items()}
 
 
 _NONE: Upto = {}

@@ -35,8 +35,8 @@ from zengraph.links._inlinks.group_rows import (
     GroupHeader,
     ListGroup,
     Pass,
-    by_digit,
     group_key,
+    lists_below,
 )
 from zengraph.links._inlinks.postings import HEADER
 from zengraph.links._inlinks.segments import RemovedLinks
@@ -83,7 +83,6 @@ class Groups:
     """The groups in table `l`. Any number of processes may write them."""
 
     def __init__(self, tables: Tables, naming: Naming, limits: ListLimits) -> None:
-        self._by_group = naming.by_group
         self._table = tables["l"]
         self._limits = limits
         self._removed_links = RemovedLinks(tables, naming)
@@ -97,8 +96,12 @@ class Groups:
         `RemovedLinks` has a record of such lines in a divided group. After a crash, a repeated call
         with the same links completes it.
         """
-        name, now_ms, lines, removals = links
-        deltas = [(key, lists, name) for key, lists in self._by_group(lines).items()]
+        name, now_ms, by_group, removals, depths = links
+        deltas = [
+            (key, part, name)
+            for group, lists in by_group.items()
+            for key, part in lists_below(group, lists, depths.get(group, 0)).items()
+        ]
         touched = {list_id[:GROUP_BYTES] for list_id in removals}
         look = self._put_deltas(deltas, now_ms) | touched
         all_long: set[bytes] = set()
@@ -324,10 +327,10 @@ def _passing_on(group: ListGroup, merged: _Merged | None = None) -> _PassingOn:
     after = GroupHeader(passing.upto, passing.divided, b"", header.passes)
     if header.divided:
         lists = list_block.joined(blocks)
-        return _PassingOn(group, after, by_digit(group.key, lists), {}, ())
+        return _PassingOn(group, after, lists_below(group.key, lists), {}, ())
     merged = merged or _merged(group.key, blocks, passing.inline_lines)
     if passing.divided:
-        down = by_digit(group.key, merged.texts)
+        down = lists_below(group.key, merged.texts)
         return _PassingOn(group, after, down, merged.long, merged.removed)
     after = after._replace(block=list_block.pack(merged.texts))
     return _PassingOn(group, after, {}, merged.long, merged.removed)

@@ -49,10 +49,12 @@ class LinkChanges(NamedTuple):
     """The name of the compaction's deltas (`delta_names`), different for each compaction."""
     at_ms: int
     """The timestamp of the compaction's writes."""
-    lines: Mapping[bytes, bytes]
-    """Joined postings by target."""
+    lists: Mapping[bytes, Mapping[bytes, bytes]]
+    """Joined postings by group, and then by the last 12 bytes of the list id (`Naming.by_group`)."""
     removals: Mapping[bytes, Sequence[bytes]]
     """The sources that removed a link, by the list id of the target."""
+    depths: Mapping[bytes, int] = {}
+    """The depth at which a group's lists are written if it is not 0 (`entry_depths`)."""
 
 
 def pack(net: int, lines: list[bytes]) -> bytes:
