@@ -237,7 +237,8 @@ class Compactor:
             report = replace(report, links=links, targets=len(lines))
             groups = self._naming.by_group(lines)
             if (depths := self._depths(claim, plan, groups)) is not None:
-                name, removed = delta_name(claim.slot, claim.number), removals(entries, self._naming)
+                name = delta_name(claim.slot, claim.number)
+                removed = removals(entries, self._naming)
                 changes = LinkChanges(name, now_ms, groups, removed, depths)
                 report = replace(report, merged=self._lists.add(changes))
         # A writer may withdraw an entry in the meantime, which gives the row a later timestamp.
@@ -296,9 +297,7 @@ def _plan_key(claim: LaneClaim) -> bytes:
     return ROW + bytes([0, claim.slot]) + claim.number.to_bytes(8)
 
 
-def removals(
-    entries: Sequence[Entry], naming: Naming
-) -> dict[bytes, list[bytes]]:
+def removals(entries: Sequence[Entry], naming: Naming) -> dict[bytes, list[bytes]]:
     """The sources that removed a link, by the list id of its target."""
     columns: dict[bytes, list[bytes]] = defaultdict(list)
     for entry in entries:

@@ -37,6 +37,7 @@ from zengraph.links._inlinks.group_rows import (
     Pass,
     group_key,
     lists_below,
+    most_lines,
 )
 from zengraph.links._inlinks.postings import HEADER
 from zengraph.links._inlinks.segments import RemovedLinks
@@ -151,7 +152,7 @@ class Groups:
         for key, lists, name in sorted(deltas, key=_key_of):
             block = list_block.pack(lists)
             puts.append((key, {delta_column(name): block}, now_ms))
-            large = list_block.size(block).lines > self._limits.large_lines
+            large = list_block.lines_in([block]) > self._limits.large_lines
             if large or (key[-1] + number_of(name)) % every == 0:
                 look.add(key)
         for at in range(0, len(puts), _PUT_ROWS):
@@ -203,13 +204,14 @@ class Groups:
             return _Edit(group, header)
         if not group.unmerged:
             return _Edit(group, header) if group.deltas else None
-        full = group.lines > limits.group_lines
+        most = most_lines(group.key, limits.group_lines, divided=header.divided)
+        full = group.lines > most
         if header.divided:
             return _Edit(group, self._begin(group, divided=True)) if full or down else None
         if not (full or now or len(group.unmerged) >= limits.many_deltas):
             return None
         merged = _merged(group.key, group.blocks, limits.inline_lines)
-        divided = merged.lines > limits.group_lines and group.depth < MAX_DEPTH
+        divided = merged.lines > most and group.depth < MAX_DEPTH
         if divided or merged.long:
             return _Edit(group, self._begin(group, divided=divided), merged)
         upto = extended(header.upto, group.unmerged)
@@ -307,7 +309,12 @@ def _key_of(delta: tuple[bytes, list_block.Lists, int]) -> bytes:
 def _merged(key: bytes, blocks: Iterable[bytes], inline_lines: int) -> _Merged:
     """Merge the lists of the undivided group `key`. Lists over `inline_lines` become long."""
     result, lines = _Merged({}, 0, {}, []), 0
+    texts = result.texts
     for local_id, text in list_block.joined(blocks).items():
+        if postings.is_settled(text) and (present := text.count(b"\n") + 1) <= inline_lines:
+            texts[local_id] = text  # nearly all lists
+            lines += present
+            continue
         list_id = key[:GROUP_BYTES] + local_id
         settled = postings.settled(text)
         if settled.net != settled.present or settled.present > inline_lines:
@@ -316,7 +323,7 @@ def _merged(key: bytes, blocks: Iterable[bytes], inline_lines: int) -> _Merged:
             result.removed.extend((source, list_id) for source in settled.removed)
             lines += settled.present
             if settled.present:
-                result.texts[local_id] = settled.text
+                texts[local_id] = settled.text
     return result._replace(lines=lines)
 
 

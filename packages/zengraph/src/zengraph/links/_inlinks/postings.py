@@ -50,7 +50,7 @@ class LinkChanges(NamedTuple):
     at_ms: int
     """The timestamp of the compaction's writes."""
     lists: Mapping[bytes, Mapping[bytes, bytes]]
-    """Joined postings by group, and then by the last 12 bytes of the list id (`Naming.by_group`)."""
+    """Joined postings by group, then by the last 12 bytes of the list id (`Naming.by_group`)."""
     removals: Mapping[bytes, Sequence[bytes]]
     """The sources that removed a link, by the list id of the target."""
     depths: Mapping[bytes, int] = {}
@@ -122,6 +122,11 @@ class Settled(NamedTuple):
 NOTHING = Settled(b"", 0, 0, [])
 
 
+def is_settled(text: bytes) -> bool:
+    """True if the joined lines of a list are all added links, so that `settled` returns them."""
+    return _STAYED_FIELD not in text and _WENT_FIELD not in text
+
+
 def settled(text: bytes) -> Settled:
     """
     Merge the joined lines of a list, which need not be sorted.
@@ -129,7 +134,7 @@ def settled(text: bytes) -> Settled:
     If all earlier changes of a link are among the lines, a link that was added and removed is left
     out, and a changed link becomes a new one.
     """
-    if _STAYED_FIELD not in text and _WENT_FIELD not in text:
+    if is_settled(text):
         lines = text.count(b"\n") + 1
         return Settled(text, lines, lines, [])
     every = sorted(text.split(b"\n"))
