@@ -280,3 +280,20 @@ def test_leaves_of_a_large_host_are_not_all_divided_in_the_same_moment():
 
 def is_leaf(key, row):
     return is_group(key) and not ListGroup(key, row).header.divided
+
+
+def test_links_of_a_plan_that_an_earlier_version_completed_are_counted_once():
+    """Earlier versions write all lines to the first group, whatever depths a plan has."""
+    model, targets = large_model()
+    model.number += 1
+    changes = model.changes(many_lines(model.number, targets), {})
+    assert set(changes.depths.values()) == {2}
+
+    model.lists.add(changes)
+    model.lists.add(changes._replace(depths={}))
+
+    for _ in range(2):
+        assert model.lists.count([list_id(target) for target in targets]) == 3000 * model.number
+        assert len(list(model.lists.lines(list_id(targets[5])))) == model.number
+        model.number += 1
+        model.lists.add(model.changes(many_lines(model.number, targets), {}))

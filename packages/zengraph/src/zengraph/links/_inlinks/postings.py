@@ -134,10 +134,11 @@ def settled(text: bytes) -> Settled:
     If all earlier changes of a link are among the lines, a link that was added and removed is left
     out, and a changed link becomes a new one.
     """
+    # Lines occur twice if an earlier version has completed a compaction that this one began: it
+    # knows no depths (`entry_depths`), so it wrote them to other groups.
+    every = sorted({*text.split(b"\n")})
     if is_settled(text):
-        lines = text.count(b"\n") + 1
-        return Settled(text, lines, lines, [])
-    every = sorted(text.split(b"\n"))
+        return Settled(b"\n".join(every), len(every), len(every), [])
     kinds = [line.split(b"\t", 3)[2] for line in every]
     net = kinds.count(CAME) - kinds.count(WENT)
     counting = merged_lines([every])
