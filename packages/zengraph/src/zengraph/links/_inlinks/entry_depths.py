@@ -24,6 +24,8 @@ from zengraph.tables import CellTable
 ByGroup = Mapping[bytes, list_block.Lists]
 """Lists by the key of their first group, and then by the last 12 bytes of their ids."""
 
+_LINE_BYTES = 16
+"""Shorter than any line, which contains 13 digits and four tabs."""
 _DIGITS = [b"%x" % digit for digit in range(FAN_OUT)]
 
 
@@ -34,6 +36,8 @@ def large_groups(groups: ByGroup, delta_lines: int) -> dict[bytes, int]:
     """
     deepest = {}
     for key, lists in groups.items():
+        if sum(map(len, lists.values())) < _LINE_BYTES * delta_lines * FAN_OUT:
+            continue  # nearly all groups
         lines, depth = sum([text.count(b"\n") for text in lists.values()]) + len(lists), 0
         while depth < MAX_DEPTH and lines >= delta_lines * FAN_OUT ** (depth + 1):
             depth += 1
