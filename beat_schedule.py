@@ -1,8 +1,8 @@
 """
 The tasks that beat enqueues, and how often.
 
-Two beats at once are harmless: every task here claims its work before it does it, and `expires`
-keeps a queue without workers from filling with stale messages.
+Running two beats at once is harmless: every task here claims its work before doing it, and
+`expires` keeps a queue without workers from filling with stale messages.
 
 `beat_schedule` in a source checkout is `aragog.beat_schedule` (aragog/runtime/short_names.py).
 """
@@ -34,8 +34,8 @@ beat_schedule = {
     "deliver changes to webhooks": _entry(WEBHOOKS_DUE, 5.0, 30),
     "refresh robots.txt about to expire": _entry(ROBOTS_EXPIRING, 60.0, 300),
     "compact the link journal into inlinks": _entry(COMPACT_LINKS, 3.0, 30),
-    "free what nobody waits for": _entry(SWEEP, 60.0, 300),
-    "begin crawls that are due, and tell of those that end": _entry(CRAWLS_DUE, 10.0, 60),
+    "sweep abandoned state": _entry(SWEEP, 60.0, 300),
+    "start due crawls and report ended ones": _entry(CRAWLS_DUE, 10.0, 60),
     "rewrite packs with dead content": _entry(PACKS, 60.0, 300),
 }
 if process_settings().crawl_log.engine != "off":

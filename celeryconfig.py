@@ -1,8 +1,8 @@
 """
-Celery's own settings. Everything of aragog is in aragog.toml.
+Celery's own settings; aragog's settings are in aragog.toml.
 
-Those of the broker follow from `broker.url` (docs/deployment.md): each is shown here with Celery's
-default beside it, which applies to brokers that do not need another value.
+The broker settings are derived from `broker.url` (docs/deployment.md). The values shown here are
+Celery's defaults, which apply to brokers that do not need another value.
 
 `celeryconfig` in a source checkout is `aragog.celeryconfig` (aragog/runtime/short_names.py).
 """
@@ -25,15 +25,16 @@ _of_broker = celery_settings(
 
 broker_url = _of_broker["broker_url"]
 broker_transport_options = _of_broker["broker_transport_options"]
-# Without one, who waits for a result is told which setting is missing.
+# Without a backend, callers who wait for a result get an error with the missing setting.
 result_backend = reveal(_broker.result_backend) or "aragog.workers.no_results:NoResultBackend"
 if kind_of(broker_url) == "pinlater":
-    # `celery purge`: the URLs of deleted jobs can be enqueued again at once.
-    # By name: workers report their transport options as JSON to `celery inspect` and Flower.
+    # After `celery purge`, the URLs of deleted jobs can be enqueued again at once. The function is
+    # given by name, because workers report their transport options as JSON to `celery inspect` and
+    # Flower.
     broker_transport_options |= {
         "before_delete": "aragog.crawl.pipeline.deleted_jobs:clear_in_flight"
     }
-# RabbitMQ: quorum queues, and topic exchanges for its native delayed delivery.
+# For RabbitMQ: quorum queues, and topic exchanges for its native delayed delivery.
 task_default_queue_type = _of_broker.get("task_default_queue_type", "classic")
 task_default_exchange_type = _of_broker.get("task_default_exchange_type", "direct")
 broker_native_delayed_delivery_queue_type = _of_broker.get(
@@ -41,7 +42,7 @@ broker_native_delayed_delivery_queue_type = _of_broker.get(
 )
 worker_detect_quorum_queues = _of_broker.get("worker_detect_quorum_queues", True)
 
-# While old and new workers run, an old one leaves the jobs of new tasks to the others.
+# During a rolling upgrade, an old worker leaves the jobs of new tasks to new workers.
 pinlater_unknown_task_delay_s = 20.0
 
 beat_scheduler = "aragog.workers.steady_scheduler:SteadyScheduler"
@@ -61,7 +62,7 @@ imports = (
 )
 task_routes = {name: {"queue": queue.value} for name, queue in QUEUE_OF.items()}
 
-# Flower lists the tasks of the crawl, and of those that beat starts only the failures.
+# Flower lists all tasks of the crawl, but periodic tasks only if they fail.
 task_annotations = {
     entry["task"]: {
         "send_events": False,
@@ -75,22 +76,22 @@ task_serializer = "json"
 accept_content = ["json"]
 result_serializer = "json"
 
-# At least once: a message is acknowledged after its task, and comes back when its worker is lost.
+# At least once: a message is acknowledged after its task, and is redelivered if its worker is lost.
 task_acks_late = True
 task_reject_on_worker_lost = True
 task_acks_on_failure = False
 task_acks_on_timeout = False
 # Each stage sends its results to the next stage or the store; no caller waits for them.
 task_ignore_result = True
-# A batch is seconds of work: a worker prefetches one batch per process or thread.
+# A batch takes seconds, so a worker prefetches one batch per process or thread.
 worker_prefetch_multiplier = 1
-# Running tasks finish and acknowledge over the new connection.
+# Let running tasks finish and acknowledge over the new connection.
 worker_cancel_long_running_tasks_on_connection_loss = False
-# Seconds to wait for the result of a child process that a page has killed.
+# How many seconds to wait for the result of a child process that a page has killed.
 worker_lost_wait = 2.0
 broker_connection_retry_on_startup = True
 
-# Flower enables events while it runs. Without a receiver, they would take a tenth of the time of a
+# Flower enables events while it runs. Without a receiver, they would waste a tenth of the time of a
 # worker's main thread.
 worker_send_task_events = False
 task_send_sent_event = False
@@ -101,7 +102,7 @@ enable_utc = True
 
 
 def __getattr__(name: str) -> Any:
-    """The app as `celery`, for `celery -A celeryconfig`."""
+    """Return the app as `celery`, for `celery -A celeryconfig`."""
     if name == "celery":
         from aragog.workers.app import app  # noqa: PLC0415 - the app reads these settings
 

@@ -3,8 +3,8 @@ The exceptions of aragog, grouped by remedy: who must act, and whether a retry c
 
 Failures of origins are outcomes (`aragog.fetch_record.outcome`), not exceptions.
 
-Each library has exceptions of its own. `TRANSIENT`, `BAD_INPUT`, `CONFIG` and `PERMANENT` name the
-classes of each remedy over all libraries, and `ALL` the base classes: code that reacts to a remedy
+Each library has its own exceptions. `TRANSIENT`, `BAD_INPUT`, `CONFIG` and `PERMANENT` contain the
+classes of each remedy from all libraries, and `ALL` the base classes: code that reacts to a remedy
 writes `except TRANSIENT`, not `except TransientError`.
 
     AragogError
@@ -13,31 +13,31 @@ writes `except TRANSIENT`, not `except TransientError`.
     │   ├── InvalidField            name or size of a field
     │   ├── TakenDown               the URL was taken down
     │   ├── ValueTaken              another record has this value of a unique property
-    │   └── Unsupported             this server does not have what the call needs
-    ├── VersionConflict             read again and decide again
+    │   └── Unsupported             this server does not support the call
+    ├── VersionConflict             read the record again, then retry
     ├── AccessDenied                the server requires another token
     ├── TransientError              our infrastructure; tasks retry, the same call may work later
-    │   ├── ContentUnavailable      S3, the folder
-    │   │   └── ContentReplaced     a writer has put the object, and not yet its record
+    │   ├── ContentUnavailable      S3 or the folder
+    │   │   └── ContentReplaced     a writer has put the object, but not its record yet
     │   ├── LimiterUnavailable      the limiter's Redis
     │   ├── RobotsUnavailable       the robots cache's Redis
     │   ├── SpoolUnavailable        the spool's Redis
     │   ├── BrowserUnavailable      the browser that renders pages
     │   ├── SlowDown                too many new URLs for the available memory
-    │   ├── QuotaExceeded           a token has used what it may
-    │   └── ServiceUnavailable      the server of a client does not answer, or not in time
+    │   ├── QuotaExceeded           a token has used up its quota
+    │   └── ServiceUnavailable      a client's server does not respond, or not in time
     └── PermanentError              our data is damaged; an operator must act
         └── CorruptContent
 
-Of urlspelling is `InvalidUrl`. Of pinlater are `BrokerUnavailable` (the job layer's servers, or any
-Celery broker), `BrokerFull` and `InvalidMessage` (a task message that nobody can read).
-`NewerMessage` is one that a newer version of aragog can read.
+urlspelling raises `InvalidUrl`. pinlater raises `BrokerUnavailable` (for the job layer's servers,
+or any Celery broker), `BrokerFull` and `InvalidMessage` (no version can read the task message). A
+newer version of aragog can read a `NewerMessage`.
 
-Of zengraph are `StoreUnavailable` (the tables on SQLite, PostgreSQL or HBase), `StoreDamaged` (one
+zengraph raises `StoreUnavailable` (the tables on SQLite, PostgreSQL or HBase), `StoreDamaged` (one
 SQLite file; the others work), `Unfinished`, `NotUnique` (another node has this value),
-`SizeExceeded` (what is written, or asked for, exceeds a limit) and `CorruptRow`.
+`SizeExceeded` (written or requested data exceeds a limit) and `CorruptRow`.
 
-The fields of an error are those of a dataclass and its `args`, so that Celery can pickle it. Its
+The fields of an error are dataclass fields and also its `args`, so that Celery can pickle it. Its
 text is `MESSAGE` with the fields filled in.
 """
 
@@ -119,7 +119,7 @@ class AragogError(Exception):
     MESSAGE: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        # What pickle passes to the copy's `__init__`.
+        # Pickle passes these to the copy's `__init__`.
         self.args = tuple(vars(self).values())
 
     def __str__(self) -> str:
@@ -130,7 +130,7 @@ class ConfigError(AragogError):
     """
     The configuration is invalid: a typo, a wrong type, a port in use, a read-only folder.
 
-    `problems` has one line for each problem, with the setting or file, the value and the remedy.
+    `problems` has one line per problem, with the setting or file, the value and the remedy.
     """
 
     def __init__(self, *problems: str) -> None:
@@ -173,7 +173,7 @@ class ValueTaken(BadInput):
 
 
 class Unsupported(BadInput):
-    """The server does not have what the call needs, such as a broker."""
+    """The server does not support the call, for example because it has no broker."""
 
 
 class NewerMessage(InvalidMessage):
@@ -236,7 +236,7 @@ class SlowDown(TransientError):
 
 @dataclass(eq=False, repr=False)
 class QuotaExceeded(TransientError):
-    """A token has used what `serving.quotas` gives it; `reason` has the figures."""
+    """A token has used up a quota in `serving.quotas`; `reason` has the figures."""
 
     limit: str = ""
     """`urls_a_day`, `waiting_urls` or `bytes_a_day`."""
@@ -247,7 +247,7 @@ class QuotaExceeded(TransientError):
 
 @dataclass(eq=False, repr=False)
 class ServiceUnavailable(TransientError):
-    """A client's server is full or does not answer; retry after `retry_after_s`, 0: at once."""
+    """A client's server is full or does not respond; retry after `retry_after_s` (0: at once)."""
 
     retry_after_s: float = 0.0
 
@@ -277,11 +277,11 @@ CONFIG = (
     InvalidKind,
     MissingExtra,
 )
-"""The operator must change the settings. Each has `problems`, a line for each."""
+"""The operator must change the settings. Each has `problems`, with one line per problem."""
 PERMANENT = (PermanentError, CorruptRow)
 """Our own data is damaged: an operator must act."""
 ALL = (AragogError, PinlaterError, RichpinsError, UrlSpellingError, ZengraphError)
-"""The base class of each library: whatever aragog raises on purpose."""
+"""The base class of each library: all exceptions that aragog raises on purpose."""
 
 REMEDIES = {
     "retry": TRANSIENT,
@@ -289,4 +289,4 @@ REMEDIES = {
     "fix the settings": CONFIG,
     "repair the data": PERMANENT,
 }
-"""The remedy of each library's errors; no error has two remedies."""
+"""The remedy for each library's errors; no error has two remedies."""

@@ -308,7 +308,9 @@ def _names_of_scripts() -> dict[str, str]:
     ):
         folder = files(package) / "lua"
         every = [p.name.removesuffix(".lua") for p in folder.iterdir() if p.name.endswith(".lua")]
-        for prelude in ("", *(name for name in every if name.endswith("prelude"))):
+        preludes = [name for name in every if name.endswith("prelude")]
+        several = [("in_flight_entry",), ("in_flight_entry", "in_flight_prelude")]
+        for prelude in ((), *preludes, *several[: 2 * ("in_flight_entry" in every)]):
             for name in every:
                 names[load_script(package, name, prelude=prelude).sha] = name
     return names

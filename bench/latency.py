@@ -38,8 +38,8 @@ from rich.table import Table
 from aragog.crawl.politeness.latencies import PendingLatencies
 from aragog.crawl.politeness.nodes.node import LimiterNode
 from aragog.crawl.politeness.nodes.scripts import (
-    Ask,
-    Departure,
+    PermitReport,
+    SlotArguments,
     acquire_permit,
     release_permits,
     reserve,
@@ -206,7 +206,7 @@ def simulate(
     token, interval_us = 0, 1e6 / qps
     while node.at_us < begin_us + seconds * 1e6:
         token += 1
-        _, replies = reserve(node, [KEY], [Ask(interval_us, 1e12, 0, False)])
+        _, replies = reserve(node, [KEY], [SlotArguments(interval_us, 1e12, 0, False)])
         slot = Slot(KEY, next(iter(replies)).at_us, 0, interval_us, token)
         node.at_us = max(node.at_us, slot.at_us - 3_000)
         decision = acquire_permit(node, slot, max_concurrent=0, window_us=WINDOW_US)
@@ -221,14 +221,14 @@ def simulate(
             end_s, took_s, address = heapq.heappop(under_way)
             run.latencies.append((end_s, took_s))
             if max_slowdown > 1:
-                pending.note(KEY, took_s * 1000, address)
+                pending.record(KEY, took_s * 1000, address)
         answer = server(now_s, token)
         if answer is None:
             run.busy += 1
         else:
             heapq.heappush(under_way, (answer[0], answer[0] - now_s, answer[1]))
         run.sent_s.append(now_s)
-        release_permits(node, [Departure(slot, node.at_us, pending.take(KEY), max_slowdown)])
+        release_permits(node, [PermitReport(slot, node.at_us, pending.take(KEY), max_slowdown)])
         state = unpack_state(node.get_many([node.key("slot", KEY)])[0])
         run.factors.append((now_s, state.latency_factor))
     return run

@@ -1,5 +1,5 @@
 """
-The Celery tasks: each has a few lines, which call aragog.crawl.stages.
+The Celery tasks: short functions that call aragog.crawl.stages.
 
 In a source checkout, `tasks.fetch` is `aragog.tasks.fetch` (aragog/runtime/short_names.py).
 """
@@ -13,8 +13,8 @@ share(__name__)
 
 def __getattr__(name: str) -> Any:
     """
-    Return the app as `celery`, for `celery -A tasks`. Imported on use, because some processes only
-    need the tasks' names.
+    Return the app as `celery`, for `celery -A tasks`. It is imported on use, because some processes
+    only need the tasks' names.
     """
     if name == "celery":
         from aragog.workers.app import app  # noqa: PLC0415

@@ -1,7 +1,7 @@
 """
 The task that analyzes fetched pages.
 
-Safe to run twice: see aragog.crawl.stages.canonicalize.
+It is safe to run twice: see aragog.crawl.stages.canonicalize.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ def canonicalize(message: dict[str, Any] | list[str] | str) -> None:
     """
     Extract the canonical URL, links and Rich Pin of each page in the batch.
 
-    If the argument is a URL (`canonicalize.delay("https://…")`) or a list of URLs, it reads their
-    stored pages and writes them again.
+    If the argument is a URL (`canonicalize.delay("https://…")`) or a list of URLs, their stored
+    pages are read and written again.
     """
     if isinstance(message, str | list):
         write_again(CANONICALIZE, message)

@@ -1,5 +1,5 @@
 """
-Keeps the tasks that a Celery caller linked to a fetch until the fetch's URLs are done.
+Defer the tasks that a Celery caller linked to a fetch until the fetch's URLs are done.
 
 A Celery task is finished when it returns, and then Celery runs the tasks linked to it. But `fetch`
 returns before its URLs are done: they wait for slots, for robots.txt, and for two more stages.
@@ -30,7 +30,7 @@ from aragog.crawl.pipeline.messages import FetchBatch
 from aragog.errors import InvalidMessage
 
 MOST_BYTES = 16_384
-"""Maximum size of the linked tasks as JSON. It is limited, because each URL carries a copy."""
+"""Maximum size of the linked tasks as JSON. It is limited because each URL carries a copy."""
 _KEPT = ("id", "root_id", "group", "group_index", "chord", "callbacks", "chain")
 
 
@@ -54,7 +54,9 @@ def with_continuation(batch: FetchBatch, request: Any, backend: Any) -> FetchBat
     then |= {"urls": len({job.url for job in batch.jobs}), "result": waits}
     text = orjson.dumps(then)
     if len(text) > MOST_BYTES:
-        raise InvalidMessage("fetch", f"what follows it has {len(text)} bytes, above {MOST_BYTES}")
+        raise InvalidMessage(
+            "fetch", f"the tasks linked to it have {len(text)} bytes, more than {MOST_BYTES}"
+        )
     return FetchBatch(tuple(replace(job, then=text.decode()) for job in batch.jobs))
 
 
@@ -63,12 +65,12 @@ def waits_for_result(request: Any, backend: Any) -> bool:
     return not request.ignore_result and not isinstance(backend, DisabledBackend)
 
 
-def take_over(request: Any) -> None:
+def unlink_tasks(request: Any) -> None:
     """Keep Celery from running the linked tasks, because the jobs now carry them."""
     request.callbacks = request.chain = request.chord = None
 
 
-def follow(app: Any, message: Finished, passed_on: FinishedUrls) -> None:
+def run_linked_tasks(app: Any, message: Finished, finished_urls: FinishedUrls) -> None:
     """
     Run the tasks linked to a fetch for one URL, and store the URL's result.
 
@@ -81,9 +83,9 @@ def follow(app: Any, message: Finished, passed_on: FinishedUrls) -> None:
     """
     then, url = _then(message), str(message.answer["url"])
     answer = dict(message.answer)
-    if not passed_on.has(then["id"], url):
+    if not finished_urls.has(then["id"], url):
         _send(app, then, answer)
-    answers = passed_on.note(then["id"], url, orjson.dumps(answer))
+    answers = finished_urls.note(then["id"], url, orjson.dumps(answer))
     if len(answers) == then["urls"]:
         _store_result(app, then, [orjson.loads(one) for one in answers])
 

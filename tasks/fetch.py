@@ -1,7 +1,7 @@
 """
 The task that fetches a batch of URLs politely.
 
-Safe to run twice: see aragog.crawl.stages.fetch.
+It is safe to run twice: see aragog.crawl.stages.fetch.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _fetch(message: dict[str, Any] | list[str] | str) -> None:
     """
     batch, problems = read_fetch(message)
     for problem in problems:
-        log.error("fetch: an entry of a batch is left out: %s", problem)
+        log.error("fetch: skipping an entry of a batch: %s", problem)
     stage = pipeline().fetch
     if not isinstance(message, dict):  # aragog's own batches already have their trace contexts
         batch = stage.traces.adopted(batch, getattr(current_task.request, HEADER, None) or "")
@@ -38,9 +38,9 @@ def _fetch(message: dict[str, Any] | list[str] | str) -> None:
     send_all(stage.run(continuation.with_continuation(batch, request, backend)))
     # Do this last, so that a run that fails earlier is retried with its linked tasks.
     waited_for = continuation.waits_for_result(request, backend)
-    continuation.take_over(request)
+    continuation.unlink_tasks(request)
     if waited_for:
-        raise Ignore("its result follows when its URLs are done")
+        raise Ignore("the result is stored when the URLs are done")
 
 
 fetch = stage(FETCH, has_result=True)(_fetch)

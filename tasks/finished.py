@@ -1,7 +1,8 @@
 """
 The task that runs the tasks linked to a fetch when a URL is done.
 
-Safe to run twice: Redis records which results were passed on, and they are not passed on again.
+It is safe to run twice: Redis records which results were passed on, and they are not passed on
+again.
 """
 
 from __future__ import annotations
@@ -21,4 +22,4 @@ from aragog.workers.services import pipeline
 def finished(message: dict[str, Any]) -> None:
     """Pass the result of a URL on to the tasks linked to its fetch."""
     with broker_errors():
-        continuation.follow(app, Finished.read(message), pipeline().finished_urls)
+        continuation.run_linked_tasks(app, Finished.read(message), pipeline().finished_urls)

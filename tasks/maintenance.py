@@ -1,7 +1,7 @@
 """
 The maintenance tasks that beat enqueues.
 
-Safe to run twice and concurrently: see each function.
+They are safe to run twice and concurrently: see each function.
 """
 
 from __future__ import annotations
@@ -14,16 +14,19 @@ from aragog.workers.services import pipeline
 from pinlater import gates
 
 OTHER_KINDS = 7
-"""Number of periodic tasks in the queue `upkeep` besides compaction; each uses one thread."""
+"""How many periodic tasks besides compaction are in the queue `upkeep`; each uses one thread."""
 
 
 def compactions(threads: int) -> int:
-    """Return how many compactions run at once: the queue's threads, minus those of other tasks."""
+    """
+    Return how many compactions run at the same time: the queue's threads, minus those of other
+    tasks.
+    """
     return max(1, threads - OTHER_KINDS)
 
 
 def _threads() -> int:
-    """Return this worker's threads for the queue, which may be fewer than the setting."""
+    """Return how many threads this worker has for the queue; there may be fewer than configured."""
     return gates.limit_of(Queue.UPKEEP) or process_settings().workers.upkeep
 
 

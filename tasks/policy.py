@@ -27,17 +27,17 @@ from pinlater.worker import RunLater
 # message stays in the broker in the meantime, so nothing is lost.
 LONGEST_BACKOFF_S = 60
 MAX_RETRIES = 200
-# How long a message that this version cannot read is delayed. Each attempt costs a worker 1 ms.
-GIVE_BACK_S = 20.0
-# A message for which no place is free blocks its thread for the first time, which limits how many
-# messages are sent again per second. It is then sent again with the second as its delay.
-PATIENCE_S = 0.25
+# How long a message that this version cannot read is delayed. Each attempt takes a worker 1 ms.
+RETURN_DELAY_S = 20.0
+# At the limit, a message blocks its thread for LIMIT_WAIT_S, which limits how many messages are
+# resent per second. It is then resent with the delay FULL_S.
+LIMIT_WAIT_S = 0.25
 FULL_S = 2.0
 
 
-class TaskPlaces:
+class TaskLimit:
     """
-    Limits how many tasks of one kind run at once in this process. Thread-safe.
+    Limits how many tasks of one kind run concurrently in this process. Thread-safe.
 
     Args:
         count: returns the limit, at least 1; called for each task.
@@ -46,20 +46,20 @@ class TaskPlaces:
     def __init__(self, count: Callable[[], int]) -> None:
         self._count = count
         self._changed = threading.Condition()
-        self._taken = 0
+        self._running = 0
 
-    def take(self, wait_s: float = 0.0) -> bool:
-        """Take a place, waiting up to `wait_s` seconds; returns False if all places are taken."""
+    def acquire(self, wait_s: float = 0.0) -> bool:
+        """Return True unless the limit is still reached after `wait_s` seconds."""
         with self._changed:
-            if not self._changed.wait_for(lambda: self._taken < self._count(), wait_s):
+            if not self._changed.wait_for(lambda: self._running < self._count(), wait_s):
                 return False
-            self._taken += 1
+            self._running += 1
             return True
 
-    def give_back(self) -> None:
-        """Release a place that `take` has taken."""
+    def release(self) -> None:
+        """End a task that `acquire` has admitted."""
         with self._changed:
-            self._taken -= 1
+            self._running -= 1
             self._changed.notify()
 
 
@@ -68,27 +68,27 @@ def periodic(name: str, at_most: Callable[[], int] = lambda: 1) -> Callable[[Any
     Make a function a task that beat sends periodically, with the policy of all tasks.
 
     At most `at_most` of these tasks run in a process. A further task returns at once, because beat
-    sends the next one within seconds. A server that hangs therefore blocks the threads of one kind
-    of work only.
+    sends the next one within seconds. A server that hangs therefore only blocks the threads of one
+    kind of work.
     """
-    return stage(name, TaskPlaces(at_most))
+    return stage(name, TaskLimit(at_most))
 
 
 def limited(name: str, queue: str) -> Callable[[Any], Any]:
     """
     Make a function a task of a queue with a limited number of jobs per process (`gates.limit`).
 
-    With pinlater, the other jobs stay on the server. With other brokers the worker has already
+    With pinlater, the other jobs stay on the server. With other brokers, the worker has already
     received them, so it sends them again with a delay, to not block threads for other work.
     """
-    return stage(name, TaskPlaces(lambda: gates.limit_of(queue) or sys.maxsize), again=True)
+    return stage(name, TaskLimit(lambda: gates.limit_of(queue) or sys.maxsize), resend=True)
 
 
 def stage(
     name: str,
-    places: TaskPlaces | None = None,
+    limit: TaskLimit | None = None,
     *,
-    again: bool = False,
+    resend: bool = False,
     has_result: bool = False,
 ) -> Callable[[Callable[..., Any]], Any]:
     """
@@ -105,8 +105,8 @@ def stage(
 
     Args:
         name: the name of the task.
-        places: limits how many of the tasks run at once; None for no limit.
-        again: if no place is free, True sends the task again to run later, and False drops it.
+        limit: how many of the tasks run concurrently; None for no limit.
+        resend: if the limit is reached, True sends the task again to run later, and False drops it.
         has_result: True if a caller may wait for its result, given a result backend.
     """
 
@@ -121,16 +121,16 @@ def stage(
                 raise InvalidMessage(f"arguments of {name}", str(error)) from error
             delivery.set((task.request.properties or {}).get(TAGGED, 1))
             call = partial(_run, task, name, seconds, partial(body, *args, **kwargs))
-            if places is None:
+            if limit is None:
                 return call()
-            if not places.take(PATIENCE_S if again else 0.0):
-                if again:
-                    give_back(task, f"{name} has no room here", FULL_S)
+            if not limit.acquire(LIMIT_WAIT_S if resend else 0.0):
+                if resend:
+                    return_message(task, f"{name}: too many run in this process", FULL_S)
                 return None
             try:
                 return call()
             finally:
-                places.give_back()
+                limit.release()
 
         return _shared(name, run, has_result=has_result)
 
@@ -158,7 +158,7 @@ def called_as(task: Any) -> Callable[[str], Any]:
 
 
 def _run(task: Any, name: str, seconds: Observations, call: Callable[[], Any]) -> Any:
-    """Return the result of `call`, or handle its exception, which decides about a retry."""
+    """Return the result of `call`, or handle its exception by retrying or failing the task."""
     try:
         with timed(seconds):
             result = call()
@@ -166,7 +166,7 @@ def _run(task: Any, name: str, seconds: Observations, call: Callable[[], Any]) -
         OUTAGES.failed(name, error)
         retry_after_outage(task, error)
     except NewerMessage as error:
-        give_back(task, str(error), GIVE_BACK_S)
+        return_message(task, str(error), RETURN_DELAY_S)
     except (InvalidMessage, Ignore):
         raise
     except Exception as error:
@@ -190,7 +190,7 @@ def _shared(name: str, run: Callable[..., Any], *, has_result: bool) -> Any:
     )(run)
 
 
-def give_back(task: Any, why: str, about_s: float) -> NoReturn:
+def return_message(task: Any, why: str, about_s: float) -> NoReturn:
     """
     Return a message that cannot be processed now to the broker, so that another worker may get it.
 
@@ -201,14 +201,14 @@ def give_back(task: Any, why: str, about_s: float) -> NoReturn:
     if is_job(task.request):
         raise RunLater(why, wait_s, counts=False)
     request = task.request
-    again = task.signature_from_request(
+    copy = task.signature_from_request(
         request, request.args, request.kwargs, countdown=wait_s, retries=request.retries
     )
     try:
-        again.apply_async()
+        copy.apply_async()
     # Requeue on any transport error, because the message must not be lost.
     except Exception as problem:
-        raise RunLater(f"{why}; it could not be sent again: {problem}", counts=False) from problem
+        raise RunLater(f"{why}; resending failed: {problem}", counts=False) from problem
     raise Ignore(why)
 
 
@@ -230,9 +230,9 @@ def retry_after_outage(task: Any, error: Exception) -> NoReturn:
     """
     Retry the task later, even if the broker does not accept the retry.
 
-    Celery retries by sending a new message. If that fails, Celery would reject the current message
-    permanently and lose its batch. The current message is therefore requeued, and waits according
-    to its queue's retry policy. The attempt does not count, because a full broker is not the job's
+    Celery retries by sending a new message. If that failed, Celery would permanently reject the
+    current message and lose its batch. The current message is therefore requeued, and is delayed by
+    its queue's retry policy. The attempt does not count, because a full broker is not the job's
     fault.
     """
     wait_s = get_exponential_backoff_interval(

@@ -1,7 +1,7 @@
 """
 The task that renders a fetched page.
 
-Safe to run twice: see aragog.crawl.stages.render.
+It is safe to run twice: see aragog.crawl.stages.render.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from aragog.workers.services import pipeline, send_all
 
 @stage(RENDER)
 def render(message: dict[str, Any]) -> None:
-    """Render the batch's page in a browser, and send it on to the next stage."""
+    """Render the batch's page in a browser, and send it to the next stage."""
     batch = ResultBatch.read(message)
     outgoing = pipeline().render.run(batch)
     send_all(outgoing)

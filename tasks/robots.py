@@ -1,7 +1,7 @@
 """
 The tasks that fetch robots.txt files.
 
-Safe to run twice: see aragog.crawl.stages.robots.
+They are safe to run twice: see aragog.crawl.stages.robots.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from aragog.workers.services import pipeline, send_all
 @limited(ROBOTS, Queue.ROBOTS)
 def robots(message: dict[str, Any] | list[str] | str) -> None:
     """
-    Fetch each origin's robots.txt, then send on the URLs that waited for it.
+    Fetch each origin's robots.txt, then pass on the URLs that waited for it.
 
     `robots.delay("https://host/")`, with one URL or a list, fetches robots.txt even if the cached
     copy is fresh.

@@ -1,7 +1,7 @@
 """
 The task that writes pages and fetch outcomes.
 
-Safe to run twice: see aragog.crawl.stages.store.
+It is safe to run twice: see aragog.crawl.stages.store.
 
 A batch spends most of its time waiting for its pack. A process therefore runs many batches, each in
 a separate thread, but only `workers.store` threads read the spool and write to the store.
@@ -23,8 +23,8 @@ def store(message: dict[str, Any] | list[str] | str) -> None:
     """
     Write the batch's content, then its nodes, links and due rows.
 
-    If the argument is a URL (`store.delay("https://…")`) or a list of URLs, it reads their stored
-    pages and writes them again.
+    If the argument is a URL (`store.delay("https://…")`) or a list of URLs, their stored pages are
+    read and written again.
     """
     if isinstance(message, str | list):
         write_again(STORE, message)

@@ -222,7 +222,7 @@ RUN_BY = {
         "tests/integration/rendering/test_renderer.py"
         "::test_the_script_of_the_documentation_takes_the_network_away_in_the_kernel"
     ),
-    ("docs/fetching.md#ways-out", "toml"): f"{CODE}::test_settings_are_accepted",
+    ("docs/fetching.md#egress-routes", "toml"): f"{CODE}::test_settings_are_accepted",
     ("docs/fetching.md#sign-in", "toml"): f"{CODE}::test_settings_are_accepted",
     ("docs/fetching.md#pages-that-need-javascript", "toml"): f"{CODE}::test_settings_are_accepted",
     ("docs/operations.md#traces", "toml"): f"{CODE}::test_settings_are_accepted",

@@ -118,7 +118,7 @@ FIGURES = {
     ],
     "politeness.md": [
         f"sends each registered domain at most {DEFAULTS.politeness.qps:g} requests per second (`politeness.qps`)",
-        f"again, down to 1/{limiter.SLOWEST // 100}.",
+        f"again, down to 1/{limiter.MAX_BACKOFF_PERCENT // 100}.",
         f"`PERMIT_TTL_US` ({script_calls.PERMIT_TTL_US / 1e6:g} s)",
         f"within {permits.ALLOWANCE_US // 1000} ms of getting its permit",
         (
@@ -128,7 +128,7 @@ FIGURES = {
         f"is free again after {script_calls.CONCURRENCY_TTL_S} s",
         f"({DEFAULTS.politeness.robots_domain_max_bytes // MIB} MiB, about 40,000",
         f"of at most {robots_memory.MAX_FILES:,} files, and at most {robots_memory.MAX_RULES:,} rules",
-        f"checks at most once every {robots_cache.LOOK_AGAIN_S:g} s",
+        f"checks at most once every {robots_cache.RECHECK_S:g} s",
         f"the rules in the first {parse.MAX_BYTES // KIB} KiB of the body apply",
         f"wait more than {polite_gate.ROBOTS_WAIT_MS // 1000} s in total",
         f"`politeness.robots_fresh_s` ({DEFAULTS.politeness.robots_fresh_s / HOUR_S:g} h)",
@@ -198,7 +198,7 @@ def test_the_demo_web_is_as_large_as_the_readme_says():
 @pytest.mark.parametrize(
     ("constant", "value", "page", "statement"),
     [
-        (limiter.PATIENCE, 3, "politeness.md", "three errors in a row halve the rate"),
+        (limiter.ERRORS_BEFORE_BACKOFF, 3, "politeness.md", "three errors in a row halve the rate"),
         (limiter.STOPPED_AGAIN_S, 300, "politeness.md", "postponed by five minutes at a time"),
         (
             crawl_budget.HOPELESS_AGES,

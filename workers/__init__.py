@@ -12,7 +12,10 @@ share(__name__)
 
 
 def __getattr__(name: str) -> Any:
-    """The app as `celery`, for `celery -A workers`; imported on use, since not all need it."""
+    """
+    Return the app as `celery`, for `celery -A workers`; it is imported on use, since not all
+    callers need it.
+    """
     if name == "celery":
         from aragog.workers.app import app  # noqa: PLC0415
 

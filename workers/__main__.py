@@ -7,9 +7,9 @@ Run one process of the system.
     python -m aragog.workers flower [options of Flower]          the dashboard
 
 Celery's commands are called directly, because the `celery` program first imports the commands of
-all plugins, including Flower, which takes 0.3 s of CPU and 15 MB in each process. Unlike `celery
--A`, this does not search the current folder for modules first, so a file there cannot shadow a
-module.
+all plugins, including Flower, which takes 0.3 s of CPU time and 15 MB in each process. Unlike
+`celery -A`, this does not search the current folder for modules first, so a file there cannot
+shadow a module.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from aragog.workers.roles import BEAT, JOINED, ROLES, joined
 
 
 def main() -> int:
-    """Run until a signal stops it. Returns the exit code."""
+    """Run until a signal stops the process. Returns the exit code."""
     raise_limit()
     name, *options = sys.argv[1:] or [""]
     if name == BEAT:
-        from celery.bin.beat import beat  # noqa: PLC0415 - workers do without
+        from celery.bin.beat import beat  # noqa: PLC0415 - workers do not need it
 
         return _run(beat, ["--loglevel", process_settings().logs.level, *options])
     if name == "flower":
@@ -61,14 +61,14 @@ def _work(roles: list[str], options: list[str]) -> int:
         role = joined(roles, settings)
     except CONFIG as error:
         sys.exit(f"aragog: {error}")
-    from celery.bin.worker import worker  # noqa: PLC0415 - beat and Flower do without
+    from celery.bin.worker import worker  # noqa: PLC0415 - beat and Flower do not need it
 
     from aragog.workers.preload import preload  # noqa: PLC0415
 
     name_service(roles[0])
     preload()
     if BEAT in roles:
-        from aragog.workers.embedded_beat import embed_beat  # noqa: PLC0415 - others do without
+        from aragog.workers.embedded_beat import embed_beat  # noqa: PLC0415 - other processes do not need it
 
         embed_beat(app)
     be_nice(role.niceness)

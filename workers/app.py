@@ -79,7 +79,7 @@ def _allow_open_files(**_: Any) -> None:
 
 worker_init.connect(_allow_open_files, weak=False)
 worker_init.connect(_check_files, weak=False)
-# Runs in each child of a prefork pool. If a page kills the child, the pool replaces it.
+# This runs in each child of a prefork pool. If a page kills the child, the pool replaces it.
 worker_process_init.connect(make_expendable, weak=False)
 
 
@@ -91,11 +91,11 @@ def _export_spans(**_: Any) -> None:
 worker_process_shutdown.connect(_export_spans, weak=False)
 
 
-def _hold_back_fetches(sender: Any, **_: Any) -> None:
+def _gate_fetches(sender: Any, **_: Any) -> None:
     """
     Claim no fetches while the spool is full: docs/architecture.md, "Back-pressure".
 
-    Also divides the worker's threads among its queues.
+    This also divides the worker's threads among its queues.
     """
     from aragog.bootstrap.redis_services import fetch_gate  # noqa: PLC0415 - beat and Flower do without
 
@@ -107,7 +107,7 @@ def _hold_back_fetches(sender: Any, **_: Any) -> None:
         share_upkeep(sender.concurrency, settings.workers, served)
 
 
-worker_init.connect(_hold_back_fetches, weak=False)
+worker_init.connect(_gate_fetches, weak=False)
 
 
 def _release_urls(**_: Any) -> None:
@@ -145,13 +145,17 @@ app.conf.task_queues = (
     *_declared.values(),
     *(_declared.new_missing(queue.value) for queue in Queue),
 )
-# With pinlater, make a job end with its task's outcome; otherwise a failed task's job SUCCEEDED.
+# With pinlater, a job ends with its task's outcome; otherwise a failed task's job would be
+# SUCCEEDED.
 follow(app)
 
 
 def _add_commands(**_: Any) -> None:
-    """Make the worker respond to `celery -A aragog.workers inspect waiting`, however started."""
-    from aragog.workers import waiting_command  # noqa: F401, PLC0415 - it registers itself
+    """
+    Make the worker respond to `celery -A aragog.workers inspect waiting`, however
+    it was started.
+    """
+    from aragog.workers import waiting_command  # noqa: F401, PLC0415 - the import registers the command
 
 
 worker_init.connect(_add_commands, weak=False)

@@ -1,5 +1,5 @@
 """
-Keeps beat's log short while the broker does not accept messages.
+Keep beat's log short while the broker does not accept messages.
 
 Beat logs a traceback of about 2.5 KB for each task that it cannot send, several per second. While a
 broker was full for an hour, this took 40 MB. The filter keeps one line per minute, with the number
@@ -26,7 +26,7 @@ class BeatErrors(logging.Filter):
         self._dropped = 0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return True if the record is logged, after shortening it to one line."""
+        """Return True if the record should be logged, after shortening it to one line."""
         if not str(record.msg).startswith(_BEGINNING):
             return True
         now_s = self._clock.monotonic_s()
@@ -35,7 +35,9 @@ class BeatErrors(logging.Filter):
             return False
         self._logged_s, dropped, self._dropped = now_s, self._dropped, 0
         args = record.args if isinstance(record.args, tuple) else ()
-        record.msg = "beat cannot send, and tries again: %s (%d more since the last such line)"
+        record.msg = (
+            "beat cannot send messages and will retry: %s (%d more since the last such line)"
+        )
         record.args = (args[0] if args else "", dropped)
         record.exc_info = record.exc_text = None
         return True

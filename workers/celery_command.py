@@ -1,5 +1,5 @@
 """
-`celery aragog`: lists the roles of aragog's workers, each with its queues.
+`celery aragog`: list the roles of aragog's workers, each with its queues.
 
 Celery loads the entry points in `celery.commands` before it looks for the app given by `-A`.
 Loading this entry point provides the module `workers`, so `celery -A workers worker` works in any
@@ -18,7 +18,7 @@ offer("workers")
 @click.command("aragog")
 def command() -> None:
     """Show the roles of aragog's workers, and their queues."""
-    from aragog.settings.in_use import process_settings  # noqa: PLC0415 - only where it is called
+    from aragog.settings.in_use import process_settings  # noqa: PLC0415 - only needed when the command runs
     from aragog.workers.roles import ROLES, sized  # noqa: PLC0415
 
     for name in ROLES:

@@ -1,10 +1,10 @@
 """
-Limits a process's concurrent jobs: few while its threads compete for the CPU, more otherwise.
+Limit a process's concurrent jobs: few while its threads compete for the CPU, more otherwise.
 
-Threads of one process share one core. When pages arrive quickly, more threads only add switches: in
-a crawl of pages from the same machine, 40 threads took 1.4 times the CPU per page of 12 threads,
-and 75 MB more memory (`python -m bench.crawl`). When responses are slow, a few threads leave the
-core idle (docs/adr/0081).
+Threads of one process share one core. When pages arrive quickly, more threads only add context
+switches: in a crawl of pages from the same machine, 40 threads took 1.4 times the CPU time per page
+of 12 threads, and 75 MB more memory (`python -m bench.crawl`). When responses are slow, too few
+threads leave the core idle (docs/adr/0081).
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-LOOK_EVERY_S = 0.5
-# CPU demand as a fraction of the time since the last check. Above the first the limit falls, below
-# the second it rises. `aragog plan` assumes half a core.
+CHECK_EVERY_S = 0.5
+# CPU demand as a fraction of the time since the last check. Above the first value the limit falls,
+# below the second it rises. `aragog plan` assumes half a core.
 BUSY, FREE = 0.8, 0.5
 STEP = 4
 THREADS = Path("/proc/self/task")
@@ -25,8 +25,8 @@ class LimitByDemand:
     """
     A limit for a queue's jobs, for `gates.limit`: between two numbers, depending on CPU demand.
 
-    It starts low and rises only while it is reached, so that jobs which arrive after an idle time
-    do not use all threads at once.
+    It starts low and rises only while it is reached, so that jobs that arrive after an idle time do
+    not use all threads at once.
 
     Args:
         least: the minimum limit.
@@ -48,18 +48,18 @@ class LimitByDemand:
         self._least, self._most, self._kept = min(least, most), most, kept
         self._now_s, self._needed_s = now_s, needed_s or needed_cpu_s
         self._jobs = self._least
-        self._looked_s, self._needed_then_s = now_s(), self._needed_s()
+        self._checked_s, self._needed_then_s = now_s(), self._needed_s()
 
     def __call__(self, held: int) -> int:
         """
         Return the process's job limit, given how many jobs it holds now. A check takes 1 to 2 ms of
-        CPU.
+        CPU time.
         """
         now_s = self._now_s()
-        if now_s - self._looked_s >= LOOK_EVERY_S:
+        if now_s - self._checked_s >= CHECK_EVERY_S:
             needed_s = self._needed_s()
-            demand = (needed_s - self._needed_then_s) / (now_s - self._looked_s)
-            self._looked_s, self._needed_then_s = now_s, needed_s
+            demand = (needed_s - self._needed_then_s) / (now_s - self._checked_s)
+            self._checked_s, self._needed_then_s = now_s, needed_s
             self._jobs = min(max(self._jobs + self._change(demand, held), self._least), self._most)
         return self._jobs
 
@@ -74,7 +74,7 @@ def needed_cpu_s() -> float:
     """
     Return the CPU seconds that this process's threads used and, on Linux, waited for.
 
-    Waiting counts, because a process that competes with others needs its core although it gets
+    Waiting counts, because a process that competes with others needs its core even if it gets
     little of it.
     """
     needed_ns = 0

@@ -1,4 +1,4 @@
-"""Beat as a thread of a worker, which saves a process of 25 MB on a single machine."""
+"""Run beat as a thread of a worker, which saves a process of 25 MB on a single machine."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from celery.beat import Service
 from celery.signals import worker_ready, worker_shutting_down
 
 LONGEST_SLEEP_S = 1
-"""Maximum time until beat notices that it was stopped."""
+"""Maximum time until beat notices that it should stop."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
-"""Seconds between two attempts while the disk is full; the worker keeps running meanwhile."""
+"""Seconds between two attempts while the disk is full; meanwhile, the worker keeps running."""
 
 log = logging.getLogger(__name__)
 
@@ -28,8 +28,8 @@ class EmbeddedBeat:
     """
     Runs beat while its worker runs.
 
-    An error that Celery's beat does not handle would end only this thread, and no task would be
-    sent any more. It therefore stops the worker, whose supervisor restarts both.
+    An error that Celery's beat does not handle would end only this thread, and no more tasks would
+    be sent. It therefore stops the worker, whose supervisor restarts both.
     """
 
     def __init__(self, app: Celery, *, first_pause_s: float = FIRST_PAUSE_S) -> None:
@@ -40,7 +40,9 @@ class EmbeddedBeat:
 
     def start(self, sender: Any, **_: Any) -> None:
         """Start beat. `sender` is the worker's consumer, whose options also apply to beat."""
-        with self._ending_the_worker():  # Celery would only log an exception of this receiver
+        with (
+            self._stopping_worker_on_error()
+        ):  # Celery would only log an exception of this receiver
             make = partial(
                 Service,
                 self._app,
@@ -58,22 +60,22 @@ class EmbeddedBeat:
             self._service.stop()
 
     def _run(self, make: Callable[[], Service]) -> None:
-        """Send tasks; if the schedule file cannot be written, start again after a pause."""
+        """Send tasks; if the schedule file cannot be written, restart after a pause."""
         pause_s = self._first_pause_s
-        with self._ending_the_worker():
+        with self._stopping_worker_on_error():
             while not self._stopped.is_set():
                 try:
                     self._service = make()
                     self._service.start()
                     if not self._stopped.is_set():
-                        raise RuntimeError("it ended without an error")
+                        raise RuntimeError("beat ended without an error")
                 except dbm.error as error:
-                    log.warning("beat cannot use its file and begins again: %s", error)
+                    log.warning("beat cannot use its schedule file and restarts: %s", error)
                     self._stopped.wait(pause_s)
                     pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
     @contextmanager
-    def _ending_the_worker(self) -> Iterator[None]:
+    def _stopping_worker_on_error(self) -> Iterator[None]:
         try:
             yield
         except Exception:

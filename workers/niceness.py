@@ -1,4 +1,4 @@
-"""Lowers this process's priority, so that other processes of the machine run first."""
+"""Lower this process's priority, so that other processes of the machine run first."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def be_nice(niceness: int) -> None:
 
     Linux with CONFIG_SCHED_AUTOGROUP shares the CPU among sessions and compares the niceness of
     processes only within a session (sched(7)). Only the first process of a session, such as each
-    process that `aragog up` starts, sets the group's niceness: in a shell, it would change the
+    process that `aragog up` starts, sets the group's niceness: in a shell, this would change the
     niceness of the whole terminal.
     """
     os.nice(niceness)
@@ -26,7 +26,10 @@ def be_nice(niceness: int) -> None:
 
 
 def _set_group(niceness: int) -> None:
-    """Retry, because Linux allows this once every 0.1 s for all unprivileged users together."""
+    """
+    Set the group's niceness; retries, because Linux allows this once every 0.1 s for all
+    unprivileged users together.
+    """
     for _ in range(TRIES):
         try:
             AUTOGROUP.write_text(str(niceness))

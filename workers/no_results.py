@@ -8,7 +8,7 @@ from celery.backends.base import DisabledBackend
 from celery.exceptions import ImproperlyConfigured
 
 MESSAGE = (
-    "aragog keeps no results of tasks: set broker.result_backend (a URL such as redis://host/2) "
+    "aragog does not store task results: set broker.result_backend (a URL such as redis://host/2) "
     "for the workers and for this program, or look at `aragog show URL` and GET /v1/urls"
 )
 

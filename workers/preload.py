@@ -1,4 +1,4 @@
-"""Work that a worker does once before it forks or takes a message, so that no page waits for it."""
+"""Do work once before a worker forks or takes a message, so that no page waits for it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from aragog.workers.app import app
 from richpins.page_types import page_types
 from urlspelling.domain import registered_domain
 
-# A page creates several thousand objects without cycles, and the default threshold would make the
-# garbage collector look for cycles after every 700.
+# A page creates several thousand objects without cycles, and with the default threshold the garbage
+# collector would look for cycles after every 700.
 YOUNG_OBJECTS = 20_000
 # After this time (5 ms by default), a thread that waits for the GIL makes the running thread
-# release it. If many threads mostly wait for the network, this only causes more switches.
+# release it. If many threads mostly wait for the network, a short time only causes more switches.
 SWITCH_AFTER_S = 0.03
 # Modules that Celery imports when a worker or beat starts.
 CELERY = (

@@ -3,12 +3,13 @@ Worker roles: the queues, pool and size of each role.
 
 `fetch` and `webhooks` wait for the network, so they use threads. A `fetch` process also fetches
 robots.txt, so that both share the connections to a host; `share_threads` keeps each kind of work
-from using up the other's threads. `canonicalize` needs CPU, so it uses processes. `store` waits for
-disks and gateways and needs little CPU, so it uses threads: a few that write, and many that wait
-for their pack. `upkeep` runs the tasks that beat starts, and writes watches, which have their own
-queue and thread. `render` is only needed if `rendering.hosts` names hosts; its threads wait for
-browsers, and the browser processes use the CPU. A role is just a set of command-line options: any
-Celery worker that you start by hand with the same queues does the same work.
+from using up the other's threads. `canonicalize` needs CPU time, so it uses processes. `store`
+waits for disks and gateways and needs little CPU time, so it uses threads: a few that write, and
+many that wait for their pack. `upkeep` runs the tasks that beat starts, and writes watches, which
+have their own queue and thread. `render` is only needed if `rendering.hosts` lists hosts; its
+threads wait for browsers, and the browser processes use the CPU. A role is just a set of
+command-line options: any Celery worker that you start by hand with the same queues does the same
+work.
 
 With brokers other than pinlater, the number of jobs that a process takes from one queue cannot be
 limited. Slow robots.txt files would then use up all `fetch` threads, so `upkeep` serves their
@@ -42,7 +43,7 @@ class Role:
     queues: tuple[str, ...]
     pool: Literal["threads", "prefork", "solo"]
     concurrency: int
-    """How many batches one worker processes at once."""
+    """How many batches one worker processes concurrently."""
     niceness: int = 0
     """The niceness of the worker's process; see `aragog.workers.niceness`."""
 
@@ -59,8 +60,8 @@ class Role:
 
 CORES = os.cpu_count() or 1
 DEFAULT = WorkerSettings()
-# On a machine that runs all roles, canonicalize and store get CPU before the roles that give them
-# more work. On two cores, this gives 20% more pages per second than equal niceness.
+# On a machine that runs all roles, canonicalize and store have priority over the roles that give
+# them more work. On two cores, this yields 20% more pages per second than equal niceness.
 YIELDING = 10
 
 ROLES = {
@@ -77,22 +78,21 @@ ROLES = {
 KEPT_SHARE = 8
 # At most one in this many threads fetches robots.txt files.
 ROBOTS_SHARE = 4
-# A process may always work on this many batches of pages at once, no matter how busy its CPU is.
+# A process may always work on this many batches of pages concurrently, however busy its CPU is.
 LEAST_FETCHES = 8
-# Number of upkeep's threads that write watches. One is enough: a message has at most 500 URLs, and
+# How many of upkeep's threads write watches. One is enough: a message has at most 500 URLs, and
 # messages may be processed in any order.
 WATCHES_THREADS = 1
 
 
-# Number of descriptors that a thread takes for each SQLite file that it reads: the file and its
-# log.
+# How many descriptors a thread needs per SQLite file that it reads: the file and its log.
 FILES_OF_SHARD = 2
-# Number of sockets of a thread: to Redis, and to the store if the store is a server.
+# How many sockets a thread needs: to Redis, and to the store if the store is a server.
 SOCKETS_OF_THREAD = 4
 
 
 def files_of_thread(store: StoreSettings) -> int:
-    """Return how many descriptors a worker thread takes at most, not counting its requests."""
+    """Return how many descriptors a worker thread needs at most, not counting its requests."""
     shards = store.sqlite_shards if store.engine == "sqlite" else 0
     return SOCKETS_OF_THREAD + FILES_OF_SHARD * shards
 
@@ -134,16 +134,16 @@ def joined(roles: Sequence[str], settings: Settings) -> Role:
         settings: the broker and the thread counts.
 
     Raises:
-        ConfigError: such a process couldn't do the work of one of the roles.
+        ConfigError: such a process could not do the work of one of the roles.
     """
     name, others = ",".join(roles), [role for role in roles if role != BEAT]
     if len(others) > 1 and (set(others) != set(JOINED) or len(others) != len(JOINED)):
         raise ConfigError(f"{name}: only {' and '.join(JOINED)} can share a process")
     if len(others) > 1 and kind_of(settings.resolved().broker.url) != "pinlater":
-        raise ConfigError(f"{name}: their jobs can be bounded on a pinlater broker only")
+        raise ConfigError(f"{name}: their jobs can only be limited on a pinlater broker")
     first, *more = (sized(role, settings) for role in others)
     if BEAT in roles and first.pool != "threads":
-        raise ConfigError(f"{name}: beat needs a process that forks no others")
+        raise ConfigError(f"{name}: beat needs a role that uses threads")
     queues = (*first.queues, *(queue for role in more for queue in role.queues))
     concurrency = first.concurrency + sum(role.concurrency for role in more)
     return replace(first, queues=queues, concurrency=concurrency)
@@ -153,12 +153,13 @@ def share_upkeep(concurrency: int, workers: WorkerSettings, queues: Collection[s
     """
     Limit the webhook, watch and upkeep jobs in a process that serves several of these queues.
 
-    A slow webhook receiver then doesn't delay compaction, and a million watches don't delay
-    refreshes. Neither do slow robots.txt files, on brokers where such a process fetches them.
+    A slow webhook receiver then does not delay compaction, and a million watches do not delay
+    refreshes. Slow robots.txt files do not delay either, on brokers where such a process fetches
+    them.
 
     Args:
-        concurrency: the worker's concurrency; webhooks and upkeep each get a share in proportion
-            to their settings, and watches get one thread of upkeep's share.
+        concurrency: the worker's concurrency; webhooks and upkeep each get a share in proportion to
+            their settings, and watches get one thread of upkeep's share.
         workers: the settings.
         queues: the queues that the worker serves.
     """
@@ -182,10 +183,10 @@ def share_upkeep(concurrency: int, workers: WorkerSettings, queues: Collection[s
 
 def share_threads(concurrency: int, robots: int, queues: Collection[str]) -> None:
     """
-    Limit the fetch and robots batches in this process, and keep room for urgent fetches.
+    Limit the fetch and robots batches in this process, and reserve threads for urgent fetches.
 
-    Slow pages then don't delay robots.txt files, and slow robots.txt files don't delay pages. A
-    process whose core is busy fetches fewer batches of pages at once.
+    Slow pages then do not delay robots.txt files, and slow robots.txt files do not delay pages. A
+    process whose core is busy fetches fewer batches of pages concurrently.
 
     Args:
         concurrency: the worker's concurrency.
@@ -196,7 +197,7 @@ def share_threads(concurrency: int, robots: int, queues: Collection[str]) -> Non
     if {Queue.FETCH, Queue.ROBOTS} <= set(queues) and robots:
         fetches -= robots
         gates.limit(Queue.ROBOTS, robots)
-    # Reserve room for urgent fetches, since a slow site can occupy all threads for a minute.
+    # Reserve threads for urgent fetches, since a slow site can occupy all threads for a minute.
     kept = fetches // KEPT_SHARE
     gates.reserve_room(Queue.FETCH, gates.ReservedRoom(kept, URGENT))
     gates.limit(Queue.FETCH, LimitByDemand(LEAST_FETCHES + kept, fetches, kept))

@@ -2,7 +2,7 @@
 The pipeline of this process. It connects on first use, and therefore after a fork.
 
 Sockets and SQLite connections do not survive a fork, so each prefork child opens its own. Every
-call checks the process id, which costs 0.1 µs.
+call checks the process id, which takes 0.1 µs.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def pipeline() -> ProcessStages:
 
     Raises:
         ConfigError: the settings are invalid.
-        TransientError: a service named in the settings does not respond.
+        TransientError: a service in the settings does not respond.
     """
     current = _connected.get(os.getpid())
     if current is None:
@@ -57,8 +57,8 @@ def in_store_thread(work: Callable[[], T]) -> T:
     """
     Run a function in one of the process's `workers.store` threads, and return its result.
 
-    Only these threads have connections to every SQLite file. Threads that just wait for a pack need
-    none.
+    Only these threads have connections to every SQLite file. Threads that just wait for a pack do
+    not need any.
     """
     context = contextvars.copy_context()
     return _store_threads(os.getpid()).submit(context.run, work).result()
@@ -72,9 +72,10 @@ def _store_threads(_pid: int) -> ThreadPoolExecutor:
 
 def send_all(messages: list[OutgoingMessage]) -> None:
     """
-    Send the messages that a stage returned. On BrokerUnavailable the task runs again and sends all.
+    Send the messages that a stage returned. On BrokerUnavailable, the task runs again and sends all
+    of them.
 
-    A full server accepts these messages, because they replace the current message or lead to freed
-    memory. If it rejected some messages, the task would run again and repeat the work of all.
+    A full server accepts these messages, because they replace the current message or help to free
+    memory. If it rejected some messages, the task would run again and repeat all the work.
     """
     pipeline().sender.send_all([replace(message, even_when_full=True) for message in messages])

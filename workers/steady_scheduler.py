@@ -1,4 +1,4 @@
-"""Beat's scheduler, which still sends tasks after the machine's clock was set back."""
+"""A scheduler for beat that still sends tasks after the machine's clock was set back."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class SteadyScheduler(PersistentScheduler):  # type: ignore[misc]
         """Send one task that is due. Returns the seconds until the next call."""
         ahead = [entry for entry in self.schedule.values() if _is_ahead(entry)]
         if ahead:
-            log.warning("the clock was set back: %d tasks count from now on", len(ahead))
+            log.warning("the clock was set back: the intervals of %d tasks restart now", len(ahead))
             for entry in ahead:
                 entry.last_run_at = entry.default_now()
-            self._heap = None  # rebuild it, because its times are from the old clock
+            self._heap = None  # rebuild the heap, because its times are from the old clock
         seconds: float = super().tick(*args, **kwargs)
         return seconds
 

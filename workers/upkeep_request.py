@@ -1,5 +1,5 @@
 """
-Limits upkeep tasks in Flower's list to failures.
+Limit upkeep tasks in Flower's list to failures.
 
 Beat starts six upkeep tasks, together about 50 per minute, even when nothing is crawled. Flower
 remembers a limited number of tasks, so these would push a crawl's tasks out of its list. The page
@@ -12,13 +12,13 @@ from typing import Any
 
 from pinlater.worker import JobRequest
 
-NEWS = frozenset({"task-failed", "task-retried", "task-rejected"})
+REPORTED_EVENTS = frozenset({"task-failed", "task-retried", "task-rejected"})
 
 
 class UpkeepJobRequest(JobRequest):
-    """A task in a worker that reports only failures to Flower. Its `send_events` is off."""
+    """A task in a worker that only reports failures to Flower. Its `send_events` is off."""
 
     def send_event(self, type: str, **fields: Any) -> None:  # noqa: A002 - as Celery names it
         """Send the event if it reports a failure, with the task's name from its arrival event."""
-        if type in NEWS and self._eventer and self._eventer.enabled:
+        if type in REPORTED_EVENTS and self._eventer and self._eventer.enabled:
             self._eventer.send(type, uuid=self.id, name=self.name, **fields)

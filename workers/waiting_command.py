@@ -1,9 +1,10 @@
 """
-`celery -A aragog.workers inspect waiting`: the URLs that wait in the lines of their domains.
+`celery -A aragog.workers inspect waiting`: show the URLs that wait in the lines of their domains.
 
 `celery inspect scheduled` shows jobs that a worker has claimed and holds until they are due. URLs
 that wait for a slot are on the server instead, and no worker holds them. For this command, a worker
-reads from Redis how many URLs wait, for which domains, and when each domain is requested next.
+reads from Redis how many URLs are waiting, for which domains, and when each domain is requested
+next.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ def waiting(state: Any, domains: int = 10) -> dict[str, Any]:  # noqa: ARG001 - 
         domains: how many domains to list, those with the most URLs first; 1 to 1,000.
 
     Returns:
-        `urls`: the number of waiting URLs; `for_robots_txt`: how many of them wait for a
-        robots.txt; `domains`: for each `domain`, its number of `urls`, and when the `next` of them
-        is requested.
+        `urls`: how many URLs are waiting; `for_robots_txt`: how many of them wait for a robots.txt;
+        `domains`: for each `domain`, how many `urls` are waiting, and when the `next` of them is
+        requested.
     """
     try:
         return _report(_limiter(), max(1, min(domains, MOST_DOMAINS)))

@@ -47,12 +47,12 @@ INVALID = ErrorKind(
     "fix the call",
 )
 UNAUTHENTICATED = ErrorKind(
-    "unauthenticated", 401, "Unauthorized", "no token, or an unknown one", "send a token"
+    "unauthenticated", 401, "Unauthorized", "the token is missing or unknown", "send a token"
 )
 FORBIDDEN = ErrorKind(
     "forbidden", 403, "Unauthorized",
-    "the token lacks the scope, a field or queue is not open to the caller, or a page of another "
-    "site caused the call", "use another token",
+    "the token lacks the scope, the caller may not use a field or queue, or a page of another "
+    "site sent the request", "use another token",
 )  # fmt: skip
 TAKEN_DOWN = ErrorKind(
     "taken_down",
@@ -63,14 +63,18 @@ TAKEN_DOWN = ErrorKind(
 )
 NOT_FOUND = ErrorKind(
     "not_found", 404, "NotFound",
-    "nothing is stored under this name, or its site reserves it for other purposes", "enqueue it",
+    "nothing is stored under this name, or its site refuses this purpose", "enqueue it",
 )  # fmt: skip
 VALUE_TAKEN = ErrorKind(
     "value_taken", 409, "Conflict",
     "another record has this value of a unique property; `url` names it", "use another value",
 )  # fmt: skip
 CONFLICT = ErrorKind(
-    "conflict", 412, "Conflict", "a conditional write found another version", "read again"
+    "conflict",
+    412,
+    "Conflict",
+    "the version of a conditional write does not match",
+    "read it again",
 )
 TOO_LARGE = ErrorKind(
     "too_large", 413, "BadInput",
@@ -86,43 +90,43 @@ TOO_MANY = ErrorKind(
 )
 OVER_QUOTA = ErrorKind(
     "over_quota", 429, "Unavailable",
-    "the token's quota in `serving.quotas` is used up: `limit` names the limit, `most` and `used` "
-    "are its numbers", "wait as long as the response says, or ask for a larger quota",
+    "the token's quota in `serving.quotas` is used up: `limit` names it, `most` and `used` "
+    "are its size and usage", "wait as long as the response says, or ask for a larger quota",
 )  # fmt: skip
 INTERNAL = ErrorKind(
-    "internal", 500, "InternalError", "damaged data, or a defect", "see the server's log"
+    "internal", 500, "InternalError", "damaged data or a bug in aragog", "see the server's log"
 )
 UNSUPPORTED = ErrorKind(
-    "unsupported", 501, "BadInput", "this server does not have the part that the call needs",
+    "unsupported", 501, "BadInput", "this server does not support the call",
     "ask the server's operator",
 )  # fmt: skip
 BUSY = ErrorKind(
     "busy", 503, "Unavailable",
-    "too many calls at once, a part of the system does not respond, or the server is stopping",
+    "too many concurrent calls, a part of the system does not respond, or the server is stopping",
     "wait as long as the response says",
 )  # fmt: skip
 LATE = ErrorKind(
-    "late", 504, "DeadlineExceeded", "not done within the deadline; a write may have happened",
-    "repeat the call",
+    "late", 504, "DeadlineExceeded", "the deadline passed; a write may have happened",
+    "retry the call",
 )  # fmt: skip
 
 KINDS = (
     INVALID, UNAUTHENTICATED, FORBIDDEN, TAKEN_DOWN, NOT_FOUND, VALUE_TAKEN, CONFLICT, TOO_LARGE,
     TOO_MANY, OVER_QUOTA, INTERNAL, UNSUPPORTED, BUSY, LATE,
     ErrorKind("wrong_method", 405, "", "the path does not support this method", "see `Allow`"),
-    ErrorKind("slow_request", 408, "", "the request did not arrive in time", "send it faster"),
-    ErrorKind("not_json", 415, "", "the body is not declared to be JSON",
+    ErrorKind("slow_request", 408, "", "the request arrived too slowly", "send it faster"),
+    ErrorKind("not_json", 415, "", "the body's content type is not JSON",
               "send `Content-Type: application/json`"),
     ErrorKind("outside", 416, "", "the range begins after the end of the content",
               "request an earlier range"),
     ErrorKind("wrong_host", 421, "", "the server does not serve this Host", "use its name"),
-    ErrorKind("long_head", 431, "", "the head of the request is too long", "send less"),
+    ErrorKind("long_head", 431, "", "the request's head is too long", "send less"),
 )  # fmt: skip
-"""All rows; those without an exception are errors of HTTP only."""
+"""All rows; those without an exception only occur over HTTP."""
 
 
 def kind_of(error: BaseException) -> ErrorKind:
-    """The row for an operation's error."""
+    """Return the row for an operation's error."""
     match error:
         case VersionConflict():
             return CONFLICT
@@ -149,12 +153,12 @@ def kind_of(error: BaseException) -> ErrorKind:
 
 
 def of_status(status: int) -> ErrorKind | None:
-    """The first row with an HTTP status, or None."""
+    """Return the first row with an HTTP status, or None."""
     return next((kind for kind in KINDS if kind.status == status), None)
 
 
 def statuses() -> Iterator[tuple[str, str]]:
-    """Every HTTP status, sorted, with its meaning."""
+    """Yield every HTTP status, sorted, with its meaning."""
     for status in sorted({kind.status for kind in KINDS}):
         rows = [kind for kind in KINDS if kind.status == status]
         texts = [f"`{row.code}`: {row.meaning}" for row in rows]
@@ -162,7 +166,7 @@ def statuses() -> Iterator[tuple[str, str]]:
 
 
 def http_table() -> str:
-    """The table in docs/http.md."""
+    """Return the table in docs/http.md."""
     rows = sorted(KINDS, key=lambda kind: kind.status)
     lines = [f"| {k.status} | `{k.code}` | {k.meaning} | {k.remedy} |" for k in rows]
     return "\n".join(
@@ -171,7 +175,7 @@ def http_table() -> str:
 
 
 def thrift_table() -> str:
-    """The table in docs/thrift.md."""
+    """Return the table in docs/thrift.md."""
     rows = sorted((k for k in KINDS if k.exception), key=lambda kind: kind.status)
     lines = [
         f"| {k.exception} | `{k.code}` | {k.meaning} | {k.remedy} | {k.status} |" for k in rows

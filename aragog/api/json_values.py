@@ -1,5 +1,6 @@
 """
-Requests and responses of operations as JSON, for the HTTP server and its client. Pure.
+Convert requests and responses of operations to and from JSON, for the HTTP server and its client.
+Pure.
 
 Members are named like the fields, unless their `Option` has another name for HTTP. Bytes are
 `{"base64": "..."}`. Field values follow their declared formats.
@@ -73,7 +74,10 @@ def _member(field: OptionField, value: Any, formats: FieldFormats) -> Any:
 
 
 def fresh_json(page: FetchedPage, formats: FieldFormats) -> dict[str, Any]:
-    """A record that may have been fetched first, with its age; without a record, only the age."""
+    """
+    Return the JSON of a page that may have been fetched first, with its age; without a record, only
+    the age.
+    """
     age: dict[str, Any] = {
         "state": page.state,
         "age_s": page.age_s,
@@ -109,7 +113,7 @@ def request_of(
     The members have their HTTP names or, with `by_name`, the names of the fields.
 
     Raises:
-        BadInput: a member is missing or has the wrong type.
+        BadInput: a required member is missing, or one has the wrong type.
     """
     values = {}
     for field in option_fields(kind):
@@ -127,7 +131,7 @@ def request_of(
             if field.option.nulls is not None:
                 values[field.option.nulls] = tuple(raw.keys() - present.keys())
         else:
-            values[field.name] = _of_request(field.kind, raw, name, formats)
+            values[field.name] = _from_request(field.kind, raw, name, formats)
     return kind(**values)
 
 
@@ -136,13 +140,15 @@ def refuse_unknown(given: Iterable[str], known: Collection[str], problem: str) -
     Reject unknown names, which are usually misspelled.
 
     Raises:
-        BadInput: the message has the first unknown name and the known ones.
+        BadInput: the message contains the first unknown name and the known ones.
     """
     if unknown := sorted(set(given).difference(known)):
-        raise BadInput(f"{unknown[0][:100]}: {problem}, but {', '.join(sorted(known)) or 'none'}")
+        raise BadInput(
+            f"{unknown[0][:100]}: {problem}; known: {', '.join(sorted(known)) or 'none'}"
+        )
 
 
-def _of_request(kind: Any, raw: Any, name: str, formats: FieldFormats) -> Any:
+def _from_request(kind: Any, raw: Any, name: str, formats: FieldFormats) -> Any:
     origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)
     if origin is bytes:
         return _bytes(raw, name)
@@ -152,19 +158,19 @@ def _of_request(kind: Any, raw: Any, name: str, formats: FieldFormats) -> Any:
         if not isinstance(raw, dict):
             raise BadInput(f"{name}: must be an object")
         known = [field.http for field in option_fields(typing.cast("type", origin)) if field.http]
-        refuse_unknown(raw, known, f"an object of {name} has no such member")
+        refuse_unknown(raw, known, f"objects in {name} have no such member")
         members = dict(raw)
         if origin is PageLink and isinstance(raw.get("rel"), list):
             if not all(isinstance(word, str) for word in raw["rel"]):
-                raise BadInput(f"{name}: rel must be a list of texts")
+                raise BadInput(f"{name}: rel must be a list of strings")
             members["rel"] = " ".join(raw["rel"])
         return request_of(typing.cast("type", origin), members, formats)
     if isinstance(raw, list) and isinstance(origin, type) and issubclass(origin, Sequence):
         if not parts:
             return tuple(raw)
-        return tuple(_of_request(parts[0], item, name, formats) for item in raw)
+        return tuple(_from_request(parts[0], item, name, formats) for item in raw)
     if isinstance(raw, dict) and isinstance(origin, type) and issubclass(origin, Mapping):
-        return {key: _of_request(parts[1], item, name, formats) for key, item in raw.items()}
+        return {key: _from_request(parts[1], item, name, formats) for key, item in raw.items()}
     return raw
 
 
@@ -177,15 +183,15 @@ def from_query(kind: type, values: Mapping[str, str]) -> Any:
     """
     texts = _split_shared(kind, values)
     members = {
-        field.http: _parsed(field, texts[field.http])
+        field.http: _parse(field, texts[field.http])
         for field in option_fields(kind)
-        if texts.get(field.http) or (field.http in texts and _accepts_empty_text(field))
+        if texts.get(field.http) or (field.http in texts and _accepts_empty(field))
     }
     return request_of(kind, members)
 
 
-def _accepts_empty_text(field: OptionField) -> bool:
-    """True if an empty text is a value: it is an empty list, or an invalid choice."""
+def _accepts_empty(field: OptionField) -> bool:
+    """True if an empty string is a value: an empty list, or an invalid choice."""
     return field.origin is Sequence or bool(field.option.choices)
 
 
@@ -200,7 +206,7 @@ def _split_shared(kind: type, values: Mapping[str, str]) -> dict[str, str]:
     return texts
 
 
-def _parsed(field: OptionField, text: str) -> Any:
+def _parse(field: OptionField, text: str) -> Any:
     if field.kind is int:
         digits, most = text.removeprefix("-"), 9 if field.option.capped else 19
         if not (digits.isascii() and digits.isdecimal() and len(digits) <= most):
@@ -229,10 +235,10 @@ def _number(name: str, text: str) -> float:
 
 def to_query(request: Any, always: Collection[str] = ()) -> dict[str, str]:
     """
-    `members_of` a request as query parameters; the inverse of `from_query`.
+    Return `members_of` a request as query parameters; the inverse of `from_query`.
 
     Raises:
-        BadInput: a name has a comma.
+        BadInput: a name contains a comma.
     """
     members = members_of(request, always)
     for field in option_fields(type(request)):  # type: ignore[arg-type] # classes are hashable
@@ -254,7 +260,7 @@ def _text(value: Any) -> str:
 
 def members_of(request: Any, always: Collection[str] = ()) -> dict[str, Any]:
     """
-    The members of a request that a client sends.
+    Return the members of a request that a client sends.
 
     These are the members that differ from their HTTP defaults, and those in `always` unless they
     are None.
@@ -266,21 +272,21 @@ def members_of(request: Any, always: Collection[str] = ()) -> dict[str, Any]:
         if not field.http or value is None:
             continue
         if field.required or field.http in always or value != default:
-            members[field.http] = _sent(value)
+            members[field.http] = _value_to_send(value)
             if option.nulls is not None:
                 members[field.http] |= dict.fromkeys(getattr(request, option.nulls))
     return members
 
 
-def _sent(value: Any) -> Any:
+def _value_to_send(value: Any) -> Any:
     if isinstance(value, bytes):
         return {"base64": base64.b64encode(value).decode()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return members_of(value)
     if isinstance(value, Mapping):
-        return {name: _sent(part) for name, part in value.items()}
+        return {name: _value_to_send(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_sent(part) for part in value]
+        return [_value_to_send(part) for part in value]
     return value
 
 
@@ -380,7 +386,7 @@ def _change(raw: Mapping[str, Any], formats: FieldFormats) -> Change:
 
 
 def plain(raw: Any) -> Any:
-    """JSON as plain Python values; decimals, which `parse` keeps exact, become floats."""
+    """Convert JSON to plain Python values; decimals, which `parse` keeps exact, become floats."""
     if isinstance(raw, dict):
         return {name: plain(value) for name, value in raw.items()}
     if isinstance(raw, list):

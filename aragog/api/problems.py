@@ -1,4 +1,4 @@
-"""HTTP error responses: problem details in JSON (RFC 9457), from the error table."""
+"""HTTP error responses: JSON problem details (RFC 9457), from the error table."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Problem(Exception):
         self.headers = dict(headers or {})
 
     def as_dict(self) -> dict[str, Any]:
-        """The members of RFC 9457; with type about:blank, the status identifies the problem."""
+        """The problem's JSON members; with type about:blank, the status identifies the problem."""
         return {
             "type": "about:blank",
             "title": HTTPStatus(self.status).phrase,
@@ -57,21 +57,21 @@ class Problem(Exception):
         """The problem as a response."""
         from starlette.responses import Response  # noqa: PLC0415 - clients need none
 
-        # without it, caches may store a 404
+        # without this header, caches may store a 404
         headers = {"Cache-Control": "no-store", **self.headers}
         return Response(orjson.dumps(self.as_dict()), self.status, headers, media_type=MEDIA_TYPE)
 
 
 class Overloaded(Exception):
-    """More concurrent store calls than `serving.max_in_flight`."""
+    """More concurrent store calls than `serving.max_in_flight` allows."""
 
 
 def problem_of(error: Exception) -> Problem:
-    """The problem for a route's error; 500 for an unexpected error."""
+    """Return the problem for a route's error; 500 for an unexpected error."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, Overloaded):
-        return unavailable("too many requests at once")
+        return unavailable("too many concurrent requests")
     kind = kind_of(error)
     return Problem(
         kind.status, _detail(error), _headers(error, kind), {"code": kind.code, **_members(error)}
@@ -80,7 +80,7 @@ def problem_of(error: Exception) -> Problem:
 
 def _detail(error: Exception) -> str:
     if isinstance(error, TimeoutError):
-        return "not answered within the deadline"
+        return "no response within the deadline"
     known = isinstance(error, ALL)
     return str(error) if known else "internal error; the server's log has the details"
 

@@ -1,7 +1,7 @@
 """
-A record as JSON: the single definition of its members, for whole records and for named fields.
+Convert a record to JSON: the single definition of its members, for whole records and named fields.
 
-For reads of named fields, facts are passed on undecoded, which halves the CPU of a batch
+For reads of named fields, facts are passed on undecoded, which halves the CPU time of a batch
 (docs/adr/0106).
 """
 
@@ -20,7 +20,7 @@ FROM_STANDBY = b',"from_standby":true}'
 
 
 def record_json(record: Record, formats: FieldFormats) -> dict[str, Any]:
-    """A record with its facts; each field value follows its declared format."""
+    """Return a record with its facts as JSON; each field value follows its declared format."""
     result = _members(
         record,
         record.version,
@@ -37,7 +37,7 @@ def record_json(record: Record, formats: FieldFormats) -> dict[str, Any]:
 
 def values_json(values: FieldValues, names: Sequence[str], formats: FieldFormats) -> dict[str, Any]:
     """
-    The same for some fields, as the store returns them.
+    Return the same JSON for some fields, as the store returns them.
 
     Args:
         values: read together with facts.

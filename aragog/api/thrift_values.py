@@ -1,5 +1,5 @@
 """
-Requests and responses of operations as structs of the Thrift contract, for server and client. Pure.
+Convert requests and responses of operations to and from structs of the Thrift contract. Pure.
 
 Members are named like the fields, unless their `Option` has another name for Thrift. A field in
 seconds is a member in milliseconds there.
@@ -43,7 +43,7 @@ def request_of(operation: Operation[Any, Any], arguments: Any) -> Any:
         if value is not None:
             values[field.name] = _decoded(field, value)
         elif field.required:
-            raise BadInput(f"{field.thrift}: is missing")
+            raise BadInput(f"{field.thrift}: is required")
     return operation.request(**values)
 
 
@@ -65,11 +65,11 @@ def plain_struct(kind: type, struct: Any) -> Any:
         return kind(**values)
     except TypeError:
         missing = [f.name for f in dataclasses.fields(kind) if f.name not in values]
-        raise BadInput(f"{', '.join(missing)}: is missing") from None
+        raise BadInput(f"{', '.join(missing)}: is required") from None
 
 
 def arguments_of(operation: Operation[Any, Any], request: Any, kind: Any) -> Any:
-    """The arguments of a call as a struct, without a deadline."""
+    """Return the arguments of a call as a struct, without a deadline."""
     arguments = kind()
     spec = {entry[1]: entry for entry in kind.thrift_spec.values()}
     options: Any = spec["options"][2]() if "options" in spec else None
@@ -140,7 +140,7 @@ def _struct(kind: Any, value: Any, **more: Any) -> Any:
 
 @cache
 def _json_members(kind: Any) -> frozenset[str]:
-    """The members of a dataclass that map to JSON."""
+    """Return the members of a dataclass that map to JSON."""
     fields: Sequence[OptionField] = option_fields(kind) if _is_record(kind) else ()
     return frozenset(field.name for field in fields if field.option.is_json)
 
@@ -191,7 +191,7 @@ def answer_of(kind: Any, value: Any, formats: FieldFormats) -> Any:
         return record_of(value, formats)
     if dataclasses.is_dataclass(origin):
         return _object(typing.cast("type", origin), value, formats)
-    if not isinstance(origin, type):  # a Literal of texts
+    if not isinstance(origin, type):  # a Literal of strings
         return value
     if issubclass(origin, Enum):
         return origin(value)

@@ -1,7 +1,8 @@
 """
 Connect the parts of the API other than the store: fetches for waiting callers, batches, and queues.
 
-Also its reads from a standby, its Thrift services, and the client that works without a server.
+It also connects the reads from a standby, the Thrift services, and the client that works without a
+server.
 """
 
 from __future__ import annotations
@@ -58,7 +59,10 @@ DEFAULT_QUEUE = "celery"
 
 
 def fetching(settings: Settings, store: UrlStore, enqueue: Enqueue) -> Fetching:
-    """Fetches for callers who wait; `enqueue` is `Aragog.enqueue`. Must be closed."""
+    """
+    Return the service that fetches for waiting callers; `enqueue` is `Aragog.enqueue`. Must be
+    closed.
+    """
     settings = settings.resolved()
     completions = Completions(redis_client(settings), prefix=settings.redis.prefix)
     return Fetching(
@@ -68,14 +72,14 @@ def fetching(settings: Settings, store: UrlStore, enqueue: Enqueue) -> Fetching:
 
 
 def batches(settings: Settings) -> Batches:
-    """Batches of enqueued URLs, with estimates of when they will finish."""
+    """Return the batches of enqueued URLs, with estimates of when they will finish."""
     settings = settings.resolved()
     url_batches = UrlBatches(redis_client(settings), prefix=settings.redis.prefix)
     return Batches(url_batches, cache(lambda: limiter(settings, overrides_of(settings))))
 
 
 def job_queues(settings: Settings) -> Jobs | None:
-    """The queues for workers in other programs, or None if the broker is not pinlater."""
+    """Return the queues for workers in other programs, or None if the broker is not pinlater."""
     broker = settings.resolved().broker
     if kind_of(broker.url) != "pinlater":
         return None
@@ -85,7 +89,10 @@ def job_queues(settings: Settings) -> Jobs | None:
 
 
 def explainer(settings: Settings, store: UrlStore) -> Explain:
-    """Explains URLs; everything it reads except the store is connected at the first call."""
+    """
+    Return a function that explains URLs; everything it reads except the store is connected on first
+    use.
+    """
 
     @cache
     def parts() -> Components:
@@ -103,7 +110,8 @@ def explainer(settings: Settings, store: UrlStore) -> Explain:
 
 def hedged_reads(settings: Settings, store: UrlStore) -> HedgedReads | None:
     """
-    Hedged reads from `store` and its standby (`serving.standby_…`), or None if there is no standby.
+    Return hedged reads from `store` and its standby (`serving.standby_…`), or None without a
+    standby.
 
     Raises:
         ConfigError: the store's engine does not support such a standby.
@@ -112,8 +120,7 @@ def hedged_reads(settings: Settings, store: UrlStore) -> HedgedReads | None:
     if serving.standby_dsn:
         if settings.store.engine != "postgres":
             raise ConfigError(
-                "serving.standby_dsn: names a replica of a PostgreSQL store; "
-                "set store.engine to postgres"
+                "serving.standby_dsn: requires a PostgreSQL store; set store.engine to postgres"
             )
         return _hedged(store, url_store_of_replica(settings), serving)
     gateways = serving.standby_gateways
@@ -121,7 +128,7 @@ def hedged_reads(settings: Settings, store: UrlStore) -> HedgedReads | None:
         return None
     if settings.store.engine != "hbase":
         raise ConfigError(
-            "serving.standby_gateways: only an HBase store has a standby; set store.engine to "
+            "serving.standby_gateways: requires an HBase store; set store.engine to "
             "hbase, or serving.standby_dsn for a replica of PostgreSQL"
         )
     replica = dataclasses.replace(settings.store, hbase_gateways=gateways)
@@ -178,13 +185,13 @@ class ThriftServices:
 
     @property
     def running_calls(self) -> int:
-        """Number of calls still running; after a drain, the abandoned ones."""
+        """Number of calls still running; after a drain, these are the abandoned ones."""
         return self._server.running_calls
 
 
 def listen(settings: ServingSettings, processes: int) -> list[socket.socket]:
     """
-    A listening socket for each process; none if Thrift is off or its extra is not installed.
+    Return a listening socket for each process; none if Thrift is off or its extra is not installed.
 
     Raises:
         ConfigError: the port is in use or not permitted.
@@ -199,7 +206,7 @@ def other_parts(
     settings: Settings, store: UrlStore, producer: Aragog, read: ReadStore | None = None
 ) -> Iterator[OtherParts]:
     """
-    The parts that operations use in addition to a store; everything it opens is closed
+    Yield the parts that operations use in addition to a store, and close everything
     at the end.
     """
     deadline_s = settings.serving.content_deadline_ms / 1000
@@ -231,12 +238,13 @@ def other_parts(
 @contextmanager
 def open_client(settings: Settings | None = None) -> Iterator[Client]:
     """
-    A client without a server: opens the store and the broker itself, to read, write and enqueue.
+    Yield a client without a server: it opens the store and the broker itself, to read, write and
+    enqueue.
 
     Its deadline ends retries, but not a call that has reached the store (`Client`).
 
     Args:
-        settings: if None, those of the system running in the data folder; if there is none, the
+        settings: if None, those of the system running in the data folder; if none is running, the
             file and the environment (`process_settings`).
     """
     settings = settings or process_settings()

@@ -1,4 +1,4 @@
-"""The parts of the crawl log, if it is on."""
+"""Connect the parts of the crawl log, if it is on."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from aragog.settings import Settings
 
 
 def crawl_log_stream(client: redis.Redis, settings: Settings) -> CrawlLogStream | None:
-    """The rows of the crawl log, or None if it is off."""
+    """Return the stream of crawl log rows, or None if the log is off."""
     if settings.crawl_log.engine == "off":
         return None
     return CrawlLogStream(client, prefix=settings.redis.prefix)
 
 
 def crawl_log_writer(client: redis.Redis, settings: Settings) -> CrawlLogWriter | None:
-    """The writer that moves rows of the crawl log to its files, or None if the log is off."""
+    """
+    Return the writer that moves rows of the crawl log to its files, or None if the
+    log is off.
+    """
     stream = crawl_log_stream(client, settings)
     if stream is None:
         return None

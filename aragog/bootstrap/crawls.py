@@ -1,4 +1,4 @@
-"""Connects the control of crawls."""
+"""Connect the crawl control."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pinlater.brokers import kind_of
 
 
 def crawl_control(settings: Settings, store: UrlStore | None = None) -> CrawlControl:
-    """The crawl control of a system; `store` is an open store to use."""
+    """Return the crawl control of a system; `store` is an open store to use."""
     settings = settings.resolved()
     shared, broker = SharedState.of(settings), settings.broker
     pinlater = kind_of(broker.url) == "pinlater"

@@ -19,8 +19,8 @@ from aragog.bootstrap.redis_services import (
     robots_cache,
 )
 from aragog.bootstrap.stores import url_store
-from aragog.crawl.egress.board import WayBoard
-from aragog.crawl.egress.choice import EgressRules
+from aragog.crawl.egress.failing_routes import FailingRoutes
+from aragog.crawl.egress.rules import EgressRules
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.pipeline.metric_totals import MetricTotals
 from aragog.crawl.pipeline.outages import OutageBoard
@@ -43,8 +43,8 @@ def components(
     settings: Settings, *, clock: Clock | None = None, store: UrlStore | None = None
 ) -> Components:
     """
-    The parts that the dashboard and `explain` read. Nothing is connected yet; call `close` at the
-    end.
+    Return the parts that the dashboard and `explain` read. Nothing is connected yet; call `close`
+    at the end.
 
     Args:
         settings: the system's settings.
@@ -73,7 +73,7 @@ def components(
         traps=shared.traps,
         ssrf_filter=SsrfFilter(settings.fetch),
         egress=EgressRules(settings.egress, has_proxy=bool(settings.fetch.proxy)),
-        failing_ways=WayBoard(client, clock, prefix=settings.redis.prefix),
+        failing_ways=FailingRoutes(client, clock, prefix=settings.redis.prefix),
         robots=robots_cache(settings, clock),
         outcomes=OutcomeLog(client, prefix=settings.redis.prefix),
         overrides=overrides,
@@ -119,7 +119,7 @@ class RedisServers:
 
     def clients(self) -> Mapping[str, redis.Redis]:
         """
-        A client for each server, by the server's name without the password.
+        Return a client for each server, by the server's name without the password.
 
         One round trip. While `redis.url` does not respond, nodes that joined later are missing.
         """
@@ -129,7 +129,7 @@ class RedisServers:
         return {name: self._clients[name] for name in urls}
 
     def _joined(self) -> tuple[str, ...]:
-        """The URLs of the limiter's nodes."""
+        """Return the URLs of the limiter's nodes."""
         try:
             return self._ring.urls()
         except LimiterUnavailable:

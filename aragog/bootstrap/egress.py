@@ -1,22 +1,22 @@
-"""Connects the ways out for requests."""
+"""Builds the egress routes of a process."""
 
 from __future__ import annotations
 
 import redis
 
-from aragog.crawl.egress.board import WayBoard
 from aragog.crawl.egress.egress import Egress
+from aragog.crawl.egress.failing_routes import FailingRoutes
 from aragog.runtime.clock import Clock
 from aragog.settings import Settings
 
 
 def egress_of(settings: Settings, client: redis.Redis, clock: Clock) -> Egress:
     """
-    The ways out of one process; failing ones are reported to `redis.url`.
+    Return the egress routes of one process. Failing ones are recorded at `redis.url`.
 
     Raises:
-        ConfigError: `fetch.proxy` is not a valid proxy, or a setting names a login that does not
-            exist.
+        ConfigError: `fetch.proxy` is not a valid proxy, or a setting refers to credentials that
+            do not exist.
     """
-    board = WayBoard(client, clock, prefix=settings.redis.prefix)
-    return Egress(settings.egress, settings.fetch, clock, tell=board.tell)
+    board = FailingRoutes(client, clock, prefix=settings.redis.prefix)
+    return Egress(settings.egress, settings.fetch, clock, on_change=board.record)

@@ -1,4 +1,4 @@
-"""Fetch settings for robots.txt, sitemaps and resources of pages."""
+"""Fetch settings for robots.txt, sitemaps, files of items, and page resources."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from aragog.settings import FetchSettings, Settings
 # RFC 9309: at least five redirects (2.3.1.2), and the first 500 KiB count (2.5).
 ROBOTS_REDIRECTS = 5
 ROBOTS_BYTES = 512_000
-# Including framing; the body itself is cut at `ROBOTS_BYTES`, whatever its announced length.
+# Including framing; the body itself is truncated at `ROBOTS_BYTES`, whatever its announced length.
 ROBOTS_WIRE_BYTES = 1 << 30
 
 
 def for_robots(fetch: FetchSettings) -> FetchSettings:
-    """Settings for fetching robots.txt: any content type, first 500 KiB, at most five redirects."""
+    """
+    Return settings for fetching robots.txt: any content type, first 500 KiB, at most five
+    redirects.
+    """
     return dataclasses.replace(
         fetch,
         content_types=("*/*",),
@@ -27,7 +30,7 @@ def for_robots(fetch: FetchSettings) -> FetchSettings:
 
 def for_sitemaps(fetch: FetchSettings) -> FetchSettings:
     """
-    Settings for fetching sitemaps: any content type, up to the 50 MB that sitemaps.org
+    Return settings for fetching sitemaps: any content type, up to the 50 MB that sitemaps.org
     allows.
     """
     return dataclasses.replace(
@@ -39,13 +42,16 @@ def for_sitemaps(fetch: FetchSettings) -> FetchSettings:
 
 
 def for_files(fetch: FetchSettings) -> FetchSettings:
-    """Settings for fetching files of items: their content types, within the limits of pages."""
+    """
+    Return settings for fetching files of items: their content types, within the
+    limits of pages.
+    """
     return dataclasses.replace(fetch, content_types=fetch.file_types)
 
 
 def for_resources(settings: Settings) -> FetchSettings:
     """
-    Settings for resources that pages request: any type, within a page's limits, no
+    Return settings for resources that pages request: any type, within a page's limits, no
     credentials.
     """
     rendering = settings.rendering

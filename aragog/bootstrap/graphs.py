@@ -1,4 +1,4 @@
-"""Opens the graphs of applications in the settings (`store.graphs`)."""
+"""Open the graphs of applications in the settings (`store.graphs`)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from zengraph import Limits, Schema
 from zengraph.tables import Tables
 
 _SHARDS = 4
-"""Number of files of a graph on SQLite; part of the stored format."""
+"""How many files a graph has on SQLite; part of the stored format."""
 
 
 def application_graphs(settings: Settings) -> ApplicationGraphs:
-    """The graphs; with an embedded engine, each creates its tables when it is opened."""
+    """Return the graphs; with an embedded engine, each creates its tables when it is opened."""
 
     def open_tables(name: str) -> Tables:
         engine = timed_tables(graph_tables(settings, name))
@@ -31,7 +31,7 @@ def application_graphs(settings: Settings) -> ApplicationGraphs:
 
 def graph_tables(settings: Settings, name: str) -> Tables:
     """
-    The tables of a graph, on the store's engine.
+    Return the tables of a graph, on the store's engine.
 
     On SQLite they are in the folder `graphs/<name>` next to the store's, on PostgreSQL in the
     schema `<postgres_schema>_g_<name>`; on HBase they have the prefix `<hbase_prefix>g_<name>_`.
@@ -43,7 +43,7 @@ def graph_tables(settings: Settings, name: str) -> Tables:
 
 
 def settings_of(settings: Settings, name: str) -> Settings:
-    """The settings with a graph's table names for PostgreSQL and HBase."""
+    """Return the settings with a graph's table names for PostgreSQL and HBase."""
     store = settings.store
     own = replace(
         store,
@@ -54,15 +54,15 @@ def settings_of(settings: Settings, name: str) -> Settings:
 
 
 def schemas(store: StoreSettings) -> dict[str, Schema]:
-    """The schema of each graph."""
+    """Return the schema of each graph."""
     return {
         name: Schema(
-            unique=tuple(_of(name, store.graph_unique)),
-            indexed=tuple(_of(name, store.graph_indexed)),
-            counted=tuple(map(int, _of(name, store.graph_counted))),
-            ordered=tuple(map(int, _of(name, store.graph_ordered))),
-            packed=tuple(map(int, _of(name, store.graph_packed))),
-            sorted=tuple(_of(name, store.graph_sorted)),
+            unique=tuple(_entries_of(name, store.graph_unique)),
+            indexed=tuple(_entries_of(name, store.graph_indexed)),
+            counted=tuple(map(int, _entries_of(name, store.graph_counted))),
+            ordered=tuple(map(int, _entries_of(name, store.graph_ordered))),
+            packed=tuple(map(int, _entries_of(name, store.graph_packed))),
+            sorted=tuple(_entries_of(name, store.graph_sorted)),
             columns={CANONICAL_URL: CANONICAL},
             limits=Limits(store.max_record_bytes, store.max_record_fields),
             remedies=REMEDIES,
@@ -71,7 +71,7 @@ def schemas(store: StoreSettings) -> dict[str, Schema]:
     }
 
 
-def _of(name: str, entries: tuple[str, ...]) -> Iterator[str]:
+def _entries_of(name: str, entries: tuple[str, ...]) -> Iterator[str]:
     for entry in entries:
         graph, _, rest = entry.partition(":")
         if graph == name:

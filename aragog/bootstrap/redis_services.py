@@ -1,4 +1,4 @@
-"""Connects the services that keep their state in Redis."""
+"""Connect the services that keep their state in Redis."""
 
 from __future__ import annotations
 
@@ -38,24 +38,33 @@ from pinlater.redis.errors import redis_errors
 
 
 def redis_client(settings: Settings) -> redis.Redis:
-    """The shared Redis client; it connects on first use and reconnects after a failure."""
+    """Return the shared Redis client; it connects on first use and reconnects after a failure."""
     return connect(settings.resolved().redis.url, setting="redis.url")
 
 
 def quick_client(url: str) -> redis.Redis:
-    """A client for read-only checks, with short timeouts, as its users prefer a fast error."""
+    """
+    Return a client for read-only checks, with short timeouts, because its users prefer a fast
+    error.
+    """
     return connect(url, timeout_s=2.0, connect_timeout_s=2.0, attempts=2)
 
 
 def server_ms(client: redis.Redis) -> int:
-    """The server's clock, in ms since the epoch; BrokerUnavailable if it does not respond."""
+    """
+    Return the server's clock, in ms since the epoch; raises BrokerUnavailable if it does not
+    respond.
+    """
     with redis_errors("the clock of redis.url"):
         seconds, micros = client.time()
     return int(seconds * 1000 + micros // 1000)
 
 
 def overrides_of(settings: Settings) -> Overrides:
-    """The operator's settings for individual domains. Raises `ConfigError` if they are unusable."""
+    """
+    Return the operator's settings for individual domains. Raises `ConfigError` if
+    they are invalid.
+    """
     politeness, shared = settings.politeness, settings.resolved().redis
     return Overrides(
         politeness.overrides_file,
@@ -69,7 +78,7 @@ def overrides_of(settings: Settings) -> Overrides:
 
 
 def limiter(settings: Settings, overrides: Overrides, clock: Clock | None = None) -> Limiter:
-    """The rate limiter on its ring of Redis servers."""
+    """Return the rate limiter on its ring of Redis servers."""
     politeness = settings.politeness
     return Limiter(
         politeness.limiter_urls or (settings.redis.url,),
@@ -83,7 +92,7 @@ def limiter(settings: Settings, overrides: Overrides, clock: Clock | None = None
 
 
 def limiter_ring(settings: Settings, note: Callable[[str], None] = lambda _: None) -> LimiterRing:
-    """The limiter's ring, to show and change it."""
+    """Return the limiter's ring, to show and change it."""
     settings = settings.resolved()
     return LimiterRing(
         settings.politeness.limiter_urls,
@@ -91,17 +100,17 @@ def limiter_ring(settings: Settings, note: Callable[[str], None] = lambda _: Non
         settings.redis.prefix,
         shared=settings.redis.url,
         sleep_s=SystemClock().sleep_s,
-        note=note,
+        on_step=note,
     )
 
 
 def lines_of(settings: Settings) -> Lines:
-    """The lines in which URLs wait for slots; connected on first use."""
+    """Return the lines in which URLs wait for slots; connected on first use."""
     return Lines(SharedState.of(settings).nodes, prefix=settings.redis.prefix)
 
 
 def robots_cache(settings: Settings, clock: Clock | None = None) -> RobotsCache:
-    """The robots.txt rules of origins, shared by all workers."""
+    """Return the cache of robots.txt rules, shared by all workers."""
     redis_settings = settings.resolved().redis
     return RobotsCache(
         redis_settings.url,
@@ -114,7 +123,7 @@ def robots_cache(settings: Settings, clock: Clock | None = None) -> RobotsCache:
 
 
 def waiting_jobs(settings: Settings) -> WaitingJobs | None:
-    """The unfinished jobs on pinlater, or None for other brokers."""
+    """Return the unfinished jobs on pinlater, or None for other brokers."""
     broker = settings.broker
     if kind_of(broker.url) != "pinlater":
         return None
@@ -123,7 +132,7 @@ def waiting_jobs(settings: Settings) -> WaitingJobs | None:
 
 def fetch_gate(settings: Settings) -> Callable[[], Allowance] | None:
     """
-    The check that a worker makes before it claims fetches, or None if the broker has no
+    Return the check that a worker makes before it claims fetches, or None if the broker has no
     gates.
     """
     settings = settings.resolved()
@@ -135,9 +144,10 @@ def fetch_gate(settings: Settings) -> Callable[[], Allowance] | None:
 
 def fetches_open(settings: Settings) -> Callable[[], bool]:
     """
-    Returns True if URLs may leave their lines now; they may not while the spool is closed.
+    Return a function that tells if URLs may leave their lines now; they may not while the spool is
+    closed.
 
-    In a worker that claims fetches, the gate has already read that.
+    In a worker that claims fetches, the gate has already read that state.
     """
     if gates.has_gate(Queue.FETCH):
         return lambda: gates.allowance(Queue.FETCH).lowest > URGENT
@@ -146,19 +156,19 @@ def fetches_open(settings: Settings) -> Callable[[], bool]:
 
 
 def metric_totals(settings: Settings) -> MetricTotals:
-    """The measurements of all processes; the Redis client has a short timeout."""
+    """Return the measurements of all processes; the Redis client has a short timeout."""
     settings = settings.resolved()
     return MetricTotals(quick_client(settings.redis.url), prefix=settings.redis.prefix)
 
 
 def outage_board(settings: Settings) -> OutageBoard:
-    """The outages recorded by all processes; the Redis client has a short timeout."""
+    """Return the outages recorded by all processes; the Redis client has a short timeout."""
     settings = settings.resolved()
     return OutageBoard(quick_client(settings.redis.url), prefix=settings.redis.prefix)
 
 
 def takedown_purge(settings: Settings, store: UrlStore) -> Purge:
-    """The service that removes taken-down URLs from Redis and the broker."""
+    """Return the service that removes taken-down URLs from Redis and the broker."""
     settings = settings.resolved()
     broker, shared = settings.broker, SharedState.of(settings)
     app = Celery("aragog-takedown", set_as_current=False)
@@ -196,7 +206,7 @@ class TakedownSharing:
         brokers.
 
         Raises:
-            BrokerUnavailable, RobotsUnavailable, SpoolUnavailable: call it again. Until then the
+            BrokerUnavailable, RobotsUnavailable, SpoolUnavailable: call it again. Until then, the
                 sweep copies the takedowns, and messages are refused when they are processed.
         """
         resolved = self._settings.resolved()

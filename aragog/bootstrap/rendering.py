@@ -1,4 +1,4 @@
-"""The browser that renders pages; imported and started only when a page needs it."""
+"""Import and start the browser that renders pages, only when a page needs it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NEEDED_BY = "rendering.hosts"
 
 
 class RendererOnDemand:
-    """Imports Playwright for the first page, so other workers do not need it. Thread-safe."""
+    """Imports Playwright for the first page, so that other workers do not need it. Thread-safe."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

@@ -1,4 +1,4 @@
-"""Connects polite fetches of single URLs, for programs that are not workers."""
+"""Connect polite fetches of single URLs, for programs that are not workers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from aragog.settings import FetchSettings, Settings
 
 
 class SingleFetches(NamedTuple):
-    """The fetcher, and the function that closes it."""
+    """The fetcher, and a function that closes it."""
 
     fetch: SingleFetch
     close: Callable[[], None]
@@ -44,7 +44,7 @@ def single_fetches(settings: Settings) -> SingleFetches:
     Connect to the limiter, the robots cache and the takedowns in the configured Redis.
 
     Raises:
-        ConfigError: a setting turned out to be invalid, such as a bad overrides file.
+        ConfigError: a setting is invalid, such as the overrides file.
     """
     settings = settings.resolved()
     install_site_rules(settings)
@@ -66,7 +66,11 @@ def single_fetches(settings: Settings) -> SingleFetches:
     signer = request_signer(settings.identity, clock)
     egress = egress_of(settings, shared.client, clock)
     pages = Fetcher(
-        _single(settings.fetch), rules.ssrf_filter, clock=clock, signer=signer, egress=egress
+        _single_fetch_settings(settings.fetch),
+        rules.ssrf_filter,
+        clock=clock,
+        signer=signer,
+        egress=egress,
     )
     robots = RobotsStage(
         robots=rules.robots,
@@ -94,6 +98,6 @@ def single_fetches(settings: Settings) -> SingleFetches:
     return SingleFetches(SingleFetch(access, pages, robots, clock), close)
 
 
-def _single(fetch: FetchSettings) -> FetchSettings:
-    """Settings for one request at a time, of any content type."""
+def _single_fetch_settings(fetch: FetchSettings) -> FetchSettings:
+    """Return settings for one request at a time, of any content type."""
     return dataclasses.replace(fetch, content_types=("*/*",), max_redirects=0)

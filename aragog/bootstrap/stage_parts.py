@@ -1,4 +1,4 @@
-"""The parts that the pipeline stages of one process share: stores, limiter, fetchers."""
+"""Create the parts that the pipeline stages of one process share: stores, limiter, fetchers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class StageParts:
 
     settings: Settings
     clock: Clock
-    """The clock of all workers."""
+    """The clock that all workers share."""
     shared: SharedState
     sender: Sender
     store: UrlStore
@@ -69,7 +69,7 @@ class StageParts:
 
     @property
     def job_egress(self) -> JobEgress:
-        """Chooses the way out for each job's requests."""
+        """Chooses the egress route for each job's requests."""
         return JobEgress(self.egress.rules, self.checks, self.egress.by_crawl)
 
 
@@ -80,15 +80,15 @@ def shared_parts(settings: Settings, sender: Sender, given: Clock | None) -> Sta
     Args:
         settings: resolved.
         sender: sends messages to the queues.
-        given: a clock for tests; if None, the shared clock of all workers, which is the server's.
+        given: a clock for tests; if None, the clock that all workers share (the Redis server's).
 
     Raises:
-        ConfigError: a setting turned out to be invalid, such as a bad overrides file.
+        ConfigError: a setting is invalid, such as the overrides file.
         BrokerUnavailable: Redis does not respond.
     """
     shared = SharedState.of(settings)
     # All workers timestamp fetches and writes with one clock, so a value never replaces a newer
-    # one. This machine's wall clock may be changed at any moment and is not used.
+    # one. This machine's wall clock is not used, because it may be changed at any moment.
     clock = given or ServerTime(GreenClock(), partial(server_ms, shared.client))
     store = url_store(settings, clock)
     waiting, prefix = waiting_jobs(settings), settings.redis.prefix
@@ -128,7 +128,7 @@ def _discovery(
     checks: CrawlChecks,
     clock: Clock,
 ) -> Discovery:
-    """What follows the links of pages, and holds those that may lead into a trap."""
+    """Return the service that follows links, and holds those that may lead into a trap."""
     recognizes_traps = settings.pipeline.recognize_traps
     budgets = LinkBudgets(shared.traps, shared.held_links, shared.counters)
     return Discovery(
@@ -147,7 +147,7 @@ def _discovery(
 
 
 def _access(settings: Settings, store: UrlStore, clock: Clock) -> Access:
-    """The checks that every request of this process must pass before it is sent."""
+    """Return the checks that every request of this process must pass before it is sent."""
     overrides = overrides_of(settings)
     return Access(
         rules=AccessRules(
@@ -187,7 +187,7 @@ def fetchers_of(parts: StageParts) -> Fetchers:
         egress=parts.egress,
     )
     pages = open_fetcher(fetch)
-    # A host gets one connection for its pages, its sitemaps and its robots.txt.
+    # A host's pages, sitemaps and robots.txt share one connection.
     return Fetchers(
         pool=GreenPool(at_once, for_urgent=at_once // 8),
         robots_pool=GreenPool(at_once),

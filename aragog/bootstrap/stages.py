@@ -1,4 +1,4 @@
-"""Connects the pipeline stages of one process."""
+"""Connect the pipeline stages of one process."""
 
 from __future__ import annotations
 
@@ -60,18 +60,18 @@ from aragog.settings import Settings
 
 def connect(settings: Settings, sender: Sender, *, clock: Clock | None = None) -> ProcessStages:
     """
-    Connect the stages of one process. Call it after the fork.
+    Connect the stages of one process. Call this after the fork.
 
     Raises:
-        ConfigError: a setting turned out to be invalid, such as a bad overrides file.
+        ConfigError: a setting is invalid, such as the overrides file.
         StoreUnavailable: this Redis belongs to another store.
         BrokerUnavailable: Redis does not respond.
     """
     if problem := store_conflict(settings):
-        # Not a ConfigError: messages must stay in the queue until an operator has checked.
+        # Not a ConfigError: messages must stay in the queue until an operator has checked this.
         raise StoreUnavailable("store", problem)
     settings = settings.resolved()
-    # Load these now, so that a wrong name or rule does not fail a page.
+    # Load these now, so that a wrong name or rule fails here and not on a page.
     extractors.load_all(settings.pipeline.extractors, settings.extract)
     text_fields(settings.pipeline)
     return _pipeline(shared_parts(settings, sender, clock))
@@ -129,7 +129,7 @@ def _robots_stage(parts: StageParts, fetchers: Fetchers) -> RobotsStage:
 
 
 def _fetch_stage(parts: StageParts, fetchers: Fetchers) -> FetchStage:
-    # On pinlater, workers do not claim this message while the spool is closed.
+    # With pinlater, workers do not claim this message while the spool is closed.
     room = SpoolRoom(parts.shared.spool, parts.clock, gated=parts.waiting is not None)
     return FetchStage(
         selection=JobSelection(
@@ -160,7 +160,7 @@ def _fetch_stage(parts: StageParts, fetchers: Fetchers) -> FetchStage:
 
 
 def _sign_ins(parts: StageParts, fetchers: Fetchers) -> SignIns | None:
-    """The service that signs in to sites, or None if no site needs it."""
+    """Return the service that signs in to sites, or None if no site needs it."""
     if not parts.settings.fetch.sign_in:
         return None
     sign_ins = SignIns(
@@ -323,7 +323,7 @@ def _maintenance_stage(parts: StageParts) -> MaintenanceStage:
 
 
 def page_ready_task(settings: Settings) -> OwnTask | None:
-    """The user's own task that receives stored pages."""
+    """Return the user's own task that receives stored pages, if there is one."""
     pipeline = settings.pipeline
     if not pipeline.page_ready_task:
         return None

@@ -1,4 +1,4 @@
-"""Claims the configured Redis for one store, and checks the claim."""
+"""Claim the configured Redis for one store, and check the claim."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from zengraph.tables import Tables
 
 
 def store_identity(settings: Settings, engine: Tables) -> StoreIdentity:
-    """The identity of the configured store, as Redis records it."""
+    """Return the identity of the configured store, as Redis records it."""
     if settings.store.engine == "hbase":
         where = ", ".join(settings.store.hbase_gateways)
     elif settings.store.dsn:
@@ -26,7 +26,7 @@ def store_identity(settings: Settings, engine: Tables) -> StoreIdentity:
 
 def store_conflict(settings: Settings, *, claim: bool = True) -> str | None:
     """
-    Why `redis.url` cannot be used with the configured store, or None if it can.
+    Return why `redis.url` cannot be used with the configured store, or None if it can.
 
     With `claim`, a Redis that belongs to no store is assigned to this one.
 

@@ -1,4 +1,4 @@
-"""Opens the configured store and measures every operation on it."""
+"""Open the configured store and measure every operation on it."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from zengraph.tables import CellTable, Tables
 from zengraph.tables.memory import MemoryTables
 from zengraph.tables.read_cache import CachedTables, ReadCache
 
-if TYPE_CHECKING:  # optional dependencies
+if TYPE_CHECKING:  # imports of optional dependencies
     from zengraph.tables.hbase import HBaseTables
     from zengraph.tables.postgres import PostgresTables
 
 
 def tables(settings: Settings) -> Tables:
-    """The cell tables on the configured engine."""
+    """Return the cell tables on the configured engine."""
     store = settings.store
     if store.engine == "memory":
         return MemoryTables()
@@ -49,14 +49,14 @@ def tables(settings: Settings) -> Tables:
 
 
 def sqlite_tables(folder: Path, shards: int) -> Tables:
-    """The cell tables in a folder of SQLite files."""
+    """Return the cell tables in a folder of SQLite files."""
     from zengraph.tables.sqlite import SqliteTables  # noqa: PLC0415 - only where used
 
     return SqliteTables(folder, shards=shards, remedies=REMEDIES)
 
 
 def hbase_tables(store: StoreSettings) -> HBaseTables:
-    """The cell tables on HBase; does not connect."""
+    """Return the cell tables on HBase; this does not connect yet."""
     from zengraph.tables.hbase import HBaseTables  # noqa: PLC0415 - 80 ms, only where used
 
     return HBaseTables(
@@ -70,7 +70,10 @@ def hbase_tables(store: StoreSettings) -> HBaseTables:
 
 
 def postgres_tables(store: StoreSettings, **options: Any) -> PostgresTables:
-    """The cell tables on PostgreSQL, with further options for them; does not connect."""
+    """
+    Return the cell tables on PostgreSQL, with the options that only they have; this does not
+    connect yet.
+    """
     from zengraph.tables.postgres import PostgresTables  # noqa: PLC0415 - an extra
 
     return PostgresTables(
@@ -87,7 +90,7 @@ def postgres_tables(store: StoreSettings, **options: Any) -> PostgresTables:
 
 def schema_commands(settings: Settings, *, regions: int) -> str:
     """
-    HBase shell commands that create the tables, each split into regions.
+    Return HBase shell commands that create the tables, each split into regions.
 
     Raises:
         ConfigError: the extra `hbase` is not installed.
@@ -101,10 +104,11 @@ def schema_commands(settings: Settings, *, regions: int) -> str:
 
 def upgrade_store(settings: Settings, report: Callable[[str], None]) -> str:
     """
-    Upgrade the store's schema to the version that this program needs; returns what was done.
+    Upgrade the store's schema to the version that this program needs; returns a description of what
+    was done.
 
     Args:
-        settings: have the store.
+        settings: the settings of the store.
         report: called with a line before each step that may take a long time.
 
     Raises:
@@ -113,13 +117,13 @@ def upgrade_store(settings: Settings, report: Callable[[str], None]) -> str:
     engine = tables(settings)
     with closing(engine):
         if settings.store.engine != "postgres":
-            return f"nothing to do: {settings.store.engine} stores carry the version in each row"
+            return f"nothing to do: {settings.store.engine} stores have the version in each row"
         version = engine.schema.upgrade(report)  # type: ignore[attr-defined]  # an extra's class
     return f"the schema {settings.store.postgres_schema} has version {version}"
 
 
 def current_files(settings: Settings) -> list[Path]:
-    """The files of the embedded store that are in use; empty for other engines."""
+    """Return the files of the embedded store that are in use; empty for other engines."""
     if settings.store.engine != "sqlite":
         return []
     from zengraph.tables.sqlite import files_in_use  # noqa: PLC0415 - see above
@@ -128,7 +132,7 @@ def current_files(settings: Settings) -> list[Path]:
 
 
 def replaced_files(settings: Settings) -> list[Path]:
-    """The damaged files of the embedded store that a repair replaced and kept."""
+    """Return the damaged files of the embedded store that a repair replaced and kept."""
     if settings.store.engine != "sqlite":
         return []
     from zengraph.tables.sqlite import old_files  # noqa: PLC0415 - only where used
@@ -137,7 +141,7 @@ def replaced_files(settings: Settings) -> list[Path]:
 
 
 def url_store(settings: Settings, clock: Clock | None = None) -> UrlStore:
-    """The UrlStore. Creates its tables if the engine is embedded."""
+    """Open the UrlStore. This creates its tables if the engine is embedded."""
     engine = timed_tables(tables(settings))
     if settings.store.is_embedded:
         engine.create()
@@ -145,7 +149,7 @@ def url_store(settings: Settings, clock: Clock | None = None) -> UrlStore:
 
 
 def served_store(settings: Settings) -> UrlStore:
-    """The UrlStore for an API process; plain reads are cached for `serving.read_cache_s`."""
+    """Open the UrlStore for an API process; plain reads are cached for `serving.read_cache_s`."""
     serving, engine = settings.serving, timed_tables(tables(settings))
     if settings.store.is_embedded:
         engine.create()
@@ -156,12 +160,12 @@ def served_store(settings: Settings) -> UrlStore:
 
 
 def url_store_of_replica(settings: Settings) -> UrlStore:
-    """The UrlStore on the PostgreSQL replica in `serving.standby_dsn`, for reads."""
+    """Open the UrlStore on the PostgreSQL replica in `serving.standby_dsn`, for reads."""
     return _store_over(timed_tables(replica_tables(settings)), settings, None)
 
 
 def replica_tables(settings: Settings) -> Tables:
-    """The cell tables on that replica."""
+    """Return the cell tables on that replica."""
     require("postgres", "serving.standby_dsn")
     store = replace(settings.store, dsn=settings.serving.standby_dsn)
     return postgres_tables(store, max_lag_s=settings.serving.standby_max_lag_s)
@@ -230,18 +234,21 @@ class _TimedTables(_Timed):
 
 
 def timed_tables(tables: Tables) -> Tables:
-    """The tables, with each operation except scans measured in `aragog_store_seconds`."""
+    """
+    Wrap the tables, so that each operation except scans is measured in
+    `aragog_store_seconds`.
+    """
     return cast("Tables", _TimedTables(tables))
 
 
 def timed_packs(packs: PackFiles) -> PackFiles:
-    """The pack files, measured in the same metric as `pack_put`, `pack_read` and so on."""
+    """Wrap the pack files, measured in the same metric as `pack_put`, `pack_read` and so on."""
     return cast("PackFiles", _Timed(packs, _PACKS, CONTENT_SECONDS, "pack_"))
 
 
 def timed_content(content: ContentStore) -> ContentStore:
     """
-    The content store, with each operation except listing measured in
+    Wrap the content store, so that each operation except listing is measured in
     `aragog_content_seconds`.
     """
     return cast("ContentStore", _Timed(content, _CONTENT, CONTENT_SECONDS))

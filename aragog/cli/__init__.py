@@ -11,17 +11,18 @@ from aragog.cli import addons
 from aragog.cli.lazy_commands import LazyCommand
 from aragog.cli.one_line_errors import OneLineErrors
 
-# Each summary repeats the first line of the command's docstring, so that no command is imported.
+# The summaries repeat the first lines of the commands' docstrings, so that `--help` imports no
+# command.
 COMMANDS = {
     "up": LazyCommand(
         "aragog.cli.up",
         "up",
-        "Start the standalone system; it continues where it stopped.",
+        "Start the standalone system; it continues where it left off.",
     ),
     "down": LazyCommand(
         "aragog.cli.up",
         "down",
-        "Stop the standalone system of this data folder; waiting URLs stay for the next `up`.",
+        "Stop the standalone system of this data folder; queued URLs wait for the next `up`.",
     ),
     "run": LazyCommand(
         "aragog.cli.run",
@@ -51,7 +52,7 @@ COMMANDS = {
     "cancel": LazyCommand(
         "aragog.cli.crawl",
         "cancel",
-        "Cancel waiting URLs, whoever enqueued them; stored pages stay.",
+        "Cancel queued URLs, whoever enqueued them; stored pages are kept.",
     ),
     "templates": LazyCommand(
         "aragog.cli.templates",
@@ -75,7 +76,7 @@ COMMANDS = {
     "due": LazyCommand(
         "aragog.cli.freshness",
         "due",
-        "Show when each URL is fetched again and why; without URLs, how late refreshes are.",
+        "Show when and why each URL is fetched again; without URLs, how late refreshes are.",
     ),
     "reextract": LazyCommand(
         "aragog.cli.reextract",
@@ -142,7 +143,7 @@ COMMANDS = {
     "repair-redis": LazyCommand(
         "aragog.cli.repair_redis",
         "repair_redis",
-        "Repair the files of the private Redis, which has the waiting jobs.",
+        "Repair the files of the private Redis, which holds the queued jobs.",
     ),
     "queue": LazyCommand(
         "aragog.cli.queue", "queue", "Inspect, pause and limit queues, and retry failed jobs."
@@ -166,7 +167,7 @@ COMMANDS = {
 def main(*, quiet: bool, verbose: bool) -> None:
     """Fetch, canonicalize, store and serve URLs, politely."""
     if quiet and verbose:
-        raise click.UsageError("use --quiet or --verbose, not both")
+        raise click.UsageError("use either --quiet or --verbose")
     from aragog.cli.terminal import verbosity  # noqa: PLC0415
     from aragog.runtime.open_files import raise_limit  # noqa: PLC0415
 

@@ -8,7 +8,7 @@ provides:
     READS_FORMATS   a format of `aragog store import` → `module:function`, as `read_captures`
     WRITES_FORMATS  a format of `aragog store export`, and the suffix of its files →
                     `module:function`, as `export_warc`
-    SENDS_CHANGES   the scheme of an address of `aragog changes --to` → `module:function`, which
+    SENDS_CHANGES   the URL scheme of `aragog changes --to` → `module:function`, which
                     opens a `ChangeReceiver`
 
 To remove an add-on, just delete its folder.
@@ -29,10 +29,10 @@ PACKAGE = "aragog.addons"
 
 
 class ChangeReceiver(Protocol):
-    """Another system that receives changes, and stores the cursor up to which it received them."""
+    """Another system that receives changes, and stores the cursor of the last one."""
 
     def position(self) -> str | None:
-        """The cursor after the last changes that it received; None if it received none."""
+        """Return the cursor after the last changes that it received; None if it received none."""
 
     def send(self, changes: Sequence[dict[str, Any]], cursor: str) -> None:
         """
@@ -47,7 +47,7 @@ class ChangeReceiver(Protocol):
 
 
 def addons() -> Iterator[ModuleType]:
-    """The installed add-ons, sorted by name."""
+    """Yield the installed add-ons, sorted by name."""
     spec = find_spec(PACKAGE)
     places = None if spec is None else spec.submodule_search_locations
     for found in pkgutil.iter_modules(places or ()):
@@ -56,27 +56,30 @@ def addons() -> Iterator[ModuleType]:
 
 
 def commands() -> dict[str, LazyCommand]:
-    """The commands of all add-ons."""
+    """Return the commands of all add-ons."""
     return {name: LazyCommand(*where) for name, where in _declared("COMMANDS").items()}
 
 
 def reads_formats() -> Mapping[str, str]:
-    """The formats that add-ons read, each with its reader as `module:function`."""
+    """Return the formats that add-ons read, each with its reader as `module:function`."""
     return _declared("READS_FORMATS")
 
 
 def writes_formats() -> Mapping[str, str]:
-    """The formats that add-ons write, each with its writer as `module:function`."""
+    """Return the formats that add-ons write, each with its writer as `module:function`."""
     return _declared("WRITES_FORMATS")
 
 
 def sends_changes() -> Mapping[str, str]:
-    """The schemes of `ChangeReceiver` addresses, each with the function that opens a receiver."""
+    """
+    Return the schemes of `ChangeReceiver` addresses, each with the function that
+    opens a receiver.
+    """
     return _declared("SENDS_CHANGES")
 
 
 def function(place: str) -> Callable[..., Any]:
-    """The function at `module:function`."""
+    """Return the function at `module:function`."""
     module, _, name = place.partition(":")
     found: Callable[..., Any] = getattr(import_module(module), name)
     return found

@@ -1,4 +1,4 @@
-"""Option types that are checked before anything is opened: a typo exits with 2 and a hint."""
+"""Option types that validate values before anything is opened: a typo exits with 2 and a hint."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ PURPOSE = click.option(
     "--for",
     "purpose",
     type=click.Choice(PURPOSES),
-    help="Only pages whose sites do not refuse this use.",
+    help="Only pages whose sites allow this purpose.",
 )
 CHANGES_PURPOSE = click.option(
     "--for",
     "purpose",
     type=click.Choice(PURPOSES),
-    help="Show fields only for pages whose sites do not refuse this use.",
+    help="Show fields only for pages whose sites allow this purpose.",
 )
 COUNT = click.IntRange(min=1)
 NOT_NEGATIVE = click.IntRange(min=0)
@@ -136,7 +136,7 @@ class Name(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
 
 
 class Utf8Text(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
-    """Text that is not empty and is valid UTF-8, unlike some arguments."""
+    """A non-empty text in valid UTF-8."""
 
     name = "text"
 
@@ -149,7 +149,7 @@ class Utf8Text(click.ParamType):  # type: ignore[type-arg] # generic since click
 
 
 class Owner(Utf8Text):
-    """The owner of a watch: 1 to 200 bytes, the limits of the store."""
+    """The owner of a watch: 1 to 200 bytes, as in the store."""
 
     name = "owner"
 
@@ -212,7 +212,7 @@ def check_known(names: Iterable[str]) -> None:
     Reject names as `FieldNames(known=True)` does.
 
     Raises:
-        click.BadParameter: the message has the first unknown field.
+        click.BadParameter: the message contains the first unknown field.
     """
     from aragog.urlstore.field_formats import is_extracted  # noqa: PLC0415 - few commands
 
@@ -231,11 +231,13 @@ def _declared() -> set[str]:
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="As JSON.")
-as_json_lines = click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+as_json_lines = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object per line."
+)
 
 
 def enqueue_options(*names: str) -> Callable[[F], F]:
-    """Add the options of `EnqueueArguments`, all or those with these names."""
+    """Add the options of `EnqueueArguments`: all of them, or those with these names."""
     from aragog.api.operations.enqueue_options import EnqueueArguments  # noqa: PLC0415 - few commands
 
     def decorate(command: F) -> F:
@@ -264,21 +266,24 @@ def _click_option(field: OptionField) -> Callable[[F], F]:
 
 
 def did_you_mean(name: str, names: Collection[str]) -> str:
-    """`; did you mean …?` if a known name is similar, else an empty string."""
+    """Return `; did you mean …?` if a known name is similar, else an empty string."""
     close = difflib.get_close_matches(name, names, n=1)
     return f"; did you mean {close[0]}?" if close else ""
 
 
 def absent_fields(names: Iterable[str] | None, found: Collection[str]) -> str:
-    """`; no page has …` for names that no page had and may be misspelled, else an empty string."""
+    """
+    Return `; no page has …` for names that no page had and may be misspelled, else
+    an empty string.
+    """
     absent = [repr(name) for name in names or () if name not in found]
     return f"; no page has {' or '.join(absent)}" if absent else ""
 
 
 @cache
 def pin_fields() -> frozenset[str]:
-    """The names of all fields that a crawl can store for a page."""
-    # Imported here, because a command that only reads pages needs no parser.
+    """Return the names of all fields that a crawl can store for a page."""
+    # Imported here, because commands that only read pages need no parser.
     from aragog.pages.stored_fields import stored_types  # noqa: PLC0415
 
     return frozenset(stored_types())
@@ -289,7 +294,7 @@ def check_fields(names: Iterable[str], stored: Collection[str]) -> None:
     Reject a field that no extraction produces and that is not in `stored` either.
 
     Raises:
-        click.BadParameter: the message has the first such field and a similar known name.
+        click.BadParameter: the message contains the first such field and a similar known name.
     """
     for name in names:
         if name not in stored and name not in pin_fields():

@@ -1,4 +1,4 @@
-"""The option `--extractor`: functions in files that read fields, added to a command's system."""
+"""The option `--extractor`: add extraction functions from Python files to a command's system."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ extractor_option = click.option(
     "--extractor",
     multiple=True,
     metavar="FILE:FUNCTION",
-    help="Also read fields with a function in a Python file; repeatable.",
+    help="Also extract fields with a function in a Python file; repeatable.",
 )
 
 
@@ -43,7 +43,7 @@ def use_extractors(names: Sequence[str]) -> None:
 
 
 def _absolute(name: str) -> str:
-    """The name with its file's absolute path, since workers run in other folders."""
+    """Make the file's path absolute, since workers run in other folders."""
     if not is_of_file(name):
         raise ConfigError(f"--extractor: {name!r} must be file.py:function")
     path, _, function = name.rpartition(":")

@@ -1,4 +1,4 @@
-"""`aragog crawl`: start, watch and stop crawls. `aragog cancel`: cancel URLs that wait."""
+"""`aragog crawl`: start, watch and stop crawls. `aragog cancel`: cancel queued URLs."""
 
 from __future__ import annotations
 
@@ -49,33 +49,33 @@ def _control() -> CrawlControl:
     "--scope",
     multiple=True,
     metavar="RULE",
-    help="host:, domain:, prefix: or pattern: and a value; with - in front such URLs are left "
-    "out. Repeatable. Default: links stay within the registered domain of their page.",
+    help="host:, domain:, prefix: or pattern: and a value; a leading - excludes such URLs. "
+    "Repeatable. Default: links stay within the registered domain of their page.",
 )
 @click.option(
     "--depth",
     type=click.IntRange(0, 100),
-    help="How many links deep to go from each seed (1: only the pages that it links to).",
+    help="How many link hops to follow from each seed (1: only the pages that it links to).",
 )
-@click.option("--max-urls", type=COUNT, help="The most URLs of the crawl.")
-@click.option("--max-urls-per-host", type=COUNT, help="The most URLs of one host.")
+@click.option("--max-urls", type=COUNT, help="Maximum number of URLs.")
+@click.option("--max-urls-per-host", type=COUNT, help="Maximum number of URLs per host.")
+@click.option("--max-bytes", type=COUNT, help="End the crawl once it has stored this many bytes.")
 @click.option(
-    "--max-bytes", type=COUNT, help="End the crawl once it has stored this number of bytes."
+    "--until", type=Instant(), help="End the crawl at this time: 'in 2h', 2026-12-31T08:00Z."
 )
-@click.option("--until", type=Instant(), help="End the crawl then: 'in 2h', 2026-12-31T08:00Z.")
 @click.option("--priority", type=click.IntRange(0, 9), help="0 (most urgent) to 9; default: 5.")
 @click.option(
-    "--rate", type=FiniteRange(min=0.0001), help="The most requests per second to a domain."
+    "--rate", type=FiniteRange(min=0.0001), help="Maximum requests per second to a domain."
 )
 @click.option(
     "--weight",
     type=FiniteRange(min=LEAST_WEIGHT, max=MOST_WEIGHT),
-    help="Its share of a domain relative to other crawls; default: 1.",
+    help="Share of a domain's slots relative to other crawls; default: 1.",
 )
 @click.option(
     "--max-open-hosts",
     type=click.IntRange(min=0),
-    help="The most hosts to fetch from at a time; 0: no limit.",
+    help="How many hosts to fetch from at the same time; 0: no limit.",
 )
 @click.option(
     "--purpose",
@@ -86,13 +86,17 @@ def _control() -> CrawlControl:
 )
 @click.option("--every", type=Duration(), help="Repeat at this interval: 12h, 1d; 0: never.")
 @click.option(
-    "--notify", metavar="URL", help="Post a notice to this URL when the crawl is done or ends."
+    "--notify",
+    metavar="URL",
+    help="Post a notification to this URL when the crawl is done or ends.",
 )
-@click.option("--notify-secret", type=Utf8Text(), help="Signs what is posted. Default: a new one.")
+@click.option(
+    "--notify-secret", type=Utf8Text(), help="Secret for signing notifications. Default: a new one."
+)
 @click.option(
     "--notify-error-rate",
     type=FiniteRange(min=0, max=1),
-    help="Also post a notice when this share of a day's URLs has failed.",
+    help="Also post a notification when this share of a day's URLs has failed.",
 )
 @click.option(
     "--follow-nofollow/--obey-nofollow",
@@ -105,8 +109,8 @@ def start(name: str, seeds: tuple[str, ...], *, refresh: bool, **options: Any) -
     """
     Start the crawl NAME, or change and continue it; enqueue SEEDS: URLs, files, or `-`.
 
-    Options that you leave out stay as they were. A crawl that was cancelled or has ended starts
-    again; the URLs that were waiting stay cancelled.
+    Omitted options keep their values. A crawl that was cancelled or has ended starts again; its
+    earlier queued URLs stay cancelled.
     """
     settings = command_settings()
     control = crawl_control(settings)
@@ -122,21 +126,24 @@ def start(name: str, seeds: tuple[str, ...], *, refresh: bool, **options: Any) -
             sys.exit(BAD_LINES)
     note(_line(control.status(name)))
     if status.record.every_s and not control.seeds.count(name):
-        note(f"{name} has no seeds to begin again with; give them with this command")
+        note(f"{name} has no seeds for the next round; add them to this command")
 
 
 def _secret(control: CrawlControl, name: str) -> dict[str, str]:
-    """A new secret for signing a crawl's reports, which is printed; empty if it has one."""
+    """
+    Return a new secret for signing a crawl's notifications, and print it; empty if the crawl has
+    one.
+    """
     record = control.registry.read().records.get(name)
     if record is not None and record.notify_secret:
         return {}
     secret = secrets.token_urlsafe(32)
-    echo(f"secret of notify: {secret}")
+    echo(f"secret of --notify: {secret}")
     return {"notify_secret": secret}
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that were given, with the names that crawl records use."""
+    """Return the options that were given, with the names that crawl records use."""
     given = {name: value for name, value in options.items() if value not in (None, ())}
     if "until" in given:
         given["until_ms"] = given.pop("until")
@@ -148,7 +155,7 @@ def _given(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _enqueue(name: str, seeds: tuple[str, ...], *, depth: int, refresh: bool) -> int:
-    """Enqueue the seeds and report those not accepted; returns the number of invalid URLs."""
+    """Enqueue the seeds and report rejected ones; returns the number of invalid URLs."""
     counts: Counter[EnqueueStatus] = Counter()
     settings = command_settings()
     with Aragog(settings) as client:
@@ -175,7 +182,7 @@ def _line(status: CrawlStatus) -> str:
 
 def _next(status: CrawlStatus) -> str:
     next_ms = 0 if status.record.has_ended else status.record.next_round_ms
-    return f"; begins again at {at(next_ms)}" if next_ms else ""
+    return f"; next round at {at(next_ms)}" if next_ms else ""
 
 
 @crawl.command("list")
@@ -234,17 +241,17 @@ def resume(name: str) -> None:
 
 @crawl.command("cancel")
 @click.argument("name")
-@click.option("--dry-run", is_flag=True, help="Only print how many of its URLs are waiting.")
-@click.option("--reason", default="", help="The reason, kept with the crawl.")
+@click.option("--dry-run", is_flag=True, help="Only print how many of its URLs are queued.")
+@click.option("--reason", default="", help="The reason, stored with the crawl.")
 def cancel_crawl(name: str, *, dry_run: bool, reason: str) -> None:
-    """End the crawl NAME; its waiting URLs are not fetched, but stored pages stay."""
+    """End the crawl NAME; its queued URLs are not fetched, but stored pages are kept."""
     control = _control()
     if dry_run:
-        echo(f"{control.status(name).counts.waiting:,} URLs wait for {name}")
+        echo(f"{control.status(name).counts.waiting:,} URLs are waiting for {name}")
         return
     before = control.status(name).counts.waiting
     control.cancel(name, reason)
-    note(f"{name}: cancelled; {before:,} URLs waited for it")
+    note(f"{name}: cancelled; {before:,} URLs were waiting for it")
 
 
 @crawl.command()
@@ -253,10 +260,13 @@ def cancel_crawl(name: str, *, dry_run: bool, reason: str) -> None:
     "--format",
     "kind",
     type=click.Choice(["json", "markdown", "html"]),
-    help="Default: by the name of FILE, else markdown.",
+    help="Default: by the suffix of FILE, else markdown.",
 )
 @click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write it to this FILE."
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the report to FILE.",
 )
 def report(name: str, kind: str | None, output: Path | None) -> None:
     """Report the outcomes of the crawl NAME, by domain and over time."""
@@ -283,7 +293,7 @@ def _json_text(found: Any) -> str:
 @crawl.command("try")
 @click.argument("name")
 @click.argument("url")
-@click.option("--from", "page_url", metavar="URL", help="The page that links to it.")
+@click.option("--from", "page_url", metavar="URL", help="The page that links to URL.")
 def try_url(name: str, url: str, page_url: str | None) -> None:
     """Show whether URL is in the scope of the crawl NAME, and which rule decides."""
     accepted, rule = _control().decide(name, url, page_url)
@@ -294,31 +304,31 @@ def try_url(name: str, url: str, page_url: str | None) -> None:
 
 @crawl.command()
 @click.argument("name")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def delete(name: str, *, yes: bool) -> None:
-    """Delete the crawl NAME, and its pages that nothing else needs."""
+    """Delete the crawl NAME, and the pages that only it needs."""
     control = _control()
     stored = control.status(name).counts.stored
     if not yes:
         click.confirm(
-            f"Delete {name} and those of its {stored:,} pages that nobody else has?", abort=True
+            f"Delete {name} and those of its {stored:,} pages that only it needs?", abort=True
         )
     done = control.delete(name)
     note(f"{name}: {done.deleted:,} pages deleted")
     for reason, count in done.kept.items():
-        note(f"{count:,} stay: {reason}")
+        note(f"{count:,} kept: {reason}")
 
 
 @click.command()
 @click.argument("url", nargs=-1)
-@click.option("--host", multiple=True, help="All URLs of a host; repeatable.")
-@click.option("--domain", multiple=True, help="All URLs of a domain and its subdomains.")
+@click.option("--host", multiple=True, help="Cancel all URLs of a host; repeatable.")
+@click.option("--domain", multiple=True, help="Cancel all URLs of a domain and its subdomains.")
 @click.option(
     "--pattern",
     multiple=True,
-    help="A pattern for whole URLs, in which `*` matches any characters; repeatable.",
+    help="Cancel URLs that match as a whole; `*` matches any characters; repeatable.",
 )
-@click.option("--dry-run", is_flag=True, help="Count the waiting URLs, but cancel nothing.")
+@click.option("--dry-run", is_flag=True, help="Only count the queued URLs.")
 def cancel(
     url: tuple[str, ...],
     host: tuple[str, ...],
@@ -328,17 +338,17 @@ def cancel(
     dry_run: bool,
 ) -> None:
     """
-    Cancel waiting URLs, whoever enqueued them; stored pages stay.
+    Cancel queued URLs, whoever enqueued them; stored pages are kept.
 
     This takes effect in every process within about a second. URLs enqueued later are fetched.
     """
     kinds = {"url": url, "host": host, "domain": domain, "pattern": pattern}
     given = {kind: values for kind, values in kinds.items() if values}
     if not given:
-        raise click.UsageError("give a URL, --host, --domain or --pattern")
+        raise click.UsageError("pass a URL, --host, --domain or --pattern")
     control = _control()
     if dry_run:
-        echo(f"{control.waiting(given):,} URLs wait")
+        echo(f"{control.waiting(given):,} URLs are queued")
         return
     for kind, values in given.items():
         control.cancel_urls(kind, values)

@@ -1,4 +1,4 @@
-"""The settings of a command: those of the system that runs in its data folder, if there is one."""
+"""The settings of a command: those of the system that runs in its data folder, or its own."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _REPORTED = "aragog.differing_settings_reported"
 
 def command_settings() -> Settings:
     """
-    The settings of the system that runs in the data folder, or else this process's own settings.
+    Return the settings of the system that runs in the data folder, or else this process's settings.
 
-    Prints the settings of this command that differ from the system's on standard error, once.
+    Prints the settings of this command that differ from the system's to standard error, once.
 
     Raises:
         ConfigError: a setting is invalid.

@@ -1,4 +1,4 @@
-"""`aragog domain`: why domains wait, their rates, stops and quiet hours, and their changes."""
+"""`aragog domain`: show why domains wait, and their rates, stops and quiet hours; change them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from aragog.dashboard.components import Components
 from aragog.dashboard.domains import PAGE, SORTS, change_domain, find_domains, live_overrides
 from aragog.observability.formatting import at
 
-REASON = click.option("--reason", default="", help="The reason, kept in the history.")
+REASON = click.option("--reason", default="", help="The reason, stored in the history.")
 
 
 @click.group()
@@ -45,7 +45,7 @@ def _who() -> str:
 @click.option("--cursor", help="Continue a list from the cursor that it printed.")
 @as_json
 def list_domains(search: str, sort: str, cursor: str | None, *, as_json: bool) -> None:
-    """List domains whose names contain SEARCH, a page at a time; without SEARCH, all."""
+    """List domains whose names contain SEARCH, one page at a time; without SEARCH, all."""
     with _components() as opened:
         rows, following = find_domains(opened, sort, search, cursor)
     if as_json:
@@ -77,7 +77,7 @@ def list_domains(search: str, sort: str, cursor: str | None, *, as_json: bool) -
 @click.argument("qps", type=float, required=False)
 @REASON
 def rate(name: str, qps: float | None, reason: str) -> None:
-    """Limit NAME to QPS requests per second; without QPS, restore its usual rate."""
+    """Limit NAME to QPS requests per second; without QPS, restore its default rate."""
     with _components() as opened:
         key = change_domain(opened, name, "rate", who=_who(), reason=reason, qps=qps)
     _changed(key, "rate")

@@ -69,7 +69,7 @@ def enqueue(source: tuple[str, ...], *, as_json: bool, **arguments: Any) -> None
                     echo_json(to_json(shown, BUILT_IN))
                 if result.status not in (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING):
                     _report(progress, result, where)
-        finally:  # even after ctrl-C or a lost broker, to show how many were enqueued
+        finally:  # even after Ctrl-C or a lost broker, show how many were enqueued
             progress.stop()
             if counts or sys.exception() is None:
                 echo(summary(counts), err=True) if as_json else note(summary(counts))
@@ -80,14 +80,14 @@ def enqueue(source: tuple[str, ...], *, as_json: bool, **arguments: Any) -> None
 
 
 def summary(counts: Mapping[EnqueueStatus, int]) -> str:
-    """The number of URLs with each status as text; leaves out rare statuses that are 0."""
+    """Return the number of URLs with each status as text, without rare statuses that are 0."""
     usual = (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING, EnqueueStatus.INVALID)
     shown = [status for status in EnqueueStatus if status in usual or counts.get(status)]
     return ", ".join(f"{counts.get(status, 0)} {status.value}" for status in shown)
 
 
 def _waiter() -> Callable[[SlowDown], None]:
-    """A callback that reports, only once, that new URLs have to wait."""
+    """Return a callback that reports, only once, that new URLs have to wait."""
     reported = False
 
     def on_wait(refusal: SlowDown) -> None:
@@ -104,8 +104,8 @@ def with_contact(urls: Iterable[str], settings: Settings) -> Iterator[str]:
     Yield the lines unchanged, including invalid URLs, which are reported with their result.
 
     Raises:
-        ConfigError: at the first URL that must not be fetched without a contact in the settings.
-            The demo needs none.
+        ConfigError: a URL must not be fetched without a contact in the settings. The demo needs
+            none.
     """
     if has_contact(settings.fetch):
         yield from urls
@@ -123,8 +123,8 @@ def _check_contact(settings: Settings, url: str) -> None:
         if not is_demo(settings):
             raise
         raise ConfigError(
-            f"{url}: the demo runs in {settings.data_dir} and fetches its own web only; stop it "
-            "with ctrl-C or `aragog down`, set fetch.user_agent, and run `aragog run FILE`"
+            f"{url}: the demo is running in {settings.data_dir} and only fetches its own web; "
+            "stop it with Ctrl-C or `aragog down`, set fetch.user_agent, and run `aragog run FILE`"
         ) from error
 
 
@@ -142,7 +142,7 @@ class Where(NamedTuple):
 
 
 def result_line(result: EnqueueResult, where: Where) -> str:
-    """A line of output about an invalid line of input."""
+    """Return a line of output about an invalid line of input."""
     shown = repr(result.input.removeprefix(NO_URL)[:SHOWN_CHARS])[:SHOWN_CHARS]
     return f"{where}{where.reason or result.reason}: {shown}"
 
@@ -157,10 +157,10 @@ def _report(progress: Progress, result: EnqueueResult, where: Where) -> None:
 
 class LineReader:
     """
-    Yields the lines of all sources; `places` has the source of each line, in the same order.
+    Yields the lines of all sources; `places` yields the source of each line, in the same order.
 
-    Skips blank lines and lines that start with `#`. A line longer than 64 KiB is cut, which makes
-    it invalid, so that endless input cannot fill the memory.
+    Blank lines and lines that start with `#` are skipped. A line longer than 64 KiB is truncated,
+    which makes it invalid, so that endless input cannot fill the memory.
 
     Raises:
         BadInput: a source is neither a URL nor a readable file; nothing was read yet.
@@ -175,14 +175,14 @@ class LineReader:
             raise BadInput("\n".join(problems))
 
     def places(self) -> Iterator[Where]:
-        """The source of each line that was yielded, in order; read it after the line's result."""
+        """Yield the source of each line, in order; read one after the line's result."""
         at = 0
         while True:
             if at == len(self._places):
                 return
             yield self._places[at]
             at += 1
-            if at >= 5000:  # free the sources of reported lines, which would fill the memory
+            if at >= 5000:  # forget the sources of reported lines, which would fill the memory
                 del self._places[:at]
                 at = 0
 
@@ -221,21 +221,21 @@ class LineReader:
 
 
 def _unreadable(source: str) -> str | None:
-    """Why a source cannot be used, or None."""
+    """Return why a source cannot be used, or None."""
     path = Path(source)
     if not source.strip():
-        return "a SOURCE is empty: give a URL, a file, or - for standard input"
+        return "a SOURCE is empty: pass a URL, a file, or - for standard input"
     if source == "-" or "://" in source:
         return None
     if "\0" in source or not os.access(path, os.F_OK):
-        return f"{source}: neither a file nor a URL (a URL begins with http:// or https://)"
+        return f"{source}: neither a file nor a URL (URLs start with http:// or https://)"
     if path.is_dir():
-        return f"{source}: is a folder; give a file with one URL a line"
+        return f"{source}: is a folder; pass a file with one URL per line"
     return None if os.access(path, os.R_OK) else f"{source}: cannot be read; check its permissions"
 
 
 def _raw_lines(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the lines, each cut to `LONGEST_LINE_BYTES`."""
+    """Yield the lines, each truncated to `LONGEST_LINE_BYTES`."""
     while line := file.readline(LONGEST_LINE_BYTES):
         yield line
         while len(line) == LONGEST_LINE_BYTES and not line.endswith(b"\n"):
@@ -244,9 +244,10 @@ def _raw_lines(file: IO[bytes]) -> Iterator[bytes]:
 
 def _text(line: bytes) -> tuple[str, str | None]:
     """
-    The line as text, and why it cannot be a URL (or None). In that case the text is no URL either.
+    Return the line as text, and why it cannot be a URL (or None). If it cannot, the text is not a
+    URL either.
 
-    Only UTF-8 is decoded: guessing another encoding could give a different URL.
+    Only UTF-8 is decoded: guessing another encoding could result in a different URL.
     """
     if len(line) >= LONGEST_LINE_BYTES - 2:
         return NO_URL + line[:SHOWN_CHARS].decode("latin-1"), "longer than 64 KiB"

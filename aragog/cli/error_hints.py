@@ -1,4 +1,4 @@
-"""Hints for errors of unreachable infrastructure, shown as the second line of the error."""
+"""Hints for errors of unreachable infrastructure, shown as the second line of the error message."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from aragog.settings.in_use import running_pid
 
 
 def remedy(error: Exception) -> str | None:
-    """A line with the setting, its value and the next step; None if the error contains them."""
+    """
+    Return a line with the setting, its value and the next step; None if the error
+    contains them.
+    """
     if not isinstance(error, TRANSIENT) or isinstance(
         error, SlowDown | QuotaExceeded | ContentReplaced
     ):
@@ -37,23 +40,23 @@ def remedy(error: Exception) -> str | None:
         return _full(settings)
     if settings.private_redis and running_pid(settings.data_dir.absolute() / "run") is not None:
         return (
-            f"aragog runs in {settings.data_dir.absolute()}, and restarts what ended; "
+            f"aragog is running in {settings.data_dir.absolute()} and restarts failed servers; "
             "`aragog doctor` checks every part"
         )
     if settings.private_redis:
         return (
-            f"data_dir: no aragog runs in {settings.data_dir.absolute()}; `aragog up` starts "
-            "it, or set redis.url and broker.url to your own servers"
+            f"data_dir: aragog is not running in {settings.data_dir.absolute()}; start it with "
+            "`aragog up`, or set redis.url and broker.url to your own servers"
         )
     return (
         f"redis.url is {settings.redis.url}, broker.url {settings.broker.url}; check "
-        "that they run and that this machine can reach them"
+        "that they are running and that this machine can reach them"
     )
 
 
 def _is_full(error: Exception) -> bool:
     """True if the error, or its cause, is a Redis server that has reached its `maxmemory`."""
-    if "redis" not in sys.modules:  # so no error is from it, and importing it takes 0.1 s
+    if "redis" not in sys.modules:  # then no error is from it, and importing it takes 0.1 s
         return isinstance(error, BrokerFull)
     from pinlater.redis.errors import caused_by_full_memory  # noqa: PLC0415 - imports redis
 
@@ -61,7 +64,7 @@ def _is_full(error: Exception) -> bool:
 
 
 def _full(settings: Settings) -> str | None:
-    """The hint for a full private server; errors of other servers contain their own."""
+    """Return the hint for a full private server; errors of other servers contain their own."""
     if settings.private_redis:
         return (
             "the private redis-server is full, and nothing was lost: wait until the workers catch "
@@ -75,7 +78,7 @@ def _store(settings: Settings) -> str:
         gateways = ", ".join(settings.store.hbase_gateways)
         return f"store.hbase_gateways: {gateways}; check that a Thrift gateway runs there"
     if settings.private_postgres:
-        return "store.dsn: is empty: `aragog up` starts the private PostgreSQL of this data_dir"
+        return "store.dsn: is empty; `aragog up` starts the private PostgreSQL of this data_dir"
     if settings.store.engine == "postgres":
-        return f"store.dsn: {settings.store.dsn}; `aragog doctor` says what is wrong there"
+        return f"store.dsn: {settings.store.dsn}; `aragog doctor` shows what is wrong there"
     return f"data_dir: {settings.data_dir.absolute()}; check its free space and permissions"

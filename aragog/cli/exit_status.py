@@ -1,5 +1,5 @@
 """
-The exit statuses of all commands; docs/cli.md has the table.
+The exit statuses of all commands; docs/cli.md lists them.
 
 A refusal by robots.txt and a 404 are outcomes, so a command that reports them has succeeded.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DONE = 0
 FAILED = 1
-"""A failure on our side: invalid settings, a server that does not respond, an unhealthy part."""
+"""Something failed here: invalid settings, a server that does not respond, an unhealthy part."""
 UNUSABLE = 2
 """The call is invalid: an unknown option, file or value; or there is nothing to do."""
 WAITING = 3

@@ -1,4 +1,4 @@
-"""`aragog explain`, `status`: explain the state of a URL and of the whole system."""
+"""`aragog explain` and `aragog status`: show the state of a URL and of the whole system."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def status(*, as_json: bool) -> None:
 
 
 def _waits(settings: Settings) -> dict[str, int]:
-    """What URLs wait for, from a sample; empty if the broker is not pinlater."""
+    """Return what URLs are waiting for, from a sample; empty if the broker is not pinlater."""
     try:
         with closing(components(settings)) as opened:
             return waits(opened)
@@ -82,7 +82,7 @@ def _waits(settings: Settings) -> dict[str, int]:
 
 
 def _freshness(settings: Settings) -> dict[str, Freshness]:
-    """Freshness by page type, from a sample of the store; empty if there is no store yet."""
+    """Return freshness by page type, from a sample of the store; empty if there is no store yet."""
     if settings.store.engine == "sqlite" and not (settings.data_dir / "store").exists():
         return {}
     with closing(url_store(settings)) as store:

@@ -38,7 +38,7 @@ from aragog.urlstore.store import UrlStore
 from urlspelling import normalize
 from urlspelling.domain import host, registered_domain
 
-LOOK_S = 0.5
+POLL_S = 0.5
 RETRY_S = 2.0
 _ASYNCHRONOUS = "once a worker has read the message"
 
@@ -72,11 +72,11 @@ def unwatch(url: tuple[str, ...], owner: str) -> None:
 @CHANGES_PURPOSE
 @click.option("--items", metavar="KIND", help="Only changes to items of this kind.")
 @click.option("--key", help="Only changes to the item with this key.")
-@click.option("--cursor", help="Start after this change; `now`: only future changes.")
+@click.option("--cursor", help="Start after this cursor; `now`: only future changes.")
 @click.option(
     "--to", metavar="ADDRESS", help="Send the changes to kafka://HOST:PORT/TOPIC instead."
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def changes(
     owner: str | None,
     host: str | None,
@@ -105,7 +105,7 @@ def changes(
 def _change_pages(
     opened: UrlStore, cursor: str | None, selection: Mapping[str, str | None], *, follow: bool
 ) -> Iterator[change_feed.ChangePage]:
-    """Pages of the feed after a cursor; endless with `follow`, including empty pages."""
+    """Yield pages of the feed after a cursor; endless with `follow`, including empty pages."""
     at = opened.feed.end() if cursor == "now" else cursor
     while True:
         page = answer_of(
@@ -117,17 +117,17 @@ def _change_pages(
         if page.cursor == at:
             if not follow:
                 return
-            time.sleep(LOOK_S)
+            time.sleep(POLL_S)
         at = page.cursor
 
 
 def _receiver(address: str) -> ChangeReceiver:
-    """The receiver of changes at an address, from the add-on for its scheme."""
+    """Return the receiver of changes at an address, from the add-on for its scheme."""
     schemes = addons.sends_changes()
     scheme, separator, _ = address.partition("://")
     if not separator or scheme not in schemes:
-        known = ", ".join(f"{name}://" for name in sorted(schemes)) or "no such address"
-        raise BadInput(f"--to: {address[:200]!r} is not known here, but {known}")
+        known = ", ".join(f"{name}://" for name in sorted(schemes)) or "none"
+        raise BadInput(f"--to: {address[:200]!r} has an unknown scheme; known: {known}")
     opened: ChangeReceiver = addons.function(schemes[scheme])(address)
     return opened
 
@@ -143,8 +143,8 @@ def _send_changes(
     """
     Send changes; the receiver stores the cursor up to which they were sent.
 
-    If this is killed and started again, it sends some changes again and skips none. While the
-    receiver does not respond, it repeats unacknowledged changes; without `follow` it fails instead.
+    If this is killed and restarted, it sends some changes again and skips none. While the receiver
+    does not respond, it retries unacknowledged changes; without `follow` it fails instead.
     """
     count = 0
     for page in _change_pages(opened, receiver.position() or cursor, selection, follow=follow):
@@ -156,7 +156,7 @@ def _send_changes(
             except TransientError as error:
                 if not follow:
                     raise
-                echo(one_line(f"{error}; trying again"), err=True)
+                echo(one_line(f"{error}; retrying"), err=True)
                 time.sleep(RETRY_S)
         count += len(page.changes)
     note(f"{count:,} changes sent")
@@ -197,7 +197,7 @@ def webhooks() -> None:
 def add_webhook(
     url: str, owner: str | None, host: str | None, purpose: str | None, secret: str | None
 ) -> None:
-    """Post changes to URL from now on."""
+    """Post future changes to URL."""
     key = secret or secrets.token_urlsafe(32)
     with closing(url_store(command_settings())) as opened:
         webhook = opened.feed.webhooks.add(
@@ -209,11 +209,11 @@ def add_webhook(
 
 
 def warn_if_undeliverable(url: str) -> None:
-    """Warn if the SSRF filter will refuse a webhook's address, as far as its text shows this."""
+    """Warn if the SSRF filter will refuse a webhook's address, as far as the URL shows this."""
     settings = command_settings()
     receivers = AllowedHosts(SsrfFilter(settings.fetch), settings.webhooks.allowed_hosts, 1.0)
     if reason := receivers.vet_url(url):
-        hint = "nothing is posted there until webhooks.allowed_hosts has its host"
+        hint = "nothing is posted there until its host is in webhooks.allowed_hosts"
         echo(f"aragog: {one_line(reason)}: {hint}", err=True)
 
 
@@ -247,7 +247,7 @@ def remove_webhook(name: str) -> None:
 @click.argument("url", nargs=-1)
 @as_json_lines
 def due(url: tuple[str, ...], *, as_json: bool) -> None:
-    """Show when each URL is fetched again and why; without URLs, how late refreshes are."""
+    """Show when and why each URL is fetched again; without URLs, how late refreshes are."""
     with store() as opened:
         if not url:
             oldest = opened.schedule.oldest_due_ms(_now_ms())
@@ -294,10 +294,10 @@ def _due_facts(opened: UrlStore, url: str) -> Iterator[tuple[str, str]]:
     if state is None:
         return
     yield "usual interval", span(1000 * state.usual_s)
-    yield "its own interval", span(1000 * state.interval_s)
+    yield "current interval", span(1000 * state.interval_s)
     yield "changes", f"{state.changes:.3g} in {state.checks} checks"
     if state.rate_per_s:
-        yield "believed to change", f"every {span(1000 / state.rate_per_s)}"
+        yield "estimated to change", f"every {span(1000 / state.rate_per_s)}"
     yield "last checked", _moment(state.checked_at_ms)
     yield "last change", _moment(state.changed_at_ms)
     if state.gone:
@@ -309,7 +309,7 @@ def _due_facts(opened: UrlStore, url: str) -> Iterator[tuple[str, str]]:
 
 def _budget_facts(opened: UrlStore, url: str, state: RefreshState) -> Iterator[tuple[str, str]]:
     """
-    What a crawl budget means for this page, if more of its domain is due than its rate
+    Yield what a crawl budget means for this page, if more of its domain is due than its rate
     allows.
     """
     names = {registered_domain(url), host(url)}
@@ -317,9 +317,9 @@ def _budget_facts(opened: UrlStore, url: str, state: RefreshState) -> Iterator[t
     if budget.price_s:
         yield (
             "crawl budget",
-            f"a fetch must gain {span(1000 * budget.price_s)} of freshness",
+            f"fetches must gain {span(1000 * budget.price_s)} of freshness",
         )
-        yield "gain of a fetch now", span(1000 * marginal_freshness_s(state, budget, _now_ms()))
+        yield "gain if fetched now", span(1000 * marginal_freshness_s(state, budget, _now_ms()))
 
 
 def _moment(at_ms: int | None) -> str:

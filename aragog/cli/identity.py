@@ -64,7 +64,7 @@ def new(file: Path | None) -> None:
     path = _path(file, settings)
     key = new_key(int(time.time()))
     write_keys(path, [key], replaces=False)
-    echo(f"{path} has the key {key.thumbprint}")
+    echo(f"{path} contains the key {key.thumbprint}")
     if settings.key is None:
         echo("set identity.key to that file, and identity.agent to the URL of your public keys")
 
@@ -76,17 +76,16 @@ def new(file: Path | None) -> None:
     type=Overlap(),
     default=DEFAULT_OVERLAP,
     show_default=True,
-    help="How long the new key is published before it signs, and the old one afterward.",
+    help="How long to publish the new key before it signs, and the old one afterward.",
 )
-@click.option("--now", is_flag=True, help="Sign with the new key at once, and drop all others.")
+@click.option("--now", is_flag=True, help="Sign with the new key at once, and remove all others.")
 def rotate(file: Path | None, overlap: int, *, now: bool) -> None:
     """
-    Add a key to FILE (default: identity.key), which takes over after the overlap.
+    Add a key to FILE (default: identity.key), which starts to sign after the overlap.
 
-    Publish the new key within that time; verifiers keep copies of the directory for as long as
-    its Cache-Control allows. Use --now if somebody else knows the old key: sites refuse
-    requests until they have read the new directory. Running workers notice the new file within
-    30 s.
+    Publish the new key within that time; verifiers cache the directory for as long as its
+    Cache-Control allows. Use --now if somebody else knows the old key: sites refuse requests until
+    they have read the new directory. Running workers notice the new file within 30 s.
     """
     path = _path(file, command_settings().identity)
     now_s = int(time.time())
@@ -97,7 +96,7 @@ def rotate(file: Path | None, overlap: int, *, now: bool) -> None:
     if now:
         echo(f"{successor.thumbprint} signs from now on; publish it at once")
     else:
-        echo(f"{successor.thumbprint} signs in {span(overlap_s * 1000)}; publish it before")
+        echo(f"{successor.thumbprint} signs in {span(overlap_s * 1000)}; publish it before then")
 
 
 @identity.command("show")
@@ -123,8 +122,8 @@ def files(folder: Path) -> None:
     """
     Write the files for the host of identity.agent to FOLDER: keys, a page, an address list.
 
-    nginx.conf has the headers that each file needs, among them the signature of the key directory,
-    which expires after 30 days. Run this again after a rotation, and every few weeks.
+    nginx.conf contains the headers that each file needs, among them the signature of the key
+    directory, which expires after 30 days. Run this again after a rotation, and every few weeks.
     """
     settings = command_settings()
     if not settings.identity.agent:
@@ -138,19 +137,19 @@ def files(folder: Path) -> None:
         path.write_bytes(each.body)
         echo(str(path))
     (folder / "nginx.conf").write_text(nginx_locations(published))
-    echo(f"{folder / 'nginx.conf'}: include it in the server of {settings.identity.agent}")
+    echo(f"{folder / 'nginx.conf'}: include it in the server block of {settings.identity.agent}")
 
 
 def _path(file: Path | None, settings: IdentitySettings) -> Path:
     """
-    The key file to use.
+    Return the key file to use.
 
     Raises:
-        ConfigError: neither the command nor the settings name a key file.
+        ConfigError: neither the command nor the settings specify a key file.
     """
     path = file or settings.key
     if path is None:
-        raise ConfigError("identity.key: is not set; set it, or name a FILE")
+        raise ConfigError("identity.key: is not set; set it, or pass a FILE")
     return path
 
 
@@ -159,10 +158,10 @@ def _state(key: SigningKey, keys: list[SigningKey], now_s: float) -> str:
         return "over"
     if key.from_s > now_s:
         return "next"
-    return "signs" if key == signing_key(keys, now_s) else "was before"
+    return "signs" if key == signing_key(keys, now_s) else "retired"
 
 
 def _time(at_s: Any) -> str:
     if at_s is None:
-        return "it has a successor"
+        return "replaced"
     return datetime.fromtimestamp(at_s, UTC).isoformat(timespec="seconds")

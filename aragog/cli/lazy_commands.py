@@ -48,7 +48,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Like click, but suggest lazy commands too."""
+        """Resolve as click does, but suggest lazy commands too."""
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
             meant = get_close_matches(name, self.list_commands(ctx), 1)

@@ -24,9 +24,7 @@ class RedisUrl(click.ParamType):  # type: ignore[type-arg] # generic since click
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if not is_usable(value):
-            self.fail(
-                f"{value[:80]!r} is no URL of a Redis server: redis://…, rediss://…", param, ctx
-            )
+            self.fail(f"{value[:80]!r} is not a Redis URL (redis://… or rediss://…)", param, ctx)
         return value
 
 
@@ -68,14 +66,16 @@ def _summary(report: RingReport) -> str:
     if not report.moving:
         return f"epoch {report.epoch}"
     lost = f"; given up: {', '.join(report.lost)}" if report.lost else ""
-    return f"epoch {report.epoch}: domains move; `aragog limiter finish` continues it{lost}"
+    return (
+        f"epoch {report.epoch}: domains are moving; `aragog limiter finish` resumes the move{lost}"
+    )
 
 
 @limiter_command.command()
 @click.argument("domain", type=Host())
 @as_json
 def show(domain: str, *, as_json: bool) -> None:
-    """Show which node decides for DOMAIN."""
+    """Show which node is responsible for DOMAIN."""
     settings = command_settings()
     names = limiter(settings.resolved(), overrides_of(settings))
     key = names.key_for(f"http://{domain}/")
@@ -86,7 +86,7 @@ def show(domain: str, *, as_json: bool) -> None:
         echo_json({"domain": key, "node": place.node, "before": place.before})
         return
     before = [node for node in place.before if node != place.node]
-    echo(f"{key}: {place.node}" + (f", moves from {', '.join(before)}" if before else ""))
+    echo(f"{key}: {place.node}" + (f", moving from {', '.join(before)}" if before else ""))
 
 
 @limiter_command.command()
@@ -95,7 +95,7 @@ def add(node: str) -> None:
     """Add NODE, a Redis URL; its share of the domains moves to it."""
     with _ring() as ring:
         ring.add(node)
-    note(f"{node}: decides for its share of the domains")
+    note(f"{node}: responsible for its share of the domains")
 
 
 @limiter_command.command()
@@ -104,7 +104,7 @@ def drain(node: str) -> None:
     """Move all domains of NODE to the other nodes; it stays in the list."""
     with _ring() as ring:
         ring.drain(node)
-    note(f"{node}: decides for no domain")
+    note(f"{node}: responsible for no domain")
 
 
 @limiter_command.command()
@@ -118,12 +118,12 @@ def remove(node: str, *, lost: bool) -> None:
     """Drain NODE and remove it from the list."""
     with _ring() as ring:
         ring.remove(node, lost=lost)
-    note(f"{node}: is removed; it may be stopped")
+    note(f"{node}: removed; it may be stopped")
 
 
 @limiter_command.command()
 def finish() -> None:
-    """Continue a change that was interrupted."""
+    """Resume a change that was interrupted."""
     with _ring() as ring:
         ring.finish()
         echo(_summary(ring.report()))

@@ -53,20 +53,20 @@ MOST_EMBEDDED = 12
     "--into",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path(),
-    help="The folder of the new files (default: this one).",
+    help="The folder for the new files (default: the current one).",
 )
 def new(urls: tuple[str, ...], agent: str | None, into: Path) -> None:
     """
     Guess rules from example pages, and write them to aragog.toml.
 
     Pass about three URLs of one site: pages of one kind, such as three products, or lists. Then
-    correct the guesses: `aragog try URL` shows what each rule finds. The exit status is 5 if a
-    page cannot be fetched, or if nothing is found on the pages.
+    correct the guesses: `aragog try URL` shows what each rule finds. The exit status is 5 if a page
+    cannot be fetched, or if nothing is found on the pages.
     """
     if len(urls) > MOST_EXAMPLES:
         raise click.UsageError(f"at most {MOST_EXAMPLES} examples, got {len(urls)}")
     if taken := [name for name in (SETTINGS, URLS) if (into / name).exists()]:
-        raise ConfigError(f"{into / taken[0]}: exists already; give another folder with --into")
+        raise ConfigError(f"{into / taken[0]}: already exists; choose another folder with --into")
     settings = load_settings()
     if agent:
         settings = replace(settings, fetch=replace(settings.fetch, user_agent=agent))
@@ -76,7 +76,10 @@ def new(urls: tuple[str, ...], agent: str | None, into: Path) -> None:
     _check_site([page.url for page in pages])  # check again: redirects may lead to other hosts
     guess = guessed(pages)
     if not guess.kinds:
-        echo("aragog: no rule was guessed: the pages have nothing in common that differs", err=True)
+        echo(
+            "aragog: no rule was guessed: the pages have no common element with different values",
+            err=True,
+        )
     _write(into, guess, pages, settings)
     _show(guess, pages)
     note(f"wrote {into / SETTINGS} and {into / URLS}; next:")
@@ -88,14 +91,14 @@ def new(urls: tuple[str, ...], agent: str | None, into: Path) -> None:
 
 
 def _check_site(urls: Sequence[str]) -> None:
-    """Raise UsageError if the URLs are not of one host, because rules belong to a host."""
+    """Raise UsageError if the URLs are on several hosts, because rules belong to one host."""
     hosts = sorted(set(map(host, urls)))
     if len(hosts) > 1:
-        raise click.UsageError(f"the pages are of {', '.join(hosts)}; give those of one host")
+        raise click.UsageError(f"the pages are on {', '.join(hosts)}; pass URLs of a single host")
 
 
 def _pages(urls: Sequence[str], settings: Settings) -> Iterator[Document]:
-    """The parsed pages; exits with 5 if a URL has no page."""
+    """Yield the parsed pages; exits with 5 if a URL has no page."""
     for url, outcome in zip(urls, fetch_all(urls, settings), strict=True):
         if not isinstance(outcome, Fetched):
             reason = f"{outcome.outcome}: {outcome.reason or outcome.status or ''}"
@@ -143,7 +146,7 @@ def _rows(kind: GuessedKind, pages: Sequence[Document]) -> Iterator[tuple[str, s
 
 
 def _output(guess: Guess) -> str:
-    """The output file for a first run; its name includes the kind if there are several."""
+    """Return the output file for a first run; its name includes the kind if there are several."""
     names = [kind.name for kind in guess.kinds] or ["pages"]
     return f"{names[0]}.csv" + (f" --items {names[0]}" if len(names) > 1 else "")
 

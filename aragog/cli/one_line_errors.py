@@ -1,4 +1,4 @@
-"""How a command ends: with a one-line message and an exit status, never with a traceback."""
+"""End a command with a one-line message and an exit status, never with a traceback."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ class OneLineErrors(LazyGroup):
         except click.Abort as error:
             if not isinstance(error.__context__, EOFError):
                 return INTERRUPTED
-            _say("a question was not answered; see the command's --help for the option that does")
+            _print_error(
+                "a question was not answered; see the command's --help for an option to skip it"
+            )
             return FAILED
         except ALL as error:
             _report(error)
@@ -58,7 +60,7 @@ class OneLineErrors(LazyGroup):
         except UnicodeEncodeError as error:
             if error.encoding != "utf-8":
                 raise
-            _say(f"{error.object!r} is not valid UTF-8")
+            _print_error(f"{error.object!r} is not valid UTF-8")
             return UNUSABLE
         except SystemExit as error:
             # On EPIPE from any pipe, click replaces the stream and exits with 1.
@@ -79,11 +81,11 @@ def _show(error: click.ClickException) -> None:
     if isinstance(error, click.UsageError) and error.ctx is not None:
         echo(error.ctx.get_usage(), err=True)
         echo(f"Try '{error.ctx.command_path} --help' for help.\n", err=True)
-    _say(error.format_message())
+    _print_error(error.format_message())
 
 
 def _report(error: Exception) -> None:
-    # Imported here, because a command that succeeds needs neither.
+    # Imported here, because commands that succeed need neither.
     from aragog.cli.error_hints import remedy  # noqa: PLC0415
     from aragog.cli.terminal import verbosity  # noqa: PLC0415
 
@@ -91,24 +93,24 @@ def _report(error: Exception) -> None:
         traceback.print_exception(error)
     for line in (*str(error).splitlines(), remedy(error)):
         if line:
-            _say(line)
+            _print_error(line)
 
 
 def _report_os_error(error: OSError) -> int:
     from aragog.cli.terminal import verbosity  # noqa: PLC0415
 
     closed = error.errno == errno.EPIPE and _is_closed(sys.stdout)
-    _give_up_output()
+    _discard_output()
     if closed:
         return DONE
     if verbosity.verbose:
         traceback.print_exception(error)
     name = f"{error.filename}: " if error.filename else ""
-    _say(f"{name}{error.strerror or error}")
+    _print_error(f"{name}{error.strerror or error}")
     return FAILED
 
 
-def _say(text: str) -> None:
+def _print_error(text: str) -> None:
     from aragog.cli.terminal import echo  # noqa: PLC0415
 
     echo(f"aragog: {text}", err=True)
@@ -131,7 +133,7 @@ def _is_closed(stdout: TextIO) -> bool:
     return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
 
 
-def _give_up_output() -> None:
+def _discard_output() -> None:
     """Discard unwritten output, which Python would otherwise try to write again when it exits."""
     try:
         sys.stdout.flush()

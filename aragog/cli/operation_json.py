@@ -1,4 +1,4 @@
-"""Runs API operations on the store in the settings, with results as the JSON of the HTTP API."""
+"""Run API operations on the store in the settings, with results as the JSON of the HTTP API."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 def answer_of(store: UrlStore, operation: Operation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """
-    The result of an operation on an open store.
+    Return the result of an operation on an open store.
 
     Raises:
         BadInput: an option is invalid.
@@ -33,5 +33,5 @@ def answer_of(store: UrlStore, operation: Operation[P, R], *args: P.args, **kwar
 
 
 def json_of(store: UrlStore, answer: Any) -> Any:
-    """A result, or a part of one, as in the HTTP API."""
+    """Return a result, or a part of one, as JSON like the HTTP API."""
     return to_json(answer, store.formats)

@@ -1,5 +1,5 @@
 """
-Fetches single pages for a command, without a system: `aragog try`, `aragog new`.
+Fetch single pages for a command, without a system: `aragog try`, `aragog new`.
 
 As in every fetch, robots.txt and the SSRF filter are obeyed, and requests to a host keep an
 interval. The slots of a running system are not used.
@@ -37,7 +37,7 @@ class NotAllowed(click.ClickException):
 
 def fetch_all(urls: Iterable[str], settings: Settings) -> Iterator[Outcome]:
     """
-    The outcome of each normalized URL, in order.
+    Yield the outcome of each normalized URL, in order.
 
     Raises:
         NotAllowed: robots.txt forbids fetching one of the URLs.
@@ -59,7 +59,7 @@ def fetch_all(urls: Iterable[str], settings: Settings) -> Iterator[Outcome]:
             yield fetcher.fetch(url, gate=gate)
 
 
-class _Spaced(OpenGate):
+class _IntervalGate(OpenGate):
     """A gate that keeps the default interval between requests to a host."""
 
     def __init__(self, interval_s: float) -> None:
@@ -73,7 +73,7 @@ class _Spaced(OpenGate):
         self._sent_at_s[host(url)] = time.monotonic()
 
 
-class _RobotsGate(_Spaced):
+class _RobotsGate(_IntervalGate):
     """A gate that also refuses URLs that robots.txt forbids."""
 
     def __init__(self, robots: Fetcher, settings: Settings) -> None:
@@ -83,7 +83,7 @@ class _RobotsGate(_Spaced):
         self._rules: dict[str, RobotsRules] = {}
 
     def refusal(self, url: str) -> str | None:
-        """Why robots.txt forbids a URL, or None if it is allowed."""
+        """Return why robots.txt forbids a URL, or None if it is allowed."""
         rules = self._rules_of(origin(url))
         return None if rules.allows(self._agent, url) else rules.explain(self._agent, url)
 
@@ -93,16 +93,16 @@ class _RobotsGate(_Spaced):
 
     def _rules_of(self, of: str) -> RobotsRules:
         if of not in self._rules:
-            outcome = self._robots.fetch(f"{of}/robots.txt", gate=_OfRobots(self))
+            outcome = self._robots.fetch(f"{of}/robots.txt", gate=_RobotsFileGate(self))
             body = outcome.body if isinstance(outcome, Fetched) else b""
             self._rules[of] = rules_for_status(status_of(outcome), body)
         return self._rules[of]
 
 
-class _OfRobots(OpenGate):
+class _RobotsFileGate(OpenGate):
     """The gate for fetching robots.txt itself, which follows any redirect."""
 
-    def __init__(self, spaced: _Spaced) -> None:
+    def __init__(self, spaced: _IntervalGate) -> None:
         self._spaced = spaced
 
     def acquire_permit(self, url: str) -> None:

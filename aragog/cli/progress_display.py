@@ -1,4 +1,4 @@
-"""The progress display of long commands, on a terminal."""
+"""Progress displays of long commands, on a terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aragog.cli.terminal import SafeConsole
 
 
 def progress_display(*columns: ProgressColumn) -> Progress:
-    """A progress display on standard error; it shows nothing if that is not a terminal."""
+    """Return a progress display on standard error; it shows nothing if that is not a terminal."""
     console = SafeConsole(stderr=True)
     return Progress(*columns, console=console, disable=not console.is_terminal)
 

@@ -30,7 +30,7 @@ class QueueOptions:
 
     @property
     def queues(self) -> tuple[str, ...]:
-        """Queues to list even if they never had a job."""
+        """Return queues to list even if they never had a job."""
         return tuple(Queue)
 
     @property
@@ -49,5 +49,5 @@ class QueueOptions:
         clear_in_flight(queue, jobs)
 
 
-# pinlater cannot read aragog's settings; its commands get this object from their context.
+# pinlater cannot read aragog's settings, so its commands get this object from their context.
 queue.context_settings["obj"] = QueueOptions()

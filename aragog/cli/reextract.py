@@ -32,28 +32,31 @@ from aragog.pages.rules_version import rules_versions
 from aragog.settings import Settings
 from aragog.urlstore.store import UrlStore
 
-# Number of URLs in one message, or in one step of a process.
+# How many URLs a message, or one step of a process, contains.
 BATCH = 25
 
 
 @click.command()
 @click.option("--host", type=Host(), help="Only pages of this host.")
 @click.option(
-    "--tasks", is_flag=True, help="Send the pages to the workers instead of reading them here."
+    "--tasks", is_flag=True, help="Send the pages to the workers instead of processing them here."
 )
 @click.option(
     "--afresh", is_flag=True, help="Start at the beginning instead of where the last run stopped."
 )
 @click.option(
-    "--all", "everything", is_flag=True, help="Also read pages that this version has already read."
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Also process pages that this version has already processed.",
 )
 def reextract(host: str | None, *, tasks: bool, afresh: bool, everything: bool) -> None:
     """
     Extract the fields of stored pages again; nothing is fetched.
 
-    An interrupted run continues. Pages that this version of aragog has read with the current
-    rules of `extract`, `pipeline.extractors` and `pipeline.store_text` are skipped; use --all
-    after you install a new version of an extractor.
+    An interrupted run continues. Pages that this version of aragog has processed with the current
+    rules of `extract`, `pipeline.extractors` and `pipeline.store_text` are skipped; use --all after
+    you install a new version of an extractor.
     """
     counts: Counter[str] = Counter()
     settings = command_settings()
@@ -77,11 +80,11 @@ def reextract(host: str | None, *, tasks: bool, afresh: bool, everything: bool) 
             opened.maintenance.set_bookmark(name, stretch.cursor)
             done = None if host else stretch.done
             progress.update(task, completed=done, description=f"{sum(counts.values()):,} read")
-    words = (f"{number} {name}" for name, number in sorted(_named(counts).items()))
+    words = (f"{number} {name}" for name, number in sorted(_labeled(counts).items()))
     note(", ".join(words) or "nothing to extract again")
 
 
-def _named(counts: Counter[str]) -> dict[str, int]:
+def _labeled(counts: Counter[str]) -> dict[str, int]:
     names = {"changed": "changed", "read": "unchanged", "content": "without content"}
     return {names.get(name, name): number for name, number in counts.items()}
 
@@ -90,10 +93,13 @@ def _named(counts: Counter[str]) -> dict[str, int]:
 def _batch_runner(
     *, tasks: bool
 ) -> Iterator[Callable[[list[tuple[str, ...]]], Iterator[Counter[str]]]]:
-    """A function that processes batches: in the workers, or in local processes, one per core."""
+    """
+    Yield a function that processes batches: in the workers, or in local processes,
+    one per core.
+    """
     if tasks:
         with Aragog() as client:
-            yield partial(_sent, client)
+            yield partial(_send, client)
         return
     with _processes(os.cpu_count() or 1) as read:
         yield read
@@ -101,12 +107,12 @@ def _batch_runner(
 
 @contextmanager
 def _processes(count: int) -> Iterator[Callable[[list[tuple[str, ...]]], Iterator[Counter[str]]]]:
-    """A function that processes batches in local processes."""
+    """Yield a function that processes batches in local processes."""
     with get_context("spawn").Pool(count) as pool:
-        yield partial(pool.imap_unordered, _read_here)
+        yield partial(pool.imap_unordered, _process_here)
 
 
-def read_again(urls: Sequence[str]) -> Counter[str]:
+def reextract_pages(urls: Sequence[str]) -> Counter[str]:
     """Extract the fields of stored pages again in local processes; returns counts by result."""
     batches = [tuple(urls[at : at + BATCH]) for at in range(0, len(urls), BATCH)]
     counts: Counter[str] = Counter()
@@ -117,7 +123,7 @@ def read_again(urls: Sequence[str]) -> Counter[str]:
     return counts
 
 
-def _sent(client: Aragog, batches: list[tuple[str, ...]]) -> Iterator[Counter[str]]:
+def _send(client: Aragog, batches: list[tuple[str, ...]]) -> Iterator[Counter[str]]:
     for urls in batches:
         client.send(OutgoingMessage(Destination.REEXTRACT, ReextractBatch(urls)))
         yield Counter({"sent": len(urls)})
@@ -126,7 +132,7 @@ def _sent(client: Aragog, batches: list[tuple[str, ...]]) -> Iterator[Counter[st
 _mine: list[tuple[UrlStore, Settings]] = []
 
 
-def _read_here(urls: tuple[str, ...]) -> Counter[str]:
+def _process_here(urls: tuple[str, ...]) -> Counter[str]:
     """Process a batch in a pool process, which opens the store only once."""
     if not _mine:
         settings = command_settings()

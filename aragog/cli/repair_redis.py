@@ -13,21 +13,21 @@ from aragog.settings.in_use import running_pid
 from aragog.standalone.append_only_files import AppendOnlyFiles
 
 _QUESTION = (
-    "Redis then starts empty: URLs that wait are lost, and so are rates and robots.txt rules; "
-    "stored pages and their refreshes are not. Go on?"
+    "Redis will start empty: queued URLs, rates and robots.txt rules are lost; "
+    "stored pages and their refreshes are not. Continue?"
 )
 
 
 @click.command("repair-redis")
 @click.option("--set-aside", is_flag=True, help="Rename the files, so that Redis starts empty.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def repair_redis(*, set_aside: bool, yes: bool) -> None:
     """
-    Repair the files of the private Redis, which has the waiting jobs.
+    Repair the files of the private Redis, which holds the queued jobs.
 
-    Stop the system first. This command adds files that are missing from the manifest, and cuts
-    a damaged file where its damage begins, because the rest cannot be read. It keeps a copy of
-    what it changes. Use `--set-aside` for files that Redis still cannot read, such as a damaged
+    Stop the system first. This command adds files that are missing from the manifest, and truncates
+    a damaged file where its damage begins, because the rest cannot be read. It keeps a copy of what
+    it changes. Use `--set-aside` for files that Redis still cannot read, such as a damaged
     snapshot.
     """
     settings = load_settings()
@@ -50,9 +50,9 @@ def repair_redis(*, set_aside: bool, yes: bool) -> None:
 def _folder_of(settings: Settings) -> Path:
     data_dir = settings.data_dir.absolute()
     if not settings.private_redis:
-        raise ConfigError("redis.url: it is a server of your own; repair it with its own tools")
+        raise ConfigError("redis.url: is your own server; repair it with its own tools")
     if pid := running_pid(data_dir / "run"):
         raise ConfigError(
-            f"data_dir: aragog runs in {data_dir} (process {pid}); `aragog down` first"
+            f"data_dir: aragog is running in {data_dir} (process {pid}); run `aragog down` first"
         )
     return data_dir / "redis"

@@ -41,12 +41,14 @@ def test(url: str, file: BinaryIO | None, agent: str | None, *, as_json: bool) -
     """
     Test whether each engine allows URL: `builtin`, which the crawl uses, and `reppy`.
 
-    Without --file it uses the cached rules of the URL's origin. The exit status is 5 if the
+    Without --file, the cached rules of the URL's origin are used. The exit status is 5 if the
     built-in engine refuses, and 3 if no rules are known yet.
     """
     settings = command_settings()
     if agent and file is None:
-        raise click.UsageError("--agent needs --file: only the rules for fetch.user_agent are kept")
+        raise click.UsageError(
+            "--agent needs --file: only the rules for fetch.user_agent are cached"
+        )
     user_agent = agent or settings.fetch.user_agent
     try:
         url = normalize(url)
@@ -56,7 +58,7 @@ def test(url: str, file: BinaryIO | None, agent: str | None, *, as_json: bool) -
         RobotsRules.parse(file.read()) if file else robots_cache(settings).get(origin(url)).rules
     )
     if rules is None:
-        echo(f"aragog: robots.txt of {origin(url)} is not known yet; try --file", err=True)
+        echo(f"aragog: robots.txt of {origin(url)} is not known yet; use --file", err=True)
         sys.exit(WAITING)
     opinions = {engine.name: engine.opinion(rules, user_agent, url) for engine in ENGINES}
     if as_json:
@@ -82,7 +84,7 @@ def refresh(urls: tuple[str, ...]) -> None:
     with Aragog(command_settings()) as client:
         client.send(OutgoingMessage(Destination.ROBOTS, RobotsBatch(origins, refresh=True)))
     for origin_url in origins:
-        echo(f"{origin_url}/robots.txt is fetched again")
+        echo(f"{origin_url}/robots.txt will be fetched again")
 
 
 def _table(opinions: dict[str, Opinion]) -> Table:

@@ -20,7 +20,7 @@ from aragog.cli.exit_status import SIGNALED
 from aragog.cli.run_crawl import Crawl, RunResult, program
 from aragog.cli.run_options import RunOptions, changes_of, crawl_name, output_of
 from aragog.cli.terminal import SafeConsole, warn
-from aragog.cli.up import Stopped, opened_log, report_deaths, running, with_demo_web
+from aragog.cli.up import Stopped, opened_log, report_restarts, running, with_demo_web
 from aragog.crawl.pipeline.crawl_records import check_name
 from aragog.crawl.pipeline.url_filter import UrlFilter
 from aragog.errors import ConfigError
@@ -32,8 +32,9 @@ from aragog.transfer.rows import ENDINGS
 
 FRONT_AFTER_S = 10.0
 """
-A run that stops its system at the end starts Flower and the API only after this time. Their start
-takes a second of CPU, which would delay the first pages, and short runs end before they are used.
+A run that stops its system at the end starts Flower and the API only after this time. Starting them
+takes a second of CPU time, which would delay the first pages, and short runs end before they are
+used.
 """
 
 
@@ -44,19 +45,19 @@ takes a second of CPU, which would delay the first pages, and short runs end bef
 @click.option(
     "-O",
     "--output",
-    help="Write a record of each page to this file or s3://BUCKET/KEY, by its ending: "
-    f"{ENDINGS}. It is replaced when it is whole.",
+    help="Write a record of each page to this file or s3://BUCKET/KEY; the suffix is one of "
+    f"{ENDINGS}. It is replaced once it is complete.",
 )
 @click.option(
     "-o",
     "--append",
-    help="Add a record of each page to the end of this file: .jsonl, .csv or .sqlite.",
+    help="Append a record of each page to this file: .jsonl, .csv or .sqlite.",
 )
 @click.option(
     "--fields",
     type=FieldNames(),
-    help="Fields of the records of --output, separated by commas: `price` is the field of a rule "
-    "or extractor, else of the page. Default: those of rules and extractors, else all.",
+    help="Fields to write, separated by commas: `price` is the field of a rule "
+    "or extractor, else of the page. Default: the fields of rules and extractors, else all.",
 )
 @click.option(
     "--items",
@@ -91,11 +92,11 @@ def run(
     Start the system, fetch the URLs of FILE (one per line), show progress and a summary.
 
     Without FILE, it crawls a small demo web that aragog serves on this machine, which needs no
-    network. If the system is running, the command uses it. It waits only for its own URLs. The
-    exit status is 0 if every URL has an outcome, 2 if there were no URLs, 3 if some are still
-    waiting, and 4 if some lines were not URLs. If it is stopped early, it is 130 (ctrl-C) or
-    143, and waiting URLs stay. A run is a crawl (`aragog crawl`); repeat the command to
-    continue it.
+    network. If the system is already running, the command uses it. It waits only for its own URLs.
+    The exit status is 0 if every URL has an outcome, 2 if there were no URLs, 3 if some are still
+    waiting, and 4 if some lines were not URLs. If it is stopped early, it is 130 (Ctrl-C) or 143,
+    and waiting URLs stay queued. A run is a crawl (`aragog crawl`); repeat the command to continue
+    it.
     """
     UrlFilter(include, exclude)  # rejects an invalid pattern before anything starts
     use_extractors(extractor)
@@ -124,9 +125,9 @@ def run(
 
 def _run_demo(options: RunOptions, *, keep: bool, console: Console) -> None:
     """
-    Crawl the demo web with separate settings, and with free ports if the usual ones are in use.
+    Crawl the demo web with separate settings, and with free ports if the default ones are in use.
 
-    Some of its URLs are intended to be refused or to fail.
+    Some of its URLs are supposed to be refused or to fail.
 
     Raises:
         ConfigError: a system is running in the data folder.
@@ -134,8 +135,8 @@ def _run_demo(options: RunOptions, *, keep: bool, console: Console) -> None:
     data_dir = load_settings().data_dir.absolute()
     if pid := running_pid(data_dir / "run"):
         raise ConfigError(
-            f"data_dir: aragog runs in {data_dir} already (process {pid}), so the demo "
-            "cannot start there; give a FILE of URLs, or run `aragog down` first"
+            f"data_dir: aragog is already running in {data_dir} (process {pid}), so the demo "
+            "cannot start there; pass a FILE of URLs, or run `aragog down` first"
         )
     urls = seeds()
     console.print(f"the demo web: {len(urls)} URLs, served by this machine", highlight=False)
@@ -172,7 +173,7 @@ def _on_the_system(crawl: Crawl, *, keep: bool) -> RunResult:
 
             def tick() -> bool:
                 nonlocal serving_from_s
-                report_deaths(supervisor, console)
+                report_restarts(supervisor, console)
                 if time.monotonic() > serving_from_s:
                     serving_from_s = math.inf
                     for problem in system.start_free_front(supervisor, settings):
@@ -181,7 +182,7 @@ def _on_the_system(crawl: Crawl, *, keep: bool) -> RunResult:
 
             result = crawl.run(tick)
             if keep and not stopped:
-                console.print("still running; ctrl-C stops it")
+                console.print("still running; press Ctrl-C to stop")
                 while tick():
                     time.sleep(0.5)
             console.print(f"stopping; `{program()} up` starts it again", highlight=False)

@@ -1,11 +1,11 @@
 """
-What `aragog run --refresh` reports about its crawl: which pages are new, changed or gone.
+Report the changes that `aragog run --refresh` found: which pages are new, changed or gone.
 
 It first enqueues the crawl's stored pages that no page links to any more, because only a fetch can
 show that they are gone. Then it compares all pages with the time up to which an earlier run has
 reported changes, which is in the crawl's record (`told_ms`).
 
-A run that is killed does not advance that time, so its repetition reports the changes of both. The
+A run that is killed does not advance that time, so the next run reports the changes of both. The
 time is advanced after everything was reported; if the run is killed just before, the changes are
 reported again.
 """
@@ -29,7 +29,7 @@ from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.crawl.stages.crawl_reports import OTHERS
 from aragog.errors import BadInput, ConfigError, SlowDown
 from aragog.settings import Settings
-from aragog.urlstore.crawl_changes import CrawlPage, CrawlPages, PageNews, in_words
+from aragog.urlstore.crawl_changes import CrawlPage, CrawlPages, PageNews, as_text
 from aragog.urlstore.store import UrlStore
 
 MOST_NAMED = 20
@@ -52,7 +52,7 @@ class RunChanges:
         self._registry, self._counts = shared.crawls, shared.crawl_counts
         self._store = store
         self._until_ms = 0
-        # No time is recorded if the crawl is new, or was written by an older version.
+        # No time is recorded if the crawl is new, or if an older version wrote it.
         self._record = record
         if not record.told_ms:
             self._record = self._registry.note(record, told_ms=self._now_ms())
@@ -60,7 +60,7 @@ class RunChanges:
     def _now_ms(self) -> int:
         return self._registry.read().now_ms
 
-    def ask_for_unlinked(
+    def enqueue_unlinked(
         self,
         client: Aragog,
         tracker: RunTracker,
@@ -69,13 +69,13 @@ class RunChanges:
         priority: int,
     ) -> int:
         """
-        Enqueue the pages of the crawl that the run has not reached; returns their number.
+        Enqueue the pages of the crawl that the run has not reached; returns how many there are.
 
         Call this when everything that the run reaches through links is done. A repeated call
         enqueues the pages that are not done yet, which changes nothing. Pages that were given up
-        are left out.
+        are skipped.
         """
-        urls = (page.url for page in self._pages() if _is_unasked(page, tracker))
+        urls = (page.url for page in self._pages() if _needs_fetch(page, tracker))
         count = 0
         results = client.enqueue_all(
             urls,
@@ -93,12 +93,12 @@ class RunChanges:
         return count
 
     def finish(self) -> None:
-        """Record that changes were reported up to the call of `tell`, or up to now without it."""
+        """Record that changes were reported up to the call of `report`, or up to now without it."""
         until_ms = self._until_ms or self._now_ms()
         with suppress(BadInput):  # the crawl was deleted in the meantime
             self._registry.note(self._record, told_ms=until_ms)
 
-    def tell(self, file: Path | None) -> None:
+    def report(self, file: Path | None) -> None:
         """
         Print the counts and up to 20 URLs of each kind; write all changes to a file.
 
@@ -108,7 +108,7 @@ class RunChanges:
         self._until_ms = self._now_ms()
         found: Counter[PageNews] = Counter()
         named: dict[PageNews, list[str]] = {news: [] for news in NAMED}
-        pages = _counted(self._pages(), found, named)
+        pages = _count(self._pages(), found, named)
         if file is None:
             for _ in pages:
                 pass
@@ -119,7 +119,7 @@ class RunChanges:
                 note(one_line(f"{news}: {url}"), err=True)
             if found[news] > len(urls):
                 note(f"{news}: {found[news] - len(urls):,} more", err=True)
-        note(in_words(found), err=True)
+        note(as_text(found), err=True)
 
     def _pages(self) -> Iterator[CrawlPage]:
         domains = self._counts.domains(self._record.numbers).keys()
@@ -127,12 +127,12 @@ class RunChanges:
         return CrawlPages(self._store.zen, self._record.name, known).since(self._record.told_ms)
 
 
-def _is_unasked(page: CrawlPage, tracker: RunTracker) -> bool:
-    is_asked = page.checked_at_ms >= tracker.began_ms or tracker.knows(page.url)
-    return not is_asked and not page.is_given_up
+def _needs_fetch(page: CrawlPage, tracker: RunTracker) -> bool:
+    is_enqueued = page.checked_at_ms >= tracker.began_ms or tracker.contains(page.url)
+    return not is_enqueued and not page.is_given_up
 
 
-def _counted(
+def _count(
     pages: Iterable[CrawlPage], found: Counter[PageNews], named: dict[PageNews, list[str]]
 ) -> Iterator[CrawlPage]:
     for page in pages:

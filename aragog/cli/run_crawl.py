@@ -1,4 +1,4 @@
-"""Runs a crawl on a running system: enqueues the URLs, waits for them, and reports."""
+"""Run a crawl on a running system: enqueue the URLs, wait for them, and report."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from aragog.cli.run_options import RunOptions
 from aragog.cli.run_progress import waiting_for, watch
 from aragog.cli.run_report import (
     LOOKED_AT,
-    best_of,
+    best_record,
     card,
     completeness,
     files_text,
     print_outcomes,
     print_problems,
 )
-from aragog.cli.run_tracker import Ending, RunTracker, Wish
+from aragog.cli.run_tracker import Ending, RequeueOptions, RunTracker
 from aragog.cli.terminal import note, warn
 from aragog.cli.up import addresses
 from aragog.client import Aragog
@@ -56,11 +56,11 @@ class RunResult(NamedTuple):
     finished: bool
     """False if the run was stopped before all URLs were done."""
     lines: Mapping[EnqueueStatus, int]
-    """Number of lines of the list by their status."""
+    """Number of lines of the list by status."""
 
     @property
     def status(self) -> int:
-        """The exit status, which depends on the input and on stops, not on the sites' responses."""
+        """The exit status. It depends on the input and on stops, not on the sites' responses."""
         if not sum(self.lines.values()):
             return UNUSABLE
         if not self.finished:
@@ -96,54 +96,62 @@ class Crawl:
             with closing(tracker), Aragog(self.settings) as client:
                 changes = RunChanges(self.settings, store, record)
                 first, lines, enqueued_all = self._enqueue(client, tracker, tick)
-                ask = partial(self._ask, client, tracker)
+                enqueue_again = partial(self._enqueue_again, client, tracker)
                 causes = self._causes(tracker)
-                going = partial(
-                    watch, tracker, ask, self.console, self._with_texts(store, tick), causes
+                watch_run = partial(
+                    watch,
+                    tracker,
+                    enqueue_again,
+                    self.console,
+                    self._with_texts(store, tick),
+                    causes,
                 )
-                snapshot = going()
-                if enqueued_all and self._ask_for_unlinked(changes, client, tracker, tick):
-                    snapshot = going(before_s=snapshot.elapsed_s)
+                snapshot = watch_run()
+                if enqueued_all and self._enqueue_unlinked(changes, client, tracker, tick):
+                    snapshot = watch_run(before_s=snapshot.elapsed_s)
             if not self.console.is_interactive:
                 self.console.print(snapshot.line(), highlight=False, soft_wrap=True)
-            said = output.write(store) if output else ""
-            if said:
-                self.console.print(said, highlight=False, soft_wrap=True)
+            summary_text = output.write(store) if output else ""
+            if summary_text:
+                self.console.print(summary_text, highlight=False, soft_wrap=True)
             self._report(store, tracker, first)
             finished = enqueued_all and tracker.is_done
-            if finished and self.options.says_changes:
-                changes.tell(self.options.changes)
+            if finished and self.options.reports_changes:
+                changes.report(self.options.changes)
             if finished:
                 changes.finish()
             if last := completeness(output, tracker) if output else files_text(tracker):
                 note(last, err=True)
         return RunResult(finished, lines)
 
-    def _ask_for_unlinked(
+    def _enqueue_unlinked(
         self, changes: RunChanges, client: Aragog, tracker: RunTracker, tick: Callable[[], bool]
     ) -> int:
-        """Enqueue stored pages of the crawl that the run has not reached; returns their number."""
-        if not tracker.is_done or not self.options.says_changes:
+        """
+        Enqueue stored pages of the crawl that the run has not reached; returns how
+        many there are.
+        """
+        if not tracker.is_done or not self.options.reports_changes:
             return 0
         wait = partial(_wait_for_room, tick, self.console)
-        return changes.ask_for_unlinked(client, tracker, wait, priority=self.options.priority)
+        return changes.enqueue_unlinked(client, tracker, wait, priority=self.options.priority)
 
     def _with_texts(self, store: UrlStore, tick: Callable[[], bool]) -> Callable[[], bool]:
-        """A `tick` that also continues finding the texts of stored pages."""
+        """Wrap `tick` so that it also continues finding the texts of stored pages."""
         output = self.options.output
 
-        def both() -> bool:
+        def tick_and_start_texts() -> bool:
             if output:
-                output.go_on(store)
+                output.continue_texts(store)
             return tick()
 
-        return both
+        return tick_and_start_texts
 
     def _start(self) -> CrawlRecord:
         """Start the run's crawl, or continue it."""
         registry, name = SharedState.of(self.settings).crawls, self.options.crawl
         options = {"depth": self.options.depth, "priority": self.options.priority}
-        if name in registry.read().records:  # options that are not given stay as they were
+        if name in registry.read().records:  # omitted options keep their values
             usual = {"depth": 0, "priority": PRIORITY_DEFAULT}
             options = {n: value for n, value in options.items() if value != usual[n]}
         return registry.start(name, options)
@@ -151,18 +159,21 @@ class Crawl:
     def _enqueue(
         self, client: Aragog, tracker: RunTracker, tick: Callable[[], bool]
     ) -> tuple[list[str], Mapping[EnqueueStatus, int], bool]:
-        """Enqueue the lines: the normalized URLs, counts by status, and True if all were sent."""
+        """
+        Enqueue the lines; returns some normalized URLs, counts by status, and True if all were
+        sent.
+        """
         by_status: Counter[EnqueueStatus] = Counter()
         first: list[str] = []
         is_complete = False
         results = zip(self._results(client, tracker, tick), self.places, strict=False)
         for number, (result, where) in enumerate(results, 1):
             by_status[result.status] += 1
-            self._take(result, where, tracker, shown=by_status[result.status])
+            self._track(result, where, tracker, shown=by_status[result.status])
             if result.url and len(first) < LOOKED_AT:
                 first.append(result.url)
             if number % CHUNK == 0 and not tick():
-                text = f"stopped after {number} URLs of the list; the rest is not enqueued"
+                text = f"stopped after {number} URLs of the list; the rest was not enqueued"
                 warn(self.console, text)
                 break
         else:
@@ -173,18 +184,18 @@ class Crawl:
     def _results(
         self, client: Aragog, tracker: RunTracker, tick: Callable[[], bool]
     ) -> Iterable[EnqueueResult]:
-        """The result of each URL, as soon as it is known."""
+        """Yield the result of each URL as soon as it is known."""
         return client.enqueue_all(
             with_contact(self.urls, self.settings),
             **self._options(tracker),
             on_wait=partial(_wait_for_room, tick, self.console),
         )
 
-    def _ask(
-        self, client: Aragog, tracker: RunTracker, urls: Sequence[str], wish: Wish
+    def _enqueue_again(
+        self, client: Aragog, tracker: RunTracker, urls: Sequence[str], options: RequeueOptions
     ) -> Iterable[EnqueueResult]:
         """Enqueue URLs again that were in flight for another crawl."""
-        return client.enqueue_all(urls, **self._options(tracker) | wish._asdict())
+        return client.enqueue_all(urls, **self._options(tracker) | options._asdict())
 
     def _options(self, tracker: RunTracker) -> dict[str, Any]:
         options = self.options
@@ -198,7 +209,7 @@ class Crawl:
             "crawl": self.options.crawl,
         }
 
-    def _take(
+    def _track(
         self, result: EnqueueResult, where: Where, tracker: RunTracker, *, shown: int
     ) -> None:
         """Track a URL that was accepted; report a URL that was not."""
@@ -211,7 +222,10 @@ class Crawl:
             warn(self.console, result_line(result, where))
 
     def _causes(self, tracker: RunTracker) -> Callable[[], Counter[str]]:
-        """A function that counts what URLs wait for; without pinlater, its result is empty."""
+        """
+        Return a function that counts what URLs are waiting for; without pinlater, its result is
+        empty.
+        """
         broker = self.settings.resolved().broker
         if kind_of(broker.url) != "pinlater":
             return Counter
@@ -233,7 +247,7 @@ class Crawl:
         print_outcomes(tracker.outcomes, console)
         if not tracker.is_done:
             held = f" and {tracker.held} links are held" if tracker.held else ""
-            waiting = f"{tracker.in_flight} URLs still wait{held}"
+            waiting = f"{tracker.in_flight} URLs are still waiting{held}"
             warn(console, f"{waiting}; `{name} up` continues with them")
         example_url = _show_best(store, first, console) or next(iter(first), "URL")
         console.print(addresses(self.settings), markup=False, highlight=False, soft_wrap=True)
@@ -245,7 +259,7 @@ def _show_best(store: UrlStore, urls: Sequence[str], console: Console) -> str | 
     """On a terminal, show one of the pages as a card; returns its URL, or None if none is shown."""
     if not console.is_terminal or console.quiet:
         return None
-    record = best_of(store, urls)
+    record = best_record(store, urls)
     if record is None:
         return None
     console.print(card(store, record))
@@ -253,14 +267,14 @@ def _show_best(store: UrlStore, urls: Sequence[str], console: Console) -> str | 
 
 
 def _wait_for_room(tick: Callable[[], bool], console: Console, refusal: SlowDown) -> None:
-    """Wait before the next attempt. If the run is stopped, raises `refusal`."""
+    """Wait before the next attempt. Raises `refusal` if the run is stopped."""
     if not tick():
         raise refusal
     warn(console, f"waiting: {refusal}")
 
 
 def program() -> str:
-    """The command of this program: its name if it is on the PATH, else its relative path."""
+    """Return the command of this program: its name if it is on the PATH, else its relative path."""
     if shutil.which("aragog"):
         return "aragog"
     script = Path(sys.argv[0])

@@ -1,4 +1,4 @@
-"""Evaluates the options of `aragog run`: enqueue options, output file, the crawl's name."""
+"""Evaluate the options of `aragog run`: enqueue options, output file, the crawl's name."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RunOptions:
     """The file to which pages are written."""
     crawl: str = "run"
     """The name of the crawl that the URLs belong to."""
-    says_changes: bool = False
+    reports_changes: bool = False
     """True if the run enqueues every stored page of the crawl and reports what changed."""
     changes: Path | None = None
     """The file to which the changes are written."""
@@ -38,7 +38,7 @@ class RunOptions:
 
 def changes_of(file: str | None, *, refresh: bool) -> Path | None:
     """
-    The file of `--changes`.
+    Return the file of `--changes`.
 
     Raises:
         UsageError: the run does not refresh pages, so it cannot find changes.
@@ -47,7 +47,7 @@ def changes_of(file: str | None, *, refresh: bool) -> Path | None:
     if file is None:
         return None
     if not refresh:
-        raise click.UsageError("--changes lists what --refresh finds: give both")
+        raise click.UsageError("--changes needs --refresh")
     path = Path(file)
     if not os.access(path.absolute().parent, os.W_OK):
         raise ConfigError(f"{file}: its folder does not exist or cannot be written")
@@ -61,24 +61,24 @@ def output_of(
     items: tuple[str, ...] | None = None,
 ) -> RunOutput | None:
     """
-    The run's output file, or None.
+    Return the run's output file, or None.
 
     Raises:
         UsageError: the options contradict each other. For other errors see `RunOutput`.
     """
     if output and append:
-        raise click.UsageError("-O replaces the file, -o adds to it: give one of them")
+        raise click.UsageError("use either -O (replace the file) or -o (append to it)")
     file = output or append
     if file is None:
         if fields or items:
-            option = "--fields names the fields" if fields else "--items names the kinds"
-            raise click.UsageError(f"{option} of the records of -O or -o")
+            option = "--fields" if fields else "--items"
+            raise click.UsageError(f"{option} needs -O or -o")
         return None
     return RunOutput(file, fields, command_settings(), items=items, append=append is not None)
 
 
 def crawl_name(file: str | None, depth: int, include: Sequence[str], exclude: Sequence[str]) -> str:
-    """The name of the crawl for a run with these arguments; a repeated run has the same name."""
+    """Return the crawl name for a run with these arguments; a repeated run has the same name."""
     if file is None:
         return "demo"
     place = str(Path(file).absolute()) if file != "-" else file

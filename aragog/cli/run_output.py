@@ -1,7 +1,8 @@
 """
-The records that `aragog run -O` and `-o` write: one per page, with chosen fields and plain values.
+The records that `aragog run -O` and `-o` write: one per page, with selected fields and plain
+values.
 
-A name without a prefix stands for the first of these that a page has: the field of a rule
+A name without a prefix refers to the first of these that a page has: the field of a rule
 (`site.price`), of an extractor (`books.price`), or of every page (`page.title`). In JSON, numbers
 keep their stored digits. A table column has the narrowest type for all of its values, or contains
 JSON text if the values have different types.
@@ -27,7 +28,7 @@ import zstandard
 
 from aragog.api.operations.text_processes import PageTextUnavailable
 from aragog.cli.arguments import absent_fields
-from aragog.cli.reextract import read_again
+from aragog.cli.reextract import reextract_pages
 from aragog.cli.run_texts import RunTexts
 from aragog.crawl.stages.reextract import Versions, outdated, text_version
 from aragog.errors import ALL, BadInput, ConfigError, CorruptContent, TakenDown
@@ -39,7 +40,7 @@ from aragog.runtime.extras import require
 from aragog.settings import Settings
 from aragog.settings.extractor_names import SITE, prefix_of
 from aragog.transfer.item_rows import PAGE, ItemRows
-from aragog.transfer.rows import NO_END, append_rows, kind_of, urls_of, write_rows
+from aragog.transfer.rows import NOT_APPENDABLE, append_rows, kind_of, urls_of, write_rows
 from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
 
@@ -49,21 +50,21 @@ if TYPE_CHECKING:
 UNREADABLE = (
     OSError, EOFError, ValueError, csv.Error, sqlite3.Error, zlib.error, zstandard.ZstdError,
 )  # fmt: skip
-"""Errors of reading a file that no run has written."""
+"""Errors when reading a file that no run has written."""
 
 
 class EarlierOutput(NamedTuple):
     """The records in an existing file."""
 
     records: int | None
-    """Number of records; None if it is unknown because the file cannot be read to its end."""
+    """Number of records; None if the file cannot be read to its end."""
     urls: frozenset[str] | None = None
     """The URLs of the records; None if some have no URL, or the file cannot be read."""
 
 
 def read_earlier(file: Path, column: str = "url") -> EarlierOutput:
     """
-    The records in a file of `aragog run -O`; none if the file does not exist.
+    Return the records in a file of `aragog run -O`; none if the file does not exist.
 
     Args:
         file: its path.
@@ -80,7 +81,7 @@ def read_earlier(file: Path, column: str = "url") -> EarlierOutput:
 
 
 def free_name(file: Path, exists: Callable[[Path], bool] = Path.exists) -> Path:
-    """The first unused name next to a file: `pages-2.jsonl.gz` for `pages.jsonl.gz`."""
+    """Return the first unused name next to a file: `pages-2.jsonl.gz` for `pages.jsonl.gz`."""
     stem, ending = file.name.partition(".")[0], "".join(file.suffixes)
     number = 2
     while exists(other := file.with_name(f"{stem}-{number}{ending}")):
@@ -106,7 +107,7 @@ class RunOutput:
         append: append the records to the file instead, whatever it contains.
 
     Raises:
-        BadInput: the file's name has no known ending, or its format cannot be appended to.
+        BadInput: the file has no known suffix, or its format cannot be appended to.
         ConfigError: its folder cannot be written, or pyarrow is missing.
         ContentUnavailable: its bucket does not respond.
         Unsupported: a main text is requested, and the extra `text` is not installed.
@@ -126,8 +127,8 @@ class RunOutput:
         self._named = str(file)
         self._file = Path(self._named.rpartition("/")[2] if _is_s3(file) else file)
         self._append = append
-        if kind_of(self._file) in NO_END and append:
-            raise BadInput(f"{file}: nothing can be added to its end; use .jsonl, .csv or .sqlite")
+        if kind_of(self._file) in NOT_APPENDABLE and append:
+            raise BadInput(f"{file}: cannot be appended to; use .jsonl, .csv or .sqlite")
         self._s3 = _s3_file(self._named, settings) if _is_s3(file) else None
         if self._s3 is None and not os.access(self._file.absolute().parent, os.W_OK):
             raise ConfigError(f"{file}: its folder does not exist or cannot be written")
@@ -146,9 +147,9 @@ class RunOutput:
         self._urls: dict[str, None] = {}
         self._given: set[str] = set()
         self.records = 0
-        """Number of rows written, pages or items."""
+        """Number of rows written (pages or items)."""
         self.kept = 0
-        """Number of these rows for pages in the existing file that the run did not reach."""
+        """How many of these rows are pages in the existing file that the run did not reach."""
 
     @property
     def has_items(self) -> bool:
@@ -164,15 +165,15 @@ class RunOutput:
         """
         Add the page of a canonical URL, unless it was added before.
 
-        If the store is given, starts to find the page's main texts during the run.
+        With a store, this starts to find the page's main texts during the run.
         """
         if store is not None and url not in self._urls:
             self._texts.begin(store, url)
         self._urls[url] = None
 
-    def go_on(self, store: UrlStore) -> None:
+    def continue_texts(self, store: UrlStore) -> None:
         """Continue finding main texts during the run; called often."""
-        self._texts.go_on(store)
+        self._texts.start_queued(store)
 
     def write(self, store: UrlStore) -> str:
         """Write the pages as they are stored now; returns a description of what was written."""
@@ -190,7 +191,7 @@ class RunOutput:
 
     def _write(self, store: UrlStore, file: Path) -> str:
         names = self._items.columns if self._items else self._names or ("url",)
-        renewed = self._renew(store, file)
+        renewed = self._reextract_outdated(store, file)
         if self._append:
             count, target = append_rows(partial(self._rows, store, ()), file, names), file
         else:
@@ -198,14 +199,14 @@ class RunOutput:
         self.records = count
         place = self._s3.upload(target) if self._s3 else target
         if self._items:
-            beside = f"; {self._named} has other items and stays" if target != file else ""
+            beside = f"; {self._named} has other items and was kept" if target != file else ""
             return f"{count:,} items in {place}{beside}{self._items.dropped_text()}{renewed}"
         absent = absent_fields(self._names, self._given) if count else ""
-        kept = f", {self.kept:,} of them of pages that only the earlier file had"
-        beside = f"; {self._named} has other records and stays" if target != file else ""
+        kept = f", {self.kept:,} of them from the earlier file only"
+        beside = f"; {self._named} has other records and was kept" if target != file else ""
         return f"{count:,} records in {place}{kept if self.kept else ''}{beside}{absent}{renewed}"
 
-    def _renew(self, store: UrlStore, file: Path) -> str:
+    def _reextract_outdated(self, store: UrlStore, file: Path) -> str:
         """Extract pages again that were read with other rules; returns a description."""
         if not self._versions.rules.whole:
             return ""
@@ -216,9 +217,9 @@ class RunOutput:
             for at in range(0, len(urls), READ_AT_ONCE)
             for url in outdated(store, urls[at : at + READ_AT_ONCE], self._versions)
         ]
-        done = read_again(found)
+        done = reextract_pages(found)
         count = done["changed"] + done["read"]
-        return f"; {counted(count, 'page')} read again, by the present rules" if count else ""
+        return f"; {counted(count, 'page')} extracted again with the current rules" if count else ""
 
     def _replace(self, store: UrlStore, file: Path, names: Sequence[str]) -> tuple[int, Path]:
         """Write the file or one next to it; returns the number of rows, and the file's path."""
@@ -227,14 +228,17 @@ class RunOutput:
         others = sorted((earlier.urls or frozenset()) - self._urls.keys())
         try:
             count = write_rows(partial(self._rows, store, others), part, names)
-            target = self._place(file, earlier, count)
+            target = self._target(file, earlier, count)
             part.replace(target)
         finally:
             part.unlink(missing_ok=True)
         return count, target
 
-    def _place(self, file: Path, earlier: EarlierOutput, count: int) -> Path:
-        """The file to replace, or a new file next to it if replacing it would lose records."""
+    def _target(self, file: Path, earlier: EarlierOutput, count: int) -> Path:
+        """
+        Return the file to replace, or a new file next to it if replacing it would
+        lose records.
+        """
         if earlier.urls is not None or (earlier.records is not None and count >= earlier.records):
             return file
         s3 = self._s3
@@ -270,7 +274,7 @@ class RunOutput:
         return row
 
     def _found_texts(self, store: UrlStore, record: Record) -> Mapping[str, bytes]:
-        """The requested main texts; empty for a page without a text or content."""
+        """Return the requested main texts; empty for a page without a text or content."""
         missing = tuple(name for name in self._text_names if name not in record.fields)
         if not missing or record.content_key is None:
             return {}
@@ -303,7 +307,7 @@ def _item_rows(
 
 
 def _item_columns(kinds: SiteKinds) -> set[str]:
-    """The columns that rows of items may have; those of items from functions are unknown."""
+    """Return the columns that rows of items may have; those of items from functions are unknown."""
     return {PAGE, *(column for name in kinds.names for column in kinds.columns_with_files(name))}
 
 
@@ -326,13 +330,13 @@ def _s3_file(name: str, settings: Settings) -> S3File:
 
 
 def _records(store: UrlStore, urls: Iterable[str]) -> Iterator[Record]:
-    """The records of these URLs, without URLs that have none."""
+    """Yield the records of these URLs; URLs without a record are skipped."""
     left = iter(urls)
     while some := list(islice(left, READ_AT_ONCE)):
         yield from (record for record in store.get_many(some) if record is not None)
 
 
 def _text_names(fields: Sequence[str] | None) -> tuple[str, ...]:
-    """The main texts among these names, with their prefix or without."""
+    """Return the main texts among these names, with their prefix or without."""
     named = fields or ()
     return tuple(n for n in FIELDS.values() if n in named or n.partition(".")[2] in named)

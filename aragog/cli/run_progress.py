@@ -1,7 +1,7 @@
 """
-Shows the progress of a run: a live bar on a terminal, otherwise a line every few seconds.
+Show the progress of a run: a live bar on a terminal, otherwise a line every few seconds.
 
-The bar also shows what URLs wait for, from a sample of the messages on the server.
+The bar also shows what URLs are waiting for, from a sample of the messages on the server.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from aragog.cli.run_tracker import Ask, Ending, RunTracker
+from aragog.cli.run_tracker import Ending, EnqueueAgain, RunTracker
 from aragog.crawl.pipeline.waiting_urls import ROBOTS, SLOT, sample
 from aragog.crawl.politeness.lines import Lines
 from aragog.errors import BrokerUnavailable
 from pinlater.admin import Admin
 
 LINE_EVERY_S = 3.0
-LOOK_EVERY_S = 0.25
-# How often to sample the waiting messages, since a sample reads a few hundred of them.
+CHECK_EVERY_S = 0.25
+# How often to sample the queued messages; each sample reads a few hundred of them.
 CAUSES_EVERY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The progress of a run at one moment."""
+    """The progress of a run at one point in time."""
 
     total: int
     """Number of the run's URLs known so far, including followed links."""
@@ -48,9 +48,9 @@ class Snapshot:
     """Number of URLs that are done but not stored, by outcome."""
     elapsed_s: float
     causes: Counter[str] = field(default_factory=Counter)
-    """What URLs in flight wait for; URLs not counted here are being processed."""
+    """What URLs in flight are waiting for; URLs not counted here are being processed."""
     held: int = 0
-    """Number of links held until more pages of their kind were fetched."""
+    """Number of links held back until more pages of their kind were fetched."""
 
     @property
     def done(self) -> int:
@@ -63,7 +63,7 @@ class Snapshot:
         return self.done / max(self.elapsed_s, 0.001)
 
     def line(self) -> str:
-        """The progress as one line of plain text."""
+        """Return the progress as one line of plain text."""
         parts = [f"{self.endings.get(ending, 0)} {ending}" for ending in Ending]
         parts += [f"{self.held} links held"] if self.held else []
         causes = f" ({self.waiting()})" if self.causes else ""
@@ -73,14 +73,14 @@ class Snapshot:
         )
 
     def waiting(self) -> str:
-        """The URLs in flight as text, by what they wait for."""
+        """Describe what the URLs in flight are waiting for."""
         at_work = self.in_flight - self.causes.total()
         causes = sorted(self.causes.items())
-        parts = [f"{count} wait for {cause}" for cause, count in causes if count]
-        return ", ".join([*parts, f"{at_work} in work"] if at_work > 0 else parts)
+        parts = [f"{count} waiting for {cause}" for cause, count in causes if count]
+        return ", ".join([*parts, f"{at_work} in progress"] if at_work > 0 else parts)
 
     def outcomes(self) -> str:
-        """The outcomes of URLs that were not stored, as text."""
+        """Describe the outcomes of URLs that were not stored."""
         return ", ".join(f"{n} {ending}" for ending in Ending if (n := self.endings.get(ending)))
 
 
@@ -111,7 +111,7 @@ class Bar:
 
 def watch(
     tracker: RunTracker,
-    ask: Ask,
+    enqueue_again: EnqueueAgain,
     console: Console,
     tick: Callable[[], bool],
     causes: Callable[[], Counter[str]] = Counter,
@@ -124,15 +124,16 @@ def watch(
 
     Args:
         tracker: the run's URLs, including all that were enqueued.
-        ask: enqueues URLs again that the run needs again.
+        enqueue_again: enqueues URLs that the run needs again.
         console: shows a live bar on a terminal, and lines elsewhere.
         tick: called four times a second; runs the supervisor's check.
-        causes: returns what URLs wait for (`waiting_for`); called once a second, or for each line.
+        causes: returns what URLs are waiting for (`waiting_for`); called once per second, or for
+            each line.
         line_every_s: time between two lines.
         before_s: how long the run has been watched already.
     """
     started_s = time.monotonic() - before_s
-    running = _changes(tracker, ask, started_s, tick)
+    running = _changes(tracker, enqueue_again, started_s, tick)
     first = _snapshot(tracker, started_s)
     if console.is_interactive:
         return _draw_bar(first, running, console, causes)
@@ -146,17 +147,17 @@ def _snapshot(tracker: RunTracker, started_s: float) -> Snapshot:
 
 
 def _changes(
-    tracker: RunTracker, ask: Ask, started_s: float, tick: Callable[[], bool]
+    tracker: RunTracker, enqueue_again: EnqueueAgain, started_s: float, tick: Callable[[], bool]
 ) -> Iterator[Snapshot]:
     """Yield a snapshot every 250 ms, until all URLs are done or `tick` returns False."""
     going = True
     while going:
         going = tick()
-        tracker.look(ask)
+        tracker.update(enqueue_again)
         yield _snapshot(tracker, started_s)
         going = going and not tracker.is_done
         if going:
-            time.sleep(LOOK_EVERY_S)
+            time.sleep(CHECK_EVERY_S)
 
 
 def _print_lines(
@@ -192,13 +193,13 @@ def _draw_bar(
 
 def waiting_for(admin: Admin, lines: Lines, request_id: str) -> Counter[str]:
     """
-    Count the URLs that wait for a slot, a retry, robots.txt or a worker.
+    Count the URLs that are waiting for a slot, a retry, robots.txt or a worker.
 
     URLs in lines (for a slot, or a robots.txt that failed) are counted whoever enqueued them, all
     others only if they have this request id.
 
-    If a queue has more than `SAMPLED_MESSAGES` messages, its numbers are extrapolated. Empty if the
-    server does not respond.
+    If a queue has more than `SAMPLED_MESSAGES` messages, its numbers are extrapolated. The result
+    is empty if the server does not respond.
     """
     causes: Counter[str] = Counter()
     with suppress(BrokerUnavailable):

@@ -42,12 +42,12 @@ from urlspelling.domain import host
 MOST_SHOWN = 20
 _PORTS = {"http": 80, "https": 443}
 _EVERYTHING = ("0.0.0.0/0", "::/0")
-_OF_OUTCOME = {
+_OUTCOME_SETTINGS = {
     OutcomeKind.TOO_LARGE: "fetch.max_body_bytes",
     OutcomeKind.UNREADABLE: "fetch.content_types",
 }
 
-# A card shows these first, then the fields of the page's kind, the most informative first.
+# A card shows these first, then the fields of the page's type, the most informative first.
 FIRST = (
     "page.title", "page.type", "product.price", "product.currency", "product.availability",
     "product.brand", "product.rating", "page.description", "page.image",
@@ -94,7 +94,7 @@ def print_problems(
 
 
 def print_outcomes(outcomes: Mapping[str, int], console: Console) -> None:
-    """Print the number of URLs not stored, by outcome, the most frequent first."""
+    """Print how many URLs were not stored, by outcome, the most frequent first."""
     if sum(outcomes.values()) <= MOST_SHOWN:
         return  # the table already shows all of them
     ordered = sorted(outcomes.items(), key=lambda item: (-item[1], item[0]))
@@ -103,7 +103,7 @@ def print_outcomes(outcomes: Mapping[str, int], console: Console) -> None:
 
 def completeness(output: RunOutput, tracker: RunTracker) -> str:
     """
-    How complete a run's file is: `1,998 records of 2,000 URLs, 2 without (2 gone 410)`.
+    Describe how complete a run's file is: `1,998 records of 2,000 URLs, 2 without (2 gone 410)`.
 
     Two URLs of one page have one record. Files are counted separately: `; 38 of 40 files (2 gone
     404)`.
@@ -113,9 +113,9 @@ def completeness(output: RunOutput, tracker: RunTracker) -> str:
     without["not accepted"] = tracker.not_accepted
     without["still waiting"] = tracker.in_flight
     own = output.pages if output.has_items else output.records - output.kept
-    without["the page of another URL"] = urls - own - without.total()
+    without["same page as another URL"] = urls - own - without.total()
     reasons = ", ".join(f"{count:,} {name}" for name, count in without.most_common() if count > 0)
-    beside = f"; {output.kept:,} of earlier runs" if output.kept else ""
+    beside = f"; {output.kept:,} from earlier runs" if output.kept else ""
     records = (
         f"{output.records:,} items on {own:,} pages" if output.has_items else f"{own:,} records"
     )
@@ -126,7 +126,7 @@ def completeness(output: RunOutput, tracker: RunTracker) -> str:
 
 
 def files_text(tracker: RunTracker) -> str:
-    """How many of the items' files are stored, as text; "" if there were none."""
+    """Describe how many of the items' files are stored; "" if there were none."""
     without = tracker.files_without
     count = tracker.files + without.total()
     reasons = ", ".join(f"{number:,} {name}" for name, number in without.most_common())
@@ -136,41 +136,47 @@ def files_text(tracker: RunTracker) -> str:
 
 
 def setting_of(problem: NotStored, settings: Settings) -> str:
-    """The settings that would let a URL be fetched, separated by commas; "" if there are none."""
+    """
+    Return the settings that would let a URL be fetched, separated by commas; "" if
+    there are none.
+    """
     if problem.outcome == OutcomeKind.BLOCKED:
-        return ", ".join(_of_blocked(problem, settings))
+        return ", ".join(_blocking_settings(problem, settings))
     if problem.is_file and problem.outcome == OutcomeKind.UNREADABLE:
         return "fetch.file_types"
-    if problem.outcome in _OF_OUTCOME:
-        return _OF_OUTCOME[OutcomeKind(problem.outcome)]
+    if problem.outcome in _OUTCOME_SETTINGS:
+        return _OUTCOME_SETTINGS[OutcomeKind(problem.outcome)]
     return ""
 
 
-def _of_blocked(problem: NotStored, settings: Settings) -> list[str]:
-    """The settings that block the URL that was requested last."""
+def _blocking_settings(problem: NotStored, settings: Settings) -> list[str]:
+    """Return the settings that block the URL that was requested last."""
     url = problem.ended_at or problem.url
     match problem.cause:
         case RefusalCause.NO_CONTACT:
             return ["fetch.user_agent"]
         case RefusalCause.BLOCKED_HOST:
-            return _of_operator(url, settings)
+            return _operator_setting(url, settings)
         case RefusalCause.URL | RefusalCause.ADDRESS:
-            return _of_ssrf_filter(url, settings)
+            return _ssrf_settings(url, settings)
         case _:  # the record is from a version that stored no cause
             by_contact = ["fetch.user_agent"] if why_anonymous(settings.fetch, url) else []
-            return by_contact or _of_operator(url, settings) or _of_ssrf_filter(url, settings)
+            return by_contact or _operator_setting(url, settings) or _ssrf_settings(url, settings)
 
 
-def _of_operator(url: str, settings: Settings) -> list[str]:
-    """The setting by which an operator blocks a URL's host; none if it is a live override."""
+def _operator_setting(url: str, settings: Settings) -> list[str]:
+    """
+    Return the setting by which an operator blocks a URL's host; none if it is a
+    live override.
+    """
     if _is_overridden(url, settings.politeness.overrides_file):
         return ["politeness.overrides_file"]
     blocked = BlockedHosts(settings.politeness.blocked_hosts)
     return [BLOCKED_HOSTS] if blocked.find(host(url)) else []
 
 
-def _of_ssrf_filter(url: str, settings: Settings) -> list[str]:
-    """The settings that would have to change for the SSRF filter to permit a URL."""
+def _ssrf_settings(url: str, settings: Settings) -> list[str]:
+    """Return the settings that would have to change for the SSRF filter to permit a URL."""
     parts = urlsplit(url)
     port = parts.port or _PORTS.get(parts.scheme, 0)
     other_port = port not in settings.fetch.allowed_ports
@@ -199,15 +205,18 @@ def _may_be_allowed(fetch: FetchSettings, url: str) -> bool:
     return SsrfFilter(open_to_all).vet_url(url) is None
 
 
-def best_of(store: UrlStore, urls: Iterable[str]) -> Record | None:
-    """The page with the most fields among the first `LOOKED_AT` URLs; None if none is stored."""
+def best_record(store: UrlStore, urls: Iterable[str]) -> Record | None:
+    """
+    Return the page with the most fields among the first `LOOKED_AT` URLs; None if
+    none is stored.
+    """
     records = [store.get(url, info=True) for url, _ in zip(urls, range(LOOKED_AT), strict=False)]
     pages = [record for record in records if record is not None and record.fields]
     return max(pages, key=lambda record: len(record.fields), default=None)
 
 
 def card(store: UrlStore, record: Record) -> Panel:
-    """The card of a page that has fields."""
+    """Return the card of a page that has fields."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold")
     table.add_column(overflow="fold")
@@ -227,7 +236,7 @@ def _order(record: Record) -> list[str]:
 
 
 def _source(info: FieldInfo | None, now_ms: float) -> str:
-    """The syntax in which a value was found, and its age: `json-ld, 3 min ago`."""
+    """Describe where a value was found, and its age: `json-ld, 3 min ago`."""
     if info is None:
         return ""
     syntax = (info.provenance or "derived").partition(" ")[0]

@@ -1,9 +1,10 @@
 """
-The main texts for a run's output file, found while its other pages are still fetched.
+Find the main texts for a run's output file while its other pages are still being fetched.
 
-Finding a text takes more CPU than fetching its page, but a run spends most of its time waiting for
-sites. Texts are therefore started when their pages are stored, a few at a time, up to a memory
-limit. The others are started while the file is written, ahead of the rows that need them.
+Finding a text takes more CPU time than fetching its page, but a run spends most of its time waiting
+for sites. The extraction of texts is therefore started when their pages are stored, a few at a
+time, up to a memory limit. The others are started while the file is written, ahead of the rows that
+need them.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from aragog.urlstore.store import UrlStore
 
 MOST_BYTES = 64 << 20
 AHEAD = 2 * AT_ONCE
-"""Number of texts that are started at once, so that each process always has another one."""
+"""How many texts are started at once, so that each process always has another one waiting."""
 
 Fields = Mapping[str, bytes]
 
 
 class RunTexts:
     """
-    Finds the texts of a run's pages. For a single thread; close it, or let it end with the process.
+    Finds the texts of a run's pages. Not thread-safe; close it, or let it end with the process.
 
     Args:
         settings: how texts are found, and the limits per page.
@@ -53,15 +54,15 @@ class RunTexts:
         self._changed = threading.Lock()
         self._running = 0
         self._bytes = 0
-        """Total size of texts that were found and not used yet."""
+        """Total size of texts that were found but not used yet."""
 
     def begin(self, store: UrlStore, url: str) -> None:
         """Queue a page, whose texts are then found during the run."""
         if self._names:
             self._later.append(url)
-            self.go_on(store)
+            self.start_queued(store)
 
-    def go_on(self, store: UrlStore) -> None:
+    def start_queued(self, store: UrlStore) -> None:
         """Start queued texts as far as the limits allow; called often."""
         while self._later and self._running < AHEAD and self._bytes < self._most_bytes:
             url = self._later.popleft()
@@ -69,21 +70,21 @@ class RunTexts:
                 self._submit(store, url)
 
     def fields(self, store: UrlStore, url: str, names: tuple[str, ...]) -> Fields:
-        """A page's texts as stored fields; raises the same errors as `PageTexts.fields`."""
+        """Return a page's texts as stored fields; raises the same errors as `PageTexts.fields`."""
         if url not in self._begun:
             with suppress(ValueError):
                 self._later.remove(url)
             self._submit(store, url)
-        self.go_on(store)
+        self.start_queued(store)
         found = self._begun.pop(url).result()
         self._count(0, -_size(found))
         return {name: found[name] for name in names if name in found}
 
     def _submit(self, store: UrlStore, url: str) -> None:
         self._count(1, 0)
-        self._begun[url] = self._threads.submit(self._found, store, url)
+        self._begun[url] = self._threads.submit(self._find, store, url)
 
-    def _found(self, store: UrlStore, url: str) -> Fields:
+    def _find(self, store: UrlStore, url: str) -> Fields:
         size = 0
         try:
             found = self._texts.fields(store, url, self._names)

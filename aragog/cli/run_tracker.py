@@ -1,5 +1,5 @@
 """
-Tracks what happens to the URLs of one run, while other producers may enqueue URLs as well.
+Track what happens to the URLs of one run, while other producers may enqueue URLs as well.
 
 A URL is done when it is no longer in flight; its outcome is then in the store. Links and sitemap
 entries that workers follow for the run also belong to the run.
@@ -35,16 +35,22 @@ from aragog.urlstore.records import Record
 from aragog.urlstore.store import UrlStore
 
 SLICE = 500
-"""Number of URLs whose state is read at once."""
-LOOK_AT = 20_000
-"""Maximum number of URLs in flight that one call of `look` checks."""
-LOOKS = 8
-"""Every URL in flight is checked at least once in this many calls, if at most LOOKS * LOOK_AT."""
+"""How many URLs' states are read at the same time."""
+MOST_CHECKED = 20_000
+"""Maximum number of URLs in flight that one call of `update` checks."""
+CALLS = 8
+"""
+How many calls check every URL in flight at least once, if there are at most CALLS *
+MOST_CHECKED.
+"""
 MANY_DONE = 0.1
-"""If a smaller fraction of a slice is done, `look` may stop: the next slices are hardly better."""
+"""
+If a smaller fraction of a slice is done, `update` may stop: the next slices are
+hardly better.
+"""
 PROBLEMS_KEPT = 1000
-MOST_ASKED = 1000
-"""Number of URLs that are enqueued again at once: as many as the enqueuer sends at once."""
+MOST_ENQUEUED = 1000
+"""How many URLs are enqueued again together: as many as the enqueuer sends together."""
 
 
 class Ending(StrEnum):
@@ -69,23 +75,23 @@ class NotStored(NamedTuple):
     reason: str
     cause: str | None = None
     """
-    What blocked the URL, a `RefusalCause`; None for other outcomes and records of old
-    versions.
+    What blocked the URL, a `RefusalCause`; None for other outcomes and records of
+    old versions.
     """
     ended_at: str | None = None
-    """The URL at which the fetch ended after redirects; None if it was not redirected."""
+    """The URL at which the fetch ended after redirects; None without a redirect."""
     is_file: bool = False
     """True if the URL is an item's file."""
 
 
-class Wish(NamedTuple):
-    """The options with which a URL is enqueued again."""
+class RequeueOptions(NamedTuple):
+    """The options for enqueuing a URL again."""
 
     depth: int
     refresh: bool
 
 
-Ask = Callable[[Sequence[str], Wish], Iterable[EnqueueResult]]
+EnqueueAgain = Callable[[Sequence[str], RequeueOptions], Iterable[EnqueueResult]]
 """Enqueues URLs with the options and the request id of a run, and returns the result of each."""
 
 
@@ -93,7 +99,7 @@ class RunTracker:
     """
     The URLs of one run.
 
-    Takes about 100 bytes for each URL of the run, and 120 more while the URL is in flight.
+    This takes about 100 bytes for each URL of the run, and 120 more while the URL is in flight.
 
     Args:
         settings: of the system that fetches the URLs.
@@ -125,12 +131,15 @@ class RunTracker:
         """URLs whose outcome has not been read yet."""
         self._depths: dict[int, int] = {}
         """
-        How deep the run follows a URL, by the URL's hash; `~depth` once its outcome is
-        counted.
+        How deep the run follows a URL, by the URL's hash; `~depth` once its outcome
+        is counted.
         """
-        self._behind: dict[str, int] = {}
-        """URLs in flight for another crawl, with the depth to which they are followed afterward."""
-        self._unasked: list[tuple[str, Wish]] = []
+        self._in_other_crawls: dict[str, int] = {}
+        """
+        URLs in flight for another crawl, with the depth to which the run follows
+        them afterward.
+        """
+        self._to_requeue: list[tuple[str, RequeueOptions]] = []
         self.request_id = self._followed.begin()
         """The request id of all calls that enqueue URLs of the run."""
         self.held = 0
@@ -151,7 +160,7 @@ class RunTracker:
     @property
     def in_flight(self) -> int:
         """Number of URLs that are not done, or whose outcome has not been read yet."""
-        return len(self._left) + len(self._ended) + len(self._unasked)
+        return len(self._left) + len(self._ended) + len(self._to_requeue)
 
     @property
     def is_done(self) -> bool:
@@ -159,14 +168,14 @@ class RunTracker:
         return not self.in_flight and not self.held
 
     @property
-    def usable(self) -> int:
+    def stored_count(self) -> int:
         """Number of URLs that are done and stored."""
         return sum(self.endings[ending] for ending in USABLE)
 
     @property
-    def unusable(self) -> int:
+    def not_stored_count(self) -> int:
         """Number of URLs that were not accepted, or are done and not stored."""
-        return self.not_accepted + self.endings.total() - self.usable
+        return self.not_accepted + self.endings.total() - self.stored_count
 
     def add(self, url: str, *, depth: int = 0, was_in_flight: bool = False) -> None:
         """
@@ -184,9 +193,9 @@ class RunTracker:
         if known is None or is_counted:
             self._left.append(url)
         if was_in_flight:
-            self._behind[url] = depth
+            self._in_other_crawls[url] = depth
 
-    def knows(self, url: str) -> bool:
+    def contains(self, url: str) -> bool:
         """True if a normalized URL was added."""
         return hash(url) in self._depths
 
@@ -194,26 +203,26 @@ class RunTracker:
         """Count a URL that was not accepted."""
         self.not_accepted += 1
 
-    def look(self, ask: Ask) -> None:
+    def update(self, enqueue_again: EnqueueAgain) -> None:
         """
         Find URLs that are done and read their outcomes; does nothing while a server is down.
 
         A call continues as long as it finds many URLs that are done, and the next call starts where
-        it stopped. Calls `ask` with URLs that the run has to enqueue again.
+        it stopped. Calls `enqueue_again` with URLs that the run has to enqueue again.
         """
         with suppress(*TRANSIENT):
             left = len(self._left)
-            for looked_at in range(0, min(left, LOOK_AT), SLICE):
+            for looked_at in range(0, min(left, MOST_CHECKED), SLICE):
                 urls = list(islice(self._left, SLICE))
                 in_flight = self._in_flight.among(urls)
                 for url in urls:
                     self._left.popleft()
                     (self._left if url in in_flight else self._ended).append(url)
                 few_done = len(in_flight) > (1 - MANY_DONE) * len(urls)
-                if few_done and (looked_at + SLICE) * LOOKS >= left:
+                if few_done and (looked_at + SLICE) * CALLS >= left:
                     break
             # Read the held links first: a page's links are held before the page is done, and listed
-            # here before they are no longer held, so none is missed.
+            # here before they are released, so none is missed.
             if self._crawl:
                 self.held = self._counts.of([self._crawl]).held
             # Workers list the links that they follow before the page with the links is done.
@@ -222,39 +231,44 @@ class RunTracker:
             while self._ended:
                 self._read(self._ended[:SLICE])
                 del self._ended[:SLICE]
-            self._ask(ask)
+            self._enqueue_again(enqueue_again)
 
     def _read(self, urls: Sequence[str]) -> None:
         for url, record in zip(urls, self._store.get_many(urls, ()), strict=True):
             ending = self._ending(record)
-            depth = self._behind.pop(url, None)
-            if depth is not None and (wish := self._wish(url, record, ending, depth)):
-                self._unasked.append((url, wish))
+            depth = self._in_other_crawls.pop(url, None)
+            if depth is not None and (options := self._requeue_options(url, record, ending, depth)):
+                self._to_requeue.append((url, options))
             elif (known := self._depths[hash(url)]) >= 0:
                 self._depths[hash(url)] = ~known
                 self._count(url, record, ending)
 
-    def _wish(self, url: str, record: Record | None, ending: Ending, depth: int) -> Wish | None:
-        """How to enqueue a URL again that was in flight for another crawl; None if not needed."""
+    def _requeue_options(
+        self, url: str, record: Record | None, ending: Ending, depth: int
+    ) -> RequeueOptions | None:
+        """
+        Return how to enqueue a URL again that was in flight for another crawl; None
+        if not needed.
+        """
         if record is not None and record.facts.get(FILE):
             return None
         if self._refresh and ending is Ending.ALREADY_STORED:
-            return Wish(depth, refresh=True)
+            return RequeueOptions(depth, refresh=True)
         is_stored = record is not None and record.content_key is not None
         leads_on = depth or self._kinds.leads_on(url)
-        return Wish(depth, refresh=False) if leads_on and is_stored else None
+        return RequeueOptions(depth, refresh=False) if leads_on and is_stored else None
 
-    def _ask(self, ask: Ask) -> None:
-        while self._unasked:
-            wish = self._unasked[0][1]
-            urls = [url for url, other in self._unasked if other == wish][:MOST_ASKED]
-            results = list(ask(urls, wish))
-            asked = set(urls)
-            self._unasked = [pair for pair in self._unasked if pair[0] not in asked]
+    def _enqueue_again(self, enqueue_again: EnqueueAgain) -> None:
+        while self._to_requeue:
+            options = self._to_requeue[0][1]
+            urls = [url for url, other in self._to_requeue if other == options][:MOST_ENQUEUED]
+            results = list(enqueue_again(urls, options))
+            enqueued = set(urls)
+            self._to_requeue = [pair for pair in self._to_requeue if pair[0] not in enqueued]
             for url, result in zip(urls, results, strict=True):
                 self._left.append(url)
                 if result.status is EnqueueStatus.WAITING:
-                    self._behind[url] = wish.depth
+                    self._in_other_crawls[url] = options.depth
 
     def _count(self, url: str, record: Record | None, ending: Ending) -> None:
         facts = record.facts if record else {}
@@ -269,7 +283,7 @@ class RunTracker:
         outcomes = self.files_without if is_file else self.outcomes
         outcomes[f"{outcome or 'no record'} {facts.get('status') or ''}".rstrip()] += 1
         if len(self.problems) < PROBLEMS_KEPT:
-            reason = str(facts.get("reason") or "") if record else "it has no record"
+            reason = str(facts.get("reason") or "") if record else "no record"
             cause, ended_at = (facts.get(name) or None for name in ("cause", "attempted_url"))
             self.problems[url] = NotStored(
                 url, outcome, reason, cause and str(cause), ended_at and str(ended_at), is_file
@@ -290,7 +304,7 @@ class RunTracker:
         return Ending.NOT_MODIFIED if outcome == OutcomeKind.NOT_MODIFIED else Ending.STORED
 
     def close(self) -> None:
-        """End the run; it does not wait for links that workers follow from now on."""
+        """End the run; it does not wait for links that workers follow after this."""
         with suppress(*TRANSIENT):
             self._followed.end(self.request_id)
         self._nodes.close()

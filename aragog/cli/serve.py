@@ -23,7 +23,7 @@ from aragog.api.server.hedging import HedgedReads, HedgingMetrics
 from aragog.api.server.http.app import Api
 from aragog.api.server.http.server import listen, run
 from aragog.api.server.http.services import Services
-from aragog.api.server.tokens import Tokens, make
+from aragog.api.server.tokens import Tokens, new_token
 from aragog.bootstrap.api import ThriftServices, hedged_reads, other_parts
 from aragog.bootstrap.api import listen as listen_thrift
 from aragog.bootstrap.dashboard import components
@@ -47,8 +47,10 @@ from urlspelling.hosts import split_port
 
 
 @click.command("serve")
-@click.option("--fd", type=int, hidden=True, help="A listening socket that was inherited.")
-@click.option("--thrift-fd", type=int, hidden=True, help="The same for Thrift.")
+@click.option("--fd", type=int, hidden=True, help="An inherited listening socket.")
+@click.option(
+    "--thrift-fd", type=int, hidden=True, help="An inherited listening socket for Thrift."
+)
 def serve_command(fd: int | None, thrift_fd: int | None) -> None:
     """Serve HTTP (serving.http_port) and Thrift (serving.thrift_port) until SIGTERM."""
     settings = process_settings()
@@ -93,23 +95,28 @@ def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None
         )
         tokens = Tokens(settings.serving.tokens, settings.serving.processes)
         api = Api(store, serving, services, tokens)
-        beside = ThriftServices(settings, api.parts, thrift, tokens, api.unsent) if thrift else None
-        if beside is not None:
-            prometheus_client.REGISTRY.register(beside.metrics)
-        # A full garbage collection of all imported objects would stop all requests for 40 ms.
+        companion = (
+            ThriftServices(settings, api.parts, thrift, tokens, api.unsent) if thrift else None
+        )
+        if companion is not None:
+            prometheus_client.REGISTRY.register(companion.metrics)
+        # A full garbage collection over all imported objects would stop all requests for 40 ms.
         gc.collect()
         gc.freeze()
         return_large_blocks()
         return_freed()
-        run(api, serving, sock, beside)
-        if api.running_calls or (beside and beside.running_calls):
+        run(api, serving, sock, companion)
+        if api.running_calls or (companion and companion.running_calls):
             # Exit now: Python would wait for threads whose calls hang in the store.
             sys.stderr.flush()
             os._exit(DONE)
 
 
 def _serving(settings: Settings) -> ServingSettings:
-    """The servers' settings, with the host of `identity.agent` if they serve the public keys."""
+    """
+    Return the servers' settings, with the host of `identity.agent` if they serve
+    the public keys.
+    """
     serving = settings.serving
     if not settings.identity.serve:
         return serving
@@ -119,7 +126,7 @@ def _serving(settings: Settings) -> ServingSettings:
 
 @contextlib.contextmanager
 def _hedged(settings: Settings, store: UrlStore) -> Iterator[HedgedReads | None]:
-    """Reads of the store and its standby, with their metrics; None if there is no standby."""
+    """Yield reads of the store and its standby, with their metrics; None if there is no standby."""
     hedged = hedged_reads(settings, store)
     if hedged is not None:
         prometheus_client.REGISTRY.register(HedgingMetrics(hedged))
@@ -170,7 +177,7 @@ def _share(sock: socket.socket, thrifts: list[socket.socket], processes: int) ->
 
 
 class TokenScope(click.ParamType):  # type: ignore[type-arg] # generic since click 8.3
-    """A token's scope: of the store, or of one graph."""
+    """A token's scope, for the store or for one graph."""
 
     name = "scope"
 
@@ -191,5 +198,5 @@ class TokenScope(click.ParamType):  # type: ignore[type-arg] # generic since cli
 @click.option("--rate", type=FiniteRange(0.001, 999_999_999), help="Maximum requests per second.")
 def token_command(name: str, scopes: tuple[str, ...], rate: float | None) -> None:
     """Create the bearer token NAME; print it once, with its entry for serving.tokens."""
-    token, entry = make(name, scopes, rate)
+    token, entry = new_token(name, scopes, rate)
     echo(f"token: {token}\nserving.tokens entry: {entry}")

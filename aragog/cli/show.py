@@ -41,8 +41,8 @@ def store() -> Iterator[UrlStore]:
         yield opened
 
 
-def _check_use(opened: UrlStore, url: str, purpose: str | None) -> None:
-    """Exit with the reason if the site of a stored page refuses this use."""
+def _check_purpose(opened: UrlStore, url: str, purpose: str | None) -> None:
+    """Exit with the reason if the site of a stored page refuses this purpose."""
     record = opened.get(url, []) if purpose else None
     if purpose and record and (reason := refused_use(record.facts, purpose)):
         echo(one_line(f"aragog: {url} is not for {purpose}: {reason}"), err=True)
@@ -61,7 +61,7 @@ def _fetched_first(
     max_age_s: float | None,
     wait_s: float,
 ) -> FetchedPage:
-    """The record of a URL, which workers fetch first if it is unknown or too old."""
+    """Return the record of a URL, which workers fetch first if it is unknown or too old."""
     from aragog.bootstrap.api import open_client  # noqa: PLC0415 - celery, only where used
 
     with open_client(command_settings()) as client:
@@ -103,13 +103,13 @@ def show(
     Show the fields and facts of URL.
 
     With --fields, only these are printed; --json always includes the facts. With --max-age or
-    --wait, the workers of a running system fetch a page that is unknown or too old.
+    --wait, the workers of a running system first fetch a page that is unknown or too old.
     """
     if wait_s is not None:
         _check_wait(wait_s)
     with store() as opened:
         if max_age_s is None and wait_s is None:
-            _check_use(opened, url, purpose)
+            _check_purpose(opened, url, purpose)
             found = answer_of(
                 opened, reading.get, url, fields, facts=True, include=EXTRAS, purpose=purpose
             )
@@ -137,7 +137,7 @@ def show(
 
 
 def _add_page(table: Table, record: dict[str, Any], report: FetchRecord | None) -> None:
-    """The rows about the page itself."""
+    """Add the rows about the page itself."""
     table.add_row("url", record["canonical_url"])
     for alias in record["aliases"]:
         table.add_row("  alias", str(alias))
@@ -152,7 +152,7 @@ def _add_page(table: Table, record: dict[str, Any], report: FetchRecord | None) 
 
 
 def _fetch_rows(report: FetchRecord | None) -> Iterator[tuple[str, str]]:
-    """The rows about the last fetch of the requested URL, which may be an alias."""
+    """Yield the rows about the last fetch of the requested URL, which may be an alias."""
     if report is None:
         return
     status = "" if report.status is None else f" {report.status}"
@@ -178,21 +178,23 @@ def _shown(name: str, value: Any) -> str:
     "--in/--out", "inwards", default=False, help="Links to the page, or from it (default)."
 )
 @click.option(
-    "--same-content", is_flag=True, help="List pages of the same host with the same body instead."
+    "--same-content", is_flag=True, help="Instead, list pages of the same host with the same body."
 )
 @click.option(
     "--within",
     type=click.IntRange(0, MOST_DISTANCE),
-    help="With --same-content: also pages whose fingerprints differ by up to this number of bits.",
+    help="With --same-content: also list pages whose fingerprints differ by up to this many bits.",
 )
-@click.option("--limit", type=COUNT, default=100, show_default=True, help="Maximum number.")
+@click.option(
+    "--limit", type=COUNT, default=100, show_default=True, help="Maximum number of results."
+)
 @click.option(
     "--for",
     "purpose",
     type=click.Choice(PURPOSES),
-    help="Only links on pages whose sites do not refuse this use.",
+    help="Only links on pages whose sites allow this purpose.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 def links(
     url: str,
     within: int | None,
@@ -205,9 +207,9 @@ def links(
 ) -> None:
     """List the links from URL or to it, or the pages with the same content."""
     if within is not None and not same_content:
-        raise click.UsageError("--within is an option of --same-content")
+        raise click.UsageError("--within needs --same-content")
     if same_content and inwards:
-        raise click.UsageError("--in and --same-content: give one of the two")
+        raise click.UsageError("use either --in or --same-content")
 
     def read(opened: UrlStore, part: int, cursor: str | None) -> tuple[Sequence[Any], str | None]:
         if same_content:
@@ -231,7 +233,7 @@ def links(
 
 
 def _listed(item: PageLink | SamePage) -> str:
-    """An entry as a line of `links`."""
+    """Format an entry as a line of `links`."""
     if isinstance(item, PageLink):
         return f"{one_line(item.url)}\t{one_line(item.text)}"
     bits = "" if item.distance is None else f"{item.distance} bits"
@@ -252,14 +254,14 @@ def _listed(item: PageLink | SamePage) -> str:
     "--at",
     "at",
     type=click.DateTime(("%Y-%m-%d", "%Y-%m-%dT%H:%M:%S")),
-    help="Print the version from this time (UTC), if it is kept.",
+    help="Print the version from this time (UTC), if it was kept.",
 )
 @PURPOSE
 def content(url: str, form: str, at: datetime | None, purpose: str | None) -> None:
     """Print the page's content as it was fetched, or its main text."""
     at_ms = None if at is None else int(at.replace(tzinfo=UTC).timestamp() * 1000)
     with store() as opened:
-        _check_use(opened, url, purpose)
+        _check_purpose(opened, url, purpose)
         page_content = answer_of(
             opened, reading.content_part, url, form=form, purpose=purpose, at_ms=at_ms
         )
@@ -269,7 +271,7 @@ def content(url: str, form: str, at: datetime | None, purpose: str | None) -> No
             _unknown(url)
             return
         outcome = record.facts.get("outcome", "not fetched yet")
-        what = "content is stored" if form == ORIGINAL else "text is known"
-        echo(f"aragog: no {what} of {url} (outcome: {outcome})", err=True)
+        what = "stored content" if form == ORIGINAL else "main text"
+        echo(f"aragog: no {what} for {url} (outcome: {outcome})", err=True)
         sys.exit(ABSENT)
     write_body(page_content.body)

@@ -1,4 +1,4 @@
-"""`aragog templates`: which kinds of URLs of a host are followed, and decisions about them."""
+"""`aragog templates`: show which URL templates of a host are followed, and override that."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def list_templates(host: str, *, as_json: bool) -> None:
         echo_json(asdict(found))
         return
     table = Table(box=None, pad_edge=False)
-    for title in ("template", "state", "by", "brought something", "nothing", "reason"):
+    for title in ("template", "state", "by", "with results", "nothing", "reason"):
         table.add_column(title)
     for one in found.templates:
         table.add_row(*map(str, asdict(one).values()))
     print_table(table)
-    note(f"{found.held} links wait, {found.left_out} were not followed")
+    note(f"{found.held} links waiting, {found.left_out} not followed")
 
 
 @templates.command("open")
@@ -59,7 +59,7 @@ def close_template(host: str, template: str) -> None:
     """
     Stop following links of HOST with this TEMPLATE.
 
-    URLs that are already waiting are fetched; use `aragog cancel --pattern` to cancel them.
+    URLs that are already queued are fetched; use `aragog cancel --pattern` to cancel them.
     """
     _store().decide(host, template, TemplateDecision.CLOSED)
     note(f"closed: {template} of {host}")
@@ -69,10 +69,10 @@ def close_template(host: str, template: str) -> None:
 @click.argument("host", type=Host())
 @click.argument("template", required=False)
 def learn_template(host: str, template: str | None) -> None:
-    """Remove a decision about TEMPLATE; without TEMPLATE, forget everything learned about HOST."""
+    """Revoke a decision about TEMPLATE; without TEMPLATE, forget everything learned about HOST."""
     if template is None:
         _store().forget(host)
-        note(f"learned again: all templates of {host}")
+        note(f"reset: all templates of {host}")
         return
     _store().decide(host, template, None)
     note(f"learned: {template} of {host}")

@@ -29,12 +29,12 @@ _CONTROL = (
 )
 _STEERING = re.compile(f"[{_CONTROL}]")
 _STEERING_OR_BREAK = re.compile(f"[\t\n{_CONTROL}]")
-# A pipe has no width, so nothing is cut or wrapped there.
+# A pipe has no width, so nothing is truncated or wrapped there.
 _PIPE_COLUMNS = 100_000
 
 
 class Verbosity:
-    """How much the command line prints; one value for the process."""
+    """How much the command line prints; the process has one such value."""
 
     quiet = False
     verbose = False
@@ -44,14 +44,14 @@ verbosity = Verbosity()
 
 
 def printable(text: str) -> str:
-    """`text` with control characters escaped; tabs and newlines stay."""
+    """Return `text` with control characters escaped, except tabs and newlines."""
     return _STEERING.sub(_escaped, text)
 
 
 def one_line(text: str) -> str:
     """
-    Like `printable`, but on one line, so that untrusted text cannot start a new line of
-    output.
+    Like `printable`, but on one line, so that untrusted text cannot start a new
+    line of output.
     """
     return _STEERING_OR_BREAK.sub(_escaped, text)
 
@@ -67,13 +67,13 @@ def echo(text: str, *, err: bool = False) -> None:
 
 
 def note(text: str, *, err: bool = False) -> None:
-    """Print what a command does or did, as text for people; nothing with `--quiet`."""
+    """Print what a command does or did, for people; prints nothing with `--quiet`."""
     if not verbosity.quiet:
         echo(text, err=err)
 
 
 def echo_json(value: Any, *, indent: bool = False) -> None:
-    """Print `value` as JSON, in one line unless `indent`."""
+    """Print `value` as JSON, on one line unless `indent` is set."""
     option = orjson.OPT_INDENT_2 if indent else None
     text = orjson.dumps(value, option=option).decode()
     click.echo(_STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
@@ -116,8 +116,8 @@ def warn(console: Console, text: str) -> None:
 
 def print_table(table: Table) -> None:
     """
-    Print a table. Cells are not parsed as markup; a narrow terminal wraps them without
-    cutting.
+    Print a table. Cells are not parsed as markup; a narrow terminal wraps them
+    without truncating.
     """
     for column in table.columns:
         column.overflow = "fold"

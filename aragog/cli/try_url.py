@@ -44,7 +44,7 @@ from urlspelling import normalize
 MOST_CHARS = 200
 MOST_LINKS = 10
 MOST_ITEMS = 5
-"""Maximum number of items of a kind that are shown on a terminal."""
+"""Maximum number of items per kind that are shown on a terminal."""
 
 
 @click.command("try")
@@ -72,10 +72,8 @@ def try_url(
     """
     Fetch URL once and show its fields, items, links and timing; nothing is stored.
 
-    It shows how many matches each rule has.
-
-    The exit status is 5 if there is no page. The prompt is Python's, with `page`, `css`,
-    `css_all` and `xpath`, so that you can try rules.
+    It also shows how many matches each rule has. The exit status is 5 if there is no page. The
+    prompt is Python's, with `page`, `css`, `css_all` and `xpath`, so that you can try rules.
     """
     use_extractors(extractor)
     settings = command_settings()
@@ -84,7 +82,7 @@ def try_url(
         reason = f"{outcome.outcome}: {outcome.reason or outcome.status or ''}"
         echo(one_line(f"aragog: {url}: {reason.rstrip(': ')}"), err=True)
         sys.exit(ABSENT)
-    tried = _Tried.of(outcome, settings)
+    tried = _TriedPage.of(outcome, settings)
     if html is not None:
         _write(html, colored_page(tried.page, tried.hits))
     if as_json:
@@ -105,12 +103,12 @@ def _write(file: Path, text: str) -> None:
 
 BANNER = """\
 page is the parsed page: page.css("h1"), page.css_all("a::link"), page.xpath("//h1"); css, css_all
-and xpath do the same; body has its bytes, fields what is stored of it. ctrl-D ends."""
+and xpath do the same; body contains its bytes, fields what would be stored. Ctrl-D exits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Tried:
-    """A fetched page, and what would be stored of it."""
+class _TriedPage:
+    """A fetched page, and what would be stored from it."""
 
     outcome: Fetched
     page: Document
@@ -127,7 +125,7 @@ class _Tried:
     """Kinds of items of this host whose `pages` patterns do not match the URL."""
 
     @classmethod
-    def of(cls, outcome: Fetched, settings: Settings) -> _Tried:
+    def of(cls, outcome: Fetched, settings: Settings) -> _TriedPage:
         """Analyze a fetched page in the same way as the pipeline."""
         began_s = time.perf_counter()
         page = documents.parse(
@@ -160,13 +158,16 @@ class _Tried:
         )
 
     def values(self) -> dict[str, Any]:
-        """The decoded fields, without items."""
+        """Return the decoded fields, without items."""
         fields = sorted(self.found.fields.items())
         own = ((n, v) for n, v in fields if not n.startswith(f"{ITEMS}."))
         return {n: self.formats.to_value(n, v) for n, v in own}
 
     def items(self) -> dict[str, Any]:
-        """The items of each kind, the dropped items, and the pages that continue this page."""
+        """
+        Return the items of each kind, the dropped items, and the pages that
+        continue this page.
+        """
         return {
             name: {
                 "items": [dict(item.values) for item in found.items],
@@ -178,7 +179,7 @@ class _Tried:
         }
 
     def timing(self) -> dict[str, float]:
-        """Milliseconds of the parts of the fetch, and of the analysis."""
+        """Return the milliseconds of each part of the fetch, and of the analysis."""
         record = self.outcome
         parts = {
             "dns_ms": record.dns_ms,
@@ -190,7 +191,7 @@ class _Tried:
         return {name: round(value, 1) for name, value in parts.items() if value is not None}
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as a JSON value."""
+        """Return everything as a JSON value."""
         record = self.outcome
         return {
             "url": record.url,
@@ -212,7 +213,10 @@ class _Tried:
         }
 
     def table(self) -> Table:
-        """Everything as a table for a terminal, with long values and link lists cut."""
+        """
+        Return everything as a table for a terminal, with long values and link lists
+        truncated.
+        """
         table = Table(box=None, show_header=False, pad_edge=False)
         table.add_column(style="bold")
         table.add_column(overflow="fold")
@@ -237,7 +241,7 @@ class _Tried:
             shown = value if isinstance(value, str) else orjson.dumps(value, default=str).decode()
             yield name, plain(shown, MOST_CHARS), self.found.provenance.get(name, "")
         for name in self.missing:
-            yield name, "", "the rule found nothing"
+            yield name, "", "the rule matched nothing"
         yield from self._items_and_rules()
         yield "links", f"{len(self.links):,}", ""
         for link in self.links[:MOST_LINKS]:
@@ -262,7 +266,7 @@ class _Tried:
             yield f"  {hit.name}", counted(hit.hits, "hit"), hit.rule
 
     def names(self) -> Mapping[str, Any]:
-        """The names that are defined at the prompt."""
+        """Return the names that are defined at the prompt."""
         page = self.pin_page
         return {
             "page": page,

@@ -37,7 +37,7 @@ class Stopped:
 
     def __init__(self) -> None:
         self.by = 0
-        """The number of the received signal; 0 if there was none."""
+        """The number of the received signal; 0 if none was received."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._on_signal)
 
@@ -52,7 +52,7 @@ class Stopped:
 @click.option("--detach", "-d", is_flag=True, help="Run in the background.")
 def up(*, detach: bool) -> None:
     """
-    Start the standalone system; it continues where it stopped.
+    Start the standalone system; it continues where it left off.
 
     Ctrl-C or `aragog down` stops it.
     """
@@ -67,18 +67,18 @@ def up(*, detach: bool) -> None:
         supervisor.ready()
         console.print(addresses(settings), markup=False, highlight=False, soft_wrap=True)
         _report_agent(settings)
-        console.print("running; ctrl-C or `aragog down` stops it")
+        console.print("running; press Ctrl-C or run `aragog down` to stop")
         while not stopped:
-            report_deaths(supervisor, console)
+            report_restarts(supervisor, console)
             time.sleep(0.5)
-        console.print("stopping: running tasks are completed, waiting URLs stay")
+        console.print("stopping: running tasks are completed, queued URLs are kept")
 
 
 def _report_agent(settings: Settings) -> None:
     fetch = settings.fetch
     if fetch.user_agent and not has_contact(fetch) and not demo.is_demo(settings):
-        text = f"fetch.user_agent: {fetch.user_agent!r} has no contact, so only loopback is fetched"
-        echo(f"aragog: {text}", err=True)
+        reason = "has no contact, so only loopback addresses are fetched"
+        echo(f"aragog: fetch.user_agent: {fetch.user_agent!r} {reason}", err=True)
 
 
 def _wait_until_served(
@@ -86,12 +86,12 @@ def _wait_until_served(
 ) -> None:
     """Wait until the printed addresses respond, for at most a minute."""
     until_s = time.monotonic() + FRONT_WITHIN_S
-    while silent := system.silent(settings):
-        report_deaths(supervisor, console)
+    while not_listening := system.not_listening(settings):
+        report_restarts(supervisor, console)
         if stopped or time.monotonic() > until_s:
             break
         time.sleep(0.1)
-    for problem in silent:
+    for problem in not_listening:
         warn(console, problem)
 
 
@@ -101,7 +101,8 @@ def _detach(settings: Settings) -> None:
     run_dir, log = data_dir / "run", data_dir / "logs" / "up.log"
     if pid := running_pid(run_dir):
         raise ConfigError(
-            f"data_dir: aragog runs in {data_dir} already (process {pid}); `aragog down` stops it"
+            f"data_dir: aragog is already running in {data_dir} (process {pid}); stop it with "
+            "`aragog down`"
         )
     system.check_room(data_dir)
     system.check(settings)
@@ -116,8 +117,10 @@ def _detach(settings: Settings) -> None:
             note(f"running in the background, process {daemon.pid}; log: {log}")
             note(addresses(settings))
             _report_agent(settings)
-            if silent := system.silent(settings):
-                raise ConfigError(*(f"{each}; see the logs next to {log}" for each in silent))
+            if not_listening := system.not_listening(settings):
+                raise ConfigError(
+                    *(f"{each}; see the logs next to {log}" for each in not_listening)
+                )
             return
         time.sleep(0.05)
     lines = log.read_bytes()[at:].decode(errors="replace").splitlines()
@@ -140,16 +143,16 @@ def opened_log(log: Path, data_dir: Path) -> IO[bytes]:
     except OSError as error:
         raise ConfigError(
             f"data_dir: {data_dir} cannot be written ({error.strerror}); "
-            "set ARAGOG_DATA_DIR to a folder that can"
+            "set ARAGOG_DATA_DIR to a writable folder"
         ) from error
 
 
 @click.command()
 def down() -> None:
-    """Stop the standalone system of this data folder; waiting URLs stay for the next `up`."""
+    """Stop the standalone system of this data folder; queued URLs wait for the next `up`."""
     settings = load_settings()
     if not stop_running(settings.data_dir.absolute() / "run"):
-        raise ConfigError(f"data_dir: nothing runs in {settings.data_dir.absolute()}")
+        raise ConfigError(f"data_dir: no system is running in {settings.data_dir.absolute()}")
     note("stopped")
 
 
@@ -158,7 +161,7 @@ def with_demo_web(settings: Settings, console: Console) -> Iterator[Settings]:
     """
     Serve the demo web if URLs of this data folder belong to it, and yield the settings.
 
-    Child processes read the same settings, because changes are in this process's environment.
+    Child processes read the same settings, because the changes are in this process's environment.
     """
     data_dir = settings.data_dir.absolute()
     if running_pid(data_dir / "run") or not demo.is_marked(data_dir):
@@ -166,9 +169,9 @@ def with_demo_web(settings: Settings, console: Console) -> Iterator[Settings]:
         return
     with (
         opened_log(data_dir / "logs" / "demo.log", data_dir) as log,
-        demo.web_beside(settings.fetch.host_map, log) as variables,
+        demo.web_for(settings.fetch.host_map, log) as variables,
     ):
-        text = f"serving the demo web as well, for its URLs; {data_dir / demo.MARK} says why"
+        text = f"also serving the demo web, for its URLs; {data_dir / demo.MARK} says why"
         console.print(text, highlight=False, markup=False, soft_wrap=True)
         os.environ.update(variables)
         yield load_settings()
@@ -184,7 +187,7 @@ def running(
     supervisor = Supervisor(settings.data_dir.absolute(), environ, system.PRELOAD, settings.logs)
     supervisor.acquire()
     try:
-        with console.status("starting") if console.is_terminal else _nothing():
+        with console.status("starting") if console.is_terminal else _no_status():
             system.start(supervisor, settings, front=front)
         yield supervisor
     finally:
@@ -192,30 +195,36 @@ def running(
 
 
 @contextmanager
-def _nothing() -> Iterator[None]:
+def _no_status() -> Iterator[None]:
     yield
 
 
-def report_deaths(supervisor: Supervisor, console: Console) -> None:
-    """Restart processes that have died, and report them."""
+def report_restarts(supervisor: Supervisor, console: Console) -> None:
+    """Restart processes that have died, and report that."""
     for child in supervisor.check():
         with suppress(OSError):  # standard output may be a log file on a full disk
-            warn(console, f"{child.name} ended and is restarted; its log: {child.log}")
+            warn(console, f"{child.name} exited and is restarted; log: {child.log}")
 
 
-def _buttons(settings: Settings, flower: str) -> str:
-    """The link that enables Flower's buttons in a browser; "" if Flower has a login instead."""
+def _flower_link(settings: Settings, flower: str) -> str:
+    """
+    Return the link that enables Flower's buttons in a browser; "" if Flower has a
+    login instead.
+    """
     key = read_key(settings.data_dir.absolute() / "run")
     return f"buttons: {link(flower, key, os.environ)}\n" if key and has("flower") else ""
 
 
 def addresses(settings: Settings) -> str:
-    """The addresses of Flower and the API, and the broker's URL for producers' Celery apps."""
+    """
+    Return the addresses of Flower and the API, and the broker's URL for producers'
+    Celery apps.
+    """
     serving = settings.serving
     flower = f"http://{serving.flower_host}:{serving.flower_port}"
     return (
         f"flower:  {flower if has('flower') else NO_FLOWER}\n"
-        f"{_buttons(settings, flower)}"
+        f"{_flower_link(settings, flower)}"
         f"reading: http://{serving.host}:{serving.http_port}/v1/urls?url=…\n"
         f"broker:  {without_password(settings.resolved().broker.url)}"
     )

@@ -38,7 +38,10 @@ R = TypeVar("R")
 def _awaits(
     operation: Operation[P, R],
 ) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, R]]:
-    """A coroutine that runs this client call in a thread, with the same arguments."""
+    """
+    Return a coroutine function that runs this client call in a thread, with the
+    same arguments.
+    """
 
     async def method(self: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> R:
         return await self.call(operation, *args, **kwargs)
@@ -48,11 +51,12 @@ def _awaits(
 
 class AsyncClient:
     """
-    `Client` for asyncio: calls run in threads, `pool_size` at once, and share the connections.
+    `Client` for asyncio: calls run in threads, up to `pool_size` concurrently, and share the
+    connections.
 
     Args:
         client: executes the calls.
-        pool_size: how many calls run at once; further calls wait.
+        pool_size: how many calls run at the same time; further calls wait.
     """
 
     def __init__(self, client: Client, *, pool_size: int) -> None:
@@ -137,7 +141,7 @@ class AsyncClient:
         purpose: str | None = None,
         at_ms: int | None = None,
     ) -> bytes | None:
-        """The page's content as fetched, or its main text; see `Client.content`."""
+        """Return the page's content as fetched, or its main text; see `Client.content`."""
         call = partial(self.client.content, url, form=form, purpose=purpose, at_ms=at_ms)
         return await self._in_thread(call)
 

@@ -32,7 +32,7 @@ def connect(
     field_formats: Mapping[str, str] | None = None,
 ) -> Client:
     """
-    A client for `aragog serve`; connections are opened on demand.
+    Return a client for `aragog serve`; connections are opened on demand.
 
     `aragog.bootstrap.api.open_client` reads and writes a store without a server.
 
@@ -43,20 +43,20 @@ def connect(
         pool_size: number of connections to keep open.
         tls: for `thrifts`, the certificates to trust; the system's if None.
         field_formats: the server's `store.field_formats`, used to decode values; over HTTP they
-            also define how JSON values become bytes.
+            also determine how JSON values become bytes.
 
     Raises:
         ConfigError: the address has another scheme, the token is malformed, or Thrift is not
             installed.
     """
-    from aragog.client.store_client import Client  # noqa: PLC0415 - who enqueues needs none
+    from aragog.client.store_client import Client  # noqa: PLC0415 - programs that only enqueue do not need it
 
     if token is not None and not _TOKEN.fullmatch(token):
         raise ConfigError("client token: must be printable ASCII without spaces")
     try:
         parts = urlsplit(address)
         _ = parts.port
-    except ValueError:  # its message may quote a password
+    except ValueError:  # the message may contain a password
         raise ConfigError(
             f"client address {without_password(address)!r}: has an invalid host or port"
         ) from None
@@ -73,7 +73,7 @@ def connect(
         )
     else:
         raise ConfigError(
-            f"client address {without_password(address)!r}: must begin with thrift://, "
+            f"client address {without_password(address)!r}: must start with thrift://, "
             "thrifts://, http:// or https://"
         )
     return Client(backend, deadline_s=deadline_s)
@@ -107,7 +107,7 @@ def connect_async(
     address: str, *, pool_size: int = POOL_SIZE, **options: Unpack[ConnectOptions]
 ) -> AsyncClient:
     """`connect` for asyncio; `pool_size` is also the number of concurrent calls."""
-    from aragog.client.async_client import AsyncClient  # noqa: PLC0415 - who enqueues needs none
+    from aragog.client.async_client import AsyncClient  # noqa: PLC0415 - programs that only enqueue do not need it
 
     client = connect(address, pool_size=pool_size, **options)
     return AsyncClient(client, pool_size=pool_size)

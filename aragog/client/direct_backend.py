@@ -1,4 +1,4 @@
-"""Calls operations directly on a store, without a server."""
+"""Call operations directly on a store, without a server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ R = TypeVar("R")
 
 @contextmanager
 def _client_errors() -> Iterator[None]:
-    """Convert errors of libraries to those that clients of a server raise in the same situation."""
+    """Convert errors of libraries to those that clients of a server would raise."""
     try:
         yield
     except (AragogError, InvalidUrl):

@@ -1,7 +1,7 @@
 """
 Calls over HTTP/JSON, with requests.
 
-The timeout limits a request as a whole. The standard connections of requests would apply it to each
+The timeout limits a request as a whole. The standard adapter of requests would apply it to each
 read of the response.
 """
 
@@ -45,7 +45,7 @@ R = TypeVar("R")
 _PASSING = {408, 421, 429, 502, 503, 504}
 _PIECE_BYTES = 1 << 20
 _WITHOUT_FACTS: Mapping[str, Any] = {"facts": {}, **dict.fromkeys(STORED)}
-_LATE = "no answer in time"
+_LATE = "no response in time"
 
 
 class _Response(NamedTuple):
@@ -91,7 +91,7 @@ class HttpBackend:
             "content_part": self._content,
             "delete_fields": self._delete_fields,
         }
-        """Calls whose HTTP form is more than their options as JSON."""
+        """Operations with a special HTTP form, not just their options as JSON."""
 
     def call(self, operation: Operation[Any, R], request: Any, *, limit_s: float) -> R:
         own = self._own.get(operation.name)
@@ -106,17 +106,17 @@ class HttpBackend:
         self._session.close()
 
     def _plain(self, operation: Operation[Any, Any], request: Any, limit_s: float) -> Any:
-        response, route = self._sent(operation, request, limit_s)
+        response, route = self._send(operation, request, limit_s)
         if response.status == 404 or not response.body:
             return None
         raw = parse(response.body)
         raw = raw[route.member] if route.member else raw
         return answer_of(operation.answer, raw, self._formats, getattr(request, "field", ""))
 
-    def _sent(
+    def _send(
         self, operation: Operation[Any, Any], request: Any, limit_s: float
     ) -> tuple[_Response, HttpRoute]:
-        """The response to a request, and the route that was used."""
+        """Send a request; returns the response and the route that was used."""
         if operation.http is None:
             raise BadInput(f"{operation.name}: cannot be called over HTTP; use Thrift")
         route = next(r for r in reversed(operation.routes) if _matches_fixed_options(r, request))
@@ -128,7 +128,7 @@ class HttpBackend:
             body = orjson.dumps(members)
             headers["Content-Type"] = "application/json"
         try:
-            response = self._ask(
+            response = self._request(
                 route.method, path, limit_s, body, headers, params=params, missing=True
             )
         except VersionConflict as error:
@@ -136,7 +136,7 @@ class HttpBackend:
         return response, route
 
     def _get_fresh(self, request: GetFreshRequest, limit_s: float) -> FetchedPage:
-        response, _ = self._sent(crawling.get_fresh, request, limit_s)
+        response, _ = self._send(crawling.get_fresh, request, limit_s)
         raw = parse(response.body)
         if response.status == 404 and "state" not in raw:
             raise _problem(404, raw, self._shown)
@@ -193,7 +193,7 @@ class HttpBackend:
             params["as"] = request.form
         if request.purpose is not None:
             params["for"] = request.purpose
-        response = self._ask(
+        response = self._request(
             "GET", "/v1/content", limit_s, headers=headers, params=params, missing=True
         )
         if response.status == 404:
@@ -226,9 +226,9 @@ class HttpBackend:
     ) -> Any:
         all_headers = {"Content-Type": "application/json", **(headers or {})}
         data = orjson.dumps(body)
-        return parse(self._ask(method, path, limit_s, data, all_headers, params=params).body)
+        return parse(self._request(method, path, limit_s, data, all_headers, params=params).body)
 
-    def _ask(
+    def _request(
         self,
         method: str,
         path: str,
@@ -239,7 +239,7 @@ class HttpBackend:
         params: Mapping[str, str] | None = None,
         missing: bool = False,
     ) -> _Response:
-        """A successful response, or 404 or 416 if `missing` allows that."""
+        """Send a request; returns a successful response, or 404 or 416 if `missing` allows that."""
         if limit_s <= 0:
             raise ServiceUnavailable(self._shown, _LATE)
         try:
@@ -260,7 +260,10 @@ class HttpBackend:
 
 
 def _filled(route: HttpRoute, members: dict[str, Any]) -> str:
-    """The path with its placeholders filled in; the options used are removed from `members`."""
+    """
+    Return the path with its placeholders filled in; the options used are removed
+    from `members`.
+    """
     parts = route.path.split("/")
     for place, part in enumerate(parts):
         if part.startswith("{"):
@@ -274,7 +277,7 @@ def _matches_fixed_options(route: HttpRoute, request: Any) -> bool:
 
 
 def _condition(request: Any) -> dict[str, str]:
-    """The header for a conditional write."""
+    """Return the header for a conditional write."""
     if_version = getattr(request, "if_version", None)
     if if_version is None:
         return {}
@@ -284,20 +287,23 @@ def _condition(request: Any) -> dict[str, str]:
 
 
 def _body(response: requests.Response) -> bytes:
-    """The complete body."""
+    """Return the complete body."""
     pieces = []
     try:
         while piece := response.raw.read1(_PIECE_BYTES, decode_content=True):
             pieces.append(piece)
     except BaseException:
-        response.close()  # so that the rest of the body is not read as the next response
+        response.close()  # otherwise the rest of the body would be read as the next response
         raise
     response.raw.release_conn()
     return b"".join(pieces)
 
 
 def _members(body: bytes) -> Mapping[str, Any]:
-    """The members of a problem; empty if the response does not come from an aragog server."""
+    """
+    Return the members of a problem; empty if the response does not come from an
+    aragog server.
+    """
     try:
         members = orjson.loads(body)
     except ValueError:
@@ -308,10 +314,10 @@ def _members(body: bytes) -> Mapping[str, Any]:
 def _problem(
     status: int, members: Mapping[str, Any], where: str = "", retry_after: str | None = None
 ) -> Exception:
-    """The exception for a problem that the server returned."""
+    """Return the exception for a problem that the server returned."""
     detail = str(members.get("detail", f"status {status}"))
     if status == 412:
-        return VersionConflict("", "", str(members.get("found_version", "another one")))
+        return VersionConflict("", "", str(members.get("found_version", "an unknown version")))
     if status in _PASSING:
         wait_s = float(retry_after) if retry_after and retry_after.isdigit() else 0.0
         if members.get("code") == OVER_QUOTA.code:

@@ -41,7 +41,7 @@ class _DeadlineReader(io.RawIOBase):
         if self._until_s is not None:
             left_s = self._until_s - time.monotonic()
             if left_s <= 0:
-                raise TimeoutError("no answer in time")
+                raise TimeoutError("no response in time")
             self._sock.settimeout(left_s)
         count: int | None = self._source.readinto(buffer)
         return count
@@ -59,7 +59,7 @@ class _DeadlineResponse(HTTPResponse):
 
 @cache
 def _with_deadline(connection_class: Any) -> Any:
-    """A urllib3 connection class, plain or TLS, with a deadline for reading responses."""
+    """Return a urllib3 connection class, plain or TLS, with a deadline for reading responses."""
 
     def request(self: Any, *args: Any, **options: Any) -> None:
         if self.sock is not None:  # reused: the socket still has the previous response's timeout

@@ -48,21 +48,21 @@ class Backlog:
     """URLs that were accepted and are neither stored nor given up yet."""
     memory_share: float
     """
-    Used fraction of the `maxmemory` of the server that decides: the fullest of `redis.url` and
+    Used fraction of the `maxmemory` of the decisive server: the fullest of `redis.url` and
     `redis.nodes`, or the emptiest shard of the broker if that is fuller. From 0.8 on, `SlowDown` is
     raised.
     """
     fetching_waits: bool
     """
-    True if pages are fetched faster than they are stored; newly enqueued URLs then wait
-    longer.
+    True if pages are fetched faster than they are stored; newly enqueued URLs then
+    wait longer.
     """
 
 
 HOLDS_A_MESSAGE = 500
 
-ASK_A_SHARD_S = 1.0
-"""Time limit for reading a shard's memory usage; after that, the shard is left out."""
+SHARD_TIMEOUT_S = 1.0
+"""Time limit for reading a shard's memory usage; a shard that takes longer is skipped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,13 +70,13 @@ class PatientArguments(EnqueueArguments):
     """The options of a producer that can wait for free memory."""
 
     on_wait: Annotated[
-        Callable[[SlowDown], None] | None, Option("Called before each wait for room.")
+        Callable[[SlowDown], None] | None, Option("Called before each wait for free memory.")
     ] = None
 
 
 class Aragog:
     """
-    A producer's connection. Safe to use from many threads; create a new one after a fork.
+    A producer's connection. Thread-safe; create a new one after a fork.
 
     >>> with Aragog(settings) as client:
     ...     for result in client.enqueue(["http://Shop.example:80/", "mailto:kim@shop.example"]):
@@ -85,7 +85,7 @@ class Aragog:
     invalid None
 
     Args:
-        settings: if None, those of the system running in the data folder; if there is none, the
+        settings: if None, those of the system running in the data folder; if none is running, the
             file and the environment (`process_settings`).
     """
 
@@ -177,12 +177,13 @@ class Aragog:
             )
 
     def in_flight(self) -> int:
-        """The number of URLs that were accepted and are neither stored nor given up yet."""
+        """Return how many URLs were accepted and are neither stored nor given up yet."""
         return self._shared.in_flight.count()
 
     def backlog(self) -> Backlog:
         """
-        The load of the system: URLs in flight, Redis memory usage, and if fetching is waiting.
+        Return the load of the system: URLs in flight, Redis memory usage, and whether fetching is
+        waiting.
 
         Raises:
             TransientError: Redis does not respond.
@@ -191,7 +192,7 @@ class Aragog:
         return Backlog(self.in_flight(), self._admission.usage().share, state.closed)
 
     def counters(self) -> dict[str, int]:
-        """Event counts so far, by name: enqueued, fetched, refused, failed, stored, …"""
+        """Return event counts so far, by name: enqueued, fetched, refused, failed, stored, …"""
         return self._shared.counters.read()
 
     def close(self) -> None:
@@ -213,12 +214,12 @@ class Aragog:
 
 
 def _shards(broker: BrokerSettings) -> dict[str, redis.Redis]:
-    """Clients of a pinlater broker's Redis servers, by a human-readable name."""
+    """Return clients of a pinlater broker's Redis servers, by a human-readable name."""
     if kind_of(broker.url) != "pinlater":
         return {}
     return {
         f"broker {n}": connect(
-            url, setting="broker.url", timeout_s=ASK_A_SHARD_S, connect_timeout_s=ASK_A_SHARD_S
+            url, setting="broker.url", timeout_s=SHARD_TIMEOUT_S, connect_timeout_s=SHARD_TIMEOUT_S
         )
         for n, url in enumerate((*redis_urls(broker.url), *broker.shards))
         if not is_postgres(url)

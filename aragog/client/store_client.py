@@ -53,21 +53,21 @@ _MARGIN_S = 5.0
 
 class Backend(Protocol):
     """
-    Sends individual requests, each within `limit_s` seconds. Threads may share it.
+    Sends individual requests, each within `limit_s` seconds. Thread-safe.
 
     `call` raises BadInput, VersionConflict, AccessDenied, TransientError if a retry may work, and
     PermanentError for damaged data.
     """
 
     def call(self, operation: Operation[Any, R], request: Any, *, limit_s: float) -> R:
-        """The response to a request."""
+        """Send a request and return the response."""
 
     def close(self) -> None:
         """Close the connections."""
 
 
 def _calls(operation: Operation[P, R]) -> Callable[Concatenate[Client, P], R]:
-    """A client method that calls this operation, with its options as arguments."""
+    """Return a client method that calls this operation, with its options as arguments."""
 
     def method(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.call(operation, *args, **kwargs)
@@ -88,7 +88,7 @@ def documented(method: T, operation: Operation[Any, Any]) -> T:
 
 class Client(AbstractContextManager["Client"]):
     """
-    Reads and writes. Any number of threads may share it; create a new one after a fork.
+    Reads and writes the UrlStore. Thread-safe; create a new one after a fork.
 
     Every method accepts any spelling of a URL and raises
 
@@ -197,11 +197,11 @@ class Client(AbstractContextManager["Client"]):
         at_ms: int | None = None,
     ) -> bytes | None:
         """
-        The page's content as it was fetched, or None.
+        Return the page's content as it was fetched, or None if nothing is stored.
 
         With the form `text` or `markdown`, it is the page's main text in UTF-8. With a purpose
-        (`search`, `ai-input` or `ai-train`), None if the site refuses this use of the page. With a
-        time, the body that the page had then, if it is kept (`content.keep_versions`).
+        (`search`, `ai-input` or `ai-train`), it is None if the site refuses this purpose. With a
+        time, it is the body that the page had then, if it was kept (`content.keep_versions`).
         """
         body = b""
         while True:
@@ -216,8 +216,8 @@ class Client(AbstractContextManager["Client"]):
 
     def call(self, operation: Operation[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Call an operation with its options."""
-        request = _prepared(operation, operation.request(*args, **kwargs))
-        answer: R = self._divided(operation, request)
+        request = _prepare(operation, operation.request(*args, **kwargs))
+        answer: R = self._call_in_parts(operation, request)
         return answer
 
     def close(self) -> None:
@@ -227,8 +227,8 @@ class Client(AbstractContextManager["Client"]):
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _divided(self, operation: Operation[Any, Any], request: Any) -> Any:
-        """The response to a request whose list may be too long for one request."""
+    def _call_in_parts(self, operation: Operation[Any, Any], request: Any) -> Any:
+        """Return the response to a request whose list may be too long for one request."""
         name = operation.in_parts
         if name is None:
             return self._answer(operation, request)
@@ -263,8 +263,8 @@ class Client(AbstractContextManager["Client"]):
                 delay_s = min(_LAST_DELAY_S, 2 * delay_s)
 
 
-def _prepared(operation: Operation[Any, Any], request: Any) -> Any:
-    """The request with its URLs normalized and its lists as sequences."""
+def _prepare(operation: Operation[Any, Any], request: Any) -> Any:
+    """Return the request with its URLs normalized and its lists as sequences."""
     changed = {
         field.name: value
         for field in operation.fields

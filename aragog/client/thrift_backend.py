@@ -1,4 +1,4 @@
-"""Calls over Thrift: encodes arguments and decodes replies to values and errors."""
+"""Calls over Thrift: encode arguments, and decode replies to values and errors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _REPLY = 2
 
 
 def encode_struct(value: Any) -> bytes:
-    """A struct as bytes."""
+    """Return a struct as bytes."""
     buffer = TCyMemoryBuffer()
     TCyBinaryProtocol(buffer).write_struct(value)
     data: bytes = buffer.getvalue()
@@ -48,7 +48,7 @@ def encode_struct(value: Any) -> bytes:
 
 def value_of(result: Any, reply: TCyMemoryBuffer, arguments: Mapping[str, Any], where: str) -> Any:
     """
-    The result of a call; None for NotFound.
+    Return the result of a call; None for NotFound.
 
     Args:
         result: an empty result struct for the call.
@@ -75,7 +75,7 @@ def value_of(result: Any, reply: TCyMemoryBuffer, arguments: Mapping[str, Any], 
 
 
 def _converted_error(raised: Any, arguments: Mapping[str, Any], where: str) -> AragogError:
-    """The AragogError for an exception of the contract."""
+    """Return the AragogError for an exception of the contract."""
     match type(raised).__name__:
         case "BadInput":
             return BadInput(raised.message)
@@ -109,8 +109,8 @@ def refuse(result: Any) -> None:
 
 def without_fields(record: PageRecord | TakenDown | None) -> PageRecord | TakenDown | None:
     """
-    Remove the fields for a caller who requested none; in the contract, an empty list
-    means all.
+    Remove the fields for a caller who requested none; in the contract, an empty
+    list means all.
     """
     if isinstance(record, PageRecord):
         record.fields.clear()
@@ -214,7 +214,7 @@ class ThriftBackend:
 
     def _call(self, service: str, method: str, until_s: float, arguments: Any) -> Any:
         """
-        The result of a call; None for NotFound. A connection is only reused after a
+        Make a call and return its result; None for NotFound. A connection is only reused after a
         complete reply.
         """
         request = encode_struct(arguments)
@@ -225,7 +225,7 @@ class ThriftBackend:
         except (OSError, EOFError) as error:
             if connection is not None:
                 connection.close()
-            raise ServiceUnavailable(self._where, str(error) or "no answer in time") from error
+            raise ServiceUnavailable(self._where, str(error) or "no response in time") from error
         self._pool.put_back(connection)
         result = getattr(getattr(idl, service), f"{method}_result")()
         return value_of(result, reply, vars(arguments), self._where)

@@ -1,4 +1,4 @@
-"""Connections of the Thrift client, which are kept open and reused."""
+"""Reusable connections of the Thrift client."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from struct import Struct
 from thriftpy2.transport.memory import TCyMemoryBuffer  # type: ignore[attr-defined]
 
 IDLE_S = 45.0
-"""Connections idle for longer are not reused; the server closes them after 75 s."""
+"""Connections that were idle for longer are not reused; the server closes them after 75 s."""
 MOST_BYTES = 64 << 20
 _CALL = 1
 _I32 = Struct(">i")
@@ -21,7 +21,7 @@ _I32 = Struct(">i")
 
 class ThriftConnectionPool:
     """
-    The idle connections to one server; threads may share it.
+    The idle connections to one server. Thread-safe.
 
     Args:
         address: host and port.
@@ -43,7 +43,10 @@ class ThriftConnectionPool:
         self._lock = threading.Lock()
 
     def take(self, until_s: float) -> ThriftConnection:
-        """An idle connection, or a new one. Raises OSError, EOFError, and what `opened` raises."""
+        """
+        Return an idle connection, or a new one. Raises OSError, EOFError, and what
+        `opened` raises.
+        """
         with self._lock:
             while self._idle:
                 connection = self._idle.pop()
@@ -67,7 +70,7 @@ class ThriftConnectionPool:
         connection.close()
 
     def close(self) -> None:
-        """Close the idle connections, and keep none from now on."""
+        """Close the idle connections; later ones are not kept."""
         with self._lock:
             idle, self._idle, self._size = self._idle, [], 0
         for connection in idle:
@@ -76,7 +79,7 @@ class ThriftConnectionPool:
 
 class ThriftConnection:
     """
-    One connection; one call at a time.
+    One connection, for one call at a time.
 
     Args:
         address: host and port.
@@ -102,11 +105,11 @@ class ThriftConnection:
         self._sock.sendall(_I32.pack(len(head) + len(arguments)) + head + arguments)
         (size,) = _I32.unpack(self._read(4, until_s))
         if not 12 <= size <= MOST_BYTES:
-            raise EOFError("the answer is not Thrift")
+            raise EOFError("the response is not Thrift")
         reply = self._read(size, until_s)
         at = 8 + int.from_bytes(reply[4:8])
         if reply[at : at + 4] != number:
-            raise EOFError("an answer to another call")
+            raise EOFError("the response belongs to another call")
         self.used_s = time.monotonic()
         return TCyMemoryBuffer(reply)
 
@@ -140,5 +143,5 @@ class ThriftConnection:
 def _left_s(until_s: float) -> float:
     left_s = until_s - time.monotonic()
     if left_s <= 0:
-        raise TimeoutError("no answer in time")
+        raise TimeoutError("no response in time")
     return left_s

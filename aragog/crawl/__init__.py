@@ -1,17 +1,15 @@
 """
-What happens to a URL: who may ask for it, the request, what the answer means, what follows.
+Everything that happens to a URL: permission, the request, the response and what follows from it.
 
 Public:
 
-    stages      one file a step between two queues: enqueue, fetch, robots, render, canonicalize,
-                store
-    pipeline    what a URL travels in: messages, queues, spool, in-flight set, crawl log
-    politeness  whether and when a site may be asked: rates, lines, permits, robots.txt, overrides
-    fetcher     one polite GET: a URL in, an outcome out
-    traps       templates of URLs that bring nothing, and the budgets of the others
-    rendering   pages that need JavaScript
-    egress      ways out: which one a request takes, and which ones work
-    sign_in     forms and sessions of sites of one's own
-    shared_redis  what processes share in Redis
-    identity    who the crawler is: its keys, signatures of its requests, what it publishes
+  stages      one file per step between two queues: enqueue, fetch, robots, render, canonicalize,
+              store
+  pipeline    what carries a URL: messages, queues, spool, in-flight set, crawl log
+  politeness  whether and when a site may be requested: rates, lines, permits, robots.txt, overrides
+  fetcher     fetches one URL politely and returns an outcome
+  traps       URL templates that yield nothing new, and the budgets of the others
+  rendering   pages that need JavaScript
+  egress      egress routes: which one a request uses, and which ones work
+  sign_in     sign-in forms and sessions of your own sites
 """

@@ -1,1 +1,4 @@
-"""Additions to Flower: pages of domains and URLs, the explanation of a URL, metrics."""
+"""
+Additions to Flower: pages about domains, URLs and crawls, the explanation of a URL,
+and metrics.
+"""

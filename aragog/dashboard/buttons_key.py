@@ -1,10 +1,10 @@
 """
-The key for Flower's buttons on one machine; `aragog up` prints a link with it that enables them.
+The key that enables Flower's buttons on one machine. `aragog up` prints a link with the key.
 
-Flower allows no changes without a login or `FLOWER_UNAUTHENTICATED_API`, which opens its API to
-every program and web page on the machine. The link stores a cookie in the browser that scripts
-cannot read and other sites cannot send. Requests caused by another site or port are refused as
-well. If a login or that variable is set, there is no key.
+Flower allows changes only with a login, or with `FLOWER_UNAUTHENTICATED_API`, which opens its API
+to every program and web page on the machine. The link stores a cookie in the browser that scripts
+cannot read and other sites cannot send. Requests caused by another site or port are also refused.
+If a login or that variable is set, there is no key.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OTHER_WAYS = ("FLOWER_BASIC_AUTH", "FLOWER_AUTH", "FLOWER_UNAUTHENTICATED_API")
 
 
 def made_key(run_dir: Path, environ: Mapping[str, str]) -> str:
-    """Create a system's key once, readable by its owner only; empty if a login is set."""
+    """Create a system's key once, readable by its owner only. Returns "" if a login is set."""
     if any(environ.get(name) for name in _OTHER_WAYS):
         return ""
     path = run_dir / FILE
@@ -41,7 +41,7 @@ def made_key(run_dir: Path, environ: Mapping[str, str]) -> str:
 
 
 def read_key(run_dir: Path) -> str:
-    """The existing key, or an empty string."""
+    """Return the existing key, or an empty string."""
     try:
         return (run_dir / FILE).read_text().strip()
     except OSError:
@@ -49,14 +49,14 @@ def read_key(run_dir: Path) -> str:
 
 
 def link(flower_url: str, key: str, environ: Mapping[str, str]) -> str:
-    """The link that enables the buttons in a browser."""
+    """Return the link that enables the buttons in a browser."""
     prefix = environ.get("FLOWER_URL_PREFIX", "").strip("/")
     place = f"/{prefix}{PATH}" if prefix else PATH
     return f"{flower_url}{place}?{urlencode({'key': key})}"
 
 
 def is_own_request(request: Any) -> bool:
-    """True if a request was caused by a page of Flower itself, or by no page."""
+    """Return True if the request comes from one of Flower's own pages, or from no page."""
     site, source = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
     if site:
         return site in ("same-origin", "none")
@@ -64,7 +64,7 @@ def is_own_request(request: Any) -> bool:
 
 
 def accept_key(key: str) -> None:
-    """Enable Flower's buttons for requests with the cookie; a second call changes nothing."""
+    """Enable Flower's buttons for requests with the cookie. A second call changes nothing."""
     from flower.views import BaseHandler  # noqa: PLC0415 - only in Flower's process
 
     stock = BaseHandler.unauthenticated_api

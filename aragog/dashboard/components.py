@@ -8,8 +8,8 @@ from pathlib import Path
 
 import redis
 
-from aragog.crawl.egress.board import WayBoard
-from aragog.crawl.egress.choice import EgressRules
+from aragog.crawl.egress.failing_routes import FailingRoutes
+from aragog.crawl.egress.rules import EgressRules
 from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.crawl.pipeline.counters import Counters
 from aragog.crawl.pipeline.crawl_log import CrawlLogStream
@@ -30,7 +30,7 @@ from pinlater.admin import Admin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Components:
-    """The parts of one system that the dashboard reads; all are safe to use from many threads."""
+    """The parts of one system that the dashboard reads. All are thread-safe."""
 
     user_agent: str
     """The crawler's name for robots.txt."""
@@ -49,23 +49,23 @@ class Components:
     traps: TrapStore
     ssrf_filter: SsrfFilter
     egress: EgressRules
-    failing_ways: WayBoard
+    failing_ways: FailingRoutes
     robots: RobotsCache
     outcomes: OutcomeLog
     overrides: Callable[[], Overrides]
-    """Always returns the same object; raises `ConfigError` while the file is unusable."""
+    """Always returns the same object. Raises `ConfigError` while the file is invalid."""
     limiter: Callable[[], Limiter]
-    """Always returns the same object, with these overrides; raises `ConfigError` as they do."""
+    """Always returns the same object, with these overrides. Raises `ConfigError` like
+    `overrides`."""
     store: Callable[[], UrlStore]
-    """Always returns the same object; raises `StoreUnavailable` while it cannot be opened."""
+    """Always returns the same object. Raises `StoreUnavailable` while it cannot be opened."""
     close: Callable[[], None]
-    """Closes that store, unless it was given."""
+    """Closes the store, unless the caller passed it in."""
     admin: Admin | None
-    """The queues, or None if the broker is not pinlater; only pinlater reports them."""
+    """The queues, or None if the broker is not pinlater, because other brokers do not report
+    them."""
     servers: Callable[[], Mapping[str, redis.Redis]]
-    """
-    Returns every Redis server once, by `host:port` or path, including limiter nodes
-    that joined.
-    """
+    """Returns each Redis server once, by `host:port` or path, including limiter nodes added
+    later."""
     folder: Path | None
     """The folder with the embedded store's files, or None if the store is on a server."""

@@ -29,7 +29,7 @@ svg { width: 100%; height: auto; }
 
 
 def plain_status(status: CrawlStatus) -> dict[str, Any]:
-    """A crawl as JSON values."""
+    """Return a crawl's status as JSON values."""
     record, counts = status.record.plain(), status.counts
     options = {name: value for name, value in record.items() if name not in _HIDDEN}
     return {
@@ -45,7 +45,7 @@ def plain_status(status: CrawlStatus) -> dict[str, Any]:
 
 
 def plain_report(report: CrawlReport) -> dict[str, Any]:
-    """A report as JSON values."""
+    """Return a report as JSON values."""
     return {
         "crawl": plain_status(report.status),
         "domains": {domain: dict(counts) for domain, counts in _largest(report.domains)},
@@ -73,17 +73,17 @@ class ReportSection(NamedTuple):
 
 
 def sections(report: CrawlReport) -> Iterator[ReportSection]:
-    """A report as tables, without those that have no rows."""
+    """Yield the report as tables. Empty tables are left out."""
     found = (
         ReportSection("Outcomes", ("outcome", "URLs"), _numbers(report.status.counts.outcomes)),
         ReportSection("Time left", ("", ""), _time_left(report)),
-        ReportSection("What fails, and why", ("outcome", "domain", "URLs", "today", "yesterday"), [
+        ReportSection("Failures", ("outcome", "domain", "URLs", "today", "yesterday"), [
             (f.outcome, f.domain, f"{f.urls:,}", f"{f.today:,}", f"{f.yesterday:,}")
             for f in report.failures[:MOST_ROWS]
         ]),
         ReportSection("Refused by robots.txt, a purpose or an operator", ("outcome", "URLs"),
                 _numbers(report.refused)),
-        ReportSection("Hosts whose robots.txt does not answer", ("domain", "waiting"), [
+        ReportSection("Hosts whose robots.txt is unreachable", ("domain", "waiting"), [
             (one.domain, f"{one.waiting:,}") for one in report.open if one.robots_unreachable
         ][:MOST_ROWS]),
         ReportSection("Open domains", ("domain", "waiting", "rate", "time left", "held back by"), [
@@ -91,7 +91,7 @@ def sections(report: CrawlReport) -> Iterator[ReportSection]:
              one.held_by)
             for one in report.open[:MOST_ROWS]
         ]),
-        ReportSection("Traps", ("host", "links of", "are not followed, because"), [
+        ReportSection("Traps", ("host", "links of", "why its links are not followed"), [
             (one.host, one.template, one.reason) for one in report.closed[:MOST_ROWS]
         ]),
         ReportSection("Domains", ("domain", "URLs", "stored"), [
@@ -115,12 +115,12 @@ def _time_left(report: CrawlReport) -> list[tuple[str, str]]:
         text = f"{_left(slowest.seconds_left)}, until {slowest.domain} is done"
         rows.append(("by their rates", text))
     if report.stuck:
-        rows.append(("of domains that are not asked now", f"{report.stuck:,} URLs"))
+        rows.append(("on paused domains", f"{report.stuck:,} URLs"))
     return rows
 
 
 def _left(seconds: float | None) -> str:
-    return "not asked now" if seconds is None else span(round(seconds * 1000))
+    return "paused" if seconds is None else span(round(seconds * 1000))
 
 
 def _largest(domains: Mapping[str, Counter[str]]) -> list[tuple[str, Counter[str]]]:
@@ -134,21 +134,21 @@ def _facts(report: CrawlReport) -> list[tuple[str, str]]:
     if record.created_at_ms:
         facts.append(("started", at(record.created_at_ms)))
     if record.next_round_ms and not record.has_ended:
-        facts.append(("begins again", f"{at(record.next_round_ms)}, round {record.round + 1}"))
+        facts.append(("next round", f"{at(record.next_round_ms)}, round {record.round + 1}"))
     facts += [("scope", rule) for rule in record.scope.rules]
     numbers = {
         "enqueued": counts.enqueued, "waiting": counts.waiting, "repeated": counts.repeated,
         "bytes": counts.bytes, "domains": len(report.domains),
         "unchanged since they were stored": counts.notes.get("unchanged", 0),
         "duplicates of another URL": counts.notes.get("duplicate", 0),
-        "links held until pages of their kind have come": counts.held,
+        "links held until their template is tested": counts.held,
         "left out as traps": report.traps,
     }  # fmt: skip
     return [*facts, *((name, f"{number:,}") for name, number in numbers.items())]
 
 
 def as_markdown(report: CrawlReport) -> str:
-    """The report as Markdown."""
+    """Return the report as Markdown."""
     lines = [f"# {report.status.record.name}", "", *_table(("", ""), _facts(report))]
     for section in sections(report):
         lines += ["", f"## {section.title}", "", *_table(section.columns, section.rows)]
@@ -163,7 +163,7 @@ def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def as_html(report: CrawlReport) -> str:
-    """The report as one HTML file with plots, which loads nothing."""
+    """Return the report as one HTML file with plots. It loads no other files."""
     name = escape(report.status.record.name)
     parts = [_html_table(("", ""), _facts(report))]
     if report.hours:
@@ -193,7 +193,7 @@ def _cell(value: str) -> str:
 
 
 def _shares(outcomes: Mapping[str, int]) -> str:
-    """A line for each outcome, its length proportional to the share of URLs."""
+    """Return a bar chart of the outcomes as SVG."""
     most, step = max(outcomes.values(), default=1), 18
     lines = [
         bar(

@@ -1,4 +1,4 @@
-"""The rows of the domain page, and the one cause that holds each domain back."""
+"""The rows of the domain page, with the main cause that slows each domain down."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from aragog.errors import BrokerUnavailable
 from aragog.observability.formatting import at, moment, span
 from urlspelling.domain import registered_domain
 
-# Anything shorter isn't a real pause: it is a permit that was granted slightly ahead of time.
+# A shorter pause is not shown. It comes from a permit granted slightly ahead of time.
 LEAST_PAUSE_MS = 1000
 
 
@@ -30,11 +30,11 @@ class DomainRow:
     qps: float
     """The current rate, including Crawl-delay and backoff."""
     backlog_ms: int
-    """How long its waiting URLs take at this rate: those in its line and in the queues."""
+    """How long its waiting URLs take at this rate, both in its line and in the queues."""
     slots_ahead: int
     """The approximate number of planned requests."""
     waiting: int
-    """The approximate number of its waiting URLs: those in its line and in the queues."""
+    """The approximate number of its waiting URLs, both in its line and in the queues."""
     next_slot_at_ms: int | None
     robots: str
     robots_age_ms: int | None
@@ -44,19 +44,19 @@ class DomainRow:
     errors_in_a_row: int
     backoff_factor: float
     latency_factor: float
-    """The factor by which its rate is cut because its responses take longer than usual."""
+    """How many times slower its rate is because it responds more slowly than usual."""
     max_concurrent: int | None
     override: str
     """The domain's overrides."""
     stopped: bool
     refused_since_ms: int | None
-    """When the domain started answering with nothing but refusals, or None if it doesn't."""
+    """When the domain began to refuse every request, or None if it does not."""
     refused_at_ms: int | None
     """When it last refused us."""
     cause: str
-    """The one cause that holds it back, or an empty string."""
+    """The main cause that slows it down or stops it. Empty if there is none."""
     robots_unreachable: bool = False
-    """Whether its robots.txt can't be reached, so that no page is fetched."""
+    """True if its robots.txt is unreachable, so no page is fetched."""
 
     @property
     def backlog(self) -> str:
@@ -88,7 +88,7 @@ class DomainFacts:
     blocked: str | None
     taken_down: bool
     queued: int = 0
-    """The approximate number of its URLs that wait in the queues, outside its line."""
+    """The approximate number of its URLs in the queues, without those in its line."""
 
 
 def domain_rows(keys: Sequence[str], components: Components) -> list[DomainRow]:
@@ -98,8 +98,8 @@ def domain_rows(keys: Sequence[str], components: Components) -> list[DomainRow]:
     This takes one round trip per limiter node, three to Redis, and one or two to the store.
 
     Raises:
-        TransientError: a part of the system doesn't respond.
-        ConfigError: the overrides file is unusable.
+        TransientError: a part of the system does not respond.
+        ConfigError: the overrides file is invalid.
     """
     limiter, overrides = components.limiter(), components.overrides()
     reports, robots = limiter.describe(keys), _robots(keys, components)
@@ -130,9 +130,9 @@ def domain_rows(keys: Sequence[str], components: Components) -> list[DomainRow]:
 
 def paces(keys: Sequence[str], components: Components) -> dict[str, Pace]:
     """
-    Return how fast each domain is fetched, and what holds it back.
+    Return how fast each domain is fetched, and what slows it down.
 
-    Reads and raises the same as `domain_rows`.
+    Costs and errors are the same as for `domain_rows`.
     """
     return {
         row.domain: Pace(
@@ -145,7 +145,7 @@ def paces(keys: Sequence[str], components: Components) -> dict[str, Pace]:
 def _robots(keys: Sequence[str], components: Components) -> dict[str, CachedRules]:
     """Return the rules of each key's own origins, or else of its domain's newest origin."""
     domains = [key for key in keys if key == registered_domain(key)]
-    newest = components.robots.newest_origins(domains)
+    newest = components.robots.last_stored_origins(domains)
     origins = {key: [f"https://{key}", f"http://{key}"] for key in keys}
     for key, origin in newest.items():
         origins[key].append(origin)
@@ -188,7 +188,7 @@ def domain_row(facts: DomainFacts, now_ms: int) -> DomainRow:
 
 
 def cause(facts: DomainFacts, now_ms: int) -> str:
-    """Return the strongest cause that holds the domain back, or an empty string. Pure."""
+    """Return the main cause that slows the domain down or stops it, or an empty string. Pure."""
     report, robots = facts.report, facts.robots
     if facts.taken_down:
         return "taken down"
@@ -220,7 +220,7 @@ def cause(facts: DomainFacts, now_ms: int) -> str:
 
 
 def latency_text(report: DomainReport) -> str:
-    """Return text that says how much latency slows a domain down, and why. Pure."""
+    """Return by how much latency slows the domain down, and why, as text. Pure."""
     return (
         f"{report.latency_factor:.3g} times: its responses take {span(report.latency_ms or 0)}, "
         f"usually {span(report.usual_latency_ms or 0)}"
@@ -229,8 +229,8 @@ def latency_text(report: DomainReport) -> str:
 
 def _refusal_text(outcomes: LastOutcomes) -> str:
     return (
-        f"refuses us: {outcomes.refusals:,} answers since {at(outcomes.refused_since_ms)} were all "
-        f"401, 402, 403, 429 or 451, the last at {at(outcomes.refused_at_ms)}"
+        f"refuses us: {outcomes.refusals:,} responses since {at(outcomes.refused_since_ms)} were "
+        f"all 401, 402, 403, 429 or 451, the last at {at(outcomes.refused_at_ms)}"
     )
 
 

@@ -1,10 +1,10 @@
 """
 Lists all domains in pages and changes their rates, for Flower and `aragog domain`.
 
-All domains are those with stored URLs, and those that only the limiter has. Two lists are shown one
-after the other. The first has the domains that a sort order ranks, such as those with backlogs; it
-is short because its source is bounded. The second has all others, ordered by their labels from
-right to left (`com.example`), like the store's host index.
+The list contains the domains that have stored URLs, and those that only the limiter knows. It
+has two parts. First come the domains that rank in the chosen sort order, for example those with
+a backlog; their number is limited. Then come all others, ordered by their labels from right to left
+(`com.example`), like the store's host index.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from urlspelling.hosts import and_parents
 
 PAGE = 50
 MOST_RANKED = 1000
-# A search reads this many domains, or for this long, before it offers to continue.
+# A search offers to continue after it has read this many domains, or for this long.
 MOST_READ = 20_000
 MOST_READ_S = 1.0
-# Cursors: `ranked:` and an offset, or `name:` and the reversed labels to continue after.
+# A cursor is `ranked:` with an offset, or `name:` with the reversed labels to continue after.
 _RANKED, _NAME = "ranked:", "name:"
 # Both sort between the labels of a host and those of hosts below it or its siblings.
 _PAST_HOST, _PAST_DOMAIN = "!", "/"
 
 
 def _by_backlog(components: Components) -> list[str]:
-    """Domains with queued URLs: in their lines, and in the queues, for example for robots.txt."""
+    """Return the domains with queued URLs, either in their lines or in the queues."""
     in_line = {report.key: report.waiting for report in components.limiter().busiest(MOST_RANKED)}
     with contextlib.suppress(BrokerUnavailable):
         for key, count in queued_by_domain(components).items():
@@ -51,7 +51,7 @@ def _by_errors(components: Components) -> list[str]:
 
 
 def _by_rate(components: Components) -> list[str]:
-    """Domains with an override or a backoff: stopped ones first, then the slowest."""
+    """Return the domains with an override or a backoff: stopped ones first, then the slowest."""
     limiter = components.limiter()
     keys = {*_overridden(components), *_by_errors(components)}
     reports = limiter.describe(sorted(keys))
@@ -70,20 +70,20 @@ SORTS: dict[str, Callable[[Components], Sequence[str]]] = {
     "refusing": _by_refusal,
     "name": lambda _: (),
 }
-"""The domains that come first, by sort order; the others follow by name."""
+"""Sort order to the domains that come first. The others follow by name."""
 
 
 def find_domains(
     components: Components, sort: str, search: str, cursor: str | None
 ) -> tuple[list[DomainRow], str | None]:
     """
-    A page of domains, and the cursor of the next one, or None after the last page.
+    Return a page of domains and the cursor of the next page, or None after the last page.
 
-    If the search text is a host or URL, its domain comes first, even if there is no record of it.
+    If the search text is a host or URL, its domain comes first, even if nothing is known about it.
     The cost of a page does not depend on the number of domains.
 
     Raises:
-        BadInput: unknown sort order, or a cursor that no list returned.
+        BadInput: unknown sort order, or an invalid cursor.
         TransientError: a part does not respond.
     """
     if sort not in SORTS:
@@ -113,14 +113,14 @@ def _list(components: Components) -> DomainList:
 
 
 def _overridden(components: Components) -> list[str]:
-    """The names of overrides that are limiter keys themselves."""
+    """Return the names of overrides that apply to a whole limiter key."""
     table = components.overrides().table()
     return [name for name, override in table.items() if override.scope == "domain"]
 
 
 def limiter_key(text: str, components: Components) -> str:
     """
-    The limiter key of a host or URL that a user typed.
+    Return the limiter key of a host or URL that a user typed.
 
     Raises:
         BadInput: neither a host nor a URL.
@@ -134,7 +134,7 @@ def limiter_key(text: str, components: Components) -> str:
 
 def live_overrides(components: Components) -> LiveOverrides:
     """
-    The overrides that can be changed at run time.
+    Return the overrides that can be changed at run time.
 
     Raises:
         BadInput: this system has no live overrides.
@@ -156,10 +156,10 @@ def change_domain(
     hours: str | None = None,
 ) -> str:
     """
-    Change a domain; returns the limiter key.
+    Change the settings of a domain, and return its limiter key.
 
-    `rate` sets `qps` (None restores the usual rate), `quiet` sets quiet hours in the form `FORM`
-    (None removes them), `stop` and `resume` need no value.
+    `rate` sets `qps` (None restores the default rate), `quiet` sets quiet hours in the form `FORM`
+    (None removes them), and `stop` and `resume` need no value.
 
     Raises:
         BadInput: the domain, action, rate or hours are invalid.
@@ -182,10 +182,10 @@ def change_domain(
 
 
 class HostSource(Protocol):
-    """Walks over hosts by their reversed labels (`zengraph.records.LabelWalk`)."""
+    """Iterates over hosts by their reversed labels (`zengraph.records.LabelWalk`)."""
 
     def first(self) -> str | None:
-        """The next host, with its labels reversed, or None at the end."""
+        """Return the next host with its labels reversed, or None at the end."""
 
     def skip_to(self, beyond: str) -> None:
         """Continue after the given reversed labels."""
@@ -196,7 +196,7 @@ class DomainPage(NamedTuple):
 
     domains: list[str]
     cursor: str | None
-    """Continues the list; None at its end."""
+    """Cursor of the next page; None on the last page."""
 
 
 class DomainList:
@@ -204,10 +204,10 @@ class DomainList:
     The limiter keys of all known domains, in pages.
 
     Args:
-        walk: starts a walk over the store's hosts.
+        walk: starts an iteration over the store's hosts.
         key_of: returns the limiter key of a host.
         known: keys in the limiter or the overrides, which may have no stored URL.
-        divided: True if an override may give hosts below a key different keys.
+        divided: returns True if an override may give hosts below a key different keys.
         stopwatch_s: measures how long a search has been reading.
         page_size: number of domains per page.
         most_read: maximum number of domains that one page of a search reads, within `MOST_READ_S`.
@@ -233,10 +233,10 @@ class DomainList:
 
     def page(self, ranked: Sequence[str], search: str, cursor: str | None) -> DomainPage:
         """
-        Up to a page of domains whose name contains `search`, starting with `ranked`.
+        Return a page of domains whose name contains `search`, starting with `ranked`.
 
         Raises:
-            BadInput: not a cursor of this list.
+            BadInput: the cursor is invalid.
         """
         cursor = cursor or f"{_RANKED}0"
         result: list[str] = []
@@ -288,7 +288,7 @@ class DomainList:
             walk.skip_to(position)
 
     def _before(self, key: str, beyond: str) -> bool:
-        """True if a host of the key came before a position, on an earlier page."""
+        """Return True if a host of the key was already listed before this position."""
         start = reversed_host(key)
         if not start < beyond:
             return False

@@ -1,8 +1,8 @@
 """
-Explains a URL, from its spelling to its next refresh, for `aragog explain` and for Flower.
+Explains a URL, from its normalization to its next refresh, for `aragog explain` and Flower.
 
-It only reads. Each section comes from one part of the system; if a part does not respond, its
-section says so and the others are unaffected.
+It only reads. Each section comes from one part of the system. If a part does not respond, its
+section reports that, and the other sections are not affected.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _INSTANTS = "_at_ms"
 
 def explain_url(url: str, components: Components) -> Explanation:
     """
-    Explain a URL in any spelling, with about ten reads, whose cost does not grow with the store.
+    Explain a URL in any spelling. Takes about ten reads, whatever the size of the store.
 
     Raises:
         InvalidUrl: the URL cannot be normalized.
@@ -53,7 +53,7 @@ def _section(
     lines: list[Line] = []
     problem = None
     try:
-        # Keep the lines that came before an error.
+        # Keep the lines that were produced before the error.
         lines.extend(
             Line(plain(line.name), plain(line.text, 2000), plain(line.note))
             for line in how(url, components)
@@ -70,18 +70,18 @@ def _spelling(url: str, normalized: str) -> Iterator[Line]:
 
 
 def _ssrf_filter(url: str, components: Components) -> Iterator[Line]:
-    yield Line("address", components.ssrf_filter.vet_url(url) or "nothing speaks against it")
+    yield Line("address", components.ssrf_filter.vet_url(url) or "allowed")
 
 
 def _egress(url: str, components: Components) -> Iterator[Line]:
-    """The ways out for a request to the URL, and which of them are failing."""
+    """Yield the egress routes for a request to the URL, and those that are failing."""
     rules, now_ms = components.egress, components.clock.now_ms()
     route = rules.route(url)
-    yield Line("way out", ", else ".join(route.ways), route.reason)
-    names = set(route.ways)
-    for condition, other in rules.conditional(url):
-        yield Line(condition, ", else ".join(other.ways), other.reason)
-        names |= {*other.ways}
+    yield Line("egress route", ", else ".join(route.names), route.reason)
+    names = set(route.names)
+    for condition, other in rules.conditional_routes(url):
+        yield Line(condition, ", else ".join(other.names), other.reason)
+        names |= {*other.names}
     for row in components.failing_ways.read():
         if row.way in names:
             again = f"tried again {moment(row.retry_at_ms, now_ms)}"
@@ -89,7 +89,7 @@ def _egress(url: str, components: Components) -> Iterator[Line]:
 
 
 def _operator(url: str, components: Components) -> Iterator[Line]:
-    """The operator's decisions about the URL, its host and its domain."""
+    """Yield the operator's decisions about the URL, its host and its domain."""
     taken_down = url in components.store().takedowns.refused([url])
     yield Line("taken down", "yes: it is neither fetched nor stored" if taken_down else "no")
     yield Line("blocked", components.overrides().blocked(host(url)) or "no")
@@ -120,7 +120,7 @@ def _robots(url: str, components: Components) -> Iterator[Line]:
 
 
 def _preferences(url: str, components: Components) -> Iterator[Line]:
-    """The site's statements about uses of the page, and their effect on each purpose."""
+    """Yield what the site states about uses of the page, and the effect on each purpose."""
     drafts, rules = components.preferences.drafts, components.robots.get(origin(url)).rules
     said = rules.statements(components.user_agent, url, drafts) if rules else []
     record = components.store().get(url, ())
@@ -167,7 +167,7 @@ def _slot(url: str, components: Components) -> Iterator[Line]:
 
 
 def _backlog(report: DomainReport, queued: int, qps: float) -> Iterator[Line]:
-    """The domain's queued URLs, and the time they take in total."""
+    """Yield the number of the domain's queued URLs, and how long they take in total."""
     if report.waiting:
         yield Line("in its line", f"{report.waiting:,} URLs")
     if queued:
@@ -185,7 +185,7 @@ def _crawl_delay_s(url: str, components: Components) -> float | None:
 
 
 def _rate_per_s(url: str, components: Components, key: str, report: DomainReport) -> float:
-    """The effective rate: the domain's own, or a slower Crawl-delay."""
+    """Return the effective rate: the domain's own, or a slower Crawl-delay."""
     interval_us = components.limiter().interval_us(key, _crawl_delay_s(url, components))
     return min(report.qps, 1e6 / report.interval_us(interval_us))
 
@@ -198,7 +198,7 @@ def _rate(url: str, components: Components, report: DomainReport, qps: float) ->
 
 def _way(url: str, components: Components) -> Iterator[Line]:
     contains = components.in_flight.contains(url)
-    yield Line("on its way", "yes: asked for, neither stored nor given up" if contains else "no")
+    yield Line("in flight", "yes: enqueued, but not stored or given up yet" if contains else "no")
     if contains:
         yield Line("waits for", _waits_for(url, components))
     name = host(url)
@@ -208,7 +208,7 @@ def _way(url: str, components: Components) -> Iterator[Line]:
 
 
 def _waits_for(url: str, components: Components) -> str:
-    """The first condition, in pipeline order, that a URL in flight is waiting for."""
+    """Return the first condition, in pipeline order, that a URL in flight waits for."""
     key = components.limiter().key_for(url)
     row = domain_rows([key], components)[0]
     cached = components.robots.get(origin(url))
@@ -232,7 +232,10 @@ def _stored(url: str, components: Components) -> Iterator[Line]:
     record = store.get(url, ())
     if doubts := store.aliases.doubts(url):
         who = " and ".join(doubts)
-        yield Line("not believed", f"until it is fetched: {who} name it as canonical and differ")
+        yield Line(
+            "not believed",
+            f"until it is fetched: {who} name it as canonical, but their content differs",
+        )
     if record is None:
         yield Line("stored", "no record")
         return

@@ -1,7 +1,7 @@
 """
-Restricts access to Flower: allowed Host headers, and a login if it listens beyond loopback.
+Restricts access to Flower: checks Host headers, and requires a login beyond loopback.
 
-Flower has neither. A web page could point its own host name at Flower's loopback address (DNS
+Flower has neither check. A web page could point its own host name at Flower's loopback address (DNS
 rebinding), read everything that Flower shows, and pause queues if Flower's API needs no login.
 """
 
@@ -32,9 +32,9 @@ def check_flower_exposure(host: str, environ: Mapping[str, str]) -> None:
 
 def guard_address(default_host: str) -> None:
     """
-    Make Flower listen on `default_host` if no address is given; its own default is all addresses.
+    Make Flower listen on `default_host` if no address is given. By default it listens on all.
 
-    Flower exits with the reason if it would listen beyond loopback without a login.
+    Flower exits with an error if it would listen beyond loopback without a login.
     """
     from flower.app import Flower  # noqa: PLC0415 - only in Flower's process
 
@@ -74,7 +74,7 @@ def _check(host: str, *, login: bool, open_api: bool) -> None:
 
 
 def guard_hosts(allowed: Sequence[str]) -> None:
-    """Make Flower return 421 for every request whose Host header names another host."""
+    """Make Flower return 421 for every request whose Host header is not allowed."""
     from flower.app import Flower  # noqa: PLC0415 - only in Flower's process
     from tornado.web import ErrorHandler  # noqa: PLC0415
 

@@ -15,7 +15,7 @@ from aragog.dashboard.waiting import notes_of_queues
 from aragog.errors import BadInput
 from pinlater.admin import Admin
 from pinlater.errors import InvalidArgument
-from pinlater.flower import LOCKED
+from pinlater.flower import ACTIONS_OFF
 from pinlater.flower import install as install_pinlater
 
 
@@ -29,17 +29,18 @@ def install(
     key: str = "",
 ) -> bool:
     """
-    Call this in Flower's process, before Flower starts; a second call changes nothing.
+    Install the extensions. Call this in Flower's process before Flower starts.
+
+    A second call changes nothing.
 
     Args:
-        components: what the pages and metrics read.
-        refresh: enqueues a URL to be fetched now; returns why it was refused, or an empty text.
+        components: the data sources of the pages and metrics.
+        refresh: enqueues a URL to be fetched now. Returns why it was refused, or "".
         allowed_hosts: names that Flower accepts in the Host header, in addition to localhost and IP
             addresses.
         host: where Flower listens if no address is given.
-        crawls: returns the crawl control, always the same object. If None, the page of crawls says
-            that there are none.
-        key: the key for the buttons (`buttons_key`); if empty, they need a login.
+        crawls: returns the crawl control, always the same object. None: the system has no crawls.
+        key: the key that enables the buttons (`buttons_key`). If empty, they need a login.
 
     Returns:
         True if every extension was installed.
@@ -47,7 +48,7 @@ def install(
 
     def admin_of(_: Any) -> Admin:
         if components.admin is None:
-            raise InvalidArgument("this broker reports nothing of its queues; pinlater:// does")
+            raise InvalidArgument("this broker does not report its queues; use pinlater://")
         return components.admin
 
     def more() -> tuple[list[Any], Traversable]:
@@ -59,13 +60,13 @@ def install(
             "aragog.dashboard"
         ) / "templates"
 
-    locked = KEY_NEEDED if key else LOCKED
+    locked = KEY_NEEDED if key else ACTIONS_OFF
     return install_pinlater(admin_of, more, lambda: notes_of_queues(components), locked=locked)
 
 
 def no_crawls() -> CrawlControl:
     """
-    The crawl control of a system without crawls.
+    Return the crawl control of a system without crawls.
 
     Raises:
         BadInput: always.

@@ -1,5 +1,5 @@
 """
-aragog's own pages in Flower: for URLs, and for domains and crawls, which an operator can change.
+aragog's own pages in Flower: URLs, domains and crawls. Operators can change domains and crawls.
 
 Reads run in threads, so a slow server never blocks Flower's event loop. Templates escape all
 values, because content from the web is untrusted.
@@ -37,7 +37,7 @@ from pinlater.flower_pages import FlowerPage
 MOST_LINKS = 50
 MOST_CHANGES = 20
 Refresh = Callable[[str], str]
-"""Enqueues a URL to be fetched now; returns why it was refused, or an empty text."""
+"""Enqueues a URL to be fetched now. Returns why it was refused, or ""."""
 
 
 class DashboardPage(FlowerPage):
@@ -54,7 +54,7 @@ class DashboardPage(FlowerPage):
 
 
 class UrlPage(DashboardPage):
-    """A URL in any spelling: its card, its explanation and its links; can fetch it now."""
+    """A URL in any spelling: its card, its explanation and its links. A button fetches it now."""
 
     tab = "aragog-url"
     _refresh: Refresh
@@ -104,7 +104,10 @@ class StoredPage(NamedTuple):
 
 
 def stored_page(url: str, components: Components) -> StoredPage | None:
-    """The card and up to `MOST_LINKS` links in each direction, or None if nothing is stored."""
+    """
+    Return the card and up to `MOST_LINKS` links in each direction, or None if
+    nothing is stored.
+    """
     store = components.store()
     record = store.get(url, info=True)
     if record is None:
@@ -119,7 +122,7 @@ def stored_page(url: str, components: Components) -> StoredPage | None:
 
 
 class DomainsPage(DashboardPage):
-    """All domains, or one domain with its history; can set a rate, stop and resume."""
+    """All domains, or one domain with its history. Buttons set its rate, stop and resume it."""
 
     tab = "aragog-domains"
 
@@ -174,7 +177,7 @@ class DomainsPage(DashboardPage):
 
 
 class CrawlsPage(DashboardPage):
-    """All crawls, or the report on one; can pause, resume and cancel it."""
+    """All crawls, or the report on one. Buttons pause, resume and cancel it."""
 
     tab = "aragog-crawls"
     _control: Callable[[], CrawlControl]
@@ -237,7 +240,7 @@ class CrawlsPage(DashboardPage):
             raise BadInput("host, template: both are needed")
         traps = self._control().traps
         if traps is None:
-            raise BadInput("this system has no templates of URLs")
+            raise BadInput("this system has no URL templates")
         decide(traps, host, template, state)
 
     def _act(self, name: str, action: str, reason: str) -> None:
@@ -255,7 +258,10 @@ class CrawlsPage(DashboardPage):
 
 
 class OpenButtonsPage(FlowerPage):
-    """The link that `aragog up` prints; stores the key for the buttons in a cookie."""
+    """
+    The target of the link that `aragog up` prints.
+    Stores the key for the buttons in a cookie.
+    """
 
     _key: str
 
@@ -264,10 +270,10 @@ class OpenButtonsPage(FlowerPage):
         self._key = key
 
     def get(self) -> None:
-        """Redirect to the crawls with enabled buttons; 403 for a wrong key."""
+        """Redirect to the crawls, with the buttons enabled. Returns 403 for a wrong key."""
         given = str(self.get_query_argument("key", ""))
         if not self._key or not hmac.compare_digest(given.encode(), self._key.encode()):
-            raise web.HTTPError(403, "This link is not of the system that runs now.")
+            raise web.HTTPError(403, "This link belongs to another system, or to an earlier run.")
         self.set_cookie(
             COOKIE, self._key, expires_days=KEPT_DAYS, httponly=True, samesite="Strict", path="/"
         )

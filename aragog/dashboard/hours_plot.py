@@ -1,4 +1,4 @@
-"""A plot of the outcomes of a crawl's URLs per hour. Pure."""
+"""A plot of a crawl's outcomes per hour. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STORED_COLOR, OTHER_COLOR = "#2a6fb0", "#b0512a"
 
 
 class PlotBar(NamedTuple):
-    """A rectangle in a plot; its title is shown as a tooltip."""
+    """A rectangle in a plot. Its title is shown as a tooltip."""
 
     x: str
     y: str
@@ -25,13 +25,13 @@ class PlotBar(NamedTuple):
     title: str
 
     def svg(self) -> str:
-        """The SVG element."""
+        """Return the SVG element."""
         place = f'x="{self.x}" y="{self.y}" width="{self.width}" height="{self.height}"'
         return f'<rect fill="{self.color}" {place}><title>{escape(self.title)}</title></rect>'
 
 
 class PlotLabel(NamedTuple):
-    """A text below a plot; `anchor` says which end of the text is at `x`."""
+    """A text below a plot. `anchor` tells which end of the text is at `x`."""
 
     x: str
     text: str
@@ -39,13 +39,13 @@ class PlotLabel(NamedTuple):
     y: int = HEIGHT + 15
 
     def svg(self) -> str:
-        """The SVG element."""
+        """Return the SVG element."""
         place = f'x="{self.x}" y="{self.y}" text-anchor="{self.anchor}"'
         return f'<text {place} fill="currentColor" font-size="11">{escape(self.text)}</text>'
 
 
 class HoursPlot(NamedTuple):
-    """One bar per hour: stored pages at the bottom, all other outcomes above."""
+    """One bar per hour: stored pages at the bottom, all other outcomes on top."""
 
     bars: tuple[PlotBar, ...]
     labels: tuple[PlotLabel, ...]
@@ -54,7 +54,7 @@ class HoursPlot(NamedTuple):
     box: str = f"0 0 {WIDTH} {HEIGHT + 20}"
 
     def svg(self) -> str:
-        """The plot as an SVG element for a page."""
+        """Return the plot as an SVG element for a page."""
         bars = "".join(bar.svg() for bar in self.bars)
         labels = "".join(label.svg() for label in self.labels)
         name = f'role="img" aria-label="{escape(self.summary)}"'
@@ -62,14 +62,14 @@ class HoursPlot(NamedTuple):
 
 
 def bar(x: float, y: float, width: float, height: float, color: str, title: str) -> PlotBar:
-    """A bar with a gap to the next one."""
+    """Return a bar, with a gap before the next one."""
     return PlotBar(
         f"{x:.1f}", f"{y:.1f}", f"{max(width - 1, 0.5):.1f}", f"{height:.1f}", color, title
     )
 
 
 def hours_plot(hours: Mapping[int, Counter[str]]) -> HoursPlot:
-    """The plot of outcomes by hour since 1970; shows at least one hour."""
+    """Return the plot of outcomes by hour since 1970. It shows at least one hour."""
     first, last = min(hours), max(hours)
     most = max(counts.total() for counts in hours.values())
     bars = (*_bars(hours, first, WIDTH / (last - first + 1), most), *_legend_bars())

@@ -1,11 +1,11 @@
 """
-Prometheus metrics, collected at scrape time: counts, queues, domains, lag, memory.
+Prometheus metrics that are collected at scrape time: counts, queues, domains, lag, memory.
 
-The parts are read in parallel, with at most one read per part at a time, and a scrape waits at most
-`WAIT_S` for all of them. A slower read continues in the background, and the scrape shows the part's
-previous values if they are at most `WINDOW_S` old: a busy machine is slow, not down.
-`aragog_part_up` is 0 for a part that failed or has not responded for that long; it is absent until
-the first response arrives.
+All parts are read in parallel, each by at most one read at a time, and a scrape waits at most
+`WAIT_S` for them. A slower read continues in the background. The scrape then shows the part's
+previous values if they are at most `WINDOW_S` old, because a busy machine is slow, not down.
+`aragog_part_up` is 0 for a part that failed or has not responded for that long, and absent until
+the first response.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from pinlater.models import EVENTS, LATENESS_BOUNDS_MS, JobState, QueueStatus
 
 WAIT_S = 1.0
 WINDOW_S = 60.0
-"""How long the last good values of a late part are shown."""
+"""How long a part's last values are shown if it responds late."""
 
 
 class MetricsPart:
@@ -48,7 +48,7 @@ class MetricsPart:
     Args:
         read: returns the metrics.
         clock: measures the age of the metrics.
-        window_s: how long the last good metrics are used while newer ones are late.
+        window_s: how long the last good metrics are shown while newer ones are late.
     """
 
     def __init__(self, read: Callable[[], list[Metric]], clock: Clock, window_s: float) -> None:
@@ -62,7 +62,7 @@ class MetricsPart:
         self._failed = False
 
     def ask(self, threads: ThreadPoolExecutor) -> Future[None]:
-        """The read in progress; starts one if there was none."""
+        """Return the read in progress. Starts one if there is none."""
         with self._lock:
             if self._running is None or self._running.done():
                 if self._unanswered_since_s is None:
@@ -71,7 +71,7 @@ class MetricsPart:
             return self._running
 
     def _take(self) -> None:
-        """Read, and store the result or the error; a late result is used by the next scrape."""
+        """Read, and keep the result or the error. The next scrape uses a late result."""
         try:
             metrics = self._read()
         except (*ALL, redis.RedisError, OSError) as error:
@@ -83,7 +83,7 @@ class MetricsPart:
             self._good, self._failed, self._unanswered_since_s = metrics, False, None
 
     def figures(self) -> tuple[bool | None, list[Metric]]:
-        """The state of the part (up, down, or None if unknown), and the metrics to show."""
+        """Return the state of the part (up, down, or None if unknown), and the metrics to show."""
         with self._lock:
             since_s = self._unanswered_since_s
             late_s = 0.0 if since_s is None else self._clock.monotonic_s() - since_s
@@ -93,7 +93,7 @@ class MetricsPart:
 
 
 def _is_timeout(error: BaseException | None) -> bool:
-    """True if the error, or its cause, is a timeout."""
+    """Return True if the error or its cause is a timeout."""
     while error is not None:
         if isinstance(error, TimeoutError | redis.TimeoutError):
             return True
@@ -103,7 +103,7 @@ def _is_timeout(error: BaseException | None) -> bool:
 
 class MetricsCollector(Collector):
     """
-    The metrics of one system. Register one in each process; safe to scrape from many threads.
+    The metrics of one system. Register one in each process. Scrapes may run in many threads.
 
     Args:
         components: the parts to read.
@@ -122,12 +122,12 @@ class MetricsCollector(Collector):
         }
 
     def describe(self) -> Iterable[Metric]:
-        """Return nothing, because registering must not read."""
+        """Return nothing, because registration must not read any part."""
         return []
 
     def collect(self) -> Iterator[Metric]:
         up = GaugeMetricFamily(
-            "aragog_part_up", "1: this part answered within the last minute.", labels=["part"]
+            "aragog_part_up", "1: this part responded within the last minute.", labels=["part"]
         )
         futures = [part.ask(self._threads) for part in self._parts.values()]
         wait(futures, self._wait_s)
@@ -139,7 +139,7 @@ class MetricsCollector(Collector):
         yield up
 
     def close(self) -> None:
-        """Close the threads, without waiting for reads in progress."""
+        """Shut down the threads without waiting for reads in progress."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
@@ -150,25 +150,25 @@ def _figures_of(
 
 
 MOST_DOMAINS = 20
-# Minimum age before a sample is read again; a sample too slow for a scrape is in the next one.
+# A sample is read again at most this often. A sample that is too slow is in the next scrape.
 FRESHNESS_S = 30.0
-# A broker shared by many applications may have any number of queues; this limits a scrape.
+# A broker shared by many applications may have any number of queues. This limits a scrape.
 MOST_QUEUES = 100
 
 
 def _from_zero(names: Iterable[str], counted: Mapping[str, int]) -> dict[str, int]:
-    """The counts, with 0 for missing ones, because a series that starts at 1 shows no increase."""
+    """Return the counts, with 0 for missing ones, because rates need a series that starts at 0."""
     return {**dict.fromkeys(names, 0), **counted}
 
 
 def _urls(components: Components) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "aragog_in_flight",
-        "URLs on their way, not yet stored or given up.",
+        "URLs in flight: not stored or given up yet.",
         value=components.in_flight.count(),
     )
     events = CounterMetricFamily(
-        "aragog_urls", "What URLs came to; bytes are bytes of bodies.", labels=["event"]
+        "aragog_urls", "Outcomes of URLs, and the bytes of their bodies.", labels=["event"]
     )
     counted = components.counters.read()
     if counted:  # otherwise Redis may not have responded, and 0 would look like a restart
@@ -180,7 +180,7 @@ def _urls(components: Components) -> Iterator[Metric]:
 
 
 def _measured(components: Components) -> Iterator[Metric]:
-    """The measurements of all processes (`aragog.observability.instruments`)."""
+    """Yield the measurements of all processes (`aragog.observability.instruments`)."""
     sums = components.totals.read()
     for instrument in INSTRUMENTS:
         yield family(instrument, sums)
@@ -188,10 +188,12 @@ def _measured(components: Components) -> Iterator[Metric]:
 
 def _outages(components: Components) -> Iterator[Metric]:
     out = GaugeMetricFamily(
-        "aragog_part_outage", "1: tasks wait because this part does not answer.", labels=["part"]
+        "aragog_part_outage", "1: tasks wait because this part does not respond.", labels=["part"]
     )
     failures = CounterMetricFamily(
-        "aragog_part_failures", "Task runs that a part did not answer.", labels=["part"]
+        "aragog_part_failures",
+        "Task runs that failed because a part did not respond.",
+        labels=["part"],
     )
     for part, (is_out, count) in components.outages.read(components.clock.now_ms()).items():
         out.add_metric([part], is_out)
@@ -201,7 +203,7 @@ def _outages(components: Components) -> Iterator[Metric]:
 
 def _failing_ways(components: Components) -> Iterator[Metric]:
     failing = GaugeMetricFamily(
-        "aragog_egress_failing", "Machines on which a way out fails.", labels=["way"]
+        "aragog_egress_failing", "Machines on which an egress route fails.", labels=["way"]
     )
     counts = Counter(row.way for row in components.failing_ways.read())
     for name in sorted(components.egress.names):
@@ -225,13 +227,18 @@ def _spool(components: Components) -> Iterator[Metric]:
 
 
 def crawl_log_metrics(components: Components) -> Iterator[Metric]:
-    """Number of rows that are not in a file yet; empty if the crawl log is off."""
+    """
+    Yield the number of rows that are not in a file yet.
+    Yields nothing if the crawl log is off.
+    """
     log = components.crawl_log
     if log is None:
         return
     first = log.first()
     yield GaugeMetricFamily(
-        "aragog_crawl_log_rows", "Rows of the crawl log that are in no file.", value=log.waiting()
+        "aragog_crawl_log_rows",
+        "Rows of the crawl log that are not in a file yet.",
+        value=log.waiting(),
     )
     yield GaugeMetricFamily(
         "aragog_crawl_log_lag_seconds",
@@ -273,14 +280,14 @@ def _queues(components: Components) -> Iterator[Metric]:
 
 
 def _lateness(status: QueueStatus) -> list[tuple[str, float]]:
-    """The buckets of a queue's lateness, counted by the broker."""
+    """Return the buckets of a queue's lateness, counted by the broker."""
     reached = [status.claimed_within(ms) for ms in LATENESS_BOUNDS_MS]
     bounds_s = [ms / 1000 for ms in LATENESS_BOUNDS_MS]
     return buckets(bounds_s, [*reached, status.stats.get("claimed", 0)])
 
 
 def _shards(components: Components) -> Iterator[Metric]:
-    """The process's own view of each shard; sends no request, so it works during an outage."""
+    """Yield the state of each shard as seen by this process. Sends no request."""
     shards = GaugeMetricFamily("aragog_shard_up", "1: in rotation.", labels=["shard"])
     for name, breaker in components.admin.cluster.breakers.items() if components.admin else ():
         shards.add_metric([name], breaker.healthy)
@@ -305,12 +312,12 @@ def _domains(components: Components) -> Iterator[Metric]:
 def _refusing(components: Components) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "aragog_domains_refusing",
-        "Domains whose last ten answers or more were all 401, 402, 403, 429 or 451.",
+        "Domains whose last ten or more responses were all 401, 402, 403, 429 or 451.",
         value=components.outcomes.count_refusing(),
     )
     since = GaugeMetricFamily(
         "aragog_domain_refusing_seconds",
-        f"For how long a domain has refused us, the {MOST_DOMAINS} with the latest refusals.",
+        f"How long a domain has refused us, for the {MOST_DOMAINS} with the latest refusals.",
         labels=["domain"],
     )
     keys = components.outcomes.refusing(MOST_DOMAINS)
@@ -329,13 +336,13 @@ def _store(components: Components) -> Iterator[Metric]:
     if (dead_bytes := maintenance.dead_pack_bytes()) is not None:
         yield GaugeMetricFamily(
             "aragog_pack_dead_bytes",
-            "Bytes in packs that no page has any more, of up to 25,600 packs.",
+            "Unused bytes in up to 25,600 packs.",
             value=dead_bytes,
         )
 
 
 def _freshness(components: Components) -> Iterator[Metric]:
-    """Freshness by type, from a sample of the store."""
+    """Yield freshness by type, from a sample of the store."""
     age = GaugeMetricFamily(
         "aragog_field_age_seconds",
         "Time since a fetch last confirmed the served fields, from a sample of pages.",

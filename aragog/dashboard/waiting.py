@@ -1,5 +1,5 @@
 """
-Which domains have queued URLs, and what these are waiting for, in lines and in the queues.
+Which domains have queued URLs, and what these URLs are waiting for.
 
 The queues are sampled, so the numbers are approximate and only reliable for domains with many URLs.
 """
@@ -15,15 +15,16 @@ from aragog.dashboard.components import Components
 from urlspelling.domain import origin
 
 MOST_NAMED = 5
-"""Maximum number of sites named in a note."""
+"""Maximum number of sites listed in a note."""
 MOST_LINES = 1000
-"""Number of longest lines checked for origins whose robots.txt cannot be fetched."""
+"""How many of the longest lines are checked for origins whose robots.txt is unreachable."""
 
 
 def waits(components: Components) -> dict[str, int]:
     """
-    Approximate number of URLs waiting for a slot, a retry, robots.txt and a worker; empty without
-    pinlater.
+    Return roughly how many URLs wait for a slot, a retry, robots.txt and a worker.
+
+    Empty without pinlater.
 
     Raises:
         BrokerUnavailable: Redis or the broker does not respond.
@@ -40,9 +41,10 @@ def waits(components: Components) -> dict[str, int]:
 
 def queued_by_domain(components: Components) -> dict[str, int]:
     """
-    Approximate number of each domain's URLs waiting for robots.txt or in the queues, largest first.
+    Return roughly how many of each domain's URLs wait for robots.txt or in the queues.
 
-    URLs waiting for a slot are not included. Empty without pinlater.
+    The largest number comes first. URLs waiting for a slot are not included. Empty without
+    pinlater.
 
     Raises:
         BrokerUnavailable: the broker does not respond.
@@ -62,11 +64,10 @@ def queued_by_domain(components: Components) -> dict[str, int]:
 
 def notes_of_queues(components: Components) -> list[str]:
     """
-    What the URLs in the queues are waiting for, one sentence each; empty if none wait or without
-    pinlater.
+    Return sentences about what the URLs in the queues are waiting for.
 
-    The queues alone cannot show this: if a site's robots.txt cannot be fetched, its URLs become due
-    again and again and look as if no worker took them.
+    Empty if none are waiting, or without pinlater. The queues alone cannot show this: if a site's
+    robots.txt is unreachable, its URLs become due again and again, as if no worker took them.
 
     Raises:
         BrokerUnavailable: Redis or the broker does not respond.
@@ -80,14 +81,15 @@ def notes_of_queues(components: Components) -> list[str]:
         named = ", ".join(f"{name} ({count:,})" for name, count in hosts[:MOST_NAMED])
         more = f" and {len(hosts) - MOST_NAMED:,} more" if len(hosts) > MOST_NAMED else ""
         notes.append(
-            f"For robots.txt wait those of {named}{more}. No worker is missing: it is not known "
-            "yet or does not answer, and is asked again later; `aragog explain URL` says when."
+            f"URLs of these sites wait for robots.txt: {named}{more}. It is not known yet or not "
+            "reachable, and is requested again later; `aragog explain URL` shows when. The workers "
+            "are not the problem."
         )
     return notes
 
 
 def _waiting_for_rules(components: Components) -> list[tuple[str, int]]:
-    """Approximate number of each origin's URLs waiting for robots.txt, largest first."""
+    """Return roughly how many URLs of each origin wait for robots.txt, largest number first."""
     if components.admin is None:
         return []
     counts = defaultdict[str, float](float)
@@ -104,8 +106,8 @@ def _waiting_for_rules(components: Components) -> list[tuple[str, int]]:
 
 def _explained(sampled: Iterable[WaitingUrl], components: Components) -> list[WaitingUrl]:
     """
-    The sample, with retries counted as waiting for robots.txt if the site's cannot be
-    fetched.
+    Return the sample.
+    Retries of sites whose robots.txt is unreachable count as waiting for it.
     """
     found = list(sampled)
     origins = {origin(waiting.url) for waiting in found if waiting.url}

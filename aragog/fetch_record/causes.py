@@ -1,4 +1,4 @@
-"""Why a request was not sent: what it waits for, or what forbids it."""
+"""Why a request was not sent."""
 
 from __future__ import annotations
 
@@ -6,36 +6,36 @@ from enum import StrEnum
 
 
 class DeferralCause(StrEnum):
-    """The reason why a request was not sent yet."""
+    """Why a request was deferred."""
 
     SLOT = "slot"
-    """It waits for a slot of its domain, and the next one is far away."""
+    """It waits for a slot of its domain, which is not available soon."""
     RULES = "rules"
-    """It waits for its origin's robots.txt, which is not known yet."""
+    """It waits for the robots.txt of its origin."""
     VISIT_TIME = "visit time"
     """It waits for the Visit-time in its origin's robots.txt."""
     EGRESS = "egress"
-    """It waits for a proxy, because none of those that the rules allow works."""
+    """None of the egress routes that the rules allow works."""
     SIGN_IN = "sign-in"
-    """It waits for a session of its origin: another process signs in, or signing in failed."""
+    """Another process is signing in to the origin, or signing in failed."""
     DEADLINE = "deadline"
-    """The caller's time was over before it could be sent."""
+    """The caller's time limit ended before the request could be sent."""
 
 
 class RefusalCause(StrEnum):
-    """What forbids a request."""
+    """Why a request is forbidden."""
 
     ROBOTS = "robots"
-    """A rule of robots.txt."""
+    """A rule of robots.txt forbids it."""
     PURPOSE = "purpose"
-    """The site does not allow a purpose of the crawl."""
+    """The site does not allow one of the crawl's purposes."""
     TAKEN_DOWN = "taken down"
     """The URL or its site was taken down."""
     BLOCKED_HOST = "blocked host"
     """An operator blocked the host."""
     NO_CONTACT = "no contact"
-    """`fetch.user_agent` has no contact address, and the host is not on loopback."""
+    """`fetch.user_agent` has no contact address, and the host is not a loopback address."""
     URL = "url"
-    """The URL itself: its scheme, credentials, port, host name or address."""
+    """The URL's scheme, credentials, port, host name or address is forbidden."""
     ADDRESS = "address"
-    """An address that its host resolves to."""
+    """The host resolves to a forbidden address."""

@@ -1,5 +1,5 @@
 """
-Read records that another version of aragog wrote, which may have unknown fields.
+Reads records that another version of aragog wrote, which may have unknown fields.
 
 During an upgrade, old and new processes share Redis, the broker and the store.
 """
@@ -13,13 +13,13 @@ from typing import Any
 
 
 def known(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values for fields that the dataclass has, to pass to its constructor."""
+    """Return the values of the dataclass's own fields, to pass to its constructor."""
     names = _names(kind)
     return {name: value for name, value in values.items() if name in names}
 
 
 def unknown(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """All other values, to pass on with the record."""
+    """Return all other values, to write them back with the record."""
     names = _names(kind)
     return {name: value for name, value in values.items() if name not in names}
 

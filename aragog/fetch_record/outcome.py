@@ -1,24 +1,24 @@
 """
-The record of a fetch, and its outcomes. Failures of the web are values, not exceptions.
+The record of a fetch, and its outcomes. Failures of sites are values, not exceptions.
 
-`FetchRecord` is used from the socket to the row of the crawl log. A new field is added here, and
-where it is measured (`aragog.crawl.fetcher.attempt`); `scripts/thrift_contract.py` then adds it to
-the Thrift contract. Each outcome is a record with the additional fields of its class:
+`FetchRecord` goes unchanged from the socket to the row of the crawl log. To add a field, add it
+here and where it is measured (`aragog.crawl.fetcher.attempt`); `scripts/thrift_contract.py` then
+adds it to the Thrift contract. Each outcome is a record with the additional fields of its class:
 
     Fetched       a body, complete or marked as truncated
     NotModified   304 to a conditional request
-    Deferred      nothing was sent: it waits for a slot, for robots.txt or for a Visit-time
+    Deferred      nothing was sent: the request waits for a slot, robots.txt or a Visit-time
     Redirected    the origin redirected, and the request to the target must wait
-    Refused       robots.txt disallows the URL, or the gate denies a redirect target
-    Blocked       the SSRF filter or an operator's block denies the address, port or name
-    Withheld      401, 402, 403, 451: the page exists, but the origin does not give it to us
-    Gone          404, 410 and the other 4xx that mean there is no page
+    Refused       robots.txt disallows the URL, or the gate rejects a redirect target
+    Blocked       the SSRF filter or an operator blocks the address, port or name
+    Withheld      401, 402, 403, 451: the page exists, but the origin does not send it to us
+    Gone          404, 410 and other 4xx that mean that there is no page
     Busy          429 or 503: try again at `retry_at_ms`
-    Unreachable   DNS, connect, TLS, timeout, reset, invalid HTTP, other 5xx
+    Unreachable   error of DNS, connection, TLS or HTTP, a timeout, or another 5xx
     TooLarge      a size limit was exceeded before any usable content was read
-    Unreadable    a content type or encoding that is not supported
+    Unreadable    the content type or encoding is not supported
 
-Times are in milliseconds; `…_at_ms` is since the epoch.
+Durations are in milliseconds; `…_at_ms` is in milliseconds since the epoch.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from aragog.fetch_record.known_fields import known, unknown
 
 Headers = tuple[tuple[str, str], ...]
 MOST_NAME_CHARS = 40
-"""The maximal length of an outcome's name."""
+"""Maximum length of an outcome's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One redirect that was followed."""
+    """A redirect that was followed."""
 
     url: str
     """The URL that redirected, normalized."""
@@ -47,9 +47,9 @@ class Hop:
     target: str
     """The redirect target, normalized."""
     latency_ms: float | None = None
-    """The time from sending the request to the end of the response head."""
+    """From sending the request to receiving the whole response head."""
     headers: Headers = ()
-    """The headers of the redirect response, in order, with the names as sent."""
+    """The headers of the redirect, in order, with names as sent."""
 
     @property
     def permanent(self) -> bool:
@@ -67,25 +67,26 @@ class OutcomeKind(StrEnum):
     REFUSED = "Refused"
     BLOCKED = "Blocked"
     UNAUTHORIZED = "Unauthorized"
-    """401: the origin asks for credentials."""
+    """401: the origin requires credentials."""
     PAYMENT_REQUIRED = "PaymentRequired"
-    """402: the origin asks for a payment, which aragog never makes."""
+    """402: the origin requires payment. aragog never pays."""
     FORBIDDEN = "Forbidden"
     """403: the origin forbids access."""
     UNAVAILABLE_LEGALLY = "UnavailableLegally"
-    """451: a legal demand forbids the page (RFC 7725)."""
+    """451: the page is blocked for legal reasons (RFC 7725)."""
     GONE = "Gone"
     BUSY = "Busy"
     UNREACHABLE = "Unreachable"
     TOO_LARGE = "TooLarge"
     UNREADABLE = "Unreadable"
     RESERVED = "Reserved"
-    """The page is reserved from the purposes of the crawl, so it is not stored."""
+    """The site does not allow the page for the crawl's purposes, so it is not stored."""
 
     @classmethod
     def read(cls, name: str) -> OutcomeKind:
         """
-        The outcome with this name. A name that only a newer version knows equals no member.
+        Return the outcome with this name. For a name from a newer version, the result equals no
+        member.
 
         Raises:
             ValueError: `name` is not an identifier, or is too long.
@@ -110,118 +111,115 @@ class UnreachableKind(StrEnum):
     PROTOCOL = "protocol"
     """The response is not valid HTTP/1.1."""
     REDIRECT = "redirect"
-    """Too many redirects, a loop, or an invalid target."""
+    """Too many redirects, a redirect loop, or an invalid target."""
     STATUS = "status"
-    """A 5xx, or another status that does not answer the request."""
+    """A 5xx, or another status that cannot be the response to this request."""
     INTERNAL = "internal"
-    """The pipeline's own code failed on the response."""
+    """aragog's own code failed on the response."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchRecord:
     """
-    One fetch of a URL. Times are in ms. None means not measured, or no response.
+    One fetch of a URL. Times are in ms. None means that a value was not measured, or that there was
+    no response.
 
-    Messages carry it between the stages, the store keeps it with the requested URL, the API shows
-    it, and the crawl log has a column for each scalar value.
+    Messages carry it between stages, the store keeps it with the requested URL, the API returns it,
+    and the crawl log has a column for each scalar value.
     """
 
     url: str
-    """The URL that was requested, normalized."""
+    """The requested URL, normalized."""
     outcome: OutcomeKind
     final_url: str = ""
-    """The URL of the last response, normalized. The same as `url` without redirects."""
+    """The URL of the last response, normalized. Equals `url` without redirects."""
     fetched_at_ms: int = 0
     """When the fetch started, by the worker's clock."""
     status: int | None = None
-    """The status of the last response. None without a usable response."""
+    """Status of the last response. None without a usable response."""
     reason: str | None = None
     """Why the fetch returned no page."""
     attempts: int = 1
-    """The number of attempts. All but the last failed temporarily."""
+    """Number of attempts. All but the last one failed temporarily."""
     headers: Headers = ()
-    """The headers of the last response, in order, with the names as sent."""
+    """Headers of the last response, in order, with names as sent."""
     hops: tuple[Hop, ...] = ()
     """The redirects, in order."""
     dns_ms: float | None = None
-    """The DNS lookup of the last request. Like `connect_ms`, None on a reused connection."""
+    """Duration of the DNS lookup for the last request. Like `connect_ms`, None on a reused
+    connection."""
     connect_ms: float | None = None
     first_byte_ms: float | None = None
-    """The time from sending the last request to the end of the response head."""
+    """From sending the last request to receiving the whole response head."""
     total_ms: float = 0.0
-    """
-    The time of the whole fetch, including its redirects and the waits for their slots.
+    """Duration of the whole fetch, including redirects and the waits for their slots.
 
-    If a redirect's slot is more than a second away, the measurement ends there: the fetch continues
-    as a later job, and a new measurement starts. Earlier hops keep their own latencies.
-    """
+    If the slot of a redirect is more than a second away, the measurement stops: a later job
+    continues the fetch, with a new measurement. Earlier hops keep their own latencies."""
     address: str | None = None
     """The IP address of the last server."""
     tls: str | None = None
-    """The TLS version. None for plain HTTP."""
+    """TLS version. None for plain HTTP."""
     http_version: str | None = None
-    """The HTTP version of the last response: `1.1` or `2`."""
+    """HTTP version of the last response: `1.1` or `2`."""
     content_type: str | None = None
     """The Content-Type header as sent."""
     body_bytes: int = 0
-    """The size of the decoded body."""
+    """Size of the decoded body."""
     truncated: bool = False
-    """True if the body is incomplete: a size limit, a short body, or an invalid chunk or stream."""
+    """True if the body is incomplete because of a size limit, an early end, or an invalid chunk or
+    stream."""
     crawler_price: str | None = None
-    """The price in a 402: its Crawler-Price header as sent, such as `USD 0.01`."""
+    """The price in a 402 response: its Crawler-Price header as sent, such as `USD 0.01`."""
     robots_preferences: str | None = None
-    """
-    What robots.txt says about using the page, one statement per line: `ai-train=n (robots.txt line
-    4, Content-Usage: train-ai=n)`. Empty if it says nothing, None if the fetch returned no page
-    either.
-    """
+    """What robots.txt states about the use of the page, one statement per line: `ai-train=n
+    (robots.txt line 4, Content-Usage: train-ai=n)`. Empty if it states nothing. None if the fetch
+    returned no page."""
     page_preferences: str | None = None
-    """The same for the page's headers and elements. None if no page was read."""
+    """The same from the page's headers and elements. None if no page was read."""
     rendering: str | None = None
     """`rendered`, or why the page could not be rendered. None if no browser was used."""
     cause: str | None = None
-    """
-    Why the request was postponed or refused: a value of `DeferralCause` or `RefusalCause`, possibly
-    of a newer version. None for other outcomes, and in records of earlier versions.
-    """
+    """Why the request was deferred or refused: a value of `DeferralCause` or `RefusalCause`,
+    possibly of a newer version. None for other outcomes, and in records of earlier versions."""
     way: str | None = None
-    """The proxy or address of the last request, by its name in `egress.ways`. None if direct."""
+    """The egress route of the last request: its name in `egress.ways`. None if direct."""
     _unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
-    """Fields written by a newer version. orjson omits a field with such a name."""
+    """Fields from a newer version. orjson skips a field whose name starts with an underscore."""
 
     def header(self, name: str) -> str | None:
-        """Return the first header with this name, ignoring case, or None."""
+        """Return the value of the first header with this name, ignoring case, or None."""
         low = name.lower()
         return next((v for k, v in self.headers if k.lower() == low), None)
 
     @classmethod
     def of(cls, outcome: FetchRecord, **changes: Any) -> FetchRecord:
         """
-        The record of an outcome, without the fields of its class, such as the body.
+        Return an outcome as a plain record, without the fields of its class, such as the body.
 
         Args:
             outcome: the outcome of a fetch.
-            changes: fields that get other values in the record.
+            changes: values that replace fields of the outcome.
         """
         values = {name: getattr(outcome, name) for name in RECORD_FIELDS}
         return FetchRecord(**(values | changes), _unknown=outcome._unknown)
 
     @property
     def unknown(self) -> Mapping[str, Any]:
-        """Fields written by a newer version, which are kept wherever the record goes."""
+        """Fields from a newer version. They are kept when the record is passed on."""
         return self._unknown
 
     def plain(self) -> dict[str, Any]:
-        """The record as JSON values for `read`, including fields of a newer version."""
+        """Return the record as JSON values for `read`, including fields from a newer version."""
         own = {name: getattr(self, name) for name in RECORD_FIELDS}
         return {**self._unknown, **own}
 
     @classmethod
     def read(cls, raw: Mapping[str, Any]) -> FetchRecord:
         """
-        Parse a record from JSON. Raises KeyError, TypeError or ValueError for other JSON.
+        Parse a record from JSON. Raises KeyError, TypeError or ValueError if it is invalid.
 
-        Fields and outcomes that only a newer version knows are kept as they are.
+        Fields and outcomes from a newer version are kept.
         """
         values = {
             **known(FetchRecord, raw),
@@ -244,11 +242,11 @@ class SingleValue(NamedTuple):
 
     type: type[str | int | float | bool]
     optional: bool
-    """True if it may be None."""
+    """True if the value may be None."""
 
 
 def _single_values() -> dict[str, SingleValue]:
-    """The scalar fields by name, in order."""
+    """Return the types of the scalar fields by name, in order."""
     result = {}
     for name, hint in get_type_hints(FetchRecord).items():
         parts = get_args(hint) or (hint,)
@@ -270,12 +268,12 @@ class WithoutPage(FetchRecord):
     """An outcome without a page: there was no response, or it was not a page."""
 
     error_body: bytes = b""
-    """The start of the decoded body of a 4xx or 5xx, if the caller asked for it."""
+    """The start of the decoded body of a 4xx or 5xx, if the caller requested it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure(WithoutPage):
-    """An outcome that needs a reason."""
+    """An outcome that always has a reason."""
 
     reason: str
 
@@ -301,22 +299,25 @@ class NotModified(FetchRecord):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deferred(FetchRecord):
     """
-    The next request, to `final_url`, was not sent, and may be sent later.
+    The request to `final_url` was not sent, but can be sent later.
 
-    Unless it is a `Redirected`, nothing was sent to the origin at all.
+    Nothing at all was sent to the origin, except for a `Redirected`.
     """
 
     outcome: OutcomeKind = OutcomeKind.DEFERRED
     cause: DeferralCause
     retry_at_ms: int | None = None
-    """When to try again. For SLOT and VISIT_TIME by the limiter's clock; for EGRESS and SIGN_IN by
-    the worker's clock."""
+    """When to try again: by the limiter's clock for SLOT and VISIT_TIME, by the worker's clock for
+    EGRESS and SIGN_IN."""
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redirected(Deferred):
-    """The origin redirected, but the request to `target` was not sent. `hops` leads to it."""
+    """
+    The origin redirected, but the request to `target` was not sent. `hops` ends at the redirect to
+    it.
+    """
 
     outcome: OutcomeKind = OutcomeKind.REDIRECTED
     target: str
@@ -326,7 +327,10 @@ class Redirected(Deferred):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused(Failure):
-    """robots.txt disallows the URL, or a redirect target is disallowed, taken down or blocked."""
+    """
+    robots.txt disallows the URL, or the target of a redirect is disallowed, taken down
+    or blocked.
+    """
 
     outcome: OutcomeKind = OutcomeKind.REFUSED
     cause: RefusalCause
@@ -334,7 +338,7 @@ class Refused(Failure):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocked(Failure):
-    """The SSRF filter denies the URL or its address, or an operator blocked its host."""
+    """The SSRF filter blocks the URL or its address, or an operator blocked its host."""
 
     outcome: OutcomeKind = OutcomeKind.BLOCKED
     cause: RefusalCause
@@ -342,7 +346,7 @@ class Blocked(Failure):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Withheld(Failure):
-    """The page exists, but its server refused to send it (401, 402, 403 or 451)."""
+    """The page exists, but the server refused to send it (401, 402, 403 or 451)."""
 
 
 WITHHELD = {
@@ -351,7 +355,7 @@ WITHHELD = {
     403: OutcomeKind.FORBIDDEN,
     451: OutcomeKind.UNAVAILABLE_LEGALLY,
 }
-"""The outcome for each status by which a server refuses to send an existing page."""
+"""The outcome for each status with which a server withholds an existing page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -364,11 +368,11 @@ class Gone(WithoutPage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Busy(WithoutPage):
-    """The origin asks clients to come back later."""
+    """The origin asks clients to try again later."""
 
     outcome: OutcomeKind = OutcomeKind.BUSY
     retry_at_ms: int | None = None
-    """The time in Retry-After, which may be a date or seconds. None without a usable value."""
+    """The time in Retry-After, given as a date or in seconds. None without a usable value."""
     reason: str = ""
 
 
@@ -382,7 +386,7 @@ class Unreachable(Failure):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TooLarge(Failure):
-    """A size limit was exceeded: headers, Content-Length, or a decompression bomb."""
+    """A size limit was exceeded by headers, Content-Length or decompressed data."""
 
     outcome: OutcomeKind = OutcomeKind.TOO_LARGE
 

@@ -9,19 +9,22 @@ _LAST_MS = 253_402_300_799_999
 
 
 def at(ms: int) -> str:
-    """A time: `2026-01-31 08:05:00 UTC`; for a time beyond datetime's range, the number itself."""
+    """
+    Return a time as `2026-01-31 08:05:00 UTC`, or the number itself if datetime cannot represent
+    it.
+    """
     if not 0 <= ms <= _LAST_MS:
         return str(ms)
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def moment(ms: int, now_ms: int) -> str:
-    """A time and its distance from now."""
+    """Return a time and its distance from now."""
     return f"{at(ms)} ({distance(ms, now_ms)})"
 
 
 def distance(ms: int, now_ms: int) -> str:
-    """The distance of a time from now: `in 3 min` or `5 s ago`."""
+    """Return the distance of a time from now: `in 3 min` or `5 s ago`."""
     away_ms = ms - now_ms
     return f"in {span(away_ms)}" if away_ms > 0 else f"{span(-away_ms)} ago"
 
@@ -41,7 +44,7 @@ _STEPS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000))
 
 
 def span(ms: float) -> str:
-    """A duration in its two largest units: `850 ms`, `12.5 s`, `3 min 20 s`, `2 d 4 h`."""
+    """Return a duration in its two largest units: `850 ms`, `12.5 s`, `3 min 20 s`, `2 d 4 h`."""
     whole = round(ms)
     if abs(whole) < 1000:
         return f"{whole} ms"
@@ -59,5 +62,5 @@ def span(ms: float) -> str:
 
 
 def counted(count: int, thing: str) -> str:
-    """A number of things: `1 item`, `2,000 items`."""
+    """Return a number of things: `1 item`, `2,000 items`."""
     return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"

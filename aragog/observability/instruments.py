@@ -57,14 +57,14 @@ class Observations:
             self._sum += value
 
     def read(self) -> dict[str, float]:
-        """The numbers that are not 0, by `Measurement.part`."""
+        """Return the numbers that are not 0, by `Measurement.part`."""
         with self._lock:
             counts: dict[str, float] = {str(n): c for n, c in enumerate(self._counts) if c}
             return counts | {SUM: self._sum} if counts else {}
 
 
 class Count:
-    """The count of one label of a counter. Thread-safe."""
+    """The number of events with one label of a counter. Thread-safe."""
 
     __slots__ = ("_lock", "_total")
 
@@ -73,7 +73,7 @@ class Count:
         self._lock = threading.Lock()
 
     def add(self, amount: int = 1) -> None:
-        """Count `amount` more events."""
+        """Count `amount` events."""
         with self._lock:
             self._total += amount
 
@@ -84,7 +84,7 @@ class Count:
 
 class Histogram:
     """
-    Counts how many values are within each bound, by one label or none.
+    Counts values by bucket, with one label or none.
 
     Args:
         name: the metric's name in Prometheus.
@@ -100,18 +100,18 @@ class Histogram:
         self.children: dict[str, Observations] = {}
 
     def of(self, label: str = "") -> Observations:
-        """The observations for a value of the label; always the same object."""
+        """Return the observations for a value of the label; always the same object."""
         found = self.children.get(label)
         return found or self.children.setdefault(label, Observations(self.bounds))
 
 
 class Counter:
     """
-    Counts events, by one label.
+    Counts events, with one label.
 
     Args:
         name, description, label: as for `Histogram`.
-        values: values of the label that Prometheus shows as 0 before their first event.
+        values: label values that Prometheus shows as 0 before their first event.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Counter:
         self.children: dict[str, Count] = {}
 
     def of(self, label: str = "") -> Count:
-        """The count for a value of the label; always the same object."""
+        """Return the count for a value of the label; always the same object."""
         found = self.children.get(label)
         return found or self.children.setdefault(label, Count())
 
@@ -164,15 +164,15 @@ SLOTS = Counter(
 )
 TLS_HANDSHAKES = Counter(
     "aragog_tls_handshakes",
-    "Handshakes with origins that succeeded: full ones, and resumed ones, which check no "
-    "certificate again and take a fraction of the CPU.",
+    "Successful TLS handshakes with origins: full, or resumed, which does not check the "
+    "certificate again and takes a fraction of the CPU.",
     "kind",
     ("full", "resumed"),
 )
 TLS_FAILURES = Counter(
     "aragog_tls_failures",
-    "Handshakes with origins that failed, by reason: what is wrong with the certificate, an old "
-    "protocol, or something else.",
+    "Failed TLS handshakes with origins, by reason: a problem of the certificate, an old "
+    "protocol, or another reason.",
     "reason",
     (
         "expired", "not yet valid", "for another name", "self-signed", "from an unknown issuer",
@@ -181,19 +181,19 @@ TLS_FAILURES = Counter(
 )  # fmt: skip
 EGRESS_REQUESTS = Counter(
     "aragog_egress_requests",
-    "Requests that were sent, by way out (egress.ways; direct; proxy: fetch.proxy).",
+    "Requests that were sent, by egress route (egress.ways; direct; proxy: fetch.proxy).",
     "way",
     ("direct",),
 )
 EGRESS_FAILURES = Counter(
     "aragog_egress_failures",
-    "Connections that failed because of the way out itself: a proxy that does not answer or "
-    "refuses its login, an address that is not on the machine.",
+    "Connections that failed because of the egress route itself: the proxy does not respond or "
+    "rejects the login, or the machine does not have the address.",
     "way",
 )
 REFRESH_URLS = Counter(
     "aragog_refresh_urls",
-    "URLs whose refresh was due: enqueued, or postponed by their domain's crawl budget.",
+    "URLs that were due for a refresh: enqueued, or postponed by their domain's crawl budget.",
     "decision",
     ("enqueued", "postponed"),
 )
@@ -239,7 +239,7 @@ INSTRUMENTS: tuple[Histogram | Counter, ...] = (
 def measured(
     instruments: Iterable[Histogram | Counter] = INSTRUMENTS,
 ) -> dict[Measurement, float]:
-    """All numbers of these instruments that are not 0, since the start of this process."""
+    """Return all non-zero numbers of these instruments since this process started."""
     result: dict[Measurement, float] = {}
     for instrument in instruments:
         children: Mapping[str, Observations | Count] = instrument.children
@@ -252,7 +252,7 @@ def measured(
 
 @contextmanager
 def timed(observer: Observations) -> Iterator[None]:
-    """Observe how long the block takes, even when it raises."""
+    """Record the duration of the block, even if it raises."""
     started_s = time.perf_counter()
     try:
         yield
@@ -261,7 +261,7 @@ def timed(observer: Observations) -> Iterator[None]:
 
 
 def timed_calls(call: Callable[P, R], observer: Observations) -> Callable[P, R]:
-    """Wrap `call` so that the duration of each call is observed."""
+    """Wrap `call` to record the duration of each call."""
 
     @wraps(call)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:

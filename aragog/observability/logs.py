@@ -1,7 +1,7 @@
 """
 Logs: as text, or as JSON with one object per line, including lines about single URLs.
 
-A line about a URL has the URL's request id, so a search for the id shows what happened to the URL
+A line about a URL has the URL's request ID, so a search for the id shows what happened to the URL
 from enqueue to store. These lines have the level INFO; set `logs.level` to see them.
 """
 
@@ -47,7 +47,7 @@ def format_handlers(logger: logging.Logger, settings: LogSettings) -> None:
 
 
 def configure(settings: LogSettings) -> None:
-    """Log to standard error, according to the settings, including warnings of libraries."""
+    """Log to standard error according to the settings, including warnings of libraries."""
     logging.basicConfig(level=settings.level, format=TEXT)
     logging.captureWarnings(capture=True)
     format_handlers(logging.getLogger(), settings)
@@ -74,6 +74,6 @@ def log_url(log: logging.Logger, event: str, url: str, request_id: str, **facts:
 
 
 def _plain(value: object) -> str:
-    """The value as text, with line breaks and terminal control characters escaped."""
+    """Return the value as text, with line breaks and terminal control characters escaped."""
     text = str(value)
     return text if text.isprintable() else text.encode("unicode_escape").decode()

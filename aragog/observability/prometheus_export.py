@@ -44,6 +44,6 @@ def family(
 
 
 def buckets(bounds: Iterable[float], reached: Iterable[float]) -> list[tuple[str, float]]:
-    """A family's cumulative buckets: how many values are within each bound, and infinity."""
+    """Return cumulative buckets: how many values are within each bound, and within infinity."""
     names = [floatToGoString(bound) for bound in (*bounds, float("inf"))]  # type: ignore[no-untyped-call]
     return list(zip(names, reached, strict=True))

@@ -1,17 +1,18 @@
 """
-Custom extractors: functions that read further fields and page types from each page.
+Custom extractors: functions that extract additional fields and page types from each page.
 
-A package declares a function under the group `aragog.extractors`; the setting `pipeline.extractors`
-lists the ones to run, or functions in files (`jobs.py:jobs`). The function gets the parsed page and
-its Rich Pin, and returns its fields, as `Extracted` or as a dict:
+A package declares a function under the group `aragog.extractors`. The setting `pipeline.extractors`
+lists the functions to run; it may also name functions in files (`jobs.py:jobs`). A function
+receives the parsed page with its Rich Pin, and returns its fields as `Extracted` or as a dict:
 
     def jobs(page: ExtractorPage) -> Extracted | None:
         node = page.document.tree.css_first("[itemprop=baseSalary]")
         return Extracted({"salary": node.text()}, page_type="jobs") if node else None
 
-The function's name is the prefix of its fields: `jobs.salary`. Fields are stored as JSON. Change
-events and refresh intervals work as for other fields, and a field that disappeared from the page is
-removed. Functions run where pages are parsed, within the limits of a page: they must do no I/O.
+The prefix of the fields is the function's name, as in `jobs.salary`. Fields are stored as JSON.
+Change events and refresh intervals work as for other fields, and a field that is no longer on the
+page is removed. Functions run where pages are parsed, within the limits of a page, so they must do
+no I/O.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ GROUP = "aragog.extractors"
 MAX_FIELDS = 100
 MAX_VALUE_BYTES = 64 * 1024
 MAX_ITEMS_BYTES = 1_000_000
-"""Maximum size of the items of one kind; `richpins.items` enforces it."""
+"""Maximum size of the items of one kind. `richpins.items` checks it."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
@@ -59,18 +60,19 @@ class ExtractorPage:
 
     def css(self, rule: str) -> Any:
         """
-        The first value that a CSS rule finds, such as `h1` or `.cover::link`; see
-        `selectors`.
+        Return the first value that a CSS rule finds, such as `h1` or `.cover::link`.
+
+        See `selectors` for the syntax.
         """
         return parsed(f"css:{rule}").value(SelectedPage(self.document))
 
     def css_all(self, rule: str) -> list[Any]:
-        """All values that a CSS rule finds."""
+        """Return all values that a CSS rule finds."""
         page = SelectedPage(self.document)
         return parsed(f"css-all:{rule}").value(page) or []
 
     def xpath(self, expression: str) -> Any:
-        """The first value that an XPath expression finds."""
+        """Return the first value that an XPath expression finds."""
         return parsed(f"xpath:{expression}").value(SelectedPage(self.document))
 
 
@@ -79,9 +81,9 @@ class Extracted:
     """The result of an extractor."""
 
     fields: Mapping[str, Any] = field(default_factory=dict)
-    """Name, without the extractor's prefix, to any value that JSON can hold."""
+    """Name, without the extractor's prefix, to any JSON value."""
     page_type: str | None = None
-    """The page's type if the Rich Pin does not have one; must be the extractor's name."""
+    """The page's type if the Rich Pin has none. It must be the extractor's name."""
 
 
 Extractor = Callable[[ExtractorPage], Extracted | Mapping[str, Any] | None]
@@ -89,7 +91,7 @@ Extractor = Callable[[ExtractorPage], Extracted | Mapping[str, Any] | None]
 
 @lru_cache(maxsize=16)
 def load(names: tuple[str, ...]) -> Mapping[str, Extractor]:
-    """Call `load_from` with the entry points of installed packages."""
+    """Return the extractors with these names, which installed packages declare. See `load_from`."""
     return load_from(entry_points(group=GROUP), names) if names else {}
 
 
@@ -103,7 +105,7 @@ class Extractors(dict[str, Extractor]):
 
 def load_all(names: tuple[str, ...], rules: Rules) -> Extractors:
     """
-    The extractors with these names, those for the rules of single sites, and those for kinds of
+    Return all extractors: those with these names, for rules of single sites, and for kinds of
     items.
 
     Args:
@@ -111,7 +113,7 @@ def load_all(names: tuple[str, ...], rules: Rules) -> Extractors:
         rules: the setting `extract`.
 
     Raises:
-        ConfigError: as `load_from`, `SiteRules` and `SiteKinds`.
+        ConfigError: like `load_from`, `SiteRules` and `SiteKinds`.
     """
     versions = rules_versions(names, rules)
     if not rules:
@@ -141,8 +143,8 @@ def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[s
     Import the extractors with these names.
 
     Raises:
-        ConfigError: a name is not a valid prefix, no installed package declares it, or its import
-            fails.
+        ConfigError: a name is not a valid prefix, no installed package declares it, or it cannot be
+            imported.
     """
     declared = {point.name: point for point in points}
     result: dict[str, Extractor] = {}
@@ -171,7 +173,7 @@ def load_from(points: Iterable[EntryPoint], names: tuple[str, ...]) -> Mapping[s
 
 
 def _function_of_file(name: str) -> Extractor:
-    """Load a function from a file; its name must be a valid prefix."""
+    """Load a function from a file. Its name must be a valid prefix."""
     function = name.rpartition(":")[2]
     if not _NAME.fullmatch(function):
         raise ConfigError(f"pipeline.extractors: {name!r}: {function!r} has not only small letters")
@@ -205,14 +207,14 @@ def of_file(name: str) -> Any:
 
 def to_fields(name: str, extracted: object) -> dict[str, bytes]:
     """
-    An extractor's fields in their stored form.
+    Return an extractor's fields in their stored form.
 
     Args:
         name: the extractor's name, which is the prefix of its fields.
-        extracted: the return value of the user's function, which should be `Extracted` or a dict.
+        extracted: what the function returned. It should be `Extracted` or a dict.
 
     Raises:
-        InvalidField: a result, name, value or page type that cannot be stored.
+        InvalidField: a result, name, value or page type cannot be stored.
     """
     if not isinstance(extracted, Extracted):
         if not isinstance(extracted, Mapping):

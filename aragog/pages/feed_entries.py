@@ -1,7 +1,8 @@
 """
-The entries of sitemaps, RSS and Atom files, whose XML may be broken. No I/O.
+Reads the entries of sitemaps, RSS and Atom files, whose XML may be broken. No I/O.
 
-An error in the XML may lose an entry but never changes one. A URL counts if its element has its own
+An error in the XML may lose an entry but never changes one. A URL is used only if its element has
+an
 end tag, contains no other element, and its text is unambiguous (`tolerant_xml.text_of`). Namespaces
 matter: an `image:loc` is never a `loc`, in whatever order they appear.
 """
@@ -17,9 +18,9 @@ from aragog.pages.tolerant_xml import TokenKind, TokenReader, attributes_of, tex
 from urlspelling import InvalidUrl, normalize
 
 MAX_ELEMENTS = 2_000_000
-"""Twice the number in a file of fifty thousand URLs with twenty translations each."""
+"""Twice the number in a file with 50,000 URLs and 20 translations each."""
 MAX_DEPTH = 100
-# sitemaps.org limits URLs to 2,048 characters; escaping makes them longer.
+# sitemaps.org limits URLs to 2,048 characters. Escaping makes them longer.
 LINE_BYTES = 8192
 _MOST_LOCATIONS = 50
 _MOST_KEPT = 1000
@@ -40,7 +41,7 @@ _ENTRIES_OF = {
 _ALL_ENTRIES = _SITEMAP_ENTRIES | _FEED_ENTRIES
 # Entries for `loc` elements directly below the root, which have no entry element.
 _KIND_IN = {"urlset": "url", "sitemapindex": "sitemap"}
-# Elements that contain only text: without an end tag, one ends where the next starts.
+# Elements that contain only text. Without an end tag, one ends where the next one starts.
 _TEXT_ONLY = frozenset({"loc", "lastmod", "changefreq", "priority"})
 _DATES = ("lastmod", "updated", "pubDate", "published", "date")
 # Counted only in the same namespace as their entry.
@@ -54,22 +55,22 @@ class ListedEntry(NamedTuple):
 
     is_sitemap: bool
     locations: tuple[str | None, ...]
-    """Normalized URLs; None for each that is unusable."""
+    """Normalized URLs, with None for each unusable one."""
     modified: DateSpan | None
     alternates: tuple[tuple[str, str], ...]
     """Language and normalized URL of each translation."""
 
 
 class EntrySink(Protocol):
-    """Receives the entries, in file order."""
+    """Receives the entries in file order."""
 
     def take(self, listed: ListedEntry) -> bool:
-        """Add an entry; False stops the reader."""
+        """Add an entry. Returning False stops the reader."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _OpenElement:
-    """An element whose end has not been reached."""
+    """An element that has not ended yet."""
 
     name: bytes
     local: str
@@ -78,7 +79,7 @@ class _OpenElement:
     """Namespaces by prefix."""
     base: str
     children: dict[bytes, _OpenElement] = field(default_factory=dict)
-    """Child elements without attributes, by name; thousands of entries reuse them."""
+    """Child elements without attributes, by name. Thousands of entries reuse them."""
 
 
 @dataclass(slots=True)
@@ -87,12 +88,12 @@ class _EntryBeingRead:
     namespace: str
     depth: int
     """Number of elements that enclose the entry's element."""
-    is_loose: bool = False
-    """True if the entry has no element of its own; it ends with its location."""
+    has_no_element: bool = False
+    """True if the entry has no element of its own. It ends with its location."""
     locations: list[str | None] = field(default_factory=list)
     dates: dict[str, str] = field(default_factory=dict)
     links: list[tuple[bool, str]] = field(default_factory=list)
-    """Links of an Atom entry: True if the link leads to a web page, and its URL."""
+    """Links of an Atom entry, each with True if it leads to a web page, and its URL."""
     guid: str | None = None
     alternates: list[tuple[str, str]] = field(default_factory=list)
 
@@ -105,7 +106,7 @@ class _EntryBeingRead:
         )
 
     def _page(self) -> str | None:
-        """The page of a feed entry."""
+        """Return the URL of a feed entry's page."""
         pages = [url for is_page, url in sorted(self.links, key=lambda link: not link[0])]
         urls = [*pages, *(url for url in self.locations if url), self.guid]
         return urls[0]
@@ -139,10 +140,10 @@ class _EntryReader:
         self._entry: _EntryBeingRead | None = None
         self._entry_namespace: str | None = None
         self._text: list[tuple[bytes, bool]] | None = None
-        """The text of the element on top of the stack, if it is wanted."""
+        """The text of the innermost open element, or None if it is not needed."""
         self._text_bytes = 0
-        self._spoiled = False
-        """True if the element whose text is wanted contains something else."""
+        self._is_ambiguous = False
+        """True if the element also contains something other than text."""
         self._is_permalink = False
         self._count = self._kept = 0
         self._room_for_alternates = MAX_ALTERNATES
@@ -159,13 +160,13 @@ class _EntryReader:
                 if self._stack:
                     self._pop()
             elif kind is TokenKind.FAULT:
-                self._spoiled = True
+                self._is_ambiguous = True
             else:
                 self._keep(data, is_cdata=kind is TokenKind.CDATA)
             if self._stopped or len(self._stack) > MAX_DEPTH or self._count > MAX_ELEMENTS:
                 return False
         if self._stack:
-            # The file was truncated: complete entries count, open ones do not.
+            # The file is truncated. Complete entries count, open ones do not.
             self._tokens.damaged = True
         if self._entry is not None and (self._entry.locations or self._entry.links):
             self._pass_on()
@@ -174,11 +175,11 @@ class _EntryReader:
     def _start(self, name: bytes, attributes: bytes) -> None:
         self._count += 1
         if self._stack and self._stack[-1].local in _TEXT_ONLY:
-            self._tokens.damaged = self._spoiled = True
+            self._tokens.damaged = self._is_ambiguous = True
             self._pop()
         element = self._opened(name, attributes)
         if self._text is not None:
-            self._spoiled = True
+            self._is_ambiguous = True
         self._take(element, attributes)
         self._stack.append(element)
         self._tokens.keep_texts = self._text is not None
@@ -205,7 +206,7 @@ class _EntryReader:
         return element
 
     def _take(self, element: _OpenElement, raw: bytes) -> None:
-        """Start an entry, or read a wanted child of one."""
+        """Start an entry, or read a child of the current entry."""
         local = element.local
         if self._root is None and local in _ENTRIES_OF:
             self._root, self._kinds = element, _ENTRIES_OF[local]
@@ -238,14 +239,14 @@ class _EntryReader:
         if element.namespace == parent.namespace:
             kind = _KIND_IN[parent.local]
             self._entry = _EntryBeingRead(
-                kind, element.namespace, len(self._stack) - 1, is_loose=True
+                kind, element.namespace, len(self._stack) - 1, has_no_element=True
             )
             self._want_text(b"")
 
     def _want_text(self, raw: bytes) -> None:
         if self._text is not None:
             return
-        self._text, self._text_bytes, self._spoiled = [], 0, False
+        self._text, self._text_bytes, self._is_ambiguous = [], 0, False
         self._is_permalink = True
         if b"isPermaLink" in raw:
             attributes = attributes_of(raw, self._charset)
@@ -261,16 +262,16 @@ class _EntryReader:
             self._pop()
             return
         if not any(element.name == name for element in self._stack):
-            self._tokens.damaged = self._spoiled = True
+            self._tokens.damaged = self._is_ambiguous = True
             return
         while self._stack[-1].name != name:
             # its end tag is missing, so it may be truncated
-            self._tokens.damaged = self._spoiled = True
+            self._tokens.damaged = self._is_ambiguous = True
             self._pop()
         self._pop()
 
     def _pop(self) -> None:
-        """Close the element on top of the stack."""
+        """Close the innermost open element."""
         element = self._stack.pop()
         entry = self._entry
         if entry is None:
@@ -278,7 +279,9 @@ class _EntryReader:
         if len(self._stack) == entry.depth:
             self._pass_on()
         elif len(self._stack) == entry.depth + 1 and self._text is not None:
-            text = None if self._text_bytes > LINE_BYTES or self._spoiled else self._text_read()
+            text = (
+                None if self._text_bytes > LINE_BYTES or self._is_ambiguous else self._text_read()
+            )
             self._text = None
             self._tokens.keep_texts = False
             self._keep_text(entry, element, text)
@@ -288,7 +291,7 @@ class _EntryReader:
         return None if text is None else text.strip()
 
     def _keep_text(self, entry: _EntryBeingRead, element: _OpenElement, text: str | None) -> None:
-        """Keep the text of a child of the entry; the text is None if it is ambiguous."""
+        """Store the text of a child of the entry. The text is None if it is ambiguous."""
         if text is None:
             self._tokens.damaged = True
         if element.local in _DATES:
@@ -298,11 +301,11 @@ class _EntryReader:
                 entry.guid = entry.guid or _joined(element.base, text)
         elif len(entry.locations) < _MOST_LOCATIONS and (text or element.local == "loc"):
             entry.locations.append(_located(element.base, text or ""))
-        if entry.is_loose:
+        if entry.has_no_element:
             self._pass_on()
 
     def _link(self, entry: _EntryBeingRead, element: _OpenElement, raw: bytes) -> None:
-        """Keep an Atom `link` (RFC 4287 section 4.2.7)."""
+        """Store an Atom `link` (RFC 4287 section 4.2.7)."""
         attributes = attributes_of(raw, self._charset)
         if element.local != "link" or attributes.get("rel", "alternate").lower() not in _ALTERNATE:
             return
@@ -315,7 +318,7 @@ class _EntryReader:
             entry.links.append((media_type in _PAGES, url))
 
     def _alternate(self, entry: _EntryBeingRead, element: _OpenElement, raw: bytes) -> None:
-        """Keep an `xhtml:link` to a translation, up to the file's limit."""
+        """Store an `xhtml:link` to a translation, up to the file's limit."""
         if b"hreflang" not in raw or self._room_for_alternates <= 0:
             return
         attributes = attributes_of(raw, self._charset)
@@ -326,17 +329,14 @@ class _EntryReader:
             self._room_for_alternates -= 1
 
     def _pass_on(self) -> None:
-        """Pass the open entry to the sink."""
+        """Pass the current entry to the sink."""
         entry, self._entry = self._entry, None
         if entry is not None and not self._sink.take(entry.listed()):
             self._stopped = True
 
 
 def _located(base: str, text: str) -> str | None:
-    """
-    The normalized URL of a location, or None if it is neither absolute nor a path on
-    the host.
-    """
+    """Return the normalized URL of a location. None unless it is absolute or a path on the host."""
     return _joined(base, text) if text.lower().startswith((*_ABSOLUTE, "/")) else None
 
 

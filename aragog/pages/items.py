@@ -58,7 +58,7 @@ Load = Callable[[str], Any]
 
 @dataclass(frozen=True, slots=True)
 class SiteKind:
-    """A kind, and the host whose table defines it."""
+    """A kind, with the host whose table defines it."""
 
     site: str
     kind: ItemKind
@@ -69,21 +69,21 @@ class PageItems:
     """The items of one kind, as a page stores them."""
 
     site: str
-    """The host of the rules; on all its pages, the same key means the same item."""
+    """The host of the rules. The same key means the same item on all its pages."""
     items: tuple[Item, ...]
     dropped: Mapping[str, int] = field(default_factory=dict)
     unreadable: Mapping[str, int] = field(default_factory=dict)
     follow: tuple[str, ...] = ()
     link: str = ""
-    """The field with the URL of the page whose items inherit values; empty if none do."""
+    """The field with the URL of the page whose items inherit values. Empty if none do."""
     parents: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Fields whose values come from the item that links here: that item's kind and field."""
+    """Fields whose values come from the item that links here, with that item's kind and field."""
     files: tuple[str, ...] = ()
     """Fields with the URLs of files that belong to the item."""
 
     @property
     def file_urls(self) -> Iterator[str]:
-        """The URLs of all the items' files, in order; there may be duplicates."""
+        """Yield the URLs of all the items' files, in order. There may be duplicates."""
         for item in self.items:
             for name in self.files:
                 yield from urls_in(item.values.get(name))
@@ -100,7 +100,10 @@ class PageItems:
 
     @classmethod
     def read(cls, stored: bytes | None) -> PageItems:
-        """Read the items from a field's bytes; none if it is missing or has an unknown version."""
+        """
+        Read the items from a field's bytes.
+        Empty if there are none or their version is unknown.
+        """
         try:
             wire = orjson.loads(stored or b"{}")
             if wire.get("v") != VERSION:
@@ -125,7 +128,7 @@ class PageItems:
 
 
 def urls_in(value: Any) -> Iterator[str]:
-    """Yield the URLs in a field's value, which is a single URL or a list."""
+    """Yield the URLs in a field's value, which is one URL or a list."""
     yield from (url for url in (value if isinstance(value, list) else [value]) if _is_url(url))
 
 
@@ -154,11 +157,11 @@ class SiteKinds:
     The kinds of all sites.
 
     Args:
-        tables: `extract` of the settings.
-        load: loads what a name under `python` refers to.
+        tables: the setting `extract`.
+        load: loads the class or function that `python` names.
 
     Raises:
-        ConfigError: has a line for each mistake, with its host, kind and key.
+        ConfigError: one line for each mistake, with its host, kind and key.
     """
 
     def __init__(self, tables: Mapping[str, Mapping[str, Any]], load: Load) -> None:
@@ -212,7 +215,10 @@ class SiteKinds:
         return kinds
 
     def leads_on(self, url: str) -> bool:
-        """Return whether a URL's page may name pages that continue it, or files of its items."""
+        """
+        Return True if a URL's page may link to pages that continue it, or to files
+        of its items.
+        """
         kinds = (site_kind.kind for site_kind in self.of(url).values())
         return any(kind.follow or kind.files for kind in kinds)
 
@@ -221,8 +227,8 @@ class SiteKinds:
         Return the items on a page (an `ExtractorPage`) by kind, in their stored form.
 
         Raises:
-            ValueError, TypeError: a function returned something that isn't an item.
-            Exception: anything else that a function raises.
+            ValueError, TypeError: a function returned something that is not an item.
+            Exception: any other error of a function.
         """
         result: dict[str, Any] = {}
         kinds = self.of(page.url)
@@ -238,7 +244,7 @@ class SiteKinds:
 
     def _as_stored(self, site_kind: SiteKind, found: FoundItems) -> PageItems:
         kind = site_kind.kind
-        link = (kind.link or "") if self.handed_down(kind.name) else ""
+        link = (kind.link or "") if self.inherited_fields(kind.name) else ""
         return PageItems(
             site_kind.site,
             found.items,
@@ -251,7 +257,7 @@ class SiteKinds:
         )
 
     def types(self, kind: str) -> dict[str, FieldType]:
-        """Return the field types of a kind, except for fields whose type differs between sites."""
+        """Return the field types of a kind, without fields whose type differs between sites."""
         found: dict[str, FieldType] = {}
         differing: set[str] = set()
         for site_kind in self:
@@ -275,16 +281,16 @@ class SiteKinds:
         return tuple(column for group in groups for column in group)
 
     def has_functions(self, kinds: Sequence[str]) -> bool:
-        """Return whether one of the kinds is a function; its fields are unknown until it runs."""
+        """Return True if one of the kinds is a function. Its fields are unknown until it runs."""
         return any(site_kind.kind.name in kinds and not site_kind.kind.fields for site_kind in self)
 
-    def handed_down(self, kind: str) -> frozenset[str]:
-        """Return the fields of a kind that items on linked pages inherit."""
+    def inherited_fields(self, kind: str) -> frozenset[str]:
+        """Return the fields of a kind whose values items on linked pages inherit."""
         parents = [parent for site_kind in self for parent in site_kind.kind.parents.values()]
         return frozenset(name for parent_kind, name in parents if parent_kind == kind)
 
     def _problems_of_parents(self) -> Iterator[str]:
-        """Yield a message for each parent value that no kind provides."""
+        """Yield a message for each inherited value that no kind provides."""
         for site_kind in self:
             where = f"extract: {site_kind.site}: {site_kind.kind.name}"
             for name, (parent_kind, parent_field) in site_kind.kind.parents.items():
@@ -311,7 +317,7 @@ def _kind(name: str, rules: Any, load: Load) -> ItemKind:
 
 
 def kind_names(tables: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
-    """Return the names of all hosts' kinds in `extract`, without loading any of their Python."""
+    """Return the names of all kinds in `extract`, without loading any Python code."""
     return frozenset(
         kind
         for table in tables.values()
@@ -322,10 +328,10 @@ def kind_names(tables: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
 
 def load_kinds(tables: Mapping[str, Mapping[str, Any]]) -> SiteKinds:
     """
-    Return the kinds in the settings; equal settings share one object.
+    Return the kinds in the settings. The same settings share one object.
 
     Raises:
-        ConfigError: as `SiteKinds` does.
+        ConfigError: like `SiteKinds`.
     """
     with_kinds = {
         name: {kind: rules for kind, rules in table.items() if not isinstance(rules, str)}

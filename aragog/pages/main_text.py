@@ -1,14 +1,14 @@
 """
-The main texts that a crawl stores of a page, and the functions that find them. No I/O.
+The main texts that a crawl stores for a page, and the functions that find them. No I/O.
 
-The main text is an article's text, a recipe, or a documentation page without its menus, teasers and
+The main text is an article, a recipe or a page of documentation, without menus, teasers and
 comments. The setting `pipeline.text_finder` selects the finder: `trafilatura` (the extra `text`),
 or a function that an installed package declares under the group `aragog.text_finders`:
 
     def my_text(page: Document, form: str) -> str:
         return page.tree.css_first("main").text()
 
-A stored text carries its finder's version. If the version differs, the text is extracted again.
+The finder's version is stored with each text. If it changes, the text is extracted again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FIELDS = {form: f"page.{form}" for form in FORMS}
 """The field name of each form."""
 VERSION_FIELD = "page.text_version"
 MOST_BYTES = 1_000_000
-"""Maximum size of a stored text in JSON; a longer text can be read but not stored."""
+"""Maximum size of a stored text in JSON. A longer text can be read but not stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,9 @@ class TextFinder:
     """A function that finds main texts, and its version."""
 
     find: Callable[[Document, str], str]
-    """Returns a page's text in the given form, or an empty text."""
+    """Returns a page's text in the given form, or ""."""
     version: str
-    """Changes when the same page may give a different text."""
+    """Changes when the finder may return a different text for the same page."""
 
 
 class TextTooLong(ValueError):
@@ -56,7 +56,7 @@ def load(name: str) -> TextFinder:
     Import the finder with this name.
 
     Raises:
-        ConfigError: no installed package declares it, or its import fails.
+        ConfigError: no installed package declares it, or it cannot be imported.
         Unsupported: the extra `text` is not installed.
     """
     if name == TRAFILATURA:
@@ -69,7 +69,7 @@ def load(name: str) -> TextFinder:
 
 
 def load_from(points: Iterable[EntryPoint], name: str) -> TextFinder:
-    """The finder with this name among the entry points; see `load`."""
+    """Return the finder with this name among the entry points. Errors as for `load`."""
     declared = {point.name: point for point in points}
     if name not in declared:
         others = ", ".join(sorted({TRAFILATURA, *declared}))
@@ -86,17 +86,17 @@ def load_from(points: Iterable[EntryPoint], name: str) -> TextFinder:
 
 
 def stored_version(finder: TextFinder, forms: Iterable[str]) -> str:
-    """The version stored with a page's texts in these forms; empty if there are no forms."""
+    """Return the version that is stored with a page's texts in these forms. Empty without forms."""
     names = ", ".join(sorted(forms))
     return f"{finder.version}: {names}" if names else ""
 
 
 def to_fields(page: Document, finder: TextFinder, forms: Iterable[str]) -> dict[str, bytes]:
     """
-    The fields with a page's texts and their version. A form without text has no field.
+    Return the fields with a page's texts and their version. A form without text has no field.
 
     Raises:
-        TextTooLong: a text exceeds `MOST_BYTES` in JSON.
+        TextTooLong: a text is larger than `MOST_BYTES` in JSON.
     """
     fields = {VERSION_FIELD: orjson.dumps(stored_version(finder, forms))}
     for form in forms:

@@ -1,12 +1,12 @@
 """
-A site's statements about the permitted uses of its pages, by purpose, and their effect. Pure.
+What a site states about the permitted uses of its pages, and the effect of that. Pure.
 
-The purposes are `search`, `ai-input` (a model answers with the page) and `ai-train`. A statement
-allows (y) or refuses (n) one of them and names its source. Other statements, such as a license or
-`noarchive`, are stored and shown but have no effect. If statements differ, the strictest one wins:
-a single n is enough (draft-ietf-aipref-vocab, section 7.1).
+The purposes are `search`, `ai-input` (a model uses the page for an answer) and `ai-train`. A
+statement allows (y) or refuses (n) one of them and names its source. Other statements, such as a
+license or `noarchive`, are stored and shown but have no effect. If statements conflict, the
+strictest one wins: a single n is enough (draft-ietf-aipref-vocab, section 7.1).
 
-docs/standing.md has a table of all sources and their meaning.
+docs/standing.md lists all sources and their meaning.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from urlspelling.link_header import targets as link_targets
 SEARCH, AI_INPUT, AI_TRAIN = "search", "ai-input", "ai-train"
 PURPOSES = (SEARCH, AI_INPUT, AI_TRAIN)
 MODELS = (AI_INPUT, AI_TRAIN)
-"""The uses by models, which tdmrep.json covers."""
+"""The purposes that use models. tdmrep.json only covers these."""
 AIPREF, SIGNALS = "draft-ietf-aipref-attach", "content-signals"
 DRAFTS = (AIPREF, SIGNALS)
-"""Syntaxes that are still drafts; each is read only if `preferences.drafts` lists it."""
+"""Syntaxes that are still drafts. Each is read only if `preferences.drafts` lists it."""
 MOST_STATEMENTS = 40
 _MOST_CHARS = 200
 _LABELS = {"train-ai": AI_TRAIN, "search": SEARCH}
@@ -40,28 +40,29 @@ class UseStatement(NamedTuple):
     """One statement of a site."""
 
     purpose: str
-    """One of `PURPOSES`, or another subject: use, license, tdm-policy, robots."""
+    """One of `PURPOSES`, or another subject: use, license, tdm-policy or robots."""
     value: str
-    """y or n for a purpose; for other subjects, the value as written."""
+    """y or n for a purpose. For other subjects, the value as written."""
     where: str
-    """Its source: `robots.txt line 4, Content-Usage: train-ai=n`."""
+    """The source, such as `robots.txt line 4, Content-Usage: train-ai=n`."""
 
     def __str__(self) -> str:
         return f"{self.purpose}={self.value} ({self.where})"
 
 
 TDM_FILE_READ = UseStatement("tdmrep", "read", "/.well-known/tdmrep.json")
-"""Records that a site's tdmrep.json was requested; its rules are separate statements."""
+"""States that a site's tdmrep.json was requested. Its rules are separate statements."""
 ROBOTS_UNREAD = UseStatement("robots.txt", "unread", "the page comes from an archive")
-"""Records that a page's robots.txt was not requested."""
+"""States that the robots.txt of a page's site was not requested."""
 
 
 def content_usage(text: str, where: str) -> list[UseStatement]:
     """
-    The statements of a Content-Usage value; empty if it is not a valid dictionary.
+    Return the statements of a Content-Usage value. Empty if it is not a valid dictionary.
 
-    If a label is repeated, the last member counts (RFC 9651), and so does any n before it, because
-    one n is enough.
+    If a label is repeated, the last member counts (RFC 9651), and so does any earlier n, because
+    one n
+    is enough.
     """
     try:
         members = dictionary_members(text)
@@ -78,7 +79,7 @@ def content_usage(text: str, where: str) -> list[UseStatement]:
 
 
 def content_signal(text: str, where: str) -> list[UseStatement]:
-    """The statements of a Content-Signal value: `search=yes, ai-train=no, use=reference`."""
+    """Return the statements of a Content-Signal value: `search=yes, ai-train=no, use=reference`."""
     statements = []
     for part in text.lower().split(","):
         name, _, value = (side.strip() for side in part.partition("="))
@@ -90,13 +91,13 @@ def content_signal(text: str, where: str) -> list[UseStatement]:
 
 
 def of_headers(headers: Headers, drafts: Collection[str]) -> list[UseStatement]:
-    """The statements in response headers, except X-Robots-Tag."""
+    """Return the statements in response headers, except X-Robots-Tag."""
     lists: dict[str, list[str]] = {}
     for name, value in headers:
         lists.setdefault(name.lower(), []).append(value)
     statements: list[UseStatement] = []
     if AIPREF in drafts:
-        # Parse each line separately: an invalid line must not hide the others.
+        # Parse each line separately, so that an invalid line does not hide the others.
         for value in lists.get("content-usage", ()):
             statements += content_usage(value, _where("header Content-Usage", value))
     if SIGNALS in drafts:
@@ -111,7 +112,7 @@ def of_headers(headers: Headers, drafts: Collection[str]) -> list[UseStatement]:
 
 
 def of_metas(metas: Iterable[tuple[str, str]]) -> list[UseStatement]:
-    """The TDMRep statements of meta elements, passed as (name, content)."""
+    """Return the TDMRep statements of meta elements, passed as (name, content)."""
     named = [(name.strip().lower(), content) for name, content in metas]
     reservations = [content.strip() for name, content in named if name == "tdm-reservation"]
     policies = [content.strip() for name, content in named if name == "tdm-policy"]
@@ -120,14 +121,15 @@ def of_metas(metas: Iterable[tuple[str, str]]) -> list[UseStatement]:
 
 def of_tdm_rule(reservation: str, policy: str, where: str) -> list[UseStatement]:
     """
-    The TDMRep statements of a rule in a site's file; the policy counts only if the reservation is
-    1.
+    Return the TDMRep statements of a rule in a site's file.
+
+    The policy counts only if the reservation is 1.
     """
     return _tdm([reservation], [policy] if reservation == "1" else [], where)
 
 
 def of_license_links(links: Iterable[tuple[str, str, str]]) -> list[UseStatement]:
-    """The RSL licenses of link elements, passed as (rel, type, href)."""
+    """Return the RSL licenses of link elements, passed as (rel, type, href)."""
     return [
         UseStatement("license", _short(href.strip()), f"link rel=license type={_RSL}")
         for rel, media, href in links
@@ -136,7 +138,7 @@ def of_license_links(links: Iterable[tuple[str, str, str]]) -> list[UseStatement
 
 
 def of_robots(robots: PageRobots, where: str) -> list[UseStatement]:
-    """The statements of a page's robots directives; `where` names the kind of source."""
+    """Return the statements of a page's robots directives. `where` names the source."""
     said: list[tuple[str, str]] = []
     if robots.noindex:
         said.append((SEARCH, "noindex"))
@@ -151,7 +153,7 @@ def of_robots(robots: PageRobots, where: str) -> list[UseStatement]:
 
 
 def _others(robots: PageRobots) -> list[str]:
-    """The directives that have no effect on the purposes."""
+    """Return the directives that have no effect on the purposes."""
     flags = ("nofollow", "noarchive", "noimageindex", "noimageai", "notranslate")
     names = [name for name in flags if getattr(robots, name)]
     for name in ("max_snippet", "max_image_preview", "max_video_preview"):
@@ -165,8 +167,8 @@ def _others(robots: PageRobots) -> list[str]:
 
 def _tdm(reservations: Sequence[str], policies: Sequence[str], kind: str) -> list[UseStatement]:
     """
-    A 1 reserves text and data mining, so models may use the page neither as input nor
-    in training.
+    Return the statements of TDM reservations. A value of 1 reserves text and data mining, so models
+    may use the page neither as input nor for training.
     """
     statements = []
     for value in reservations:
@@ -192,16 +194,16 @@ def _licenses_of_links(values: Iterable[str]) -> list[UseStatement]:
 def refused_purpose(
     statements: Iterable[UseStatement], purposes: Collection[str]
 ) -> UseStatement | None:
-    """The first statement that refuses one of the purposes, or None."""
+    """Return the first statement that refuses one of the purposes, or None."""
     return next((s for s in statements if s.value == "n" and s.purpose in purposes), None)
 
 
 def packed(statements: Iterable[UseStatement]) -> str:
     """
-    The statements as text, one per line. For each purpose and value the first one is kept; n before
-    y.
+    Return the statements as text, one per line.
 
-    Statements that have no effect are dropped beyond `MOST_STATEMENTS`.
+    For each purpose and value, the first statement is kept. An n comes before a y. At most
+    `MOST_STATEMENTS` are kept, and those without an effect are dropped first.
     """
     kept = {(s.purpose, s.value): s for s in reversed(list(statements))}
     lines = sorted(kept.values(), key=_weight)
@@ -209,7 +211,7 @@ def packed(statements: Iterable[UseStatement]) -> str:
 
 
 def refused_in(texts: Iterable[object], purposes: Iterable[str]) -> str | None:
-    """The line of packed statements that refuses one of the purposes, or None."""
+    """Return the line that refuses one of the purposes, or None. The texts are `packed`."""
     texts = list(texts)
     verdicts = (verdict(texts, purpose) for purpose in purposes)
     return next((line for allowed, line in verdicts if allowed is False), None)
@@ -219,7 +221,7 @@ def stricter(before: str | None, later: str) -> str:
     """
     Merge packed statements. The result allows nothing that either text refuses.
 
-    For the same purpose and value, the line in `later` is kept; n before y.
+    For the same purpose and value, the line in `later` is kept. An n comes before a y.
     """
     lines = [*later.split("\n"), *(before or "").split("\n")]
     kept = {line.partition(" ")[0]: line for line in reversed(lines) if line}
@@ -228,20 +230,20 @@ def stricter(before: str | None, later: str) -> str:
 
 
 def _order(said: str) -> tuple[bool, bool, str]:
-    """Sort key: each n first, then other purposes; statements without an effect last."""
+    """Sort key: refusals first, then other purposes, then statements without an effect."""
     name, _, value = said.partition("=")
     return value != "n", name in ("license", "robots", "tdm-policy", "use"), name
 
 
 def verdict(texts: Iterable[object], purpose: str) -> tuple[bool | None, str]:
     """
-    The decision of packed statements about a purpose, with the line that states it.
+    Return what packed statements decide about a purpose, and the line that states it.
 
-    True if the purpose is allowed, False if refused, None (with an empty line) if no statement
+    True if the purpose is allowed, False if it is refused, None with an empty line if no statement
     covers it.
 
     Args:
-        texts: facts with `packed` statements; anything that is not a text is ignored.
+        texts: facts with `packed` statements. Values that are not text are ignored.
         purpose: one of `PURPOSES`.
     """
     lines = _lines(texts)
@@ -254,10 +256,10 @@ def verdict(texts: Iterable[object], purpose: str) -> tuple[bool | None, str]:
 
 def refusal(texts: Iterable[object], purpose: str) -> str | None:
     """
-    Why packed statements do not allow a purpose: the line that refuses it, or the file that was not
-    read.
+    Return why packed statements do not allow a purpose, or None if they do.
 
-    None if they allow it or do not mention it, and all of the site's files were read.
+    The reason is the line that refuses the purpose, or the name of a file of the site that was not
+    read. A purpose that nothing mentions is allowed, if all of these files were read.
 
     Args:
         texts: as for `verdict`.

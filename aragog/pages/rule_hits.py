@@ -1,7 +1,4 @@
-"""
-Finds the values that each rule matches on a page, and renders the page with the matches in color.
-Pure.
-"""
+"""Finds the values that each rule matches on a page, and highlights the matches. Pure."""
 
 from __future__ import annotations
 
@@ -20,10 +17,10 @@ from richpins.items import FoundItems, ItemKind, find
 from richpins.selectors import SelectedPage, Selector
 
 MOST_COLORED = 2_000
-"""Maximum number of elements marked on a page."""
+"""Maximum number of highlighted elements on a page."""
 _GOLDEN_ANGLE = 137.508
 _POLICY = "default-src 'none'; img-src * data:; style-src * 'unsafe-inline'; font-src *"
-"""A checked page must not run scripts or send data."""
+"""The highlighted page must not run scripts or send data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +31,16 @@ class RuleHit:
     """The field's name (`site.price`), or that of the kind or its field (`items.cards.price`)."""
     rule: str
     hits: int
-    """
-    Number of values for a page's field, of elements for a kind, or of items that have
-    the field.
-    """
+    """Number of values for a field of a page, of elements for a kind, or of items that have the
+    field."""
     first: Any = None
-    """The first value; None if nothing was found or the match is an element."""
+    """The first value. None if nothing matches, or if the match is an element."""
     within: str | None = None
-    """The CSS selector of the elements that the rule searches, or None for the whole page."""
+    """The CSS selector of the elements in which the rule searches, or None for the whole page."""
 
     @property
     def css(self) -> str | None:
-        """The selector of the elements, or None for XPath, whose elements are not marked."""
+        """The selector of the elements. None for XPath, whose elements are not highlighted."""
         kind, _, text = self.rule.strip().partition(":")
         if not kind.startswith("css"):
             return None
@@ -64,11 +59,11 @@ class PageHits:
 
 def hits_of(page: Any, rules: SiteRules, kinds: SiteKinds) -> PageHits:
     """
-    The values that the rules in the settings find on a page (`ExtractorPage`).
+    Return the values that the rules in the settings find on a page (`ExtractorPage`).
 
     Raises:
-        ValueError, TypeError: an XPath fails, or a function returned something that is not an item.
-        Exception: whatever a function raises.
+        ValueError, TypeError: an XPath fails, or a function returns something that is not an item.
+        Exception: any error of a function.
     """
     document = page.document
     hits = [_of_field(name, one, document) for name, one in rules.of(document.url).items()]
@@ -106,7 +101,7 @@ def _of_kind(kind: ItemKind, found: FoundItems, document: Document) -> Iterator[
 
 def colored_page(document: Document, hits: PageHits) -> str:
     """
-    The page as HTML, with a legend and with the elements that CSS rules select in color.
+    Return the page as HTML with a legend. The elements that CSS rules select are highlighted.
 
     The HTML has no scripts, and its policy lets browsers load only images, styles and fonts.
     """
@@ -130,10 +125,7 @@ def colored_page(document: Document, hits: PageHits) -> str:
 
 
 def _elements(hit: RuleHit, tree: LexborHTMLParser) -> Iterator[LexborNode]:
-    """
-    The elements of a rule: all of them for a kind or a list, otherwise the first of
-    each item.
-    """
+    """Yield a rule's elements: all for a kind or a list, otherwise the first one of each item."""
     if hit.css is None:
         return
     if hit.within is not None:

@@ -1,10 +1,11 @@
 """
-The version of the code and rules that read a page's fields: `extract` for its host, and extractors.
+The version of the rules and the code that extract a page's fields.
 
-The version is stored with the page, as `page.rules_version`, to detect changed rules. Pages read by
-earlier rules are read again from their stored content (`aragog reextract` and `aragog run -O`). The
-version is a hash of the settings and of the Python files that they name. For an installed package
-only the name is hashed: after upgrading it, run `aragog reextract --all`.
+These are the host's rules in `extract`, and the extractors. The version is stored with the page, as
+`page.rules_version`, to detect changed rules. Pages with an earlier version are extracted again
+from their stored content (`aragog reextract` and `aragog run -O`). The version is a hash of the
+settings and of the Python files that they name. For an installed package, only its name is hashed.
+After an upgrade of the package, run `aragog reextract --all`.
 """
 
 from __future__ import annotations
@@ -45,10 +46,13 @@ class RulesVersions:
             own = name.strip().lower().removeprefix("*.").rstrip(".")
             self._by_host.setdefault(own, []).append([table, *_files(table)])
         self.whole = _hash([self._of_all, self._by_host]) if extractors or tables else ""
-        """The version of all rules together; empty if there are no rules."""
+        """The version of all rules together. Empty if there are no rules."""
 
     def of(self, url: str) -> str:
-        """The version for a normalized URL's page; empty if it has no rules and no extractor."""
+        """
+        Return the version for a normalized URL's page.
+        Empty if it has no rules and no extractor.
+        """
         with suppress(InvalidUrl):
             names = [name for name in and_parents(host(url)) if name in self._by_host]
             if names or self._of_all:
@@ -59,7 +63,7 @@ class RulesVersions:
 def rules_versions(
     extractors: tuple[str, ...], tables: Mapping[str, Mapping[str, Any]]
 ) -> RulesVersions:
-    """The versions for these settings; equal settings share one object."""
+    """Return the versions for these settings. The same settings share one object."""
     return _made(extractors, orjson.dumps(tables, default=str, option=orjson.OPT_NON_STR_KEYS))
 
 
@@ -69,7 +73,7 @@ def _made(extractors: tuple[str, ...], tables: bytes) -> RulesVersions:
 
 
 def _files(named: Any) -> Iterator[str]:
-    """Hashes of the readable Python files that the settings name."""
+    """Yield the hashes of the readable Python files that the settings name."""
     if isinstance(named, str):
         if is_of_file(named):
             with suppress(OSError):

@@ -1,5 +1,5 @@
 """
-Fields of single sites by CSS selectors and XPath, from rules in the settings. No I/O.
+Fields of single sites, defined in the settings by CSS selectors and XPath. No I/O.
 
     [extract."books.example"]
     price = "css:.price_color::text"
@@ -11,7 +11,7 @@ A rule applies to its host and all hosts below it. If two rules define the same 
 the longer host name wins. `richpins.selectors` documents the rules. Tables among them are kinds of
 items; see `aragog.pages.items`.
 
-The fields have the prefix `site`: `site.price`.
+The prefix of the fields is `site`, as in `site.price`.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from urlspelling.hosts import and_parents
 _FIELD = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 Rules = Mapping[str, Mapping[str, Any]]
-"""Host to field to rule, as in the settings; a value that is not a text is a kind of items."""
+"""Host to field to rule, as in the settings. A value that is not a string is a kind of items."""
 
 
 def rule_types(rules: Rules) -> dict[str, FieldType]:
     """
-    The type of each field that rules define, by its full name, such as `site.price`.
+    Return the type of each field that rules define, by its full name, such as `site.price`.
 
-    A field is `any` if hosts give it different types. Raises ValueError as `value_type` does.
+    The type is `any` if it differs between hosts. Raises ValueError like `value_type`.
     """
     found: dict[str, FieldType] = {}
     for table in rules.values():
@@ -55,7 +55,7 @@ class SiteRules:
     The rules of all sites.
 
     Raises:
-        ConfigError: has a line for each invalid rule, field name and host name.
+        ConfigError: one line for each invalid rule, field name and host name.
     """
 
     def __init__(self, rules: Rules) -> None:
@@ -68,7 +68,7 @@ class SiteRules:
             raise ConfigError(*problems)
 
     def of(self, url: str) -> dict[str, Selector]:
-        """The rules for a URL's page, by field."""
+        """Return the rules for a URL's page, by field."""
         try:
             name = host(url)
         except InvalidUrl:
@@ -80,8 +80,9 @@ class SiteRules:
 
     def values(self, document: Document) -> dict[str, Any] | None:
         """
-        A page's values by field, None where a rule found nothing; None if the page has
-        no rules.
+        Return a page's values by field, with None where a rule finds nothing.
+
+        Returns None if the page has no rules.
         """
         selectors = self.of(document.url)
         if not selectors:
@@ -91,16 +92,16 @@ class SiteRules:
 
 
 def _texts(table: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    """A host's rules for fields of pages."""
+    """Return a host's rules for fields of pages, without its kinds of items."""
     return ((name, rule) for name, rule in table.items() if isinstance(rule, str))
 
 
 _NO_HOST = re.compile(r"[/?#@\s]|^[^\[]*:(?!\d+\Z)")
-"""Matches characters that a URL may contain but a host may not; a host may have a port."""
+"""Matches characters that a URL may contain but a host may not. A host may have a port."""
 
 
 def host_of_rules(name: str, problems: list[str]) -> str:
-    """The normalized host in a key of `extract`; an invalid one is added to `problems`."""
+    """Return the normalized host for a key of `extract`. Adds an invalid one to `problems`."""
     own = name.strip().removeprefix("*.")
     try:
         if not own or own.startswith(".") or ".." in own or _NO_HOST.search(own):

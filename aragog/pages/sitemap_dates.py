@@ -14,7 +14,7 @@ _W3C_DATE = re.compile(
 )
 
 _END_OF_DAY = (24, 0, 0)
-"""ISO 8601 allows 24:00 for the end of a day, which is the start of the next one."""
+"""ISO 8601 allows 24:00 as the end of a day. It is the start of the next day."""
 
 
 class DateSpan(NamedTuple):
@@ -22,7 +22,7 @@ class DateSpan(NamedTuple):
 
     start_ms: int
     end_ms: int
-    """The last millisecond of the day, month or year; equal to the start for an instant."""
+    """The last millisecond of the day, month or year. The same as the start for an instant."""
 
 
 def span_of(text: str) -> DateSpan | None:
@@ -52,13 +52,16 @@ def span_of(text: str) -> DateSpan | None:
 
 
 def instant_ms(text: str) -> int | None:
-    """The first moment of a date, in milliseconds since the epoch, or None for other text."""
+    """Return the first millisecond of a date since the epoch, or None for other text."""
     span = span_of(text)
     return None if span is None else span.start_ms
 
 
 def _end_ms(when: dt.datetime, *, given: int) -> int:
-    """The last millisecond of a date; `given` counts its parts (year, month, day)."""
+    """
+    Return the last millisecond of a date.
+    `given` is how many parts it has (year, month, day).
+    """
     if given > 3:
         return _ms(when)
     if given == 3:

@@ -1,10 +1,11 @@
 """
-Sitemaps: urlset, index, plain text, RSS and Atom, with or without gzip. No I/O.
+Parses sitemaps: urlset, index, plain text, RSS and Atom, with or without gzip. No I/O.
 
-Follows sitemaps.org (50,000 URLs and 50 MB per file). Broken files are common: the parser returns
-what is unambiguous and sets `complete` to False. The encoding comes from the byte order mark, the
-Content-Type header or the XML declaration, otherwise UTF-8 (RFC 7303). A declared encoding that
-cannot match the bytes is ignored.
+Follows sitemaps.org (50,000 URLs and 50 MB per file). Broken files are common. For these, the
+parser returns all unambiguous entries and sets `complete` to False. The encoding is that of the
+byte
+order mark, the Content-Type header or the XML declaration, in this order; otherwise UTF-8
+(RFC 7303). A declared encoding that does not fit the bytes is ignored.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from urlspelling import InvalidUrl, normalize
 
 MAX_URLS = 50_000
 MAX_ENTRIES = 100_000
-"""Maximum number of entries read, including repeated and invalid ones."""
+"""Maximum number of entries per file, including duplicates and invalid ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,25 +35,22 @@ class SitemapUrl:
     url: str
     """The normalized URL."""
     lastmod_ms: int | None = None
-    """
-    Milliseconds since the epoch; for a date without a time, its first moment in UTC. None if not
-    given.
-    """
+    """When the page changed, in ms since the epoch. For a date without a time, its start in UTC."""
     lastmod_end_ms: int | None = None
-    """The last millisecond of a date without a time; None for an instant, or if not given."""
+    """The last millisecond of a date without a time. None for an instant or a missing date."""
     alternates: tuple[tuple[str, str], ...] = ()
-    """
-    Language and normalized URL of each translation that the entry names. They are evidence only,
-    not pages of the sitemap. At most 100,000 per file.
-    """
+    """Language and normalized URL of each translation that the entry lists.
+
+    They are only evidence, not pages of the sitemap. At most 100,000 per file."""
 
     def changed_since(self, seen_at_ms: int, now_ms: int) -> bool:
         """
-        Return whether the page may have changed after it was last seen.
+        Return True if the page may have changed after it was last seen.
 
-        A date without a time counts as its first moment until the period has passed, then as its
-        last: a page is fetched at most twice for one date. An instant in the future does not count
-        as a change.
+        A date without a time counts as its first moment until the period is over, and then as its
+        last
+        one. So a page is fetched at most twice for one date. An instant in the future does not
+        count.
         """
         at_ms = self.lastmod_ms
         if self.lastmod_end_ms is not None and self.lastmod_end_ms <= now_ms:
@@ -61,18 +59,18 @@ class SitemapUrl:
 
 
 class EntryCollector:
-    """The entries found so far; keeps the first entry for each URL."""
+    """Collects the entries. Keeps the first entry for each URL."""
 
     def __init__(self) -> None:
         self.urls: dict[str, SitemapUrl] = {}
         self.children: dict[str, SitemapUrl] = {}
         self.invalid = 0
         self.cut = False
-        """True once an entry was dropped because the file exceeds the limit."""
+        """True if entries were dropped because the file exceeds the limit."""
         self._entries = 0
 
     def take(self, listed: ListedEntry) -> bool:
-        """Add an entry; False once the file has reached the limit."""
+        """Add an entry. Return False when the file has reached the limit."""
         into = self.children if listed.is_sitemap else self.urls
         for url in listed.locations or (None,):
             if len(self.urls) + len(self.children) >= MAX_URLS or self._entries >= MAX_ENTRIES:
@@ -101,14 +99,14 @@ PIECE_BYTES = 65_536
 _PACKED_BYTES = 16_384
 _GZIP = b"\x1f\x8b"
 _MAX_LAYERS = 3
-"""Some servers compress a file that is already compressed on disk."""
+"""Some servers compress a file again that is already compressed on disk."""
 
 
 class Unpacked:
     """
-    The decompressed chunks of a body (any number of gzip members, up to three layers).
+    The decompressed body, in chunks. Supports many gzip members and up to three layers.
 
-    `complete` is False if the body was truncated, damaged or too large.
+    `complete` is False if the body is truncated, damaged or too large.
     """
 
     def __init__(self, body: bytes) -> None:
@@ -169,17 +167,17 @@ class Sitemap:
     invalid: int = 0
     """Number of entries without a usable URL."""
     complete: bool = True
-    """False if the file was cut off, is broken, or is longer than the protocol allows."""
+    """False if the file is truncated or broken, or longer than the protocol allows."""
     is_feed: bool = False
     """True for RSS and Atom."""
 
 
-# The start of an XML file, possibly after a warning that a script printed first.
+# The start of an XML file, possibly after a warning printed by a script.
 _XML_START = re.compile(rb"<(?:\?xml\s|(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|feed|RDF)[\s>])")
 _FEED_START = re.compile(rb"<(?:[\w.-]+:)?(?:rss|feed|RDF)[\s>]")
 _BLANKS = b" \t\r\n\0"
 _UTF8_MARK = b"\xef\xbb\xbf"
-# Converted before parsing, since their bytes are not ASCII-compatible.
+# Converted before parsing, because their bytes are not ASCII-compatible.
 _CONVERTED = frozenset({"utf-16le", "utf-16be", "iso-2022-jp", "x-user-defined"})
 
 
@@ -187,8 +185,9 @@ def parse(body: bytes, url: str, content_type: str | None = None) -> Sitemap:
     """
     Parse the sitemap in `body`, which was fetched from `url` with this Content-Type header.
 
-    Takes about 30 µs per entry. The file is decompressed and read in chunks, so memory grows with
-    the number of entries and not with the decompressed size.
+    Takes about 30 µs per entry. The file is decompressed and read in chunks, so the memory depends
+    on
+    the number of entries and not on the decompressed size.
     """
     unpacked, entries = Unpacked(body), EntryCollector()
     pieces = iter(unpacked)
@@ -215,7 +214,7 @@ def parse(body: bytes, url: str, content_type: str | None = None) -> Sitemap:
 
 
 def _charset(first: bytes, content_type: str | None) -> str:
-    """The WHATWG name of the encoding, based on the file's first piece."""
+    """Return the WHATWG name of the encoding, based on the first chunk of the file."""
     if first.startswith(_UTF8_MARK):
         return "utf-8"
     if first[:2] in (b"\xff\xfe", b"\xfe\xff"):
@@ -233,7 +232,10 @@ def _charset(first: bytes, content_type: str | None) -> str:
 
 
 def _converted(pieces: Iterable[bytes], charset: str) -> Iterator[bytes]:
-    """The pieces in UTF-8; undecodable bytes become U+FFFD, which invalidates their entry."""
+    """
+    Yield the chunks as UTF-8.
+    Undecodable bytes become U+FFFD, which makes their entry invalid.
+    """
     decoder = codecs.getincrementaldecoder(encodings.codec_of(charset))("replace")
     for piece in pieces:
         yield decoder.decode(piece).encode("utf-8", "replace")
@@ -250,7 +252,7 @@ def _without_marks(first: bytes) -> bytes:
 
 
 def _read_lines(pieces: Iterable[bytes], base: str, charset: str, entries: EntryCollector) -> bool:
-    """Read a text file with one URL per line; a line too long for a URL counts as invalid."""
+    """Read a text file with one URL per line. A line that is too long counts as invalid."""
     rest = b""
     for piece in pieces:
         *lines, rest = (rest + piece.replace(b"\r", b"\n")).split(b"\n")

@@ -1,4 +1,4 @@
-"""The types of the fields that a crawl stores for a page: its Rich Pin and its main texts."""
+"""The types of the fields that a crawl stores for a page: the Rich Pin and the main texts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from richpins.field_types import TEXT, FieldType, extracted_types
 
 @cache
 def stored_types() -> Mapping[str, FieldType]:
-    """Return the type of each field by name; imports all page types."""
+    """Return the type of each field by name. Imports all page types."""
     versions = main_text.VERSION_FIELD, RULES_VERSION
     texts = dict.fromkeys((*main_text.FIELDS.values(), *versions), TEXT)
     return {**extracted_types(), **texts}

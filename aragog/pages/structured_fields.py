@@ -1,9 +1,8 @@
 """
-Structured Field Values for HTTP: dictionaries and strings (RFC 9651, sections 3.2, 3.3.3 and 4).
-Pure.
+Structured Field Values for HTTP: dictionaries and strings (RFC 9651, 3.2, 3.3.3 and 4). Pure.
 
-The parser accepts exactly what the RFC accepts, because a field that fails to parse is ignored as a
-whole. Values that aragog does not use are validated and kept as text.
+The parser accepts exactly what the RFC allows, because a field with any error must be ignored
+completely. Values that aragog does not use are validated and kept as text.
 """
 
 from __future__ import annotations
@@ -42,15 +41,15 @@ class Member:
     value: Bare | tuple[Member, ...]
     parameters: Mapping[str, Bare] = field(default_factory=dict)
     text: str = ""
-    """The text of value and parameters, as written."""
+    """The value with its parameters, as written."""
 
 
 def parse_dictionary(text: str) -> dict[str, Member]:
     """
-    The members of a dictionary by key; if a key is repeated, the last member.
+    Return the members of a dictionary by key. If a key is repeated, the last member is used.
 
     Raises:
-        ValueError: not a structured field; the message has the position.
+        ValueError: not a structured field. The message contains the position.
     """
     members: dict[str, Member] = {}
     for key, member in dictionary_members(text):
@@ -61,10 +60,10 @@ def parse_dictionary(text: str) -> dict[str, Member]:
 
 def dictionary_members(text: str) -> list[tuple[str, Member]]:
     """
-    All members of a dictionary in order, including repeated keys.
+    Return all members of a dictionary in order, including repeated keys.
 
     Raises:
-        ValueError: not a structured field; the message has the position.
+        ValueError: not a structured field. The message contains the position.
     """
     reader = _DictionaryReader(text[:MOST_CHARS])
     reader.skip(_SPACE)
@@ -96,7 +95,7 @@ def string_text(text: str) -> str:
 
 
 class _DictionaryReader:
-    """A position in the text of a field; trailing spaces are ignored."""
+    """A reader with a position in the text of a field. Ignores trailing spaces."""
 
     def __init__(self, text: str) -> None:
         self._text = text.rstrip(" ")
@@ -126,7 +125,7 @@ class _DictionaryReader:
         return True
 
     def flag(self) -> Member:
-        """The value of a key without a value: true."""
+        """Return the member for a key without a value. Its value is True."""
         start = self._at
         return Member(True, self._parameters(), self._text[start : self._at])
 

@@ -1,11 +1,11 @@
 """
-A reader for XML that is not well-formed: yields tags and texts from bytes, in pieces. No I/O.
+Reads XML that may not be well-formed. Yields tags and texts from bytes, in chunks. No I/O.
 
-A parser in recovery mode changes what it reads: after any error libxml2 drops references, so
-`?a=1&amp;b=2` becomes `?a=1b=2`. This reader has no state that an error could corrupt. It splits
-the bytes at tags and leaves texts undecoded until they are needed; `text_of` then returns the
+A parser in recovery mode changes what it reads. For example, libxml2 drops references after any
+error, so `?a=1&amp;b=2` becomes `?a=1b=2`. This reader has no state that an error could corrupt. It
+splits the bytes at tags and decodes texts only when they are needed. `text_of` then returns the
 decoded text, or None if it is ambiguous. Comments, declarations and processing instructions are
-skipped. Only XML's five entities and HTML's letter entities are known, so none can expand.
+skipped. It only knows XML's five entities and HTML's letter entities, so entities cannot expand.
 
 It works on bytes of any encoding in which letters, digits, `<`, `>`, `&` and quotes are ASCII bytes
 that never occur inside other characters. The caller converts other encodings (UTF-16).
@@ -21,7 +21,7 @@ from html.entities import html5
 from richpins import encodings
 
 TAG_BYTES = 262_144
-"""No sitemap has a longer tag; the rest of a file with one is not read."""
+"""No sitemap has a longer tag. If a file has one, the rest of it is not read."""
 _PIECE_BYTES = 32_768
 _MOST_DECLARATIONS = 4
 
@@ -33,7 +33,8 @@ _DECLARATION = re.compile(
     rb"""<!(?:[^<>\["']++|"[^"]*+"|'[^']*+'|)*+"""
     rb"""(?:\[(?:[^\]"']++|"[^"]*+"|'[^']*+'|)*+\]\s*+|)>"""
 )
-# A name must follow a space or a value; otherwise a long one would be retried from each letter.
+# A name must follow a space or a value. Otherwise the regex would retry a long name from each
+# letter.
 _ATTRIBUTE = re.compile(rb"""(?<![^\s"'])([^\s=<>"'/]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)')""")
 _ENDS = {b"<!--": b"-->", b"<![CDATA[": b"]]>", b"<?": b"?>"}
 _CDATA_END = b"]]>"
@@ -44,7 +45,7 @@ class TokenKind(Enum):
 
     START = auto()
     EMPTY = auto()
-    """A tag that is both start and end, such as `<link/>`."""
+    """A tag that is both a start tag and an end tag, such as `<link/>`."""
     END = auto()
     TEXT = auto()
     CDATA = auto()
@@ -53,24 +54,23 @@ class TokenKind(Enum):
 
 
 Token = tuple[TokenKind, bytes, bytes]
-"""
-One part of a file: its kind; a tag's name or a text (part of a text if the file comes in pieces);
-and a tag's attributes as written.
-"""
+"""A part of a file: its kind, the tag's name or the text, and the tag's attributes as written.
+
+A text may be split if the file comes in chunks."""
 
 
 class TokenReader:
     """
-    Yields the tokens of a file; can be iterated once.
+    Yields the tokens of a file. It can be iterated only once.
 
     Args:
-        pieces: the file, in pieces of any size.
+        pieces: the file, in chunks of any size.
 
     Attributes:
-        damaged: True if the XML is not well-formed; tokens before and after the error still count.
+        damaged: True if the XML is not well-formed. All tokens still count.
         cut: True if the file ends inside a tag, a comment or a CDATA section, or a tag was too
             long.
-        keep_texts: yield texts; set it between two tokens.
+        keep_texts: whether to yield texts. Set it between two tokens.
     """
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
@@ -78,7 +78,7 @@ class TokenReader:
         self._buffer = b""
         self._at = 0
         self._until = b""
-        """The end marker of the open comment, section or instruction."""
+        """The end marker of the open comment, section or instruction, or empty."""
         self._declarations = 0
         self.damaged = self.cut = False
         self.keep_texts = False
@@ -95,7 +95,7 @@ class TokenReader:
             self.damaged = self.cut = True
 
     def _tokens(self, *, final: bool) -> Iterator[Token]:
-        """The complete tokens in the buffer."""
+        """Yield the complete tokens in the buffer."""
         buffer, match_tag = self._buffer, _TAG.match
         while self._at < len(buffer):
             # the most common case, handled inline for speed
@@ -138,7 +138,7 @@ class TokenReader:
         return self._buffer[start : self._at]
 
     def _close_open(self) -> bool:
-        """Skip the end marker of the open section; False if it is not in the buffer."""
+        """Skip the end marker of the open section. Return False if it is not in the buffer yet."""
         if not self._buffer.startswith(self._until, self._at):
             return False
         self._at += len(self._until)
@@ -149,7 +149,7 @@ class TokenReader:
         """
         Skip the `<` at the current position, which does not start a complete tag.
 
-        None if more of the file is needed; TEXT for skipped markup.
+        Return None if more of the file is needed, and TEXT if markup was skipped.
         """
         buffer, at = self._buffer, self._at
         if not final and len(buffer) - at < len(b"<![CDATA["):
@@ -161,7 +161,7 @@ class TokenReader:
         if buffer.startswith(b"<!", at):
             return self._declaration(final=final)
         if _TAG_START.match(buffer, at) and buffer.find(b"<", at + 1) < 0:
-            return None  # it ends in the next piece, or the file is truncated inside it
+            return None  # it ends in the next chunk, or the file is truncated here
         self.damaged = True
         self._at = at + 1
         return TokenKind.FAULT
@@ -180,7 +180,7 @@ class TokenReader:
 
 
 def _without_tiny_pieces(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Merge tiny pieces, since each piece causes another search of the buffer's open part."""
+    """Merge tiny chunks, because each chunk causes another search in the buffer."""
     parts: list[bytes] = []
     size = 0
     for piece in pieces:
@@ -212,12 +212,12 @@ def text_of(parts: Sequence[tuple[bytes, bool]], charset: str) -> str | None:
     """
     Return the decoded text, or None if it is ambiguous.
 
-    A text is ambiguous if it has bytes that are invalid in `charset`, control characters,
-    references to invalid characters, or entities other than XML's and HTML's letters. A bare
-    ampersand is accepted literally, as in `?a=1&b=2`.
+    A text is ambiguous if it contains invalid bytes for `charset`, control characters, references
+    to
+    invalid characters, or unknown entities. A bare ampersand is kept, as in `?a=1&b=2`.
 
     Args:
-        parts: the text's bytes, each with True for a CDATA section, where references are literal.
+        parts: the text's bytes, each with True for a CDATA section, which has no references.
         charset: WHATWG name of the encoding. In one-byte encodings, valid UTF-8 is read as UTF-8.
     """
     texts = []

@@ -1,4 +1,4 @@
-"""Writes guessed rules as the text of a settings file. Pure."""
+"""Formats guessed rules as a settings file. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from richpins.guesses import Guess, GuessedKind
 
 
 def settings_text(guess: Guess, site: str, agent: str) -> str:
-    """A settings file with the User-Agent and a host's guessed kinds of items."""
+    """Return a settings file with the User-Agent and the guessed kinds of items of a host."""
     lines = ["[fetch]", f"user_agent = {_quoted(agent)}"]
     for kind in guess.kinds:
         lines += ["", *_table(kind, site)]
@@ -37,5 +37,5 @@ def _value(value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Quote a text for TOML, which shares JSON's escapes except for DEL."""
+    """Quote a text for TOML. TOML has the same escapes as JSON, except for DEL."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -3,14 +3,14 @@ Basics that every process needs.
 
 Public:
 
-    allocator      how much freed memory malloc keeps
+    allocator      limits the freed memory that malloc keeps
     clock          reading the time and sleeping
     extras         which optional dependencies are installed
-    hosts          names by which a local server may be reached
+    hosts          checks of Host headers and local addresses
     green_threads  many network waits in one thread
-    open_files     the limit of open files
-    secret         values that are never logged
-    socket_paths   names for unix sockets that are short enough
-    short_names    `tasks` and `workers` of a checkout
-    moved_names    module names of the previous release
+    open_files     the limit on open files
+    secret         strings that are never printed or logged
+    socket_paths   short paths for Unix sockets
+    short_names    imports of `tasks` and `workers` in a checkout
+    moved_names    imports by the module names of the previous release
 """

@@ -1,4 +1,4 @@
-"""Limits the freed memory that glibc's `malloc` keeps. Has no effect with other C libraries."""
+"""Limits the freed memory that glibc's `malloc` keeps. No effect with other C libraries."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ def return_large_blocks() -> None:
     """
     Make malloc return large blocks to the system as soon as they are freed.
 
-    By default, when a large block is freed, glibc raises the size of blocks that get a mapping of
-    their own, up to 32 MiB. The blocks of large responses then stay in the heaps of many threads.
+    By default, each time a large block is freed, glibc raises the size from which blocks get their
+    own mapping, up to 32 MiB. Large responses would then be allocated in the heaps of many threads
+    and stay there.
     """
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _OWN_MAPPING_BYTES)
@@ -22,11 +23,10 @@ def return_large_blocks() -> None:
 
 def return_freed() -> None:
     """
-    Return all free pages to the system now, even in the middle of the heap: malloc_trim(3).
+    Return all free pages to the system now, even from the middle of the heap: malloc_trim(3).
 
-    Startup frees much memory that is not needed again: 1.4 MB in a worker, 4 MB in the API. At that
-    point this takes less than a millisecond. Memory that is needed again costs a page fault per 4
-    KiB.
+    Call it after startup, which leaves 1.4 MB of unused memory in a worker and 4 MB in the API. It
+    then takes less than a millisecond. Reusing memory later costs one page fault per 4 KiB.
     """
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).malloc_trim(0)

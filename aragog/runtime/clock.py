@@ -1,9 +1,9 @@
 """
-Clocks: the port through which code reads the time and sleeps.
+Clocks: the interface through which code reads the time and sleeps.
 
-Pure functions take `now_ms` as an argument; adapters use a `Clock`. Wall-clock instants are integer
-milliseconds since the epoch, named `…_at_ms`; durations carry their unit. `ManualClock` is for
-tests: its `sleep_s` advances the time instead of waiting.
+Pure functions take `now_ms` as an argument; adapters use a `Clock`. Wall-clock times are integers
+in milliseconds since the epoch, named `…_at_ms`. Names of durations end with their unit.
+`ManualClock` is for tests: its `sleep_s` advances the time instead of waiting.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ class Clock(Protocol):
     """Wall-clock time, monotonic time, and sleep."""
 
     def now_ms(self) -> int:
-        """Return milliseconds since the epoch by the wall clock, which may jump."""
+        """Return milliseconds since the epoch. The wall clock may jump."""
 
     def monotonic_s(self) -> float:
-        """Return seconds of a monotonic clock; only differences are meaningful."""
+        """Return seconds of a monotonic clock. Only differences are meaningful."""
 
     def sleep_s(self, seconds: float) -> None:
-        """Return after `seconds`; immediately if it is zero or less."""
+        """Sleep for `seconds`. Returns immediately if it is zero or less."""
 
 
 class SystemClock:
@@ -40,7 +40,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that only moves by `advance_ms` and `sleep_s`. `sleep_s` returns immediately."""
+    """A clock that moves only when `advance_ms` or `sleep_s` is called. `sleep_s` does not wait."""
 
     def __init__(self, at_ms: int = 1_700_000_000_000) -> None:
         self._ms = float(at_ms)
@@ -55,5 +55,5 @@ class ManualClock:
         self._ms += max(0.0, seconds) * 1000
 
     def advance_ms(self, ms: float) -> None:
-        """Advance the time by `ms`."""
+        """Move the time forward by `ms`."""
         self._ms += ms

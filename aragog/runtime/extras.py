@@ -7,7 +7,7 @@ import importlib.util
 from aragog.errors import ConfigError
 
 DISTRIBUTION = "aragog-crawler"
-"""The name of the distribution. On PyPI the package's own name belongs to another project."""
+"""The package's name on PyPI, where `aragog` is another project."""
 
 MODULE_OF = {
     "s3": "boto3",
@@ -25,11 +25,12 @@ MODULE_OF = {
     "otel": "opentelemetry.sdk",
     "reppy": "reppy",
 }
-"""For each extra, the module that shows whether it is installed. Add-ons name their own."""
+"""A module of each extra, whose presence shows that the extra is installed. Add-ons pass their
+own."""
 
 
 def has(extra: str) -> bool:
-    """Whether the packages of an extra are installed. Imports none of them."""
+    """Return True if the packages of an extra are installed. Does not import them."""
     return _is_found(MODULE_OF[extra])
 
 
@@ -42,25 +43,24 @@ def _is_found(module: str) -> bool:
 
 def install_command(extra: str) -> str:
     """
-    The command that adds an extra to the environment in which aragog is installed.
+    Return the command that installs an extra in the environment of aragog.
 
-    pip finds aragog already installed, and only looks up the extra's packages.
+    aragog itself is already installed, so pip only looks up the packages of the extra.
     """
     return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
 def require(extra: str, reason: str, *, module: str | None = None) -> None:
     """
-    Check that an extra is installed before its packages are imported.
+    Check that an extra is installed, before its packages are imported.
 
     Args:
         extra: its name in pyproject.toml.
-        reason: what needs it.
-        module: a module of the extra to check for, if the extra is not in `MODULE_OF`.
+        reason: the feature that needs it.
+        module: a module of the extra to look for, if `MODULE_OF` does not list the extra.
 
     Raises:
-        ConfigError: it is not installed. The message has the `reason` and the command to install
-            it.
+        ConfigError: it is not installed. The message contains `reason` and the install command.
     """
     if not _is_found(needed := module or MODULE_OF[extra]):
         raise ConfigError(

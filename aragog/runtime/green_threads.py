@@ -1,12 +1,12 @@
 """
 Green threads: many network waits in one thread of the operating system.
 
-A fetching worker has hundreds of requests in progress. With one thread for each, a fifth of its CPU
-was spent on switching. Here `GreenPool.batch` runs calls as greenlets of the thread that submits
-them. A call yields whenever it waits through this module: for a socket (`wait_readable`,
-`wait_writable`), for a time (`GreenClock.sleep_s`), or for another thread (`GreenEvent`). Code that
-holds a `threading.Lock` must not wait in these ways. Outside of a batch these functions block the
-thread as usual, so the same code works in both cases.
+A fetching worker has hundreds of requests in progress. With one thread per request, switching
+between threads took a fifth of its CPU time. `GreenPool.batch` instead runs calls as greenlets in
+the thread that submits them. A call yields whenever it waits through this module: for a socket
+(`wait_readable`, `wait_writable`), for a time (`GreenClock.sleep_s`), or for another thread
+(`GreenEvent`). Code that holds a `threading.Lock` must not wait in any of these ways. Outside of a
+batch, these functions block the thread as usual, so the same code works in both cases.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _clock = SystemClock()
 _numbers = count()
 _this_thread = threading.local()
 MOST_PASSED = 1_000
-"""The limit of timers left over by waits that ended early. Beyond it they are removed."""
+"""How many timers of finished waits may accumulate before they are removed."""
 
 
 class _GreenWait:
-    """One wait of one green thread. It ends once, by an event or by its timer."""
+    """One wait of one green thread. An event or its timer ends it, once."""
 
     __slots__ = ("green", "hub", "over")
 
@@ -47,22 +47,25 @@ class _GreenWait:
         self.over = False
 
     def end(self, *, happened: bool) -> None:
-        """Let the green thread continue. Call it only in its own thread."""
+        """Let the green thread continue. Must be called in the thread that it runs in."""
         if not self.over:
             self.over = True
             self.hub.ready.append((self.green, happened))
 
     def for_at_most(self, seconds: float | None) -> bool:
-        """Yield until the wait ends. False if the time ran out first."""
+        """Yield until the wait ends. Returns False if it timed out."""
         return self.hub.give_way(self, seconds)
 
 
 class _Hub:
-    """Runs the green threads of one thread: the ready ones, then those whose wait is over."""
+    """
+    Schedules the green threads of one thread: first those that are ready, then those whose wait
+    ended.
+    """
 
     def __init__(self) -> None:
         self.greens = 0
-        """How many calls of batches are still running."""
+        """How many calls are still running."""
         self.ready: deque[tuple[greenlet, object]] = deque()
         self._green = greenlet(self._run)
         self._poll = select.epoll()
@@ -79,7 +82,7 @@ class _Hub:
 
     @property
     def dead(self) -> bool:
-        """True after a signal raised an exception. Its green threads are lost."""
+        """True if a signal handler raised an exception, which loses all green threads."""
         return bool(self._green.dead)
 
     def start(self, function: Callable[[], None]) -> None:
@@ -95,7 +98,7 @@ class _Hub:
         self.ready.append((greenlet(run, self._green), None))
 
     def give_way(self, wait: _GreenWait, seconds: float | None) -> bool:
-        """Run other green threads until `wait` has ended. False after more than `seconds`."""
+        """Run other green threads until `wait` has ended. Returns False after `seconds`."""
         if seconds is not None:
             at_s = _clock.monotonic_s() + max(0.0, seconds)
             heapq.heappush(self._timers, (at_s, next(_numbers), wait))
@@ -107,7 +110,7 @@ class _Hub:
             wait.over = True
 
     def wait_for_socket(self, fd: int, events: int, seconds: float) -> bool:
-        """Yield until the socket is ready. False after more than `seconds`."""
+        """Yield until the socket is ready. Returns False after `seconds`."""
         wait = _GreenWait(self)
         self._poll.register(fd, events)
         self._sockets[fd] = wait
@@ -118,7 +121,7 @@ class _Hub:
             self._poll.unregister(fd)
 
     def end_from_elsewhere(self, wait: _GreenWait) -> None:
-        """End a wait from any thread."""
+        """End a wait. Can be called from any thread."""
         self._ended_elsewhere.append(wait)
         os.eventfd_write(self._wake_fd, 1)
 
@@ -140,7 +143,7 @@ class _Hub:
             self._ended_elsewhere.popleft().end(happened=True)
 
     def _seconds_left(self) -> float | None:
-        """The time until the first timer, or None without a timer."""
+        """Return the time until the next timer fires, or None if there is no timer."""
         if len(self._timers) > MOST_PASSED + 2 * self._waiting:
             self._timers = [timer for timer in self._timers if not timer[2].over]
             heapq.heapify(self._timers)
@@ -155,7 +158,7 @@ class _Hub:
 
 
 def _busy_hub() -> _Hub | None:
-    """The hub of this thread, if other green threads could run while this one waits."""
+    """Return this thread's hub if other green threads can run while this one waits."""
     hub: _Hub | None = getattr(_this_thread, "hub", None)
     return hub if hub is not None and hub.greens else None
 
@@ -185,7 +188,7 @@ def _wait_for_socket(sock: socket.socket, events: int, seconds: float) -> None:
 
 
 class GreenClock(SystemClock):
-    """The clocks of this machine. While one green thread sleeps, the others continue."""
+    """The system clock. While one green thread sleeps, the others run."""
 
     def sleep_s(self, seconds: float) -> None:
         hub = _busy_hub()
@@ -196,7 +199,7 @@ class GreenClock(SystemClock):
 
 
 class GreenEvent:
-    """An event like that of `threading`, for a single waiter, which may be a green thread."""
+    """Like `threading.Event`, but with a single waiter, which may be a green thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -204,7 +207,7 @@ class GreenEvent:
         self._wait: _GreenWait | threading.Event | None = None
 
     def set(self) -> None:
-        """Let the waiter continue."""
+        """Wake the waiter."""
         with self._lock:
             self._is_set, wait = True, self._wait
         if isinstance(wait, threading.Event):
@@ -213,7 +216,7 @@ class GreenEvent:
             wait.hub.end_from_elsewhere(wait)
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Whether the event was set within `seconds`. With None, waits without a limit."""
+        """Return True if the event was set within `seconds`; None waits without a limit."""
         hub = _busy_hub()
         with self._lock:
             if self._is_set:
@@ -237,7 +240,7 @@ class GreenCall(Generic[T]):
         self.over = False
 
     def run(self) -> None:
-        """Run the call, in its green thread."""
+        """Run the call in its green thread."""
         try:
             self._value = self._function()
         except BaseException as error:  # noqa: BLE001 - raised by `result`
@@ -247,13 +250,13 @@ class GreenCall(Generic[T]):
             self._waiter.end(happened=True)
 
     def finish(self) -> None:
-        """Return when the call is over. Call it only in the thread of its batch."""
+        """Wait for the call to end. Must be called in the thread of its batch."""
         if not self.over:
             self._waiter = _GreenWait(_this_thread.hub)
             self._waiter.for_at_most(None)
 
     def result(self) -> T:
-        """Wait for the call, and return its result or raise its exception."""
+        """Wait for the call. Returns its result or raises its exception."""
         self.finish()
         if self._error is not None:
             raise self._error
@@ -262,10 +265,10 @@ class GreenCall(Generic[T]):
 
 class GreenPool:
     """
-    Limits how many calls of all batches run at once in a process.
+    Limits how many calls of all batches run concurrently in one process.
 
     Args:
-        size: the limit. Further calls wait, first come, first served.
+        size: the limit. Further calls wait in order of arrival.
         for_urgent: how many urgent calls may run in addition.
     """
 
@@ -277,11 +280,11 @@ class GreenPool:
         self._urgent_waiters: deque[GreenEvent] = deque()
 
     def batch(self) -> GreenBatch:
-        """Create a batch of calls. Use it in a `with` statement, which waits for all of them."""
+        """Create a batch of calls. Use it as a context manager; leaving it waits for all calls."""
         return GreenBatch(self)
 
     def acquire(self, *, urgent: bool = False) -> None:
-        """Take a place, or wait for one."""
+        """Take a slot of the pool, waiting until one is free."""
         with self._lock:
             if self._free > (-self._for_urgent if urgent else 0):
                 self._free -= 1
@@ -291,7 +294,7 @@ class GreenPool:
         turn.wait()
 
     def release(self) -> None:
-        """Give the place to the first waiting call, urgent ones first."""
+        """Pass the slot to the next waiting call. Urgent calls go first."""
         with self._lock:
             self._free += 1
             if self._urgent_waiters:
@@ -312,13 +315,13 @@ class GreenBatch:
         self._calls: list[GreenCall[Any]] = []
 
     def submit(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> GreenCall[T]:
-        """Start a call as soon as this thread waits; see `GreenCall.result`."""
+        """Submit a call. It starts as soon as this thread waits; see `GreenCall.result`."""
         return self._begin(lambda: function(*args, **kwargs), urgent=False)
 
     def submit_urgent(
         self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     ) -> GreenCall[T]:
-        """Start an urgent call, which does not wait for others."""
+        """Submit an urgent call, which does not wait for other calls."""
         return self._begin(lambda: function(*args, **kwargs), urgent=True)
 
     def _begin(self, function: Callable[[], T], *, urgent: bool) -> GreenCall[T]:

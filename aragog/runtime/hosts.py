@@ -1,9 +1,10 @@
 """
-Names under which a local server is reached. Pure.
+Checks of Host headers, which protect local servers from DNS rebinding. Pure.
 
-A web page can resolve its own name to a loopback address (DNS rebinding) and then read an API that
-trusts loopback. Its requests carry that name in the Host header, so a local server accepts only
-names in the settings. An IP address in the header is harmless, because no name was resolved.
+A web page can make its own name resolve to a loopback address (DNS rebinding) and then read an API
+that trusts local clients. Such requests have the page's name in their Host header, so a local
+server only accepts the names in the settings. An IP address in the header is safe, because no name
+was resolved.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from urlspelling.hosts import split_port
 
 
 def is_ip(host: str) -> bool:
-    """Report whether `host` is an IP address, without brackets."""
+    """Return True if `host` is an IP address, without brackets."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -24,7 +25,7 @@ def is_ip(host: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Report whether `host` is `localhost` or a loopback address: only this machine reaches it."""
+    """Return True if `host` is `localhost` or a loopback address."""
     return host == "localhost" or (is_ip(host) and ipaddress.ip_address(host).is_loopback)
 
 
@@ -36,11 +37,11 @@ def host_of(header: str) -> str:
 @lru_cache(maxsize=256)
 def is_allowed_host(header: str, allowed: tuple[str, ...]) -> bool:
     """
-    Report whether a request with this Host header is accepted.
+    Return True if a server should accept requests with this Host header.
 
     Args:
-        header: the header's value; with or without a port.
-        allowed: names from the settings; `.example.com` includes the domain and its subdomains.
+        header: the header's value, with or without a port.
+        allowed: names from the settings; `.example.com` matches the domain and its subdomains.
     """
     host = host_of(header)
     if is_ip(host) or host == "localhost" or host.endswith(".localhost"):

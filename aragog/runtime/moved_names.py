@@ -1,8 +1,9 @@
 """
-Lets programs import modules of aragog by the names in the documentation of version 0.1.
+Makes modules importable by the names that the documentation of version 0.1 uses.
 
-For one release, each such import warns and names the new module. Both names refer to the same
-module, so its classes are identical, and a setting that names a class by its old path works.
+For one release, an import by an old name still works and emits a warning that states the new name.
+Both names refer to the same module object, so classes are identical and settings with an old class
+path work.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ MOVED = {
     "zen.node_ids": "aragog.urlstore.node_ids",
     "zen": "zengraph",
 }
-"""Old and new names of modules and packages below `aragog`. The first match counts."""
+"""Old and new names of modules and packages, below `aragog`. The first match applies."""
 
 
 def new_name(name: str) -> str | None:
-    """The new name of a module, or None if it has not moved."""
+    """Return the new name of a module, or None if it was not renamed."""
     if not name.startswith(_OLD):
         return None
     old = name.removeprefix(_OLD)
@@ -58,7 +59,7 @@ def new_name(name: str) -> str | None:
 
 
 class _MovedNames(MetaPathFinder, Loader):
-    """Imports a module under its old name as the module with the new name."""
+    """An import hook that returns the module of the new name for the old one."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -72,18 +73,18 @@ class _MovedNames(MetaPathFinder, Loader):
         # The import system returns what is in sys.modules, not the empty module that it created.
         sys.modules[old] = import_module(new)
         warnings.warn(
-            f"{old} is {new} now; the old name ends with the next release",
+            f"{old} was renamed to {new}; the next release removes the old name",
             DeprecationWarning,
             stacklevel=2,
         )
 
     def get_code(self, fullname: str) -> CodeType:
-        """For `python -m`."""
+        """Return code for `python -m`."""
         program = f"import runpy; runpy.run_module({new_name(fullname)!r}, run_name='__main__')"
         return compile(program, fullname, "exec")
 
 
 def install() -> None:
-    """Let imports find the old names, before Python looks for them in the folders of packages."""
+    """Install the import hook, ahead of Python's own finders."""
     if not any(isinstance(finder, _MovedNames) for finder in sys.meta_path):
         sys.meta_path.insert(0, _MovedNames())

@@ -1,9 +1,9 @@
 """
-Text that must not be shown: passwords, tokens, and URLs that may hold one.
+Strings that must not be printed: passwords, tokens, and URLs that may contain them.
 
-Both types are strings, so libraries take them; but what Python prints of them (`repr`, `str`,
-f-strings, `%s`) is masked, in logs, tracebacks and error messages alike. `reveal` returns the text
-itself, for the code that must send it.
+Both types are subclasses of `str`, so libraries accept them. Python masks them whenever it prints
+them (`repr`, `str`, f-strings, `%s`), in logs, tracebacks and error messages. `reveal` returns the
+original text for the code that sends it.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ MASK = "***"
 
 
 class Secret(str):
-    """A password, a token or a header value, which is never shown."""
+    """A password, token or header value that is never printed."""
 
     __slots__ = ()
 
     def __new__(cls, text: str = "") -> Self:
-        # `str(text)` of another secret would be its mask.
+        # Without `reveal`, `str(text)` of another secret would be its mask.
         return super().__new__(cls, reveal(text))
 
     @property
     def shown(self) -> str:
-        """The masked text that may be printed."""
+        """The masked text."""
         return MASK if len(self) else ""
 
     def __str__(self) -> str:
@@ -43,7 +43,7 @@ class Secret(str):
 
 
 class SecretUrl(Secret):
-    """A URL that may hold a password: shown without it."""
+    """A URL that may contain a password. Printed without it."""
 
     __slots__ = ()
 
@@ -53,17 +53,18 @@ class SecretUrl(Secret):
 
 
 def reveal(text: str) -> str:
-    """The text itself, as a plain string."""
+    """Return the original text as a plain string."""
     return str.__str__(text)
 
 
 def without_password(url: str) -> str:
     """
-    `url` as it may be shown: a URL, the `key=value` pairs of PostgreSQL, or any malformed text.
+    Return `url` with its secrets masked. Accepts URLs, PostgreSQL `key=value` strings, and
+    malformed text.
 
-    Shown is only what cannot be a part of a login: scheme, hosts, ports and path of a well-formed
-    URL, and the values of options that are known to be none. Everything before the last `@` counts
-    as login: a password may hold `/`, `#` and `@` unescaped.
+    For a well-formed URL, the result contains the scheme, hosts, ports, path, and the values of
+    options that are known to be harmless. Everything before the last `@` counts as credentials,
+    because a password may contain unescaped `/`, `#` and `@`.
     """
     text = reveal(url)
     if (found := _URL.fullmatch(text)) is not None:
@@ -83,14 +84,15 @@ def without_password(url: str) -> str:
 
 def without_login(text: str, url: str) -> str:
     """
-    A library's message about the connection to `url`, without what it may quote of its login.
+    Mask the credentials of `url` in a library's error message about a connection to it.
 
-    Nothing is left of a message about a malformed URL: its parts are not where they should be.
+    If the URL is malformed, the whole message is replaced, because the credentials cannot be
+    located.
     """
     plain = reveal(url)
     found = _URL.fullmatch(plain)
     if found is None and not _PAIRS.fullmatch(plain):
-        return "the address is malformed: write / # ? @ : in a password as %2F %23 %3F %40 %3A"
+        return "the URL is malformed: write / # ? @ : in a password as %2F %23 %3F %40 %3A"
     login = (found["login"] or "") if found else ""
     values = [value for name, value in _PAIR.findall(plain) if name.lower() not in _HARMLESS]
     if found and found["query"]:
@@ -122,7 +124,7 @@ _HARMLESS = frozenset({
     "sslcert", "sslmode", "sslrootcert", "target_session_attrs", "tcp_user_timeout", "timeout",
     "virtual_host",
 })  # fmt: skip
-"""Options of addresses whose values are no secrets."""
+"""Options of URLs whose values are not secret."""
 
 
 def _options(query: str) -> str:
@@ -143,11 +145,14 @@ NO_URL = SecretUrl()
 
 
 def mask(section: object, **values: Any) -> None:
-    """Replace fields of a frozen dataclass, such as a section of the settings, by masked ones."""
+    """
+    Replace fields of a frozen dataclass, such as a section of the settings, with
+    masked values.
+    """
     for name, value in values.items():
         object.__setattr__(section, name, value)
 
 
 def secret_urls(texts: tuple[str, ...]) -> tuple[SecretUrl, ...]:
-    """Return URLs that may contain passwords, masked."""
+    """Mark URLs as possibly containing passwords."""
     return tuple(SecretUrl(text) for text in texts)

@@ -1,15 +1,15 @@
 """
-Lets programs import the tasks and workers of aragog by their short names.
+Makes aragog's tasks and workers importable by short names.
 
-The folders `tasks/` and `workers/` and the modules `celeryconfig.py` and `beat_schedule.py` are at
-the top of a checkout, where Celery's users look for them. The package reaches them by links, and
-its own code imports `aragog.tasks.fetch` and so on. Each of them calls `share` when somebody
-imports it by its short name, such as `celery -A workers`: both names then lead to one module, which
-has the long name.
+In a checkout, the folders `tasks/` and `workers/` and the modules `celeryconfig.py` and
+`beat_schedule.py` are at the top, where users of Celery expect them. The package contains symbolic
+links to them, and its own code imports `aragog.tasks.fetch` and so on. When one of them is imported
+by its short name, as in `celery -A workers`, it calls `share`, so that both names refer to one
+module object, named by its long name.
 
-A wheel has no other top-level name than `aragog`, because a project may have a `workers.py` or
-`tasks.py` of its own (docs/adr/0031). There `offer` lets a name lead to aragog as long as nothing
-else has it.
+A wheel installs only the top-level name `aragog`, because a project may have its own `workers.py`
+or `tasks.py` (docs/adr/0031). There, `offer` makes a short name importable unless something else
+has that name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ from types import ModuleType
 
 
 class _ShortNames(MetaPathFinder, Loader):
-    """Imports `workers.app` as `aragog.workers.app`, for every shared package."""
+    """
+    An import hook that imports `workers.app` as `aragog.workers.app`, for every
+    shared package.
+    """
 
     def __init__(self) -> None:
         self.packages: set[str] = set()
@@ -33,18 +36,18 @@ class _ShortNames(MetaPathFinder, Loader):
     ) -> ModuleSpec | None:
         del path, target
         package, _, module = fullname.partition(".")
-        # `python -m workers` runs its own copy of `__main__`, as it does with any package.
+        # `python -m workers` runs its own copy of `__main__`, as with any package.
         if package in self.packages and module and module != "__main__":
             return ModuleSpec(fullname, self)
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        # The import system returns what it finds here, not the empty module that it has made.
+        # The import system returns what is in sys.modules, not the empty module that it created.
         sys.modules[module.__name__] = import_module(f"aragog.{module.__name__}")
 
 
 class _LastResort(MetaPathFinder, Loader):
-    """Imports `workers` as `aragog.workers` where no folder on the search path has that name."""
+    """An import hook that imports `workers` as `aragog.workers` if nothing else has that name."""
 
     def __init__(self) -> None:
         self.offered: set[str] = set()
@@ -65,10 +68,10 @@ _LAST_RESORT = _LastResort()
 
 def share(name: str) -> None:
     """
-    Let the module with the short name `name` and its submodules be those of `aragog`.
+    Make the short name `name` and its submodules refer to the modules below `aragog`.
 
-    A module calls it with its own `__name__`; its remaining lines then run in a namespace that
-    nobody sees. Nothing happens for a long name.
+    A module calls this with its own `__name__`. If that is the short name, the rest of the module
+    then runs in a namespace that is discarded. Does nothing for a long name.
     """
     if name.startswith("aragog."):
         return
@@ -79,7 +82,7 @@ def share(name: str) -> None:
 
 
 def offer(name: str) -> None:
-    """Let `import name` find the package of `aragog` with that name, after everything else."""
+    """Make `import name` find aragog's package of that name if nothing else provides it."""
     if _LAST_RESORT not in sys.meta_path:
         sys.meta_path.append(_LAST_RESORT)
     _LAST_RESORT.offered.add(name)

@@ -1,8 +1,8 @@
 """
-The settings: one frozen value, read from a TOML file and the environment and validated at start.
+The settings: one frozen value, read from a TOML file and the environment, and validated at start.
 
 `load_settings(path, environ)` reads a TOML file, applies `ARAGOG_<FIELD>` and
-`ARAGOG_<SECTION>__<FIELD>`, and raises one `ConfigError` that names every invalid key. No other
+`ARAGOG_<SECTION>__<FIELD>`, and raises one `ConfigError` that lists every invalid key. No other
 module reads `ARAGOG_` variables. `crawling`, `egress`, `servers` and `serving` define
 the settings by section, `loading` and `values` read them, and `checks` validates them.
 """

@@ -1,4 +1,4 @@
-"""Validation of settings beyond their types."""
+"""Validates settings beyond their types."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def _graph_problems(settings: Settings) -> Iterator[str]:
     for entry in sorted({*store.graph_counted}.intersection(store.graph_packed)):
         yield (
             f"store.graph_packed: {entry!r} is in store.graph_counted as well; "
-            "packed edges are counted without"
+            "packed edges need no separate count"
         )
     for setting in ("graph_indexed", "graph_unique", "graph_sorted", *typed):
         for entry in getattr(store, setting):
@@ -311,7 +311,7 @@ def _broker_problems(url: SecretUrl) -> Iterator[str]:
 
 
 def _redis_problems(settings: Settings) -> Iterator[str]:
-    """Report invalid Redis URLs here, because the library's messages could contain passwords."""
+    """Yield invalid Redis URLs. The library's own messages could contain passwords."""
     named = [("redis.url", settings.redis.url)] if settings.redis.url else []
     named += [("redis.nodes", url) for url in settings.redis.nodes]
     named += [("politeness.limiter_urls", url) for url in settings.politeness.limiter_urls]
@@ -327,7 +327,7 @@ def _redis_problems(settings: Settings) -> Iterator[str]:
 
 
 def _has_port(url: str) -> bool:
-    """Return whether all ports in a broker's addresses are valid; libraries quote bad ones."""
+    """Return True if all ports in a broker's URL are valid. Libraries would print invalid ones."""
     try:
         for each in reveal(url).split(";"):
             _ = urlsplit(each).port

@@ -42,9 +42,9 @@ class PolitenessSettings:
     """If a domain takes twice as long as usual to respond, it gets half as many requests, and so on
     up to this factor. Intervals never grow beyond 10 s. 1: latency does not change the rate."""
     robots_fresh_s: float = 86_400.0
-    """Rules that are older are refreshed in the background (RFC 9309 asks for 24 h)."""
+    """Older rules are refreshed in the background (RFC 9309 asks for 24 h)."""
     robots_usable_s: float = 604_800.0
-    """Rules that are older are not used."""
+    """Older rules are not used."""
     robots_error_s: float = 600.0
     """After an error, robots.txt is requested again after this time."""
     robots_domain_max_bytes: int = 16_777_216
@@ -75,7 +75,7 @@ class FetchSettings:
     min_bytes_per_s: int = 100
     """Minimum rate of a body after its first 5 s."""
     max_wire_bytes: int = 10_485_760
-    """Maximum size of a body as it is sent, including the lines between its chunks."""
+    """Maximum size of a body as it is sent, including chunk headers."""
     max_body_bytes: int = 20_971_520
     """Maximum size of a body after decompression."""
     max_header_bytes: int = 65_536
@@ -107,7 +107,7 @@ class FetchSettings:
     The address is then allowed for that name only."""
     proxy: SecretUrl = NO_URL
     """Proxy for URLs that no rule of `egress` matches: `http://`, `socks5://` or `socks5h://`, with
-    its login (docs/fetching.md#ways-out)."""
+    its login (docs/fetching.md#egress-routes)."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Additional headers that are sent to every host. Do not put secrets here; see
     `origin_headers`."""
@@ -185,7 +185,7 @@ class PreferencesSettings:
 
     @property
     def asks_tdm_file(self) -> bool:
-        """Whether sites are asked for tdmrep.json: it is about the use of pages by models."""
+        """True if sites are asked for tdmrep.json, which is about the use of pages by models."""
         return self.read_tdm_file or not {"ai-input", "ai-train"}.isdisjoint(self.purposes)
 
 

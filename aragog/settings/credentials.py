@@ -2,7 +2,7 @@
 Credentials of the fetch settings, each bound to one origin (scheme, host, port).
 
 A key of `fetch.basic_auth` or `fetch.origin_headers` is an origin such as `https://example.com` or
-`http://intranet.example:8080`; a host without scheme means `https://`.
+`http://intranet.example:8080`. A host without a scheme means `https://`.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ _ORIGIN = re.compile(
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, 5.6.2
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
-# Headers with credentials (RFC 9110, 6265), which must only be sent to hosts that they belong to.
+# Headers with credentials (RFC 9110, 6265). They must only be sent to the origin they belong to.
 PRIVATE_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization"})
-# Headers that accept the price of a page (Cloudflare's pay per crawl); refused, since aragog never
-# pays.
+# Headers that agree to the price of a page (Cloudflare's pay per crawl). They are refused, because
+# aragog never pays.
 PAYING_HEADERS = frozenset({"crawler-exact-price", "crawler-max-price"})
 
 
 def origin_of(text: str) -> str | None:
-    """Return the origin in the spelling of normalized URLs; None if `text` is not an origin."""
+    """Return the origin as it is spelled in normalized URLs, or None if `text` is not an origin."""
     match = _ORIGIN.fullmatch(text.strip())
     if match is None:
         return None
@@ -35,7 +35,7 @@ def origin_of(text: str) -> str | None:
 
 
 def header_lines(text: str) -> Iterator[tuple[str, str]]:
-    """Yield (name, value) of each `Name: value` line; the name is empty without a colon."""
+    """Yield (name, value) for each `Name: value` line. The name is empty if there is no colon."""
     for line in reveal(text).splitlines():
         if line.strip():
             name, colon, value = line.partition(":")
@@ -47,7 +47,7 @@ def credential_problems(
     basic_auth: Mapping[str, Secret],
     origin_headers: Mapping[str, Secret],
 ) -> Iterator[str]:
-    """Yield one line for each invalid setting; the lines contain no secrets."""
+    """Yield one line for each invalid setting. The lines contain no secrets."""
     for name, value in headers.items():
         if name.lower() in PAYING_HEADERS:
             yield f"fetch.headers: {name} would agree to a price; aragog never pays, remove it"
@@ -84,5 +84,5 @@ def credential_problems(
 
 
 def _named(key: str) -> str:
-    """Return a key for messages; one that is not an origin may be a misplaced secret."""
+    """Return a key for messages. A key that is not an origin is hidden, as it may be a secret."""
     return origin_of(key) or "a key"

@@ -1,4 +1,4 @@
-"""Which way requests of the crawl leave: ways out by name, and the rules that choose among them."""
+"""Named egress routes for the crawl's requests, and the rules that select them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 BUILT_IN = ("direct", "proxy")
-"""Ways that need no entry: from the system's own address, and by `fetch.proxy`."""
+"""Routes that need no entry: a direct connection, and `fetch.proxy`."""
 PROXY_SCHEMES = ("http", "socks5", "socks5h")
 PLACEHOLDERS = ("session", "host", "domain", "crawl")
 _AFTER = (403, 429)
@@ -21,7 +21,7 @@ _SUFFIX = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)*", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class WaySettings:
-    """A way out: set `addresses` for direct requests, or `proxy`."""
+    """An egress route: set `addresses` for direct requests, or `proxy`."""
 
     addresses: tuple[str, ...] = ()
     """IP addresses of this machine from which requests are sent, at most one for IPv4 and one for
@@ -31,10 +31,10 @@ class WaySettings:
     `socks5h`, the proxy resolves names. You can use `{session}`, `{host}`, `{domain}` and
     `{crawl}`."""
     login: str = ""
-    """Where `user:password` for the proxy is: `env:NAME` or `file:PATH`. You can use the same words
-    in it."""
+    """Where `user:password` for the proxy is: `env:NAME` or `file:PATH`. You can use the same
+    placeholders in it."""
     resolve_at_proxy: bool = False
-    """Send names to an HTTP proxy instead of checked addresses."""
+    """Send host names to an HTTP proxy instead of checked addresses."""
     session_s: float = 600.0
     """How long `{session}` stays the same for a registered domain."""
 
@@ -42,12 +42,12 @@ class WaySettings:
 @dataclass(frozen=True, slots=True)
 class EgressRule:
     """
-    Which ways a URL takes if it meets all conditions. A condition is met if one of its entries
+    The egress routes for a URL that meets all conditions. A condition is met if one of its entries
     matches.
     """
 
     ways: tuple[str, ...] = ()
-    """Names of ways, in order. The next one is used if those before it fail."""
+    """Names of egress routes, in order. The next one is used if the previous ones fail."""
     hosts: tuple[str, ...] = ()
     """Host names. Hosts below them do not match."""
     domains: tuple[str, ...] = ()
@@ -64,20 +64,20 @@ class EgressRule:
 @dataclass(frozen=True, slots=True)
 class EgressSettings:
     """
-    Proxies and addresses through which requests leave (docs/fetching.md#ways-out).
+    Proxies and addresses through which requests leave (docs/fetching.md#egress-routes).
 
     The first of `[[egress.rules]]` that matches a URL decides. If none matches, `fetch.proxy` is
-    used if it is set, and otherwise `direct`. Each way has a table `[egress.ways.NAME]`.
+    used if it is set, and otherwise `direct`. Each egress route has a table `[egress.ways.NAME]`.
     """
 
     ways: Mapping[str, WaySettings] = field(default_factory=dict)
-    """Name to a way out. `direct` and `proxy` (`fetch.proxy`) need no entry."""
+    """Name to an egress route. `direct` and `proxy` (`fetch.proxy`) need no entry."""
     rules: tuple[EgressRule, ...] = ()
     """Rules, in the order in which they are checked."""
 
 
 def egress_problems(egress: EgressSettings, fetch_proxy: str) -> Iterator[str]:
-    """Yield one line for each invalid value; the lines contain no secrets."""
+    """Yield one line for each invalid value. The lines contain no secrets."""
     for name, way in egress.ways.items():
         at = f"egress.ways.{name}"
         if not _NAME.fullmatch(name) or name in BUILT_IN:

@@ -1,24 +1,24 @@
 """
-The names in `pipeline.extractors`: entry points, or functions of files. Pure.
+The names in `pipeline.extractors`: entry points, or functions in files. Pure.
 
-Both are known without importing a parser, for those who only decode fields.
+This module imports no parser, for programs that only decode fields.
 """
 
 from __future__ import annotations
 
 SITE = "site"
-"""The prefix of the fields that rules for single sites read."""
+"""The prefix of the fields that rules for single sites extract."""
 
 
 ITEMS = "items"
-"""The prefix of the fields that hold a page's items, one for each kind."""
+"""The prefix of the fields with a page's items, one field for each kind."""
 
 
 def is_of_file(name: str) -> bool:
-    """Whether a name is that of a file's function, as `folder/file.py:function`."""
+    """Return True if a name refers to a function in a file, such as `folder/file.py:function`."""
     return name.rpartition(":")[0].endswith(".py")
 
 
 def prefix_of(name: str) -> str:
-    """The prefix of the fields of an extractor: the name of its entry point or function."""
+    """Return the prefix of an extractor's fields: the name of its entry point or function."""
     return name.rpartition(":")[2] if is_of_file(name) else name

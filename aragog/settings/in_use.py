@@ -1,11 +1,12 @@
 """
-The settings that hold in a data folder: those of the system that runs there, if one does.
+The effective settings of a data folder: those of the system that runs there, if any.
 
-A system is often started with variables that another terminal does not have; the demo always is.
-A process with other settings would contradict it: another rate, another agent in robots.txt,
-another store. So the supervisor records its settings in `run/settings.json`. Commands, producers
-and workers that somebody starts in the same data folder read them for as long as it runs. The file
-contains passwords if the settings do. It is readable only by its owner, as is its folder.
+A system is often started with variables that are not set in another terminal, and the demo always
+is. A process with other settings would contradict the running system: it would use another rate,
+another agent in robots.txt, or another store. So the supervisor records its settings in
+`run/settings.json`. Commands, producers and workers that are started in the same data folder use
+them while the system runs. The file contains passwords if the settings do. Like its folder, it is
+readable only by its owner.
 """
 
 from __future__ import annotations
@@ -24,24 +25,25 @@ import orjson
 from aragog.settings.loading import load_settings, names_set, settings_file, settings_of
 from aragog.settings.settings import Settings
 
-# The setting that running processes read again when the settings file changes.
+# The only setting that running processes read again when the settings file changes.
 RELOADED = "politeness.blocked_hosts"
 EXTENDED = "fetch.host_map"
-"""`aragog up` adds the hosts of the demo web to it in a data folder that has pages of them."""
+"""In a data folder with pages of the demo web, `aragog up` adds the demo's hosts to this
+setting."""
 OF_A_PROCESS = ("logs.", "serving.", "workers.")
-"""Settings that concern no other process."""
+"""Settings that only concern the process itself."""
 RECORD = "settings.json"
-"""A file of `run` that the supervisor writes before it starts the first process."""
+"""A file in `run` that the supervisor writes before it starts the first process."""
 
 
 def running_pid(run_dir: Path) -> int | None:
-    """The process id of the supervisor that holds the lock of `run_dir`, or None."""
+    """Return the process ID of the supervisor that holds the lock of `run_dir`, or None."""
     pid, _ = held(run_dir)
     return pid
 
 
 def held(run_dir: Path) -> tuple[int | None, str]:
-    """The process id of the supervisor that holds the lock of `run_dir`, and its state."""
+    """Return the process ID of the supervisor that holds the lock of `run_dir`, and its state."""
     try:
         with (run_dir / "lock").open("r+") as lock:
             try:
@@ -56,17 +58,20 @@ def held(run_dir: Path) -> tuple[int | None, str]:
 
 @dataclass(frozen=True, slots=True)
 class SettingsInUse:
-    """The settings that hold in a data folder, and whose they are."""
+    """The effective settings of a data folder, and where they come from."""
 
     settings: Settings
-    """The settings of the running system; without one, this process's own."""
+    """The settings of the running system. If none runs, this process's own settings."""
     running: int | None = None
-    """The process id of the running system; None if none runs, or it recorded no settings."""
+    """The process ID of the running system. None if none runs, or if it recorded no settings."""
     differing: tuple[str, ...] = ()
-    """Settings that this process's file or environment gives, and that differ from `settings`."""
+    """Settings that this process's file or environment sets, and that differ from `settings`."""
 
     def difference(self, of: str) -> str:
-        """Which settings were given to `of` and do not count, and how to make them count."""
+        """
+        Return a message about the settings of `of` that have no effect, and how to
+        apply them.
+        """
         where, names = self.settings.data_dir, ", ".join(self.differing)
         return (
             f"aragog runs in {where} (process {self.running}) with other values of {names}, which "
@@ -76,13 +81,14 @@ class SettingsInUse:
 
 def process_settings() -> Settings:
     """
-    A producer's settings, worker or server that was given none: those of its data folder.
+    Return the effective settings of the data folder, for a producer, worker or server.
 
-    Its own `logs`, `serving` and `workers` count, because they concern no other process. A warning,
-    logged once, names the others that were given to it and differ.
+    Its own `logs`, `serving` and `workers` are used, because they only concern the process itself.
+    Other
+    settings of this process that differ are logged once as a warning.
 
     Raises:
-        ConfigError: this process's own settings, or those of the running system, are invalid.
+        ConfigError: the settings of this process, or of the running system, are invalid.
     """
     in_use = settings_in_use()
     settings, own = in_use.settings, load_settings() if in_use.differing else None
@@ -104,13 +110,13 @@ def _warn(text: str) -> None:
 
 def settings_in_use(environ: Mapping[str, str] | None = None) -> SettingsInUse:
     """
-    The settings that hold in the data folder of this process's own settings.
+    Return the effective settings of this process's data folder.
 
     Args:
-        environ: None: `os.environ`.
+        environ: None means `os.environ`.
 
     Raises:
-        ConfigError: this process's own settings, or those of the running system, are invalid.
+        ConfigError: the settings of this process, or of the running system, are invalid.
     """
     own = load_settings(environ=environ)
     run_dir = own.data_dir.absolute() / "run"
@@ -128,7 +134,7 @@ def settings_in_use(environ: Mapping[str, str] | None = None) -> SettingsInUse:
 
 
 def _counts(name: str, own: Settings, running: Settings) -> bool:
-    """Whether this setting of `own` holds in the running system too."""
+    """Return True if this setting of `own` is in effect in the running system too."""
     mine, theirs = _value(own, name), _value(running, name)
     if name == EXTENDED and mine:
         return bool(mine.items() <= theirs.items())
@@ -136,7 +142,7 @@ def _counts(name: str, own: Settings, running: Settings) -> bool:
 
 
 def _read(path: Path, pid: int) -> dict[str, Any] | None:
-    """The record of the process with this id; None if it made none."""
+    """Return the settings recorded by the process with this ID, or None if there are none."""
     try:
         record = orjson.loads(path.read_bytes())
     except (OSError, orjson.JSONDecodeError):
@@ -145,7 +151,7 @@ def _read(path: Path, pid: int) -> dict[str, Any] | None:
 
 
 def with_absolute_paths(section: Any) -> Any:
-    """The settings, or a section of them, with absolute paths, for processes in other folders."""
+    """Return settings, or one section, with absolute paths, for processes in other folders."""
     changed: dict[str, Any] = {}
     for field in dataclasses.fields(section):
         value = getattr(section, field.name)

@@ -1,4 +1,4 @@
-"""Loading of settings from a TOML file and the environment."""
+"""Loads settings from a TOML file and the environment."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ SETTINGS_FILE = "aragog.toml"
 # tests, and the token of `aragog mcp`.
 NOT_SETTINGS = ("ARAGOG_SETTINGS", "ARAGOG_TEST_", "ARAGOG_CACHE", "ARAGOG_TOKEN")
 TABLES = ("extract",)
-"""Settings that are tables themselves, and no sections."""
+"""Settings that are tables themselves rather than sections."""
 
 
 def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = None) -> Settings:
     """
-    Load the settings from a TOML file and the environment, which has precedence.
+    Load the settings from a TOML file and the environment. The environment takes precedence.
 
     Args:
-        path: the file; None: `$ARAGOG_SETTINGS`, else `aragog.toml` if it exists.
-        environ: None: `os.environ`.
+        path: the file. None: `$ARAGOG_SETTINGS`, or else `aragog.toml` if it exists.
+        environ: None means `os.environ`.
 
     Raises:
-        ConfigError: one line for every unknown key, wrong type and invalid value.
+        ConfigError: one line for each unknown key, wrong type and invalid value.
     """
     environ = os.environ if environ is None else environ
     problems: list[str] = []
@@ -42,14 +42,14 @@ def load_settings(path: Path | None = None, environ: Mapping[str, str] | None = 
 
 def settings_of(values: Mapping[str, Any], problems: Sequence[str] = ()) -> Settings:
     """
-    The settings of a table of sections, as a settings file has it.
+    Return the settings for a table of sections, as in a settings file.
 
     Args:
         values: the table.
-        problems: what was wrong with its source.
+        problems: errors that were found while reading the table.
 
     Raises:
-        ConfigError: one line for each of `problems`, every unknown key and every invalid value.
+        ConfigError: one line for each of `problems`, each unknown key and each invalid value.
     """
     found = list(problems)
     settings = build(Settings, values, "", found)
@@ -61,7 +61,7 @@ def settings_of(values: Mapping[str, Any], problems: Sequence[str] = ()) -> Sett
 
 
 def names_set(path: Path | None = None, environ: Mapping[str, str] | None = None) -> list[str]:
-    """The settings, such as `fetch.user_agent`, that the file or the environment gives."""
+    """Return the names, such as `fetch.user_agent`, that are set in the file or the environment."""
     names = []
     for section, value in _values(path, os.environ if environ is None else environ, []).items():
         keys = value if isinstance(value, dict) and section not in TABLES else None
@@ -76,7 +76,7 @@ def _values(path: Path | None, environ: Mapping[str, str], problems: list[str]) 
 
 
 def settings_file(environ: Mapping[str, str] | None = None) -> Path | None:
-    """The absolute path of the file that `load_settings` reads by itself, or None."""
+    """Return the absolute path of the file that `load_settings` reads by default, or None."""
     environ = os.environ if environ is None else environ
     if named := environ.get("ARAGOG_SETTINGS"):
         return Path(named).absolute()

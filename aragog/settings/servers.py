@@ -1,4 +1,4 @@
-"""Where a system keeps things: jobs and shared state, pages, the crawl log and logs."""
+"""Servers and storage: jobs and shared state, pages, the crawl log and logs."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class StoreSettings:
 
     @property
     def is_embedded(self) -> bool:
-        """True if the tables are in this process: a read takes microseconds, and no network."""
+        """True if the tables are in this process. A read then takes microseconds and no network."""
         return self.engine in {"sqlite", "memory"}
 
 

@@ -42,7 +42,7 @@ _REMEDY = "set ARAGOG_DATA_DIR to a shorter path (which then contains the socket
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings. Immutable. Functions receive only the section that they use."""
+    """All settings. Immutable. Functions only receive the section that they use."""
 
     data_dir: Path = Path("var")
     """Folder for all data of the standalone system."""
@@ -84,27 +84,27 @@ class Settings:
 
     @property
     def private_redis(self) -> bool:
-        """True when an empty setting selects the private redis-server."""
+        """True if an empty setting selects the private redis-server."""
         return not (self.redis.url and self.broker.url)
 
     @property
     def postgres_socket(self) -> Path:
-        """The unix socket of the private PostgreSQL; where it is, is decided as for Redis."""
+        """The Unix socket of the private PostgreSQL server. Its place is chosen as for Redis."""
         return self._socket("postgres", ".s.PGSQL.5432")
 
     @property
     def private_postgres(self) -> bool:
-        """True when an empty setting selects the private PostgreSQL."""
+        """True if an empty setting selects the private PostgreSQL server."""
         return self.store.engine == "postgres" and not self.store.dsn
 
     @property
     def store_dsn(self) -> SecretUrl:
-        """How to connect to the PostgreSQL of the store, also to the private one."""
+        """The URL of the store's PostgreSQL server, which may be the private one."""
         private = f"postgresql://aragog@/postgres?host={self.postgres_socket.parent}"
         return self.store.dsn or SecretUrl(private)
 
     def _socket(self, folder: str, name: str) -> Path:
-        """Where the socket of a private server is."""
+        """Return the path of the socket of a private server."""
         data_dir = self.data_dir.absolute()
         path = data_dir / folder / name
         if fits(path):
@@ -139,7 +139,7 @@ class Settings:
 
 def claim_folder(folder: Path) -> None:
     """
-    Create the folder of a socket with mode 0700, or check that it is this user's and has that mode.
+    Create a socket's folder with mode 0700, or check that it belongs to this user with that mode.
 
     It is in the shared temporary directory, and its name can be guessed, so another user could
     create it first and run a server there. The check does not follow links. Once the folder belongs

@@ -1,4 +1,4 @@
-"""How crawls sign in to sites of one's own."""
+"""How crawls sign in to your own sites."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SignInSettings:
 
 
 def sign_in_problems(table: Mapping[str, SignInSettings]) -> Iterator[str]:
-    """Yield one line for each invalid value; the lines contain no secrets."""
+    """Yield one line for each invalid value. The lines contain no secrets."""
     for number, (key, each) in enumerate(table.items(), 1):
         if origin_of(key) is None:
             yield f"fetch.sign_in: key {number} is not an origin; write https://host"

@@ -1,4 +1,4 @@
-"""What a token may use, in the form of `serving.quotas`: `urls_a_day=100000 waiting_urls=5000`."""
+"""Quotas of tokens, in the form of `serving.quotas`: `urls_a_day=100000 waiting_urls=5000`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TokenQuota:
 
     @property
     def is_bounded(self) -> bool:
-        """Whether it limits anything other than the share of slots."""
+        """True if it limits anything other than the share of slots."""
         return (self.urls_a_day, self.waiting_urls, self.bytes_a_day) != (None, None, None)
 
     @classmethod
@@ -33,7 +33,7 @@ class TokenQuota:
         Parse a quota.
 
         Raises:
-            ValueError: not a quota; the message says what is wrong.
+            ValueError: not a quota. The message names the problem.
         """
         given = dict(_pair(part) for part in text.split())
         names = [field.name for field in fields(cls)]
@@ -63,5 +63,5 @@ def _number(text: str, kind: type[int | float]) -> float:
 
 
 def read_quotas(texts: Mapping[str, str]) -> dict[str, TokenQuota]:
-    """Return the quotas by token. Raises `ValueError`, see `TokenQuota.read`."""
+    """Return the quotas by token. Raises `ValueError` like `TokenQuota.read`."""
     return {token: TokenQuota.read(text) for token, text in texts.items()}

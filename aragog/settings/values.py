@@ -1,4 +1,4 @@
-"""Conversion of values from a file or the environment to the types of the settings."""
+"""Converts values from a file or the environment to the types of the settings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 
 
 class FromEnvironment(str):
-    """A value from the environment, not converted yet, and the name of its variable."""
+    """An unconverted value from the environment, with the name of its variable."""
 
     __slots__ = ("name",)
     name: str
@@ -32,7 +32,7 @@ class FromEnvironment(str):
 
 
 def build(cls: type[Any], values: Mapping[str, Any], at: str, problems: list[str]) -> Any:
-    """Build the section `cls`; on invalid values append to `problems` and return None."""
+    """Build the section `cls`. Adds errors to `problems` and returns None if a value is invalid."""
     hints = typing.get_type_hints(cls)
     names = {f.name for f in dataclasses.fields(cls)}
     for key in values.keys() - names:
@@ -66,13 +66,13 @@ def build(cls: type[Any], values: Mapping[str, Any], at: str, problems: list[str
 
 
 def _section_in(hint: Any) -> type[Any] | None:
-    """The section that a table or a list has one of in each entry; None for other types."""
+    """Return the section class of the entries of a table or a list, or None for other types."""
     inner = [part for part in typing.get_args(hint) if dataclasses.is_dataclass(part)]
     return typing.cast("type[Any]", inner[0]) if inner else None
 
 
 def _build_each(cls: type[Any], value: Any, at: str, problems: list[str]) -> Any:
-    """Build the sections of a table of tables, or of a list of tables; ValueError for others."""
+    """Build the sections in a table or list of tables. Raises ValueError for other values."""
     if isinstance(value, Mapping) and all(isinstance(each, Mapping) for each in value.values()):
         return {key: build(cls, each, f"{at}.{key}.", problems) for key, each in value.items()}
     if isinstance(value, list) and all(isinstance(each, Mapping) for each in value):
@@ -83,10 +83,9 @@ def _build_each(cls: type[Any], value: Any, at: str, problems: list[str]) -> Any
 
 def plain(value: Any) -> Any:
     """
-    Return settings or a part of them as `build` reads them: tables, lists and scalars.
+    Return settings, or a part of them, as tables, lists and scalars that `build` can read.
 
-    Secrets are in clear text. Fields that are None, which is the default of each of them, are
-    left out.
+    Secrets are in plain text. Fields that are None, which is always their default, are left out.
     """
     if dataclasses.is_dataclass(value):
         items = ((f.name, getattr(value, f.name)) for f in dataclasses.fields(value))
@@ -101,20 +100,20 @@ def plain(value: Any) -> Any:
 
 
 def _suggestion(key: str, names: set[str], at: str) -> str:
-    """Return the most similar setting as a hint, or an empty text."""
+    """Return a hint with the most similar setting, or ""."""
     close = difflib.get_close_matches(key, names, n=1)
     return f"; did you mean {at}{close[0]}?" if close else ""
 
 
 def _is_secret(hint: Any) -> bool:
-    """Report whether the type `hint` contains a secret."""
+    """Return True if the type `hint` contains a secret."""
     if isinstance(hint, type):
         return issubclass(hint, Secret)
     return any(_is_secret(part) for part in typing.get_args(hint))
 
 
 def _convert(value: Any, hint: Any) -> Any:
-    """Convert `value` to the type `hint`; ValueError states what it must be."""
+    """Convert `value` to the type `hint`. The message of the ValueError says what it must be."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         inner = next(a for a in args if a is not type(None))
@@ -186,7 +185,10 @@ def _split(text: str) -> list[FromEnvironment]:
 
 
 def duration_s(text: str) -> float:
-    """Return the seconds of a text such as `90s`, `6h` or `1.5d`; ValueError for anything else."""
+    """
+    Return the seconds for a text such as `90s`, `6h` or `1.5d`.
+    Raises ValueError for other texts.
+    """
     match = DURATION.fullmatch(text)
     if match is None:
         raise ValueError(f"a number with s, m, h or d, got {text!r}")

@@ -1,1 +1,1 @@
-"""Runs the whole system on one machine: private servers, workers, beat, Flower, a supervisor."""
+"""Run the whole system on one machine: private servers, workers, beat, Flower, a supervisor."""

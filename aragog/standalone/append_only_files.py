@@ -1,15 +1,15 @@
 """
-The append-only files of the private Redis: detects problems and repairs them.
+The append-only files of the private Redis: detect problems and repair them.
 
-A manifest names a base file (a snapshot) and the incremental files that continue it:
+A manifest lists a base file (a snapshot) and the incremental files that continue it:
 
     file appendonly.aof.2.base.rdb seq 2 type b
     file appendonly.aof.2.incr.aof seq 2 type i
 
-The server reads only the files in the manifest. If the manifest lost a line, the server starts
-silently without that file's jobs; if the manifest is missing, it starts empty. If a file is damaged
-inside, the server does not start, and its log names a program that wheels do not include. The files
-have the format of Redis 7 and Valkey (`aof.c`).
+The server reads only the files in the manifest. If the manifest lost a line, the server silently
+starts without that file's jobs; if the manifest is missing, it starts empty. If a file is damaged
+inside, the server does not start, and its log suggests a program that wheels do not include. The
+files have the format of Redis 7 and Valkey (`aof.c`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MARKER = "appendonly.written"
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """The first position in a file that is not a command."""
+    """Where the first damage in a file begins."""
 
     file: Path
     at_byte: int
@@ -46,8 +46,8 @@ class Damage:
 
     def __str__(self) -> str:
         return (
-            f"{self.file} is damaged at byte {self.at_byte:,} of {self.total_bytes:,}: what "
-            "follows cannot be read"
+            f"{self.file} is damaged at byte {self.at_byte:,} of {self.total_bytes:,}: the "
+            "rest cannot be read"
         )
 
 
@@ -56,7 +56,7 @@ class AppendOnlyFiles:
     The files in the folder of a stopped server.
 
     Args:
-        folder: the server's folder; it may not have any files yet.
+        folder: the server's folder; it may not contain any files yet.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -65,23 +65,23 @@ class AppendOnlyFiles:
         self._marker = folder / MARKER
 
     def mark(self) -> None:
-        """Record that a server writes the files; from now on it must not start without them."""
+        """Record that a server writes the files; from then on, it must not start without them."""
         if not self._marker.exists():
-            self._marker.write_text("The folder beside this file has the jobs of a server.\n")
+            self._marker.write_text("The folder next to this file contains the jobs of a server.\n")
 
     def are_lost(self) -> bool:
-        """True if a server has written files, and there are none."""
+        """True if a server has written files but none exist."""
         return self._marker.exists() and not any(self._files())
 
-    def unnamed(self) -> list[Path]:
+    def unlisted(self) -> list[Path]:
         """
-        Files with data that are missing from the manifest, in order; normally none.
+        Return files with data that are missing from the manifest, in order; normally none.
 
         A rewrite increments the numbers of base and incremental files by one, so an incremental
         file with a lower number than the current base is left over. An empty file was just being
         created.
         """
-        named = self._named()
+        named = self._listed()
         base = max((number for kind, number in named.values() if kind == "b"), default=0)
         last = max((number for kind, number in named.values() if kind == "i"), default=0)
         missing = []
@@ -92,12 +92,12 @@ class AppendOnlyFiles:
         return missing
 
     def missing(self) -> list[Path]:
-        """Files in the manifest that do not exist."""
-        names = [name for name, (kind, _) in self._named().items() if kind != "h"]
+        """Return files in the manifest that do not exist."""
+        names = [name for name, (kind, _) in self._listed().items() if kind != "h"]
         return [self.folder / name for name in names if not (self.folder / name).exists()]
 
     def unreadable_lines(self) -> int:
-        """Number of manifest lines that name no file; the server refuses to start with any."""
+        """Count manifest lines that list no file; the server refuses to start with any of them."""
         if not self._manifest.exists():
             return 0
         lines = self._manifest.read_text("utf-8", errors="replace").split("\n")
@@ -105,52 +105,52 @@ class AppendOnlyFiles:
         return len(lines) - len(whole) - (not lines[-1])
 
     def total_bytes(self) -> int:
-        """Maximum number of bytes that `damage` would read."""
+        """Return the maximum number of bytes that `damage` would read."""
         return sum(path.stat().st_size for path, *_ in self._files())
 
     def damage(self) -> Damage | None:
         """
-        The first damage inside a command file; reads all of them, about 100 MB per second.
+        Return the first damage inside a command file; reads all of them, about 100 MB per second.
 
         A crash may truncate the end of the last file, which the server itself repairs.
         """
-        paths = [path for path, *_ in self._files() if path.name in self._named()]
+        paths = [path for path, *_ in self._files() if path.name in self._listed()]
         for path in paths:
             with path.open("rb") as file:
                 if file.read(8).startswith(_SNAPSHOTS):
                     continue  # only the server can verify a snapshot's checksum
                 file.seek(0)
                 size = path.stat().st_size
-                good, is_cut = _readable(file)
+                good, is_cut = _readable_bytes(file)
             if good < size and not (is_cut and path == paths[-1]):
                 return Damage(path, good, size)
         return None
 
     def problems(self) -> list[str]:
         """
-        Data that a start would silently lose, one line each; reads only names and the
+        Describe data that a start would silently lose, one line each; reads only names and the
         manifest.
         """
         if self.are_lost():
-            gone = f"{self.folder} has no files, although a server had written its jobs there"
-            remedy = "restore them, or `aragog repair-redis --set-aside` lets it start empty"
+            gone = f"{self.folder} has no files, although a server has written jobs there"
+            remedy = "restore them, or run `aragog repair-redis --set-aside` to start empty"
             return [f"{gone}: {remedy}"]
         lost = [
-            f"{path}: {self._manifest} does not name it, so its {path.stat().st_size:,} bytes of "
+            f"{path}: {self._manifest} does not list it, so its {path.stat().st_size:,} bytes of "
             "jobs would be lost"
-            for path in self.unnamed()
+            for path in self.unlisted()
         ]
         lost += [f"{path} is missing, and {self._manifest} names it" for path in self.missing()]
         if lines := self.unreadable_lines():
-            lost.append(f"{self._manifest}: {lines} lines are cut or damaged")
+            lost.append(f"{self._manifest}: {lines} lines are truncated or damaged")
         return lost
 
     def repair(self) -> list[str]:
         """
-        Restore all files in the manifest, and cut off everything after the first damage; returns
+        Restore all files in the manifest, and remove everything after the first damage; returns
         what was done.
 
-        Replaced data is kept in the same folder, with the ending `.damaged`. Safe to repeat.
+        Replaced data is kept in the same folder, with the extension `.damaged`. Safe to repeat.
 
         Raises:
             OSError: the disk is full, or cannot be written.
@@ -162,14 +162,13 @@ class AppendOnlyFiles:
             done.append(self._write_manifest())
         damage = self.damage()
         if damage is not None:
-            done += self._cut(damage)
+            done += self._truncate(damage)
         return done
 
     def set_aside(self) -> Path | None:
         """
-        Rename the folder, so that a server starts empty; returns its new path.
-
-        None if there was no folder.
+        Rename the folder, so that a server starts empty; returns its new path, or None without a
+        folder.
         """
         self._marker.unlink(missing_ok=True)
         if not self.folder.exists():
@@ -190,8 +189,8 @@ class AppendOnlyFiles:
         ]
         return iter(sorted(found, key=lambda each: (each[1], each[2])))
 
-    def _named(self) -> dict[str, tuple[str, int]]:
-        """Kind and number of each file that a complete line of the manifest names."""
+    def _listed(self) -> dict[str, tuple[str, int]]:
+        """Return kind and number of each file that a complete line of the manifest lists."""
         try:
             text = self._manifest.read_text("utf-8", errors="replace")
         except FileNotFoundError:
@@ -200,8 +199,8 @@ class AppendOnlyFiles:
         return {line[1]: (line[3], int(line[2])) for line in lines if line}
 
     def _write_manifest(self) -> str:
-        """A manifest with the newest valid base and all files that continue it."""
-        named, files = self._named(), list(self._files())
+        """Return a manifest with the newest valid base and all files that continue it."""
+        named, files = self._listed(), list(self._files())
         bases = [(path, n) for path, kind, n in files if kind == "b"]
         used = [each for each in bases if each[0].name in named] or bases[-1:]
         base = used[-1][1] if used else 0
@@ -217,7 +216,7 @@ class AppendOnlyFiles:
         fresh.rename(self._manifest)
         return f"{self._manifest} names {', '.join(path.name for path, _ in parts)}"
 
-    def _cut(self, damage: Damage) -> list[str]:
+    def _truncate(self, damage: Damage) -> list[str]:
         """
         Truncate a file at its damage, and set aside later files, which continue the
         removed part.
@@ -226,12 +225,12 @@ class AppendOnlyFiles:
         with damage.file.open("r+b") as file:
             file.truncate(damage.at_byte)
         lost = damage.total_bytes - damage.at_byte
-        done = [f"{damage.file} is cut at byte {damage.at_byte:,}; {lost:,} bytes are lost"]
+        done = [f"{damage.file} is truncated at byte {damage.at_byte:,}; {lost:,} bytes are lost"]
         paths = [path for path, *_ in self._files()]
         later = paths[paths.index(damage.file) + 1 :]
         for path in later:
             path.rename(_kept(path))
-            done.append(f"{path.name} continued it, and is not used any more")
+            done.append(f"{path.name} continued it and is no longer used")
         if later:
             done.append(self._write_manifest())
         return done
@@ -241,9 +240,10 @@ def _kept(path: Path) -> Path:
     return path.with_name(f"{path.name}{KEPT}")
 
 
-def _readable(file: BinaryIO) -> tuple[int, bool]:
+def _readable_bytes(file: BinaryIO) -> tuple[int, bool]:
     """
-    The offset up to which a file has complete commands, and True if the file merely ends there.
+    Return the offset up to which a file has complete commands, and True if the file merely ends
+    there.
 
     A transaction counts as one command, because half of it must not be applied.
     """
@@ -252,7 +252,7 @@ def _readable(file: BinaryIO) -> tuple[int, bool]:
         line = file.readline(_MOST_LINE_BYTES)
         if not line:
             return good, True
-        if line.startswith(b"#"):  # a timestamp
+        if line.startswith(b"#"):  # a timestamp annotation
             while line and not line.endswith(b"\n"):
                 line = file.readline(_MOST_LINE_BYTES)
         else:
@@ -265,16 +265,19 @@ def _readable(file: BinaryIO) -> tuple[int, bool]:
 
 
 def _command(file: BinaryIO, line: bytes) -> tuple[bytes | None, bool]:
-    """The name of the command that starts with `line`; None if it is not a command or truncated."""
+    """
+    Return the name of the command that starts with `line`; None if it is not a command or
+    truncated.
+    """
     count = _number(line, b"*", _MOST_ARGUMENTS)
     if not count:
-        return None, _is_cut(line)
+        return None, _is_truncated(line)
     name = b""
     for position in range(count):
         line = file.readline(_MOST_LINE_BYTES)
         length = _number(line, b"$", _MOST_BYTES)
         if length is None:
-            return None, _is_cut(line)
+            return None, _is_truncated(line)
         argument = file.read(length + 2)
         if not argument.endswith(b"\r\n") or len(argument) < length + 2:
             return None, len(argument) < length + 2
@@ -282,7 +285,7 @@ def _command(file: BinaryIO, line: bytes) -> tuple[bytes | None, bool]:
     return name, False
 
 
-def _is_cut(line: bytes) -> bool:
+def _is_truncated(line: bytes) -> bool:
     """True if the file ends in this line."""
     return len(line) < _MOST_LINE_BYTES and not line.endswith(b"\n")
 

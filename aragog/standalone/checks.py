@@ -1,4 +1,4 @@
-"""Detects problems with the settings that would otherwise only appear later, in every worker."""
+"""Detect problems with the settings that would otherwise only appear later, in every worker."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def check(settings: Settings) -> None:
     """
     Check the settings for problems that workers would run into.
 
-    These are servers open to other machines without a token or login, a bad overrides file, a
+    These are servers open to other machines without a token or login, an invalid overrides file, a
     missing login, extractors that are not installed, a crawl log without its library, an unusable
     key file, and a required browser that cannot be started.
 
     Raises:
-        ConfigError: names each problem with its setting or file.
+        ConfigError: lists each problem with its setting or file.
     """
     check_exposure(settings.serving)
     if has("flower"):
@@ -38,9 +38,9 @@ def check(settings: Settings) -> None:
     if settings.identity.key is not None:
         check_key_file(settings.identity.key, time.time())
     check_values(settings.fetch.sign_in)
-    Egress(settings.egress, settings.fetch, SystemClock())  # reads the logins
+    Egress(settings.egress, settings.fetch, SystemClock())  # this reads the logins
     if settings.crawl_log.engine != "off":
-        # Without it every fetch is logged to Redis, but no file is ever written.
+        # Without it, every fetch would be logged to Redis, but no file would ever be written.
         require("parquet", f'crawl_log.engine = "{settings.crawl_log.engine}"')
     if settings.crawl_log.engine == "s3":
         require("s3", 'crawl_log.engine = "s3"')

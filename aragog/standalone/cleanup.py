@@ -1,5 +1,5 @@
 """
-Runs commands that clean up after a killed child process.
+Run commands that clean up after a killed child process.
 
 Each command runs in its own process, so the supervisor neither waits for Redis nor fails with it.
 """
@@ -22,7 +22,7 @@ TIMEOUT_S = 30.0
 
 @dataclass
 class _Command:
-    """A command, with its process while it runs."""
+    """A command, and its process while it runs."""
 
     argv: Sequence[str]
     log: Path
@@ -53,7 +53,7 @@ class Cleanup:
 
     @property
     def pending(self) -> int:
-        """Commands that have neither succeeded nor been given up yet."""
+        """Number of commands that have neither succeeded nor been given up yet."""
         return len(self._commands)
 
     def check(self) -> None:

@@ -22,12 +22,12 @@ HOSTS = "*.test"
 NOBODY, CLOSED = "*.test.invalid", "127.0.0.1:1"
 """Hosts in the demo's links that do not exist, and the addresses they resolve to."""
 USER_AGENT = "aragog-demo/1.0"
-"""It has no contact, so only the demo web and other servers on loopback are fetched."""
+"""It has no contact, so only the demo web and other loopback servers are fetched."""
 WAITING_CONNECTIONS = 128
 MARK = "demo-web"
 _MARK_TEXT = """\
-The URLs of this folder include those of aragog's demo web, *.test. While this file exists, each
-aragog that runs here serves the demo web on loopback. Delete this file to stop that.
+The URLs of this folder include those of aragog's demo web, *.test. While this file exists, any
+aragog running here serves the demo web on loopback. Delete this file to stop that.
 """
 
 
@@ -65,7 +65,7 @@ def web(log: IO[bytes] | int = subprocess.DEVNULL) -> Iterator[dict[str, str]]:
 
 
 @contextmanager
-def web_beside(
+def web_for(
     host_map: Mapping[str, str], log: IO[bytes] | int = subprocess.DEVNULL
 ) -> Iterator[dict[str, str]]:
     """
@@ -83,16 +83,16 @@ def web_beside(
 
 @contextmanager
 def _origin(log: IO[bytes] | int) -> Iterator[str]:
-    """Run the demo web's server; yields its address and port."""
-    # It inherits a listening socket: no other program can take its port before it runs, and early
-    # connections wait for it.
+    """Run the demo web's server, and yield its address and port."""
+    # The server inherits a listening socket: no other program can take its port before it runs, and
+    # early connections wait for it.
     with create_server(("127.0.0.1", 0), backlog=WAITING_CONNECTIONS) as listening:
         port = listening.getsockname()[1]
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "aragog.standalone.demo_server"],
             stdin=listening.fileno(),
             stderr=log,
-            start_new_session=True,  # Ctrl-C ends the crawl first, then this
+            start_new_session=True,  # Ctrl-C ends the crawl first, then this server
             preexec_fn=die_with_parent,  # noqa: PLW1509 - no threads run here
         )
     try:

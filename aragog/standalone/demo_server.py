@@ -3,8 +3,8 @@ The demo web's server: `python -m aragog.standalone.demo_server [PORT]`, on 127.
 
 Without a port, its standard input must be a listening socket.
 
-One process serves every host name in `sites` and selects the site by the Host header. It speaks
-HTTP/1.1 with keep-alive, ETag and 304, and misbehaves where the demo needs it.
+One process serves every host name in `sites` and selects the site by the Host header. It supports
+HTTP/1.1 with keep-alive, ETag and 304, and misbehaves where the demo needs that.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RETRY_AFTER_S = 2
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers GET from the demo web."""
+    """Handles GET requests to the demo web."""
 
     protocol_version = "HTTP/1.1"
     pages: ClassVar[Web] = web()
@@ -91,7 +91,7 @@ class DemoServer(ThreadingHTTPServer):
 
 
 def main() -> None:
-    """Serve until stopped, on the port from the command line or the socket of standard input."""
+    """Serve until stopped, on the port from the command line or the socket in standard input."""
     if len(sys.argv) > 1:
         server = DemoServer(int(sys.argv[1]))
     else:

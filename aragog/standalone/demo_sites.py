@@ -1,5 +1,5 @@
 """
-The pages of the demo web, as host -> path -> response. Pure; generated from tables of words.
+The pages of the demo web, as host -> path -> response. Pure; generated from word lists.
 
 Host names are reserved names under `.test` (RFC 2606), which do not resolve; the settings map them
 to loopback.
@@ -10,9 +10,9 @@ to loopback.
     travel.test         places and a movie house, RDFa and JSON-LD
     apps.test           app pages with App Links
     old.test            redirects, permanent and temporary, and a chain
-    private.test        robots.txt that closes /members/
+    private.test        robots.txt that disallows /members/
     busy.test           429 with Retry-After, twice, then a page
-    odd.test            binary, empty, wrong charset, 404, 500, half sent
+    odd.test            binary, empty, wrong charset, 404, 500, incomplete
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class DemoPage:
     declared_length: int | None = None
     """A Content-Length that differs from the body's length, which makes the body incomplete."""
     busy_times: int = 0
-    """Number of requests that get a 429 before this response."""
+    """How many requests get a 429 before this response."""
 
 
 NOT_PAGES = frozenset({"/robots.txt", "/sitemap.xml", "/sitemaps/places.xml"})
@@ -85,7 +85,7 @@ FILLER = (
 
 
 def web() -> Web:
-    """The whole demo web."""
+    """Return the whole demo web."""
     return {
         "www.shop.test": _shop(),
         "kitchen.test": _kitchen(),
@@ -101,7 +101,7 @@ def web() -> Web:
 
 
 def seeds() -> list[str]:
-    """The URLs of the first run: every page, some in other spellings, and some that fail."""
+    """Return the URLs of the first run: every page, some in other spellings, and some that fail."""
     urls = [
         f"http://{host}{path}"
         for host, pages in web().items()

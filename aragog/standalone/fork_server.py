@@ -1,5 +1,5 @@
 """
-Starts Python processes by forking a process that has already imported their modules.
+Start Python processes by forking a process that has already imported their modules.
 
     python -m aragog.standalone.fork_server FD MODULE:FUNCTION
 
@@ -38,13 +38,14 @@ from aragog.standalone.processes import (
 )
 
 MAX_REQUEST_BYTES = 65_536
-# The first fork waits for all imports: a second of CPU time on an idle machine.
+# The first fork waits for all imports, which take a second of CPU time on an idle machine.
 ANSWERS_WITHIN_S = 60.0
 
 
 class ForkServer:
     """
-    The supervisor's interface. If orphans cannot be adopted, `fork` always returns None.
+    The supervisor's side of the fork server. If orphans cannot be adopted, `fork` always returns
+    None.
 
     Args:
         preload: `module:function`, called once before the first fork.
@@ -75,8 +76,8 @@ class ForkServer:
 
     def fork(self, argv: Sequence[str], log: Path) -> AdoptedProcess | None:
         """
-        Run `python -P -m MODULE …` as a child of this process; None if it must be started in
-        another way.
+        Run `python -P -m MODULE …` as a child of this process; returns None if it must be started
+        in another way.
 
         None is returned for other programs, and if the fork server has died or does not respond.
         Raises OSError if the log cannot be opened.
@@ -92,7 +93,7 @@ class ForkServer:
         if reply:
             self.worked = True
             return AdoptedProcess(int(reply))
-        self.stop()  # a late response must not be mistaken for that of the next request
+        self.stop()  # a late response must not be taken for that of the next request
         return None
 
     def stop(self) -> None:

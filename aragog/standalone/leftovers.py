@@ -1,5 +1,5 @@
 """
-Ends processes that outlived a killed supervisor, from a list written while they ran.
+End processes that outlived a killed supervisor, from a list written while they ran.
 
 An entry has a process id and the process's start time, in kernel ticks, so that another process
 with the same id is never affected. Each child leads its own session, and ending it ends the whole
@@ -19,7 +19,7 @@ from pathlib import Path
 LONGEST_WAIT_S = 10.0
 
 
-def note(path: Path, pids: Iterable[int]) -> None:
+def write_list(path: Path, pids: Iterable[int]) -> None:
     """Write the running processes to a file, atomically."""
     lines = [f"{pid} {started}\n" for pid in pids if (started := _started(pid))]
     new = path.with_suffix(".new")
@@ -30,9 +30,12 @@ def note(path: Path, pids: Iterable[int]) -> None:
 
 
 def end(path: Path) -> list[int]:
-    """Kill listed processes that still run and wait until they exit; returns their process ids."""
+    """
+    Kill the listed processes that are still running, and wait until they exit; returns their
+    process ids.
+    """
     ended = []
-    for pid, started in _noted(path):
+    for pid, started in _recorded(path):
         if _started(pid) == started or _session_lives(pid, started):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(pid, signal.SIGKILL)
@@ -44,7 +47,7 @@ def end(path: Path) -> list[int]:
     return ended
 
 
-def _noted(path: Path) -> list[tuple[int, int]]:
+def _recorded(path: Path) -> list[tuple[int, int]]:
     try:
         lines = path.read_text().splitlines()
         return [(int(pid), int(started)) for pid, started in (line.split() for line in lines)]
@@ -53,7 +56,10 @@ def _noted(path: Path) -> list[tuple[int, int]]:
 
 
 def _session_lives(leader: int, started: int) -> bool:
-    """True if the leader exited but its session lives; the kernel does not reuse such an id."""
+    """
+    True if the leader exited but its session still exists; the kernel does not
+    reuse such an id.
+    """
     if _stat(leader):
         return False
     members = (_stat(pid) for pid in _members(leader))
@@ -70,13 +76,16 @@ def _members(group: int) -> list[int]:
 
 
 def _started(pid: int) -> int:
-    """The process's start time, in ticks since boot; 0 if it does not run."""
+    """Return the process's start time, in ticks since boot; 0 if it is not running."""
     stat = _stat(pid)
     return int(stat[19]) if stat and stat[0] not in "ZX" else 0
 
 
 def _stat(pid: int) -> list[str]:
-    """The fields of /proc/<pid>/stat (proc(5)), from the state on; empty if there is no process."""
+    """
+    Return the fields of /proc/<pid>/stat (proc(5)), from the state on; empty if there is no
+    process.
+    """
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
     except OSError:

@@ -1,7 +1,7 @@
 """
-Rotates the logs of the standalone system by size.
+Rotate the logs of the standalone system by size.
 
-The processes append to logs that they keep open, so a log is copied and then truncated, like
+The processes keep their logs open and append to them, so a log is copied and then truncated, as
 logrotate does with `copytruncate`. Lines written between the two steps are lost: at most a few
 while 50 MB are copied.
 """
@@ -22,7 +22,7 @@ def rotate_all(folder: Path, *, max_bytes: int, count: int) -> None:
     Args:
         folder: the folder with the logs.
         max_bytes: a larger log becomes `NAME.log.1`, which becomes `NAME.log.2` and so on.
-        count: rotated logs to keep of each; the oldest is removed.
+        count: how many rotated logs to keep per log; the oldest is removed.
     """
     try:
         logs = [log for log in folder.glob("*.log") if log.stat().st_size > max_bytes]
@@ -31,7 +31,7 @@ def rotate_all(folder: Path, *, max_bytes: int, count: int) -> None:
     for log in logs:
         try:
             _rotate(log, count)
-        except OSError:  # a full disk has no space for the copy: the next call tries again
+        except OSError:  # a full disk has no space for the copy: the next call retries
             _old(log, 1).unlink(missing_ok=True)
 
 

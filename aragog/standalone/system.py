@@ -7,7 +7,7 @@ The standalone system: its processes with their command lines and environment.
     upkeep    a worker for tasks that beat starts; beat, the schedule, is one of its threads, and
               on pinlater it also delivers to webhooks
     webhooks  a worker that delivers to webhooks (only on other brokers)
-    render    a worker that renders pages (only if rendering.hosts names hosts)
+    render    a worker that renders pages (only if rendering.hosts lists hosts)
     http      the HTTP API, and the Thrift services
     flower    the dashboard (if the extra of that name is installed)
 """
@@ -44,14 +44,14 @@ WORKER_STOP_S = 45.0
 FRONT_PROCESSES = ("beat", "http", *(["flower"] if has("flower") else []))
 MOST_RESTARTS = 5
 LEAST_ROOM_BYTES = 64 * 1024
-"""Settings, locks, logs and Redis' first append; with less, no process could work."""
-# Imports what workers need, for the supervisor's fork server.
+"""Space for settings, locks, logs and Redis' first append; with less, no process could work."""
+# The function that imports what workers need, for the supervisor's fork server.
 PRELOAD = "aragog.workers.preload:preload"
 
 
 def worker_roles(settings: Settings, *, beat: bool = True) -> dict[str, tuple[str, ...]]:
     """
-    The worker processes that these settings need, each with its roles.
+    Return the worker processes that these settings need, each with its roles.
 
     An idle process takes 25 MB, so `upkeep` has the roles of three if its threads can be shared
     between queues (`aragog.workers.roles`). Without `beat`, scheduled tasks are not sent.
@@ -67,7 +67,7 @@ def worker_roles(settings: Settings, *, beat: bool = True) -> dict[str, tuple[st
 
 
 def environment(settings: Settings) -> dict[str, str]:
-    """The children's environment: this process's, with the data folder made absolute."""
+    """Return the children's environment: this process's, with the data folder made absolute."""
     return {
         **os.environ,
         "ARAGOG_DATA_DIR": str(settings.data_dir.absolute()),
@@ -81,11 +81,11 @@ def check_ports(settings: Settings) -> None:
     Check that the configured ports are free.
 
     Raises:
-        ConfigError: names every port in use with its setting.
+        ConfigError: lists every port in use with its setting.
     """
     problems = [
         f"serving.{address.setting}: port {address.port} on {address.host} is in use ({reason}); "
-        f"set ARAGOG_SERVING__{address.setting.upper()} to a free one"
+        f"set ARAGOG_SERVING__{address.setting.upper()} to a free port"
         for address, reason in _in_use(settings)
     ]
     if problems:
@@ -93,9 +93,9 @@ def check_ports(settings: Settings) -> None:
 
 
 def free_ports(settings: Settings) -> dict[str, str]:
-    """Environment variables with free ports, in place of default ports that are in use."""
+    """Return environment variables with free ports, in place of default ports that are in use."""
     instead: dict[str, str] = {}
-    with contextlib.ExitStack() as probes:  # all stay open, so that their ports differ
+    with contextlib.ExitStack() as probes:  # all of them stay open, so that their ports differ
         for address, _ in _in_use(settings):
             if address.port == getattr(ServingSettings(), address.setting):
                 probe = probes.enter_context(socket.socket(_family(address.host)))
@@ -106,7 +106,7 @@ def free_ports(settings: Settings) -> dict[str, str]:
 
 
 def _in_use(settings: Settings) -> Iterator[tuple[ListenAddress, str]]:
-    """Each address that cannot be bound, with the reason."""
+    """Yield each address that cannot be bound, with the reason."""
     for address in _addresses(settings):
         with socket.socket(_family(address.host)) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -132,9 +132,9 @@ def check_room(data_dir: Path) -> None:
             os.fsync(probe.fileno())
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            return  # the next process that writes there reports it, with its path
+            return  # the next process that writes there reports the error, with its path
         raise ConfigError(
-            f"data_dir: no room for {LEAST_ROOM_BYTES:,} bytes in {data_dir} ({error.strerror}): "
+            f"data_dir: no space for {LEAST_ROOM_BYTES:,} bytes in {data_dir} ({error.strerror}): "
             "free some space, or move data_dir"
         ) from error
 
@@ -143,21 +143,21 @@ def check(settings: Settings, *, ports: bool = True) -> None:
     """
     Check for problems that would only appear later, and then in every worker (`checks`).
 
-    Runs in a child process if possible, because the checks import most of what the workers import:
-    25 MB, which the supervisor would keep for as long as the system runs.
+    This runs in a child process if possible, because the checks import most of what the workers
+    import: 25 MB, which the supervisor would keep for as long as the system runs.
 
     Raises:
-        ConfigError: names each problem with its setting or file.
+        ConfigError: lists each problem with its setting or file.
     """
     if ports:
         check_ports(settings)
-    if threading.active_count() > 1:  # another thread may hold a lock, on which a child would block
-        _check_here(settings)
+    if threading.active_count() > 1:  # another thread may hold a lock on which a child would block
+        _check_in_process(settings)
     else:
-        call_in_child(functools.partial(_check_here, settings))
+        call_in_child(functools.partial(_check_in_process, settings))
 
 
-def _check_here(settings: Settings) -> None:
+def _check_in_process(settings: Settings) -> None:
     from aragog.standalone import checks  # noqa: PLC0415 - see `check`
 
     checks.check(settings)
@@ -169,7 +169,7 @@ def start(
     """
     Start every process, the redis-server first, and return once the redis-server responds.
 
-    The supervisor must already hold the data folder (`acquire`). `front` names the parts that
+    The supervisor must already hold the data folder (`acquire`). `front` lists the parts that
     enqueue or serve: processes, and beat, which is a thread of upkeep. The ports of processes that
     are not in `front` are not checked; see `start_front`.
 
@@ -189,7 +189,7 @@ def start(
             socket=settings.redis_socket,
             max_memory_bytes=settings.standalone.redis_max_memory_bytes or memory_bytes() // 2,
         )
-        _make(server.folder, "ARAGOG_DATA_DIR to a folder that can")
+        _create_folder(server.folder, "ARAGOG_DATA_DIR to a writable folder")
         server.check_files()
         child = supervisor.start(Child("redis", server.command(), SERVERS, 20.0))
         server.process = child.process
@@ -209,13 +209,14 @@ def start_free_front(supervisor: Supervisor, settings: Settings) -> list[str]:
     """
     Start the API and Flower, except those whose port is in use; returns what uses their ports.
 
-    For a system that is useful without them: its ports may have been taken since it started.
+    For a system that is useful without them: other programs may have taken the ports since it
+    started.
     """
     taken = dict(_in_use(settings))
     blocked = {"flower" if one.name == "Flower" else "http" for one in taken}
     start_front(supervisor, settings, [name for name in FRONT_PROCESSES if name not in blocked])
     return [
-        f"{address.name} is not served: serving.{address.setting}: port {address.port} on "
+        f"{address.name} was not started: serving.{address.setting}: port {address.port} on "
         f"{address.host} is in use ({reason})"
         for address, reason in taken.items()
     ]
@@ -244,14 +245,14 @@ def _start_postgres(supervisor: Supervisor, settings: Settings) -> None:
     if socket_folder.parent != settings.data_dir.absolute():
         claim_folder(socket_folder)
     server = PostgresServer(settings.data_dir.absolute() / "postgres", socket_folder=socket_folder)
-    _make(server.folder, "ARAGOG_DATA_DIR to a folder that can")
+    _create_folder(server.folder, "ARAGOG_DATA_DIR to a writable folder")
     server.prepare()
     child = Child("postgres", server.command(), SERVERS, 20.0, stop_signal=signal.SIGINT)
     supervisor.start(child)
     server.log = child.log
 
     def check() -> bool:
-        supervisor.check()  # restarts it if its predecessor had not completely exited
+        supervisor.check()  # this restarts it if its predecessor had not completely exited
         return child.restarts <= MOST_RESTARTS
 
     server.wait_until_ready(60.0, check)
@@ -260,7 +261,7 @@ def _start_postgres(supervisor: Supervisor, settings: Settings) -> None:
 
 
 def memory_bytes() -> int:
-    """The memory of this machine, or the limit of its container."""
+    """Return the memory of this machine, or the limit of its container."""
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     with contextlib.suppress(OSError, ValueError):  # "max": the container has no limit
         limits.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
@@ -271,7 +272,7 @@ class ListenAddress(NamedTuple):
     """An address on which a server of the system listens."""
 
     name: str
-    """Its name for people."""
+    """The server's name for people."""
     setting: str
     """The setting for its port, in the section `serving`."""
     host: str
@@ -279,12 +280,12 @@ class ListenAddress(NamedTuple):
 
 
 def listeners(settings: Settings) -> dict[ListenAddress, bool]:
-    """For each server of the system, True if its address accepts connections."""
+    """Return, for each server of the system, True if its address accepts connections."""
     return {address: _accepts(address) for address in _addresses(settings)}
 
 
-def silent(settings: Settings) -> list[str]:
-    """The setting and address of each server that does not listen yet."""
+def not_listening(settings: Settings) -> list[str]:
+    """Return the setting and address of each server that does not listen yet."""
     return [
         f"serving.{address.setting}: nothing listens on {address.host}:{address.port} yet"
         for address, listens in listeners(settings).items()
@@ -294,7 +295,7 @@ def silent(settings: Settings) -> list[str]:
 
 def _accepts(address: ListenAddress) -> bool:
     try:
-        socket.create_connection((_reached_at(address.host), address.port), 1.0).close()
+        socket.create_connection((_client_host(address.host), address.port), 1.0).close()
     except OSError:
         return False
     return True
@@ -315,12 +316,12 @@ def _family(host: str) -> socket.AddressFamily:
     return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
-def _reached_at(host: str) -> str:
-    """The address through which this machine reaches a server bound to `host`."""
+def _client_host(host: str) -> str:
+    """Return the address through which this machine reaches a server bound to `host`."""
     return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared
 
 
-def _make(folder: Path, remedy: str) -> None:
+def _create_folder(folder: Path, remedy: str) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -330,22 +331,28 @@ def _make(folder: Path, remedy: str) -> None:
 
 
 def worker_command(*roles: str) -> list[str]:
-    """The command line for a worker with these roles, or for beat or Flower; see aragog/workers."""
+    """
+    Return the command line for a worker with these roles, or for beat or Flower; see
+    aragog/workers.
+    """
     return [sys.executable, "-P", "-m", "aragog.workers", ",".join(roles)]
 
 
 def release_command(pid: int) -> list[str]:
-    """The command line that immediately returns a killed worker's jobs to the queue."""
+    """Return the command line that immediately returns a killed worker's jobs to the queue."""
     return [sys.executable, "-P", "-m", "aragog.cli", "queue", "release", worker_name(pid)]
 
 
 def schedule_file(data_dir: Path) -> Path:
-    """Beat's record of the tasks sent last; losing it makes tasks run early once."""
+    """
+    Return the file in which beat records when tasks were last sent; losing it makes tasks run early
+    once.
+    """
     return data_dir / "run" / "beat"
 
 
 def flower_command(settings: Settings) -> list[str]:
-    """The command line for Flower on its port, on loopback unless configured otherwise."""
+    """Return the command line for Flower on its port, on loopback unless configured otherwise."""
     serving = settings.serving
     return [
         *worker_command("flower"),

@@ -1,12 +1,12 @@
 """
 Run a program that refuses to run as root: `python unprivileged.py FOLDER PROGRAM ARGUMENT …`.
 
-PostgreSQL is such a program. Started by an ordinary user, this process is simply replaced by the
-program. Started by root, it first enters a user namespace in which root has another id: the program
-runs without root's privileges, its files still belong to root, and nothing has to be readable by
-others. If the kernel refuses that (in most containers), it switches to the user who owns FOLDER, or
-to `nobody`, who then gets the folder and whose group may pass through the parent folder. Imports
-nothing from aragog, so it takes 20 ms.
+PostgreSQL is such a program. If an ordinary user starts this process, it is simply replaced by the
+program. If root starts it, it first enters a user namespace in which root has another id: the
+program runs without root's privileges, its files still belong to root, and nothing has to be
+readable by others. If the kernel refuses that (in most containers), it switches to the user who
+owns FOLDER, or to `nobody`, who then gets the folder and whose group may pass through the parent
+folder. It imports nothing from aragog, so it takes 20 ms.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 CLONE_NEWUSER = 0x10000000  # unshare(2)
 PR_SET_PDEATHSIG, PR_GET_PDEATHSIG = 1, 2  # prctl(2)
 INNER_ID = 1000
-"""Root's id in the namespace; any except 0."""
+"""Root's id in the namespace; any id except 0."""
 NOBODY = 65534
 
 
@@ -31,9 +31,9 @@ def main(folder: Path, command: list[str]) -> None:
         if owner or not _enter_namespace():
             _become(owner or NOBODY, folder)
             _require_access(folder, command[0])
-        # The kernel clears it when a process changes its credentials.
+        # The kernel clears this setting when a process changes its credentials.
         _prctl(PR_SET_PDEATHSIG, signal_at_parents_end)
-    os.execv(command[0], command)  # noqa: S606 - its purpose
+    os.execv(command[0], command)  # noqa: S606 - replacing the process is the purpose
 
 
 def _enter_namespace() -> bool:

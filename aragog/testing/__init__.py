@@ -1,8 +1,8 @@
 """
-Contract suites for whoever writes an engine: what every content store does.
+Contract test suites for authors of engines. They check what every content store must do.
 
-Each module has a class of pytest tests. A subclass whose name begins with `Test` supplies the
-engine by a fixture; docs/extending.md shows it. The suites need pytest and hypothesis.
+Each module has a class of pytest tests. A subclass whose name begins with `Test` provides the
+engine with a fixture; docs/extending.md has an example. The suites need pytest and hypothesis.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ USUAL = 100
 
 def examples(count: int, **options: Any) -> settings:
     """
-    Settings for `count` examples, which a profile with more multiplies like those of other tests.
+    Return settings for `count` examples, scaled by the hypothesis profile like those of other
+    tests.
 
-    Fixtures may be shared by all examples: the test has to see to it that this does not matter.
+    The examples may share a fixture, so the test must not depend on a fresh one.
     """
     drawn = count * settings().max_examples // USUAL
     return settings(max_examples=drawn, suppress_health_check=list(HealthCheck), **options)

@@ -1,4 +1,4 @@
-"""The contract of cell tables, which has moved to `zengraph.testing`; this name goes in 0.3.0."""
+"""The contract of cell tables, now in `zengraph.testing`. This module will be removed in 0.3.0."""
 
 import warnings
 

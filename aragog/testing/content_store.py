@@ -1,5 +1,5 @@
 """
-What every content store does.
+The contract of every content store.
 
     class TestMyContent(ContentStoreContract):
         @pytest.fixture
@@ -23,7 +23,7 @@ META = {"url": "https://example.com/é", "content_type": "text/html; charset=utf
 
 
 def key(text: object) -> str:
-    """A key that a content store accepts."""
+    """Return a key that a content store accepts."""
     return hashlib.sha256(str(text).encode()).hexdigest()
 
 

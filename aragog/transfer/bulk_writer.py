@@ -1,5 +1,5 @@
 """
-The bulk writer for imports: writes a batch of records with one multi-get and a few batched writes.
+A bulk writer for imports: writes a batch of records with one multi-get and a few batched writes.
 
 Each record has the same effect as `UrlStore.put`: its fields go to its canonical URL with their own
 timestamps. Importing twice, or again after an interruption, therefore changes nothing. Aliases and
@@ -53,7 +53,7 @@ class BulkWriter:
 
     def write(self, records: Sequence[Numbered], on_problem: OnProblem) -> int:
         """
-        Write all valid records and report the others by number; returns the number written.
+        Write all valid records and report the others by number; returns how many were written.
 
         Raises:
             StoreUnavailable: part of the batch may be written; write it again.
@@ -64,7 +64,7 @@ class BulkWriter:
             [
                 (number, url, record)
                 for number, record in records
-                if (url := self._checked(number, record, on_problem)) is not None
+                if (url := self._check(number, record, on_problem)) is not None
             ],
             on_problem,
         )
@@ -84,11 +84,11 @@ class BulkWriter:
         refused = self._store.takedowns.refused(senders.values()) if senders else set()
         for number, sender in senders.items():
             if sender in refused:
-                on_problem(number, f"its page was sent by {sender}, which was taken down")
+                on_problem(number, f"its page was fetched from {sender}, which was taken down")
         return [each for each in sound if senders.get(each[0]) not in refused]
 
-    def _checked(self, number: int, record: UrlRecord, on_problem: OnProblem) -> str | None:
-        """The normalized URL, or None if the record was reported as a problem."""
+    def _check(self, number: int, record: UrlRecord, on_problem: OnProblem) -> str | None:
+        """Return the normalized URL, or None if the record was reported as a problem."""
         try:
             self._rules.check(record.fields)
             for name, at_ms in record.at_ms.items():
@@ -142,8 +142,8 @@ class BulkWriter:
         self, records: Sequence[tuple[int, list[Mutation]]], on_problem: OnProblem
     ) -> set[int]:
         """
-        Write each record's mutations; returns the records refused because a value is another
-        page's.
+        Write each record's mutations; returns the records refused because another page has the same
+        unique value.
         """
         refused: set[int] = set()
         try:
@@ -166,7 +166,7 @@ class BulkWriter:
             cells = by_time.setdefault(at_ms, {})
             cells[field_column(name)] = value
             cells[from_column(name)] = record.provenance.get(name, "").encode()
-            cells |= self._remembered(canonical, rows, name, value, at_ms)
+            cells |= self._history_cell(canonical, rows, name, value, at_ms)
         sentinel = nodes.kept_sentinel(rows[canonical])
         for cells in by_time.values() or [by_time.setdefault(now_ms, {})]:
             cells |= {nodes.URL: canonical.encode(), nodes.SENTINEL: sentinel}
@@ -188,10 +188,10 @@ class BulkWriter:
         return [*entries, *(put_properties(key, cells, at_ms) for at_ms, cells in by_time.items()),
                 put_properties(key, state, now_ms)]  # fmt: skip
 
-    def _remembered(
+    def _history_cell(
         self, canonical: str, rows: dict[str, Row], name: str, value: bytes, at_ms: int
     ) -> dict[bytes, bytes]:
-        """The history cell for a field that keeps one; a URL may occur twice in a batch."""
+        """Return the history cell for a field that keeps one; a URL may occur twice in a batch."""
         if name not in self._histories:
             return {}
         past = nodes.history_of(rows[canonical], name)
@@ -229,7 +229,7 @@ class BulkWriter:
 
 
 def _sender(record: UrlRecord) -> str | None:
-    """The URL that returned the record's page, if the record names it."""
+    """Return the URL that returned the record's page, if the record states it."""
     sender = record.facts.get("final_url")
     try:
         return normalize(sender) if isinstance(sender, str) else None

@@ -23,8 +23,8 @@ _COLUMNS = {11: "NbamskrMSVg", 9: "NbamskrVg"}
 _NAMES = {"a": "url", "b": "timestamp", "m": "mime", "s": "status", "k": "digest"}
 _CDXJ = re.compile(r"\s(\S+)\s+(?=\{)")
 """
-Matches the timestamp and the JSON after the key; the key has spaces if the URL was not
-escaped.
+Matches the timestamp and the JSON after the key, which contains spaces if the URL
+was not escaped.
 """
 _TIMESTAMP = re.compile(r"\d{4,14}")
 MAX_LINE_BYTES = 1 << 20
@@ -58,21 +58,21 @@ def _capture(line: str, parts: Sequence[str], columns: str | None) -> Mapping[st
         try:
             values = orjson.loads(line[found.end() :])
         except orjson.JSONDecodeError as error:
-            raise BadRecord(f"is no CDXJ: {error}") from None
+            raise BadRecord(f"is not CDXJ: {error}") from None
         return {**{name: str(value) for name, value in values.items()}, "timestamp": found[1]}
     letters = columns or _COLUMNS.get(len(parts), "")
     if len(letters) != len(parts):
-        raise BadRecord(f"has {len(parts)} columns: is no CDX with 9 or 11 of them, and no CDXJ")
+        raise BadRecord(f"has {len(parts)} columns: neither CDX with 9 or 11 columns nor CDXJ")
     named = zip(letters, parts, strict=True)
     return {_NAMES[letter]: part for letter, part in named if letter in _NAMES}
 
 
 def _record(capture: Mapping[str, str]) -> UrlRecord | None:
-    """The record, or None for a capture that is skipped."""
+    """Return the record, or None for a capture that is skipped."""
     try:
         url, at_ms = capture["url"], _instant_ms(capture["timestamp"])
     except KeyError as missing:
-        raise BadRecord(f"names no {missing}") from None
+        raise BadRecord(f"has no {missing}") from None
     status, mime = capture.get("status", "-"), capture.get("mime", "-")
     is_page = status.startswith("2") or (status == "-" and mime == "warc/revisit")
     if not is_page:
@@ -84,12 +84,15 @@ def _record(capture: Mapping[str, str]) -> UrlRecord | None:
 
 
 def _instant_ms(timestamp: str) -> int:
-    """The time of `20150101120000` in ms; a shorter timestamp means the start of its period."""
+    """
+    Return the time of `20150101120000` in ms; a shorter timestamp means the start
+    of its period.
+    """
     if not _TIMESTAMP.fullmatch(timestamp):
-        raise BadRecord(f"has no time: {timestamp!r:.40}")
+        raise BadRecord(f"has no valid time: {timestamp!r:.40}")
     full = timestamp + "00000101000000"[len(timestamp) :]
     try:
         parsed = datetime.strptime(full, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
     except ValueError:
-        raise BadRecord(f"has no time: {timestamp!r:.40}") from None
+        raise BadRecord(f"has no valid time: {timestamp!r:.40}") from None
     return max(0, int(parsed.timestamp() * 1000))

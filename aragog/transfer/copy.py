@@ -37,8 +37,8 @@ BATCH_ROWS = 1000
 
 OnCopied = Callable[[str, str, int], None]
 """
-Called after each batch with the table's name, the last key in hex, and the number of
-rows so far.
+Called after each batch with the table's name, the last key in hex, and the number
+of rows so far.
 """
 
 
@@ -50,8 +50,7 @@ def copy_tables(
     after: tuple[str, str] | None = None,
 ) -> int:
     """
-    Put every row of every table of `source` into the existing tables of `target`; returns the
-    number of rows.
+    Put every row of every table of `source` into the existing tables of `target`; returns how many.
 
     To resume, pass the (table, key) that `on_progress` reported last as `after`.
 
@@ -62,7 +61,7 @@ def copy_tables(
     forms = source.format(), target.format()
     if forms[0] > forms[1]:
         raise BadInput(
-            f"the target has data of format {forms[1]}, of an earlier version, and the source of "
+            f"the target has data of the earlier format {forms[1]}, and the source has format "
             f"{forms[0]}: copy to a new store"
         )
     new_ids = NewIds(source) if forms[0] < TOGETHER <= forms[1] else None
@@ -87,7 +86,7 @@ def copy_content(
     after: str = "",
 ) -> int:
     """
-    Put every object of `source` into `target`; returns the number of objects.
+    Put every object of `source` into `target`; returns how many.
 
     A damaged object is reported with its key and skipped. To resume, pass the key that
     `on_progress` reported last as `after`.
@@ -120,7 +119,7 @@ def copy_packs(
     after: str = "",
 ) -> int:
     """
-    Put every pack of `source`, with its index, into `target`; returns the number of packs.
+    Put every pack of `source`, with its index, into `target`; returns how many.
 
     Packs never change, so packs that the target already has are not read again. A damaged pack is
     reported and copied up to the damage; its other records stay readable.
@@ -204,24 +203,24 @@ class NewIds:
         self._source = source
 
     def rekeyed(self, table: str, rows: Rows) -> Rows:
-        """The rows with new ids. At most two multi-gets."""
+        """Return the rows with new ids. At most two multi-gets."""
         ids = dict.fromkeys(each for key, row in rows for each in ids_in(table, key, row))
         new_of = self._known(table, rows)
         new_of |= self._read([each for each in ids if each not in new_of])
         moved = [rekeyed(table, key, row, new_of) for key, row in rows]
         if table == "h":
             moved = [(moved_sender(key, text(row, SENDER), _NAMING), row) for key, row in moved]
-            return [*moved, *_sampled(moved)]
+            return [*moved, *_sample_rows(moved)]
         return moved
 
     def _known(self, table: str, rows: Rows) -> dict[bytes, bytes]:
-        """New ids for the URLs that the rows themselves contain."""
+        """Return new ids for the URLs that the rows themselves contain."""
         column = _URLS.get(table)
         urls = (text(row, column) for _, row in rows) if column else ()
-        return _new_of(url for url in urls if url)
+        return _new_ids_of(url for url in urls if url)
 
     def _read(self, ids: Sequence[bytes]) -> dict[bytes, bytes]:
-        """New ids for nodes, by the URL in the node or in its due row."""
+        """Return new ids for nodes, by the URL in the node or in its due row."""
         if not ids:
             return {}
         nodes = self._source["n"].get_many(ids, [URL, DUE])
@@ -233,11 +232,11 @@ class NewIds:
         never_fetched = self._source["d"].get_many(list(due), [DUE_URL]) if due else {}
         urls = [text(row, URL) for row in nodes.values()]
         urls += [text(row, DUE_URL) for row in never_fetched.values()]
-        return _new_of(url for url in urls if url)
+        return _new_ids_of(url for url in urls if url)
 
 
-def _sampled(rows: Rows) -> Rows:
-    """The rows of the page sample, which a store with the first key layout does not have."""
+def _sample_rows(rows: Rows) -> Rows:
+    """Return the rows of the page sample, which a store with the first key layout does not have."""
     return [
         (key[:1] + SAMPLE + url_key(url) + key[-ID_BYTES:], {SAMPLED: Cell(b"1", newest_ms(row))})
         for key, row in rows
@@ -245,5 +244,5 @@ def _sampled(rows: Rows) -> Rows:
     ]
 
 
-def _new_of(urls: Iterable[str]) -> dict[bytes, bytes]:
+def _new_ids_of(urls: Iterable[str]) -> dict[bytes, bytes]:
     return {url_key(url): _NAMING.node_id(url) for url in urls}

@@ -1,9 +1,9 @@
 """
-Evidence of which page a record holds. Exports write it as facts and imports read it. Pure.
+Evidence of which page a record contains. Exports write it as facts, and imports read it. Pure.
 
 A page becomes an alias of a stored one only if the two pages match. The data for that comparison is
 not in the fields. Without it, an imported page would look as if it had never been fetched, and the
-first page that names its URL as canonical would replace it.
+first page that declares its URL as canonical would replace it.
 """
 
 from __future__ import annotations
@@ -28,14 +28,17 @@ _WITH_A_PAGE = range(200, 300)
 
 
 def exported_facts(row: Row, facts: Mapping[str, Fact]) -> dict[str, Fact]:
-    """A page's facts, including its likeness."""
+    """Return a page's facts, including its likeness."""
     likeness = nodes.likeness_of(row)
-    said = {LIKENESS: f"{likeness.body} {likeness.text}"} if likeness else {}
-    return {**facts, **said}
+    given = {LIKENESS: f"{likeness.body} {likeness.text}"} if likeness else {}
+    return {**facts, **given}
 
 
 def exported_alias_facts(row: Row) -> dict[str, Fact]:
-    """The result of fetching the alias itself: its status, or the URL that it redirects to."""
+    """
+    Return the result of fetching the alias itself: its status, or the URL that it
+    redirects to.
+    """
     own = facts_of(row, nodes.OWN)
     return {name: own[name] for name in _ALIAS_FACTS if own.get(name) is not None}
 
@@ -44,9 +47,10 @@ def imported_page(
     canonical: str, row: Row, record: UrlRecord, now_ms: int
 ) -> tuple[dict[bytes, bytes], int] | None:
     """
-    The cells that identify the page in a node, and when that page was fetched.
+    Return the cells that identify the page in a node, and when that page was fetched.
 
-    None if the record does not identify its page, or if the node has a page from a real fetch.
+    Returns None if the record does not identify its page, or if the node has a page from a real
+    fetch.
     """
     at_ms = record.facts.get("fetched_at_ms")
     if nodes.FACTS in row or not isinstance(at_ms, int) or not 0 < at_ms <= now_ms:
@@ -65,7 +69,7 @@ def imported_page(
 
 
 def imported_alias(record: UrlRecord) -> bytes | None:
-    """The cell with the result of fetching the alias, or None if the record has none."""
+    """Return the cell with the result of fetching the alias, or None if the record has none."""
     status, target = record.facts.get("status"), _url(record.facts.get("redirects_to"))
     if not _is_status(status) and target is None:
         return None
@@ -81,10 +85,10 @@ def _is_status(value: Fact) -> bool:
     return isinstance(value, int) and 100 <= value <= 599
 
 
-def _likeness(said: Fact) -> Likeness | None:
-    if not isinstance(said, str):
+def _likeness(given: Fact) -> Likeness | None:
+    if not isinstance(given, str):
         return None
-    body, _, text = said.partition(" ")
+    body, _, text = given.partition(" ")
     return Likeness(body, text)
 
 

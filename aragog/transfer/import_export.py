@@ -63,7 +63,10 @@ EVERYTHING = NodeSelection()
 
 
 class SelectedNodes(AbstractContextManager["SelectedNodes"]):
-    """The selected nodes, in order; ends once the caller has counted `limit` records in `taken`."""
+    """
+    The selected nodes, in order; stops once the caller has counted `limit` records
+    in `taken`.
+    """
 
     def __init__(
         self, zen: MultiGraph, selection: NodeSelection, columns: Sequence[bytes] | None = None
@@ -97,7 +100,10 @@ def nodes_of(
     cursor: str | None = None,
     columns: Sequence[bytes] | None = None,
 ) -> NodeSource:
-    """Keys and nodes of `urls` (normalized), in their order. If None, all nodes in key order."""
+    """
+    Return keys and nodes of `urls` (normalized), in their order. If None, all nodes
+    in key order.
+    """
     if urls is None:
         start = b"" if cursor is None else bytes.fromhex(cursor) + b"\0"
         yield from zen.nodes.scan(start, names=columns)
@@ -199,13 +205,13 @@ def export_urls(
     Write the selected URLs that have data to `sink`, including aliases; `sink` stays open.
 
     This is not a snapshot: concurrent writes may or may not be included. A page that is taken down
-    during the export is left out, unless its batch has already been written.
+    during the export is skipped, unless its batch has already been written.
 
-    `fields` names the fields to export; None exports all. `links_of` is the store to read outlinks
-    from, at most 6,000 a page. `texts_of` adds the main text of each page with content. Pages whose
-    `unavailable_after` has passed are always left out. With `purpose`, so are pages whose sites
-    refuse this use. With `fetched`, only pages whose last successful fetch was in that span are
-    included.
+    `fields` lists the fields to export; None exports all. `links_of` is the store to read outlinks
+    from, at most 6,000 per page. `texts_of` adds the main text of each page with content. Pages
+    whose `unavailable_after` has passed are always skipped. With `purpose`, so are pages whose
+    sites refuse this purpose. With `fetched`, only pages whose last successful fetch was in that
+    span are included.
 
     Raises:
         StoreUnavailable: the sink contains complete batches only.
@@ -245,7 +251,7 @@ def _records(
             continue
         if fetched is not None and not _was_fetched(record, fetched):
             continue
-        # An alias does not carry its page's data or permitted uses.
+        # An alias does not have its page's data or permitted uses.
         if record.canonical_url is not None or is_allowed(record.facts, purpose):
             selected.taken += 1
             if texts_of is not None and record.content_key is not None:
@@ -260,7 +266,7 @@ def _was_fetched(record: UrlRecord, within: SpanMs) -> bool:
 
 def _size_limited_batches(records: Iterable[UrlRecord]) -> Iterator[list[UrlRecord]]:
     """
-    Batches of at most `BATCH` records; a batch ends with the record that exceeds
+    Yield batches of at most `BATCH` records; a batch ends with the record that exceeds
     `BATCH_BYTES`.
     """
     batch: list[UrlRecord] = []
@@ -276,7 +282,7 @@ def _size_limited_batches(records: Iterable[UrlRecord]) -> Iterator[list[UrlReco
 
 
 def _without_taken_down(batch: Sequence[UrlRecord], nodes: Nodes) -> list[UrlRecord]:
-    """Keep the records whose nodes still have data; reading the batch may have taken minutes."""
+    """Return the records whose nodes still have data; reading the batch may have taken minutes."""
     rows = nodes.read([record.url for record in batch], [SENTINEL, CANONICAL, REMOVED])
     stored = {
         url

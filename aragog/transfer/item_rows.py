@@ -3,8 +3,8 @@ Items as rows of a file: one row per item, with its fields as columns and the pa
 
     kind (if there are several), the fields in the order of the settings, page_url
 
-A price is a number with its exact digits and a date is a text. The stored file of a URL field is a
-record in the column `FIELD.file`. An item that several pages show becomes one row, from the page
+A price is a number with its exact digits, and a date is a string. The stored file of a URL field is
+a record in the column `FIELD.file`. An item that several pages show becomes one row, from the page
 that was fetched last. To find that page, the pages are read twice, which needs about 150 bytes of
 memory per item.
 """
@@ -51,7 +51,7 @@ class ItemRows:
         known = kinds.names
         if unknown := [name for name in names if name not in known]:
             listed = ", ".join(known) or "none"
-            raise BadInput(f"there is no kind of items {unknown[0]!r} in extract, but {listed}")
+            raise BadInput(f"no item kind {unknown[0]!r} in extract; known: {listed}")
         self.kinds = tuple(names) or known
         if fields is not None and not kinds.has_functions(self.kinds):
             _check_fields(fields, kinds, self.kinds)
@@ -59,28 +59,28 @@ class ItemRows:
         self.columns = _columns(kinds, self.kinds) if fields is None else tuple(fields)
         self._chosen = None if fields is None else frozenset(fields)
         self.dropped: Counter[str] = Counter()
-        """Number of items that pages dropped, by reason, in the last read."""
+        """How many items the pages dropped, by reason, in the last read."""
 
     def of_pages(self, store: UrlStore, urls: Sequence[str]) -> Iterator[Row]:
-        """The items of these pages (canonical URLs), in page order and without duplicates."""
+        """Yield the items of these pages (canonical URLs), in page order and without duplicates."""
         self.dropped.clear()
         for kind in self.kinds:
-            newest = _newest(store.items.on_pages(kind, urls, self._note))
-            yield from self.once(store.items.on_pages(kind, urls), newest)
+            newest = _newest(store.items.on_pages(kind, urls, self._count_dropped))
+            yield from self.unique_rows(store.items.on_pages(kind, urls), newest)
 
-    def _note(self, page: PageItems) -> None:
+    def _count_dropped(self, page: PageItems) -> None:
         self.dropped.update(page.dropped)
 
-    def once(
+    def unique_rows(
         self, items: Iterable[StoredItem], newest: Mapping[bytes, tuple[int, str]]
     ) -> Iterator[Row]:
-        """The rows of items, each taken from the page that was fetched last."""
+        """Yield the rows of items, each taken from the page that was fetched last."""
         for each in items:
             if not each.key or newest.get(_name(each)) == (each.fetched_at_ms, each.page_url):
                 yield self.row(each)
 
     def row(self, item: StoredItem) -> Row:
-        """The row of one item."""
+        """Return the row of one item."""
         types = self._types.get(item.kind, {})
         row: Row = {"kind": item.kind} if "kind" in self.columns else {}
         row |= {name: _value(value, types.get(name)) for name, value in item.values.items()}
@@ -91,7 +91,10 @@ class ItemRows:
         return row
 
     def dropped_text(self) -> str:
-        """The dropped items, as `; 3 dropped (3 price: nothing found)`; empty if there are none."""
+        """
+        Describe the dropped items, as `; 3 dropped (3 price: nothing found)`; empty if there are
+        none.
+        """
         if not self.dropped:
             return ""
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.dropped.most_common())
@@ -102,7 +105,7 @@ def _check_fields(fields: Sequence[str], kinds: SiteKinds, names: Sequence[str])
     has = {"kind", *_columns(kinds, names), "fetched_at_ms"}
     if unknown := [name for name in fields if name not in has]:
         known = ", ".join(sorted(has))
-        raise BadInput(f"no item of {', '.join(names)} has a field {unknown[0]!r}, but {known}")
+        raise BadInput(f"items of {', '.join(names)} have no field {unknown[0]!r}; known: {known}")
 
 
 def _columns(kinds: SiteKinds, names: Sequence[str]) -> tuple[str, ...]:
@@ -112,7 +115,7 @@ def _columns(kinds: SiteKinds, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _newest(items: Iterable[StoredItem]) -> dict[bytes, tuple[int, str]]:
-    """For each item with a key, the newest page that shows it: its fetch time and URL."""
+    """Return, for each item with a key, the fetch time and URL of the newest page that shows it."""
     found: dict[bytes, tuple[int, str]] = {}
     for each in items:
         if each.key:

@@ -11,11 +11,11 @@ The file format of a URL record: one line of JSON, and files of such lines.
 | `fields` | name to value; see `aragog.transfer.typed_fields` |
 | `fields_base64` | name to bytes in base64, where `fields` is not exact; takes precedence |
 | `at_ms` | when the values were observed: one number, or name to number; default: now |
-| `provenance` | name to where the value was found |
+| `provenance` | name to the place where the value was found |
 | `canonical_url` | this URL is an alias of that one; with `canonical_at_ms` and `provisional` |
-| `due_at_ms` | when to fetch it again |
+| `due_at_ms` | when to fetch the page again |
 | `links` | list of [url, text, rel] |
-| `facts` | of the last fetch; an import reads those in `aragog.transfer.identity_evidence` |
+| `facts` | facts of the last fetch; an import reads those in `aragog.transfer.identity_evidence` |
 | `content_key`, `content_hash`, `content_bytes` | written by an export, not imported |
 
 Files whose names end in `.gz` or `.zst` are compressed.
@@ -50,8 +50,8 @@ _NUMBERS = ("canonical_at_ms", "due_at_ms", "content_bytes")
 
 class BadRecord(ValueError):
     """
-    A line that cannot be imported, with the reason. Callers of the package never see it
-    raised.
+    A line that cannot be imported, with the reason. Callers of the package never
+    see it raised.
     """
 
 
@@ -77,7 +77,7 @@ class UrlRecord:
 
     @property
     def weight_bytes(self) -> int:
-        """Approximate size in memory."""
+        """Return the approximate size in memory."""
         return 500 + sum(map(len, self.fields.values())) + 200 * len(self.links or ())
 
 
@@ -88,7 +88,7 @@ _KEYS = {*UrlRecord.__dataclass_fields__, "fields_base64", "typed"}
 
 
 def to_json(record: UrlRecord, types: TypedFields) -> bytes:
-    """The record as one line, including the newline."""
+    """Return the record as one line, including the newline."""
     values, others = _split(record.fields, types)
     tables = {
         "fields": values,
@@ -117,7 +117,7 @@ def from_json(line: bytes, types: TypedFields) -> UrlRecord:
     Parse a line's record; keys that `to_json` writes may be missing.
 
     Raises:
-        BadRecord: not a JSON object, an unknown key, a value of a wrong type.
+        BadRecord: not a JSON object, an unknown key, or a value of the wrong type.
     """
     try:
         raw = orjson.loads(line)
@@ -150,10 +150,10 @@ def from_mapping(raw: dict[str, Any]) -> UrlRecord:
     """Build a record from a dict of plain values; see `from_json`."""
     unknown = raw.keys() - _KEYS
     if unknown:
-        raise BadRecord(f"{', '.join(sorted(map(repr, unknown)))}: no such key")
+        raise BadRecord(f"{', '.join(sorted(map(repr, unknown)))} is not a key of a record")
     url = raw.get("url")
     if not isinstance(url, str) or not url:
-        raise BadRecord("url: is missing" if url is None else "url: must be a string")
+        raise BadRecord("url: is required" if url is None else "url: must be a string")
     fields = _fields(raw)
     values: dict[str, Any] = {name: _typed(raw, name, str, "a string") for name in _TEXTS}
     values |= {name: _instant(name, raw.get(name)) for name in _NUMBERS}
@@ -172,7 +172,7 @@ def from_mapping(raw: dict[str, Any]) -> UrlRecord:
 def _split(
     fields: Mapping[str, bytes], types: TypedFields
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Values as JSON, and as base64 where JSON does not restore the exact bytes."""
+    """Return values as JSON, and as base64 where JSON does not restore the exact bytes."""
     values, others = {}, {}
     for name, value in fields.items():
         try:
@@ -205,7 +205,7 @@ def _bytes(name: str, value: object) -> bytes:
             raise BadRecord(f"fields.{name}: contains half of a surrogate pair") from None
     raise BadRecord(
         f"fields.{name}: must be a string, got {type(value).__name__}; "
-        '"typed": true says that fields are JSON values'
+        'use "typed": true for JSON values'
     )
 
 
@@ -231,7 +231,7 @@ def _instant(name: str, value: object) -> int | None:
     if not isinstance(value, int) or isinstance(value, bool):
         raise BadRecord(f"{name}: must be a whole number, got {value!r:.80}")
     if not 0 <= value <= MAX_AT_MS:
-        raise BadRecord(f"{name}: {value} is out of range; instants are milliseconds since 1970")
+        raise BadRecord(f"{name}: {value} is out of range; times are milliseconds since 1970")
     return value
 
 
@@ -248,7 +248,7 @@ def _links(raw: object) -> tuple[OutLink, ...] | None:
             or not 1 <= len(parts) <= 3
             or not all(isinstance(part, str) for part in parts)
         ):
-            raise BadRecord("links: each must be a URL or [url, text, rel]")
+            raise BadRecord("links: each link must be a URL or [url, text, rel]")
         links.append(OutLink(*parts))
     return tuple(links)
 
@@ -256,7 +256,7 @@ def _links(raw: object) -> tuple[OutLink, ...] | None:
 def _table(raw: Mapping[str, Any], name: str, kind: type, shown: str) -> dict[str, Any]:
     table = _typed(raw, name, dict, "an object") or {}
     if not all(isinstance(value, kind) for value in table.values()):
-        raise BadRecord(f"{name}: its values must be {shown}")
+        raise BadRecord(f"{name}: the values must be {shown}")
     return dict(table)
 
 
@@ -281,7 +281,7 @@ def read_json_lines(
     Yield the non-empty lines of a stream after the first `after` lines.
 
     The last line needs no newline. A line over `max_line_bytes` is reported as bad and not kept in
-    memory. If a compressed file is damaged or cut short, the rest of it is reported as bad too.
+    memory. If a compressed file is damaged or truncated, the rest of it is reported as bad too.
     """
     types = types or TypedFields()
     for number in itertools.count(1):

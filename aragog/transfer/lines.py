@@ -1,4 +1,4 @@
-"""Reads lines of files that may be hostile, with a limit on memory per line."""
+"""Read lines of files that may be hostile, with a limit on memory per line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import BinaryIO, NamedTuple
 import zstandard
 
 DAMAGED = (OSError, EOFError, zlib.error, zstandard.ZstdError, gzip.BadGzipFile)
-"""Exceptions raised when a compressed file is damaged or cut short."""
+"""Exceptions raised when a compressed file is damaged or truncated."""
 
 
 SKIPPED_BYTES = 1 << 20
@@ -52,7 +52,7 @@ def text_lines(stream: BinaryIO, max_bytes: int) -> Iterator[TextLine]:
 
 def bounded_line(stream: BinaryIO, max_bytes: int) -> tuple[bytes, bool]:
     """
-    The next line, empty at the end of the file. False if the line was longer and the rest was
+    Return the next line, empty at the end of the file, and False if it was longer and its rest was
     skipped.
     """
     line = rest = stream.readline(max_bytes)

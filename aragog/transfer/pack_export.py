@@ -1,9 +1,9 @@
 """
-Export a whole store's content as a copy of its packs, without pages that may not be shared.
+Export a whole store's content as a copy of its packs, without pages that must not be shared.
 
 A pack is copied unchanged if all its records may be shared. Otherwise only the records that may be
-shared are copied, still compressed. Content is left out if no page refers to it any more (replaced,
-removed, taken down), if it has expired, or if its site refuses the given use. Pages stored as
+shared are copied, still compressed. Content is skipped if no page refers to it any more (replaced,
+removed, taken down), if it has expired, or if its site refuses the given purpose. Pages stored as
 objects are written the way `warc_export` does.
 
 Each pack file is written as a whole, after its index, so a pack in the folder is complete. To
@@ -66,12 +66,12 @@ def export_packs(
     """
     Copy the packs of a store into `folder`, under their names in the store.
 
-    Pages whose `unavailable_after` has passed are always left out. With `purpose`, so are pages
-    whose sites refuse this use. A damaged pack is reported by name and skipped. After an
-    interruption, repeat the call. Pages fetched during the export may be left out.
+    Pages whose `unavailable_after` has passed are always skipped. With `purpose`, so are pages
+    whose sites refuse this purpose. A damaged pack is reported by name and skipped. After an
+    interruption, repeat the call. Pages fetched during the export may be missing.
 
     Raises:
-        BadInput: the folder has an export for another use.
+        BadInput: the folder contains an export for another purpose.
         ConfigError: the folder cannot be written.
         StoreUnavailable, ContentUnavailable: every pack in the folder is complete.
     """
@@ -101,7 +101,7 @@ class _PackExport:
         self._on_progress = on_progress
         self._now_ms = store.clock.clock.now_ms()
         self._later: set[str] = set()
-        """Packs that records have moved to and that are not copied yet."""
+        """Packs that records have moved to and that have not been copied yet."""
         self.report = PackExportReport()
 
     def copy_packs(self, packs: Packs) -> None:
@@ -114,8 +114,8 @@ class _PackExport:
 
     def write_objects(self, folder: Path) -> None:
         """
-        Write pages that are stored as objects; their folder gets its name when it is
-        complete.
+        Write pages that are stored as objects; their folder gets its name when it
+        is complete.
         """
         done = self.report.records
         if (folder / OBJECTS).exists():
@@ -124,7 +124,7 @@ class _PackExport:
         shutil.rmtree(begun, ignore_errors=True)
         try:
             begun.mkdir()
-            with closing(self._of_objects()) as rows:
+            with closing(self._object_nodes()) as rows:
                 report = export_warc(
                     self._store.zen,
                     self._store.bodies,
@@ -140,7 +140,7 @@ class _PackExport:
         self.report.records += report.records
         self.report.problems += report.problems
 
-    def _of_objects(self) -> NodeSource:
+    def _object_nodes(self) -> NodeSource:
         for key, row in self._store.zen.nodes.scan(names=COLUMNS):
             where = nodes.content_cell(row)
             if where is not None and where[0] == nodes.CONTENT_KEY:
@@ -151,7 +151,7 @@ class _PackExport:
         if path.exists() or (data := packs.files.read_all(name)) is None:
             return
         try:
-            made = self._given_out(packs, name, data)
+            made = self._shareable_bytes(packs, name, data)
         except CorruptContent as error:
             self.report.problems += 1
             self._on_problem(f"pack {name}", error.reason)
@@ -164,20 +164,23 @@ class _PackExport:
         self.report.records += index.count(b"\n")
         self._on_progress(self.report.records)
 
-    def _given_out(self, packs: Packs, name: str, data: bytes) -> bytes | None:
-        """The pack's bytes with only the records that may be shared, or None if there are none."""
+    def _shareable_bytes(self, packs: Packs, name: str, data: bytes) -> bytes | None:
+        """
+        Return the pack's bytes with only the records that may be shared, or None if
+        there are none.
+        """
         upkeep = PackUpkeep(self._store.zen, self._store.bodies, self._store.clock.clock)
         erased, is_whole = packs.catalog.erased(name), True
         kept: list[bytes] = []
         for record in upkeep.records(name, data):
-            owners = tuple(one for one in record.owners if self._may_give(one[1]))
-            self._note_moved(name, record)
+            owners = tuple(one for one in record.owners if self._may_share(one[1]))
+            self._record_moved(name, record)
             if owners == record.owners and owners and record.pointer.offset not in erased:
                 kept.append(record.own_frame)
                 continue
             is_whole = False
-            if owners:  # a page that shares the record needs only its body
-                kept.append(upkeep.alone(replace(record, owners=owners)).frame)
+            if owners:  # a page that shares the record only needs its body
+                kept.append(upkeep.body_only(replace(record, owners=owners)).frame)
         if is_whole:
             self.report.whole += 1
             return data
@@ -186,7 +189,7 @@ class _PackExport:
         self.report.partial += 1
         return pack_of(name, kept, self._now_ms)
 
-    def _note_moved(self, name: str, record: PackedRecord) -> None:
+    def _record_moved(self, name: str, record: PackedRecord) -> None:
         for _, row in record.known:
             pointer = pointer_of(row)
             if pointer is None or pointer.pack == name or record.owners:
@@ -194,7 +197,7 @@ class _PackExport:
             if not (self._target.folder / pointer.pack).exists():
                 self._later.add(pointer.pack)
 
-    def _may_give(self, row: Row) -> bool:
+    def _may_share(self, row: Row) -> bool:
         facts = facts_of(row)
         is_there = nodes.SENTINEL in row and not nodes.is_taken_down(row)
         is_fresh = not is_expired(facts, self._now_ms)
@@ -202,20 +205,23 @@ class _PackExport:
 
 
 def files_of(folder: Path) -> Iterator[Path]:
-    """The WARC files of an export, sorted by name."""
+    """Yield the WARC files of an export, sorted by name."""
     yield from sorted(folder.glob("[!.]*/*.warc.*"))
 
 
 def _check_purpose(folder: Path, purpose: str | None) -> None:
-    """Record the use of an export in its folder; raises BadInput if the folder has another use."""
+    """
+    Record the purpose of an export in its folder; raises BadInput if the folder has another
+    purpose.
+    """
     file = folder / PURPOSE_FILE
     try:
         folder.mkdir(parents=True, exist_ok=True)
         known = file.read_text() if file.exists() else ""
         is_begun = any(files_of(folder)) or file.exists()
         if is_begun and known != (purpose or ""):
-            one, other = (f"for {name}" if name else "for any use" for name in (known, purpose))
-            raise BadInput(f"{folder}: has packs {one}, not {other}; use another folder")
+            one, other = (f"for {name}" if name else "for any purpose" for name in (known, purpose))
+            raise BadInput(f"{folder}: contains packs {one}, not {other}; use another folder")
         file.write_text(purpose or "")
     except OSError as error:
         raise ConfigError(f"{folder}: cannot be written: {error.strerror}") from error

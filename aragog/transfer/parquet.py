@@ -8,7 +8,7 @@ that their column cannot restore exactly; an import prefers them. The column of 
 type contains JSON as text.
 
 An import accepts exports of this and earlier versions (which had no columns for fields), and files
-of other programs. Each column that is not part of the export format is a field of that name, and
+of other programs. Each column that is not part of the export format is a field with that name, and
 null means no value.
 """
 
@@ -175,7 +175,7 @@ class ParquetSink:
 
 
 def arrow_type(arrow: Any, field_type: FieldType | None) -> Any:
-    """The Arrow type of a field's column; `arrow` is the pyarrow module."""
+    """Return the Arrow type of a field's column; `arrow` is the pyarrow module."""
     if field_type is None:
         return arrow.binary()
     match field_type.kind:
@@ -198,7 +198,7 @@ def arrow_type(arrow: Any, field_type: FieldType | None) -> Any:
 
 
 def _record_columns(arrow: Any) -> list[tuple[str, Any]]:
-    """The columns of every export, except `url`."""
+    """Return the columns of every export, except `url`."""
     text, number = arrow.string(), arrow.int64()
     link = arrow.struct([("url", text), ("text", text), ("rel", text)])
     return [

@@ -1,9 +1,9 @@
 """
-Export a UrlStore in parts, which many processes write and a data system such as Spark reads.
+Export a UrlStore in parts that many processes can write and a system such as Spark can read.
 
-Node keys are hashes, so equal key ranges hold about the same number of URLs, and the position of a
-key in its range shows the progress. If a store groups pages by host, each host has sixteen places,
-and a part takes ranges of places. One host's pages are therefore spread over sixteen parts as well.
+Node keys are hashes, so equal key ranges contain about the same number of URLs, and the position of
+a key in its range shows the progress. If a store groups pages by host, each host has sixteen slots,
+and a part covers ranges of slots. One host's pages are therefore spread over sixteen parts as well.
 A part gets its final name only when it is complete. To continue an interrupted export, repeat it:
 only the missing parts are written.
 """
@@ -39,11 +39,11 @@ MAX_PARTS = 100_000
 FORMATS = ("jsonl", "jsonl.gz", "jsonl.zst", "parquet", "warc")
 _PREFIX_BYTES = 8
 _KEYS = 1 << (8 * _PREFIX_BYTES)
-_PLACE = _KEYS >> 8
-"""The number of keys that share their first byte."""
+_KEYS_PER_BYTE = _KEYS >> 8
+"""How many keys share their first byte."""
 _PART = re.compile(r"(\.?)part-\d{5,6}-of-(\d{5,6})(?:-(.+?)-(\d+))?(?:\.([a-z.]+))?", re.ASCII)
 
-OnShare = Callable[[float], None]
+OnFraction = Callable[[float], None]
 """Called with the fraction of the part's key range that is done, 0.0 to 1.0."""
 
 
@@ -53,7 +53,7 @@ class Part:
     Part `number` (from 0) of `count`: a range of keys.
 
     If the store groups pages by host, the two halves of a key's first byte are swapped to order
-    keys: first by the place within the host, then by the host.
+    keys: first by the slot within the host, then by the host.
     """
 
     number: int
@@ -72,20 +72,20 @@ class Part:
 
     def ranges(self, *, together: bool) -> Iterator[tuple[bytes, bytes | None]]:
         """
-        The start of each range (inclusive) and its end (exclusive; None for no end), in
+        Yield the start of each range (inclusive) and its end (exclusive; None for no end), in
         order.
         """
         first, after = self._edge(self.number), self._edge(self.number + 1)
         if not together:
             yield _key(first), None if after == _KEYS else _key(after)
             return
-        for place in range(first // _PLACE, -(-after // _PLACE)):
-            start = _with_swapped_halves(_key(max(first, place * _PLACE)))
-            inside = after < (place + 1) * _PLACE
+        for place in range(first // _KEYS_PER_BYTE, -(-after // _KEYS_PER_BYTE)):
+            start = _with_swapped_halves(_key(max(first, place * _KEYS_PER_BYTE)))
+            inside = after < (place + 1) * _KEYS_PER_BYTE
             yield start, _with_swapped_halves(_key(after)) if inside else _after_prefix(start[:1])
 
-    def share(self, key: bytes, *, together: bool) -> float:
-        """The fraction of the part that lies before `key`."""
+    def fraction_before(self, key: bytes, *, together: bool) -> float:
+        """Return the fraction of the part before `key`."""
         first, after = self._edge(self.number), self._edge(self.number + 1)
         position = key if not together else _with_swapped_halves(key)
         return (int.from_bytes(position[:_PREFIX_BYTES]) - first) / (after - first)
@@ -99,12 +99,12 @@ def _key(number: int) -> bytes:
 
 
 def _with_swapped_halves(key: bytes) -> bytes:
-    """The key with the halves of its first byte swapped."""
+    """Return the key with the halves of its first byte swapped."""
     return bytes([key[0] >> 4 | (key[0] & 0x0F) << 4]) + key[1:]
 
 
 def _after_prefix(prefix: bytes) -> bytes | None:
-    """The first key after those that start with this byte, or None after the last byte."""
+    """Return the first key after those that start with this byte, or None after the last byte."""
     return None if prefix == b"\xff" else bytes([prefix[0] + 1])
 
 
@@ -119,16 +119,16 @@ class PartOptions:
     types: TypedFields = field(default_factory=TypedFields)
     """The types of fields."""
     texts_of: TextsOf | None = None
-    """Finds the main texts named in `fields`."""
+    """Finds the main texts among `fields`."""
     fetched: SpanMs | None = None
     """Only pages whose last successful fetch was in this span; not for `warc`."""
     purpose: str | None = None
-    """Only pages whose sites do not refuse this use."""
+    """Only pages whose sites allow this purpose."""
 
 
 PURPOSE_FILE = "_for"
 """
-Records the use for which the parts in this folder were written; readers of parts skip
+The file that records the purpose of the parts in this folder; readers of parts skip
 such names.
 """
 
@@ -138,7 +138,7 @@ def prepare_folder(folder: Path, count: int, kind: str, purpose: str | None = No
     Prepare the folder of an export in `count` parts. Each process that writes parts calls this
     once.
 
-    Removes unfinished parts left by killed processes of this machine.
+    It removes unfinished parts left by killed processes of this machine.
 
     Raises:
         BadInput: the folder has parts of an export with another count or format, so readers would
@@ -154,11 +154,11 @@ def prepare_folder(folder: Path, count: int, kind: str, purpose: str | None = No
                 continue
             hidden, its_count, host, pid, suffix = match.groups()
             its_kind = suffix or "warc"
-            if hidden and host == socket.gethostname() and not _lives(int(pid)):
+            if hidden and host == socket.gethostname() and not _is_running(int(pid)):
                 _remove(path)
             elif not hidden and its_kind in FORMATS and (int(its_count), its_kind) != (count, kind):
                 raise BadInput(
-                    f"{folder}: has parts of another export, such as {path.name}; use another "
+                    f"{folder}: contains parts of another export, such as {path.name}; use another "
                     f"folder, or repeat that one with --parts {int(its_count)} --format {its_kind}"
                 )
     except OSError as error:
@@ -174,15 +174,15 @@ def _check_purpose(folder: Path, purpose: str | None) -> None:
     )
     known = file.read_text() if file.exists() else ""
     if (known or has_parts) and known != (purpose or ""):
-        one, other = (f"for {name}" if name else "for any use" for name in (known, purpose))
-        raise BadInput(f"{folder}: has parts {one}, not {other}; use another folder")
+        one, other = (f"for {name}" if name else "for any purpose" for name in (known, purpose))
+        raise BadInput(f"{folder}: contains parts {one}, not {other}; use another folder")
     if purpose and not known:
         started = folder / f".{PURPOSE_FILE}-{socket.gethostname()}-{os.getpid()}"
         started.write_text(purpose)
         started.replace(file)
 
 
-def _lives(pid: int) -> bool:
+def _is_running(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -198,14 +198,14 @@ def export_part(
     part: Part,
     options: PartOptions,
     *,
-    on_share: OnShare = lambda _: None,
+    on_fraction: OnFraction = lambda _: None,
     on_problem: Callable[[str, str], None] = lambda *_: None,
 ) -> int | None:
     """
     Write one part into `folder`; returns its number of records, or None if it already exists.
 
-    Safe to repeat, and to run in parallel with other parts. If two processes write the same part,
-    each writes a temporary file, and the one that finishes last is kept.
+    This is safe to repeat, and to run in parallel with other parts. If two processes write the same
+    part, each writes a temporary file, and the one that finishes last is kept.
 
     Raises:
         BadInput: an unknown format.
@@ -222,7 +222,7 @@ def export_part(
     started = folder / f".{part.name}-{socket.gethostname()}-{os.getpid()}{suffix}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        count = _write(store, started, part, options, on_share, on_problem)
+        count = _write(store, started, part, options, on_fraction, on_problem)
         started.replace(final)
     except OSError as error:
         raise ConfigError(f"{folder}: cannot be written: {error.strerror}") from error
@@ -236,12 +236,12 @@ def _write(
     path: Path,
     part: Part,
     options: PartOptions,
-    on_share: OnShare,
+    on_fraction: OnFraction,
     on_problem: Callable[[str, str], None],
 ) -> int:
     if options.format == "warc":
         path.mkdir()
-        nodes = _nodes(store.zen, part, on_share, COLUMNS)
+        nodes = _nodes(store.zen, part, on_fraction, COLUMNS)
         done = export_warc(
             store.zen,
             store.bodies,
@@ -260,7 +260,7 @@ def _write(
         return export_urls(
             store.zen,
             sink,
-            NodeSelection(nodes=_nodes(store.zen, part, on_share)),
+            NodeSelection(nodes=_nodes(store.zen, part, on_fraction)),
             fields=options.fields,
             links_of=store if options.links else None,
             texts_of=options.texts_of,
@@ -270,15 +270,15 @@ def _write(
 
 
 def _nodes(
-    zen: MultiGraph, part: Part, on_share: OnShare, columns: Sequence[bytes] | None = None
+    zen: MultiGraph, part: Part, on_fraction: OnFraction, columns: Sequence[bytes] | None = None
 ) -> NodeSource:
     together = zen.naming.together
     for start, stop in part.ranges(together=together):
         with closing(zen.nodes.scan(start, stop, names=columns)) as nodes:
             for key, row in nodes:
-                on_share(part.share(key, together=together))
+                on_fraction(part.fraction_before(key, together=together))
                 yield key, row
-    on_share(1.0)
+    on_fraction(1.0)
 
 
 def _remove(path: Path) -> None:

@@ -34,7 +34,7 @@ class RowSink:
     Args:
         path: the file to create or replace.
         types: the types of fields.
-        fields: the columns of fields, in order. If None, all fields of the records.
+        fields: the fields to write as columns, in order. If None, all fields of the records.
 
     Raises:
         ConfigError: the folder cannot be written.

@@ -1,5 +1,5 @@
 """
-Files in S3 that users name as `s3://BUCKET/KEY`: results of runs and exports.
+Files in S3 that users specify as `s3://BUCKET/KEY`: results of runs and exports.
 
 The endpoint, region and limits come from `content.s3_*`; boto3 finds the credentials.
 """
@@ -26,7 +26,7 @@ class S3File:
         name: `s3://BUCKET/KEY`.
 
     Raises:
-        BadInput: not a name of this form.
+        BadInput: the name has another form.
         ConfigError: the bucket does not exist.
         ContentUnavailable: the bucket cannot be reached or access is denied.
     """
@@ -34,7 +34,7 @@ class S3File:
     def __init__(self, name: str, settings: ContentSettings) -> None:
         match = _NAME.fullmatch(name)
         if match is None:
-            raise BadInput(f"{name}: name it s3://BUCKET/KEY")
+            raise BadInput(f"{name}: must have the form s3://BUCKET/KEY")
         self._bucket, self._key = match[1], PurePosixPath(match[2])
         self._client = s3_client(settings)
         self._find_bucket()
@@ -54,13 +54,13 @@ class S3File:
         """The key; its last component is the file's name."""
         return self._key
 
-    def beside(self, name: str) -> str:
-        """The full name of a file next to this one."""
+    def neighbor(self, name: str) -> str:
+        """Return the full name of a file next to this one."""
         return f"s3://{self._bucket}/{self._key.with_name(name)}"
 
     def exists(self, name: str) -> bool:
-        """True if a file of that name exists next to this one."""
-        with s3_errors(self.beside(name)):
+        """True if a file with that name exists next to this one."""
+        with s3_errors(self.neighbor(name)):
             try:
                 self._client.head_object(Bucket=self._bucket, Key=str(self._key.with_name(name)))
             except ClientError as error:
@@ -71,7 +71,7 @@ class S3File:
 
     def download(self, file: Path) -> None:
         """Download the object to a file; creates no file if the object does not exist."""
-        with s3_errors(self.beside(self._key.name)):
+        with s3_errors(self.neighbor(self._key.name)):
             try:
                 self._client.download_file(self._bucket, str(self._key), str(file))
             except ClientError as error:
@@ -80,7 +80,7 @@ class S3File:
 
     def upload(self, file: Path) -> str:
         """Upload a file next to this one, under its own name, atomically; returns its full name."""
-        place = self.beside(file.name)
+        place = self.neighbor(file.name)
         with s3_errors(place):
             self._client.upload_file(str(file), self._bucket, str(self._key.with_name(file.name)))
         return place

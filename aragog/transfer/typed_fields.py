@@ -31,7 +31,7 @@ from richpins.field_types import (
 
 _INT64 = 2**63
 _MOST_DIGITS = 300
-"""Maximum number of digits of a number in a file; a longer number stays bytes."""
+"""Maximum number of digits of a number in a file; a longer number is written as bytes."""
 _DIGITS = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
 _WHOLE = re.compile(rb"0|-?[1-9][0-9]*")
 _NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -55,19 +55,19 @@ class TypedFields:
         self.type_of = lru_cache(maxsize=4096)(self._type_of)
 
     def _type_of(self, name: str) -> FieldType | None:
-        """The type of a field, or None if its bytes have no known format."""
+        """Return the type of a field, or None if its bytes have no known format."""
         kind = self._formats.of(name)
         if kind == "json":
             return self._types.get(name, ANY)
         return {"text": TEXT, "integer": INTEGER, "decimal": DECIMAL, "bytes": None}[kind]
 
     def known(self) -> list[str]:
-        """The fields whose types are known from extraction and rules, in order."""
+        """Return the fields whose types are known from extraction and rules, in order."""
         return sorted(name for name in self._types if self._formats.of(name) == "json")
 
     def to_json(self, name: str, value: bytes) -> tuple[Any, bool]:
         """
-        A value for `orjson.dumps`, and True if `from_json` restores its exact bytes.
+        Return a value for `orjson.dumps`, and True if `from_json` restores its exact bytes.
 
         Raises:
             ValueError: the value cannot be expressed as JSON of its type.
@@ -83,22 +83,23 @@ class TypedFields:
                 return orjson.Fragment(value), True
             case FieldType("decimal") if _fits(_NUMBER, value) and value != b"-0":
                 return orjson.Fragment(value), True
-        raise ValueError("not of its format")
+        raise ValueError("does not match the field's format")
 
     def from_json(self, name: str, value: Any) -> bytes:
         """
-        The bytes of a value that `field_formats.parse` returned.
+        Return the bytes of a value that `field_formats.parse` returned.
 
         Raises:
-            ValueError: it does not fit the field's format.
+            ValueError: it does not match the field's format.
         """
         if self._formats.of(name) == "json":
-            return json_bytes(_stored(value, self._types.get(name, ANY)))
+            return json_bytes(_from_numbers(value, self._types.get(name, ANY)))
         return self._formats.from_json(name, value)
 
     def to_column(self, name: str, value: bytes) -> tuple[Any, bool]:
         """
-        A value for a column of the field's type, and True if `from_column` restores its bytes.
+        Return a value for a column of the field's type, and True if `from_column` restores its
+        bytes.
 
         Raises:
             ValueError: it does not fit the column.
@@ -120,7 +121,7 @@ class TypedFields:
 
     def from_column(self, name: str, value: Any) -> bytes:
         """
-        The bytes of a column's value, which may come from another program.
+        Return the bytes of a column's value, which may come from another program.
 
         Raises:
             ValueError, TypeError: the value cannot be stored in a field.
@@ -149,26 +150,29 @@ def _typed_json(value: bytes, field_type: FieldType) -> tuple[Any, bool]:
         except orjson.JSONDecodeError:
             pass  # such as an integer of more than 64 bits
     stored = parse(value)
-    shown = json_bytes(_shown(stored, field_type))
-    exact = json_bytes(_stored(parse(shown), field_type)) == value
+    shown = json_bytes(_to_numbers(stored, field_type))
+    exact = json_bytes(_from_numbers(parse(shown), field_type)) == value
     return orjson.Fragment(shown), exact
 
 
-def _shown(value: Any, field_type: FieldType) -> Any:
-    """A stored value with decimals as numbers; parts that do not fit the type stay unchanged."""
+def _to_numbers(value: Any, field_type: FieldType) -> Any:
+    """
+    Return a stored value with decimals as numbers; parts that do not fit the type
+    stay unchanged.
+    """
     if field_type.kind == "decimal":
         fits = isinstance(value, str) and len(value) <= _MOST_DIGITS and _DIGITS.fullmatch(value)
         return Number(value) if fits else value
-    return _with_parts(value, field_type, _shown)
+    return _with_parts(value, field_type, _to_numbers)
 
 
-def _stored(value: Any, field_type: FieldType) -> Any:
-    """The reverse of `_shown`."""
+def _from_numbers(value: Any, field_type: FieldType) -> Any:
+    """The inverse of `_to_numbers`."""
     if field_type.kind == "decimal":
         if isinstance(value, Number):
             return value.text
         return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-    return _with_parts(value, field_type, _stored)
+    return _with_parts(value, field_type, _from_numbers)
 
 
 def _with_parts(value: Any, field_type: FieldType, convert: Any) -> Any:
@@ -187,7 +191,7 @@ def cell_of(value: Any, field_type: FieldType) -> Any:
     Convert a stored JSON value for a column of its type.
 
     Raises:
-        ValueError: it does not fit.
+        ValueError: it does not fit the type.
     """
     match field_type.kind, value:
         case ("text", str()) | ("boolean", bool()):
@@ -208,7 +212,7 @@ def cell_of(value: Any, field_type: FieldType) -> Any:
             return {name: cell_of(part, field_type.members[name]) for name, part in value.items()}
         case "any", _:
             return orjson.dumps(value).decode()
-    raise ValueError(f"{value!r:.80} is not of the type {field_type.kind}")
+    raise ValueError(f"{value!r:.80} does not match the type {field_type.kind}")
 
 
 def _part(field_type: FieldType) -> FieldType:
@@ -229,7 +233,7 @@ def _cell_of_text(text: str, field_type: FieldType) -> Any:
 
 
 def _text_of_cell(value: Any, field_type: FieldType | None) -> bytes:
-    """The bytes of a field that is not typed JSON."""
+    """Return the bytes of a field that is not typed JSON."""
     if isinstance(value, str):
         return value.encode()
     if field_type in (INTEGER, DECIMAL):
@@ -247,7 +251,7 @@ def _digits(value: Any) -> str:
 
 
 def _plain(value: Any, field_type: FieldType) -> Any:
-    """The stored JSON of a column's value; values of other types are kept as they are."""
+    """Return the stored JSON of a column's value; values of other types are kept as they are."""
     kind = field_type.kind
     if kind == "decimal" and not isinstance(value, str):
         return _digits(value)

@@ -7,10 +7,10 @@ of the record, as in public crawls. A body whose headers were not kept is a `res
 body that occurred earlier in the same export is a `revisit` with headers only
 (identical-payload-digest), and so is the last check of an unchanged page (server-not-modified).
 
-Each record is its own gzip member. The record of a fetch names the IP address and the protocols
-(`WARC-IP-Address`, and `WARC-Protocol` as the International Internet Preservation Consortium
-proposes it). Each file has an index next to it, `….cdxj`. Memory is bounded by the largest page,
-the index of one file, and 65,536 remembered digests.
+Each record is its own gzip member. The record of a fetch contains the IP address and the protocols
+(`WARC-IP-Address`, and `WARC-Protocol` as proposed by the International Internet Preservation
+Consortium). Each file has an index next to it, `….cdxj`. Memory is bounded by the largest page, the
+index of one file, and 65,536 remembered digests.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ OnPage = Callable[[str, str, Row], None]
 """Called with the URL, date and node of each HTML page written."""
 
 
-class _First(NamedTuple):
+class _FirstRecord(NamedTuple):
     """The record in which a payload was first written."""
 
     url: str
@@ -74,7 +74,7 @@ class _Page(NamedTuple):
     digest: str
     head: StatusAndHeaders | None
     network: Sequence[tuple[str, str]]
-    """The record headers that name the IP address and the protocols."""
+    """The record headers with the IP address and the protocols."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +107,10 @@ def export_warc(
 
     When a file is complete, its index is written next to it, as `stem-00000.cdxj`.
 
-    Pages whose `unavailable_after` has passed are always left out. With `purpose`, so are pages
-    whose sites refuse this use. A page whose content is damaged or missing is reported with its URL
-    and skipped. To resume, pass the report's `cursor`, and as `first_file` an unused file number
-    (`next_file`).
+    Pages whose `unavailable_after` has passed are always skipped. With `purpose`, so are pages
+    whose sites refuse this purpose. A page whose content is damaged or missing is reported with its
+    URL and skipped. To resume, pass the report's `cursor`, and as `first_file` an unused file
+    number (`next_file`).
 
     Raises:
         ConfigError: a file cannot be written.
@@ -137,7 +137,7 @@ def export_warc(
                 continue
             if found is None:
                 continue
-            row, body, meta = found  # noqa: PLW2901 - as it was read with the content
+            row, body, meta = found  # noqa: PLW2901 - the node as it was when the content was read
             facts = facts_of(row)
             if is_expired(facts, now_ms) or not is_allowed(facts, purpose):
                 continue
@@ -151,12 +151,12 @@ def export_warc(
 
 
 def next_file(stem: Path) -> int:
-    """The first file number that earlier exports did not use; 0 if there are none."""
+    """Return the first file number that earlier exports did not use; 0 if there are none."""
     return next(number for number in count() if not _file(stem, number).exists())
 
 
 def index_of(file: Path) -> Path:
-    """The path of a WARC file's index."""
+    """Return the path of a WARC file's index."""
     return file.with_name(f"{file.name.removesuffix('.warc.gz')}.cdxj")
 
 
@@ -167,7 +167,7 @@ def _file(stem: Path, number: int) -> Path:
 def _read(
     zen: MultiGraph, bodies: Bodies, url: str, row: Row
 ) -> tuple[Row, bytes, dict[str, str]] | None:
-    """The node, the body and its metadata; the node is read again if they do not match."""
+    """Return the node, the body and its metadata; the node is read again if they do not match."""
     first = iter([row])
 
     def node() -> tuple[str, Row] | None:
@@ -188,20 +188,20 @@ class _Files:
         self._file: BinaryIO | None = None
         self._writer: Any = None
         self._lines: list[str] = []
-        self._seen: OrderedDict[str, _First] = OrderedDict()
+        self._seen: OrderedDict[str, _FirstRecord] = OrderedDict()
         self.paths: list[Path] = []
         self.records = 0
 
     def add(self, url: str, body: bytes, meta: dict[str, str], facts: dict[str, Any]) -> _Page:
         """Write one page's records."""
-        writer = self._room()
+        writer = self._writer_with_space()
         page = _page(url, body, meta, facts)
         first = self._seen.get(page.digest)
         if first is not None and page.head is not None:
-            record = _revisit(writer, page, first, page.head)
+            record = _revisit_record(writer, page, first, page.head)
         else:
-            record = _whole(writer, page, body, meta)
-            self._remember(page.digest, _First(page.target, page.date))
+            record = _full_record(writer, page, body, meta)
+            self._remember(page.digest, _FirstRecord(page.target, page.date))
         self._write(writer, record)
         checked_at_ms = _number(facts.get("attempted_at_ms"))
         confirmed = facts.get("outcome") == OutcomeKind.NOT_MODIFIED
@@ -210,7 +210,7 @@ class _Files:
             head = StatusAndHeaders(status, _validators(page.head), "HTTP/1.1")
             # The facts do not record the protocols of the last check.
             again = page._replace(date=iso_date(checked_at_ms), network=())
-            record = _revisit(writer, again, _First(page.target, page.date), head)
+            record = _revisit_record(writer, again, _FirstRecord(page.target, page.date), head)
             record.rec_headers.replace_header("WARC-Profile", NOT_MODIFIED)
             self._write(writer, record)
         return page
@@ -233,13 +233,13 @@ class _Files:
         )
         self._lines.append(cdxj.line(capture))
 
-    def _remember(self, digest: str, first: _First) -> None:
+    def _remember(self, digest: str, first: _FirstRecord) -> None:
         self._seen[digest] = first
         if len(self._seen) > MAX_DIGESTS:
             self._seen.popitem(last=False)
 
-    def _room(self) -> Any:
-        """The writer of the current file, or of a new one if that is full."""
+    def _writer_with_space(self) -> Any:
+        """Return the writer of the current file, or of a new one if that is full."""
         if self._file is not None and self._file.tell() < self._max_file_bytes:
             return self._writer
         self._close()
@@ -278,7 +278,7 @@ class _Files:
 
 def _page(url: str, body: bytes, meta: dict[str, str], facts: dict[str, Any]) -> _Page:
     fetched_at_ms = _number(meta.get("fetched_at_ms")) or 0
-    # Use the URL that returned the page. Facts of the last fetch apply only if it was the same URL.
+    # Use the URL that returned the page. Facts of the last fetch only apply if it was the same URL.
     same = _number(facts.get("fetched_at_ms")) == fetched_at_ms
     target = str(facts.get("final_url") or url) if same else url
     digester = Digester("sha1")
@@ -287,14 +287,14 @@ def _page(url: str, body: bytes, meta: dict[str, str], facts: dict[str, Any]) ->
 
 
 def _network(meta: dict[str, str]) -> list[tuple[str, str]]:
-    """Record headers for the connection's known details; empty if the fetch is unknown."""
+    """Return record headers for the connection's known details; empty if the fetch is unknown."""
     if "address" not in meta:
         return []
     return network_fields(meta["address"], meta.get("tls"), meta.get("http_version"))
 
 
 def _mime(record: Any) -> str | None:
-    """A record's MIME type as indexes name it."""
+    """Return a record's MIME type as used in indexes."""
     if record.rec_type == "revisit":
         return "warc/revisit"
     headers = record.http_headers or record.rec_headers
@@ -302,8 +302,8 @@ def _mime(record: Any) -> str | None:
     return re.split(r"[;\s]", value, maxsplit=1)[0].strip() if value else None
 
 
-def _whole(writer: Any, page: _Page, body: bytes, meta: dict[str, str]) -> Any:
-    """A `response` record, or a `resource` record if no headers were kept."""
+def _full_record(writer: Any, page: _Page, body: bytes, meta: dict[str, str]) -> Any:
+    """Return a `response` record, or a `resource` record if no headers were kept."""
     kind, content_type = "response", ""
     if page.head is None:
         kind, content_type = "resource", meta.get("content_type") or "application/octet-stream"
@@ -322,8 +322,11 @@ def _whole(writer: Any, page: _Page, body: bytes, meta: dict[str, str]) -> Any:
     return record
 
 
-def _revisit(writer: Any, page: _Page, first: _First, head: StatusAndHeaders) -> Any:
-    """A record with headers and a reference to the body (warcio's identical-payload-digest)."""
+def _revisit_record(writer: Any, page: _Page, first: _FirstRecord, head: StatusAndHeaders) -> Any:
+    """
+    Return a record with headers and a reference to the body (warcio's
+    identical-payload-digest).
+    """
     record = writer.create_revisit_record(
         page.target,
         page.digest,
@@ -337,7 +340,7 @@ def _revisit(writer: Any, page: _Page, first: _First, head: StatusAndHeaders) ->
 
 
 def _head(meta: dict[str, str]) -> StatusAndHeaders | None:
-    """Status line and headers of a response, or None if they were not kept."""
+    """Return status line and headers of a response, or None if they were not kept."""
     status = _number(meta.get("status"))
     try:
         raw_headers = json.loads(meta.get("headers") or "")

@@ -29,7 +29,7 @@ from aragog.transfer.lines import DAMAGED, bounded_line
 from urlspelling import normalize
 
 _EXPORTED = "X-Crawler-"
-"""Prefix of headers that describe an encoding which the record's body no longer has."""
+"""Prefix of headers that describe an encoding that the record's body no longer has."""
 
 
 class ArchivedPage(NamedTuple):
@@ -49,7 +49,7 @@ def read_warc(stream: BinaryIO, limits: RecordedLimits, *, after: int = 0) -> It
 
     Args:
         stream: the file.
-        limits: limits for each response; a longer body is cut, and its page marked as truncated.
+        limits: limits for each response; a longer body is truncated, and its page marked as such.
         after: number of records to skip.
     """
     for number, record in read_records(stream):
@@ -61,7 +61,7 @@ def read_warc(stream: BinaryIO, limits: RecordedLimits, *, after: int = 0) -> It
 
 
 def _page(record: WarcRecord, limits: RecordedLimits) -> ArchivedPage | BadRecord | None:
-    """The page, or None for a record that is skipped."""
+    """Return the page, or None for a record that is skipped."""
     if record.kind not in ("response", "resource"):
         return None
     url = record.fields.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
@@ -81,7 +81,7 @@ def _page(record: WarcRecord, limits: RecordedLimits) -> ArchivedPage | BadRecor
     if not 200 <= response.status < 300:
         return None
     record.skip()
-    if record.is_cut_off:
+    if record.is_truncated:
         return None  # the next item reports it
     return ArchivedPage(_fetched(record, normalized, at_ms, response), response.body)
 
@@ -122,7 +122,7 @@ def _instant_ms(date: str) -> int:
 
 
 MAX_HEADER_BYTES = 65_536
-"""Maximum size of all named fields of a record; the URL is the longest of them."""
+"""Maximum total size of a record's named fields; the URL is the longest of them."""
 _SKIPPED_BYTES = 65_536
 _VERSION = re.compile(rb"WARC/\d\.\d+\s*$")
 _GZIP = b"\x1f\x8b"
@@ -148,12 +148,15 @@ class WarcRecord:
         return self.fields.get("warc-type", "")
 
     @property
-    def is_cut_off(self) -> bool:
+    def is_truncated(self) -> bool:
         """True if the file ends or is damaged inside the block; valid after reading the block."""
         return self.left > 0
 
     def read(self, most: int) -> bytes:
-        """Up to `most` of the block's next bytes; b"" at its end, and where it is damaged."""
+        """
+        Return up to `most` of the block's next bytes; b"" at its end, and where it
+        is damaged.
+        """
         data = b""
         with suppress(*DAMAGED):
             data = self._stream.read(min(most, self.left)) if self.left else b""
@@ -170,7 +173,7 @@ def read_records(stream: BinaryIO) -> Iterator[tuple[int, WarcRecord | BadWarc]]
     """
     Yield the records of a file with their numbers, from 1, and the parts that are not records.
 
-    The stream stays open. If a file is damaged or cut short, the last item reports it.
+    The stream stays open. If a file is damaged or truncated, the last item reports it.
     """
     buffered = stream if isinstance(stream, io.BufferedReader) else _buffered(stream)
     is_packed = buffered.peek(2)[:2] == _GZIP
@@ -193,7 +196,7 @@ def _records(stream: BinaryIO) -> Iterator[WarcRecord | BadWarc]:
     while version := _next_line(stream):
         if not _VERSION.match(version):
             if not is_lost:
-                yield BadWarc("is no record; the next one is looked for")
+                yield BadWarc("is not a record; skipping to the next one")
             is_lost = True
             continue
         try:
@@ -206,13 +209,13 @@ def _records(stream: BinaryIO) -> Iterator[WarcRecord | BadWarc]:
         is_lost = False
         yield record
         record.skip()
-        if record.is_cut_off:
-            yield BadWarc("the file ends within the record before, or is damaged there")
+        if record.is_truncated:
+            yield BadWarc("the file ends within the previous record, or is damaged there")
             return
 
 
 def _next_line(stream: BinaryIO) -> bytes:
-    """The next line that is not blank; b"" at the end."""
+    """Return the next line that is not blank; b"" at the end."""
     while (line := bounded_line(stream, MAX_HEADER_BYTES)[0]) and not line.strip():
         pass
     return line
@@ -224,7 +227,7 @@ def _fields(stream: BinaryIO) -> dict[str, str]:
     while (line := stream.readline(room + 1)).strip():
         room -= len(line)
         if room < 0:
-            raise BadWarc(f"has a header of more than {MAX_HEADER_BYTES:,} bytes")
+            raise BadWarc(f"has headers of more than {MAX_HEADER_BYTES:,} bytes")
         text = line.decode("utf-8", "surrogateescape").rstrip("\r\n")
         if text[0] in " \t" and name:
             fields[name] = f"{fields[name]} {text.strip()}"
@@ -238,5 +241,5 @@ def _fields(stream: BinaryIO) -> dict[str, str]:
 def _length(fields: Mapping[str, str]) -> int:
     length = fields.get("content-length", "")
     if not (length.isascii() and length.isdigit() and len(length) < 19):
-        raise BadWarc(f"has no Content-Length: {length[:40]!r}")
+        raise BadWarc(f"has no valid Content-Length: {length[:40]!r}")
     return int(length)

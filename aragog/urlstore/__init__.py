@@ -1,7 +1,7 @@
 """
 The UrlStore: pages, found by any spelling or alias of their URL.
 
-    store                           the UrlStore itself, with its interface
+    store                           the UrlStore and its public interface
     reader, record_reader, records  reads, and the values they return
     writing                         writes: a batch is planned, then written
     fields, field_*                 metadata fields: names, formats, age
@@ -17,6 +17,6 @@ The UrlStore: pages, found by any spelling or alias of their URL.
     change_signals, signal_*        changes that sitemaps and feeds report
     feed, watchers                  the change feed, and who watches a page
     takedowns, tombstones           pages, hosts and domains that were taken down
-    uses, kept_for, crawl_members   the purposes and crawls that a page is kept for
+    uses, kept_for, crawl_members   permitted uses of a page, and the crawls that it is kept for
     maintenance, repair             upkeep, and repair after interrupted writes
 """

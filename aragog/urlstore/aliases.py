@@ -27,20 +27,20 @@ class Aliases:
         self._clock = clock
 
     def of(self, url: str) -> list[str]:
-        """The aliases of the page that `url` leads to, without its canonical URL."""
+        """Return the aliases of the page that `url` leads to, without its canonical URL."""
         return list(self._merger.of(self._nodes.resolve(normalize(url))[0]))
 
     def reasons(self, url: str) -> list[str]:
-        """Why the last fetch of `url` itself chose its canonical URL; empty if unknown."""
+        """Return why the last fetch of `url` itself chose its canonical URL; empty if unknown."""
         normalized = normalize(url)
         cell = self._nodes.read([normalized], [nodes.REASONS])[normalized].get(nodes.REASONS)
         return [str(reason) for reason in orjson.loads(cell.value)] if cell else []
 
     def doubts(self, url: str) -> list[str]:
         """
-        Pages that declare `url` as their canonical URL but do not match each other.
+        Return pages that declare `url` as their canonical URL but differ from each other.
 
-        Until `url` itself is fetched, these declarations are not trusted. Empty if there is no
+        These declarations are not trusted until `url` itself is fetched. Empty if there is no
         conflict.
         """
         normalized = normalize(url)
@@ -64,7 +64,7 @@ class Aliases:
         reasons: Sequence[str] = (),
     ) -> None:
         """
-        Make one URL an alias of another, by evidence from `at_ms` (now if None).
+        Make one URL an alias of another, based on evidence from `at_ms` (now if None).
 
         Data stored under the alias moves to the canonical URL and keeps its timestamps. Merges may
         be repeated and may run in any order.

@@ -36,8 +36,8 @@ from zengraph.records import Cell, Row
 
 BODY, REVISIT, SHARED = b"body", b"revisit", b"shared"
 """
-What a record means for the node that refers to it: the page's own body, a fetch that found the body
-unchanged, or another page's identical body.
+The relation of a node to a record: the page's own body, a fetch that found the body unchanged, or
+another page's identical body.
 """
 ENCODING = b"warc"
 
@@ -78,7 +78,7 @@ class Packs:
 
     def read(self, pointer: PackPointer) -> bytes:
         """
-        The decompressed record at a pointer.
+        Return the decompressed record at a pointer.
 
         Takes one request, and a second one if the pack has a dictionary that is not cached.
 
@@ -94,7 +94,7 @@ class Packs:
 
     def record_of(self, page: WarcPage, body: bytes) -> PackRecord:
         """
-        A page's record for a pack; `body` is compressed (`compression.compress`).
+        Return a page's record for a pack; `body` is compressed (`compression.compress`).
 
         Raises:
             CorruptContent: the body is damaged.
@@ -102,7 +102,7 @@ class Packs:
         return PackRecord.around(page_head(page), body, self.writer.compression)
 
     def revisit_of(self, page: WarcPage, original: Original) -> PackRecord:
-        """A record without a body, for a page whose body did not change."""
+        """Return a record without a body, for a page whose body did not change."""
         record = revisit_head(page, original).with_body(b"")
         return PackRecord(record, self.writer.compression)
 
@@ -127,7 +127,7 @@ class Bodies:
 
     def get(self, row: Row) -> StoredBody | None:
         """
-        The body that a node points to, or None if the node has no content.
+        Return the body that a node points to, or None if the node has no content.
 
         Raises:
             CorruptContent: the bytes do not match the node, or are missing.
@@ -142,9 +142,9 @@ class Bodies:
         return self._object(cell.value.decode(), row)
 
     def read(self, pointer: PackPointer) -> StoredBody:
-        """The body of a record in a pack."""
+        """Return the body of a record in a pack."""
         if self.packs is None:
-            raise CorruptContent(pointer.place, "is in a pack, and none is configured")
+            raise CorruptContent(pointer.place, "is in a pack, but no packs are configured")
         block = read_record(self.packs.read(pointer))
         return StoredBody(block.body, block.meta)
 
@@ -182,7 +182,7 @@ class Bodies:
 
 
 class ReplacedObject(CorruptContent):
-    """An intact object that does not match its node; a writer may have replaced it since."""
+    """An intact object that does not match its node, perhaps because a writer has replaced it."""
 
     def __init__(self, key: str, reason: str, meta: Mapping[str, str]) -> None:
         super().__init__(key, reason)
@@ -190,13 +190,13 @@ class ReplacedObject(CorruptContent):
 
 
 def pointer_of(row: Row) -> PackPointer | None:
-    """A node's pointer into a pack, or None if its content is not in a pack."""
+    """Return a node's pointer into a pack, or None if its content is not in a pack."""
     where = nodes.content_cell(row)
     return PackPointer.read(where[1].value) if where and where[0] == nodes.CONTENT_PACK else None
 
 
 def record_cell(pointer: PackPointer, kind: bytes) -> tuple[bytes, bytes]:
-    """The cell by which a node refers to a record in a pack."""
+    """Return the cell by which a node refers to a record in a pack."""
     column = nodes.RECORDS + f"{pointer.pack} {pointer.offset}".encode()
     return column, b"%d %s %s" % (pointer.length, pointer.digest.encode(), kind)
 
@@ -205,7 +205,7 @@ def records_of(
     row: Row, columns: Iterable[bytes] | None = None
 ) -> list[tuple[PackPointer, bytes, int]]:
     """
-    The records that a node refers to, as (pointer, kind, time in ms), newest first.
+    Return the records that a node refers to, as (pointer, kind, time in ms), newest first.
 
     While upkeep moves a record, the node refers to both copies; the copy in the later pack comes
     first.
@@ -220,10 +220,11 @@ def records_of(
 
 def live_records(row: Row, keep_versions: int) -> set[PackPointer]:
     """
-    The node's records that must be kept: its body, its kept versions, and its newest revisit.
+    Return the node's records that must be kept: its body, its kept versions, and its newest
+    revisit.
 
-    The newest revisit is kept until there is a newer record, since it proves that the body had not
-    changed by then.
+    The newest revisit is kept until there is a newer record, because it proves that the body had
+    not changed until then.
     """
     pointer, records = pointer_of(row), records_of(row)
     live = set() if pointer is None else {pointer}
@@ -239,8 +240,9 @@ def live_records(row: Row, keep_versions: int) -> set[PackPointer]:
 
 def version_at(row: Row, at_ms: int, keep_versions: int) -> PackPointer | None:
     """
-    The record with the body that a page had at `at_ms`; None if it had no body then, or the record
-    is no longer kept.
+    Return the record with the body that a page had at `at_ms`.
+
+    Returns None if the page had no body then, or the record is no longer kept.
     """
     live = live_records(row, keep_versions)
     for pointer, kind, seen_ms in records_of(row):
@@ -250,7 +252,7 @@ def version_at(row: Row, at_ms: int, keep_versions: int) -> PackPointer | None:
 
 
 def pack_cells(pointer: PackPointer, digest: str, length_bytes: int) -> dict[bytes, bytes]:
-    """The cells of a node whose body is a record in a pack."""
+    """Return the cells of a node whose body is a record in a pack."""
     column, value = record_cell(pointer, BODY)
     return {
         nodes.CONTENT_PACK: pointer.cell(),
@@ -262,14 +264,14 @@ def pack_cells(pointer: PackPointer, digest: str, length_bytes: int) -> dict[byt
 
 
 def shared_cells(shared: SharedBody, digest: str, length_bytes: int) -> dict[bytes, bytes]:
-    """The cells of a node whose body is a record of another page."""
+    """Return the cells of a node whose body is a record of another page."""
     column, value = record_cell(shared.pointer, SHARED)
     whose = b" %d %s" % (shared.at_ms, shared.url.encode())
     return {**pack_cells(shared.pointer, digest, length_bytes), column: value + whose}
 
 
 def shared_of(row: Row, pointer: PackPointer) -> SharedBody | None:
-    """The page whose record a node shares, or None if the record is its own."""
+    """Return the page whose record a node shares, or None if the node has its own record."""
     cell = row.get(record_cell(pointer, BODY)[0])
     if cell is None or (parts := cell.value.decode().split(" "))[2] != SHARED.decode():
         return None

@@ -1,6 +1,8 @@
 """
-The refresh state that all beats and workers share: who runs a tick, the budgets of domains with
-more due refreshes than their rate allows, and the trust in each host's change signals.
+The refresh state that all beats and workers share.
+
+It contains the time of the last tick, the budgets of domains with more due refreshes than their
+rate allows, and the trust in each host's change signals.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ class BudgetState:
 
     def _row(self, kind: bytes, name: str) -> bytes:
         """
-        A key that cannot collide with a graph property.
+        Return a row key that cannot collide with a graph property.
 
         The row is in the first file. If that file is damaged, the row is in the next intact file,
         and the state starts empty.
@@ -35,15 +37,15 @@ class BudgetState:
 
     def take_tick(self, name: str, now_ms: int, least_s: float) -> float | None:
         """
-        Take the tick with this name: returns the seconds since the last tick, at least `least_s`.
+        Claim the tick with this name; returns the seconds since the last tick, at least `least_s`.
 
-        None if the last tick was less than `least_s` seconds ago, or a concurrent caller took this
-        tick. The first caller of all gets `least_s`.
+        Returns None if the last tick was less than `least_s` seconds ago, or a concurrent caller
+        claimed this tick. The very first caller gets `least_s`.
         """
         row = self._row(b"tick", name)
         cell = self._registry.get(row, [_VALUE]).get(_VALUE)
         passed_ms = now_ms - int.from_bytes(cell.value[:8]) if cell else int(least_s * 1000)
-        # A negative value means that a clock was set back, which must not stop the ticks.
+        # A negative value means that a clock was set back; that must not stop the ticks.
         if 0 <= passed_ms < least_s * 1000:
             return None
         tick = now_ms.to_bytes(8) + os.urandom(4)
@@ -52,7 +54,7 @@ class BudgetState:
         return max(passed_ms / 1000, least_s)
 
     def budgets(self, domains: Sequence[str]) -> dict[str, Budget]:
-        """Each domain's stored budget, or an empty budget for a domain that has none."""
+        """Return each domain's stored budget, or an empty budget for a domain that has none."""
         rows = {self._row(b"domain", domain): domain for domain in domains}
         result = self._registry.get_many(list(rows), [_VALUE]) if rows else {}
         return {
@@ -70,7 +72,7 @@ class BudgetState:
         )
 
     def trust_cells(self, hosts: Sequence[str]) -> dict[str, bytes | None]:
-        """Each host's stored trust as a cell (`signal_trust.from_cell`), or None."""
+        """Return each host's stored trust as a cell (`signal_trust.from_cell`), or None."""
         rows = {self._row(b"signals", name): name for name in hosts}
         found = self._registry.get_many(list(rows), [_VALUE]) if rows else {}
         return {
@@ -79,11 +81,15 @@ class BudgetState:
         }
 
     def put_trust(self, host: str, before: bytes | None, after: bytes) -> bool:
-        """Store the trust in a host; False if another process changed it since it was read."""
+        """
+        Store the trust in a host.
+
+        Returns False if another process changed it since it was read.
+        """
         return self._registry.check_and_put(self._row(b"signals", host), _VALUE, before, after)
 
     def bookmark(self, name: str) -> str | None:
-        """The stored position of a walk, or None to start at the beginning."""
+        """Return the stored position of a walk, or None to start at the beginning."""
         cell = self._registry.get(self._row(b"walk", name), [_VALUE]).get(_VALUE)
         return cell.value.decode() if cell and cell.value else None
 

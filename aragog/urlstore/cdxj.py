@@ -4,7 +4,7 @@ CDXJ: the index of WARC files by URL and time, which replay programs read.
 Each line has the key of a URL, the time of its capture, and JSON with the location of its record.
 The key (SURT: Sort-friendly URI Reordering Transform) has the host's labels in reverse order, so
 pages of a host and of its subdomains are adjacent: `com,example)/page`. It follows the Internet
-Archive's canonicalization, which pywb uses for look-ups: no scheme, no `www`, lower case, sorted
+Archive's canonicalization, which pywb uses for lookups: no scheme, no `www`, lower case, sorted
 parameters, no session ids.
 """
 
@@ -62,7 +62,7 @@ class Capture(NamedTuple):
 
 
 def line(capture: Capture) -> str:
-    """The index line for a capture, including the newline."""
+    """Return the index line for a capture, including the newline."""
     values: dict[str, Any] = {
         "url": capture.url,
         "mime": capture.mime,
@@ -78,7 +78,7 @@ def line(capture: Capture) -> str:
 
 @lru_cache(maxsize=4096)
 def _timestamp(date: str) -> str:
-    """The digits of a WARC-Date; cached, since many captures have the same date."""
+    """Return the digits of a WARC-Date; cached, because many captures have the same date."""
     return re.sub(r"\D", "", date)
 
 
@@ -102,7 +102,7 @@ def write_index(path: Path, lines: Iterable[str]) -> None:
 
 
 def surt_key(url: str) -> str:
-    """The SURT key of a normalized URL."""
+    """Return the SURT key of a normalized URL."""
     if plain := _PLAIN.fullmatch(url):
         return f"{_name(plain[1]).decode()}){plain[2].lower() or '/'}"
     return _key_of_parts(url)
@@ -117,7 +117,11 @@ def _key_of_parts(url: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _name(host: str) -> bytes:
-    """A host's labels in reverse order; cached, since consecutive URLs often have the same host."""
+    """
+    Return a host's labels in reverse order.
+
+    Cached, because consecutive URLs often share a host.
+    """
     bare = _WWW.sub(b"", _unescaped(host).strip(b"."), count=1)
     return b",".join(reversed(_escaped(bare).split(b".")))
 
@@ -151,7 +155,7 @@ def _query(text: str) -> bytes:
 
 
 def _unescaped(text: str) -> bytes:
-    """The bytes of a text with percent escapes decoded repeatedly."""
+    """Return the bytes of a text with percent escapes decoded repeatedly."""
     if "%" not in text:
         return text.encode()
     before, after = text.encode(), unquote_to_bytes(text)

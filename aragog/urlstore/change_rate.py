@@ -1,13 +1,13 @@
 """
-Estimates how often a page changes, and how often it should be fetched. Pure.
+Estimate how often a page changes, and how often it should be fetched. Pure.
 
 The belief about the change rate λ is a Gamma distribution with two parameters (shape `a`, rate
 `b_s` in seconds), so checks at irregular intervals can be processed without keeping a history. If a
 check finds no change within T seconds, the belief becomes Gamma(a, b+T), which is exact. A check
-that finds a change (one or more, the number is unknown) has the likelihood 1 - exp(-λT); the
-resulting mixture is replaced by the Gamma with the same mean and variance. With equal intervals and
-no prior, its mean behaves like the bias-reduced estimator of Cho and Garcia-Molina (Estimating
-Frequency of Change, 2003), which needs equal intervals.
+that finds at least one change has the likelihood 1 - exp(-λT); the resulting mixture is
+approximated by the Gamma with the same mean and variance. With equal intervals and no prior, its
+mean behaves like the bias-reduced estimator of Cho and Garcia-Molina (Estimating Frequency of
+Change, 2003), which needs equal intervals.
 
 The interval follows the same authors' optimal allocation (Effective Page Refresh Policies for Web
 Crawlers, 2003): fetches go to the pages where an additional fetch gains the most freshness. A page
@@ -43,7 +43,7 @@ _HOPELESS_USUALS = 4
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How pages of a kind are refreshed before their own change rates are known."""
+    """How pages of a kind are refreshed while their own change rates are unknown."""
 
     usual_s: float
     floor_s: float
@@ -59,15 +59,15 @@ def updated_belief(
     a: float, b_s: float, passed_s: float, weight: float, *, is_named: bool = False
 ) -> tuple[float, float]:
     """
-    The belief (`a`, `b_s`) after a check `passed_s` after the last check.
+    Return the belief (`a`, `b_s`) after a check `passed_s` after the last check.
 
     Args:
         a: shape of the belief.
         b_s: its rate parameter, in seconds.
         passed_s: time between the two checks.
         weight: weight of the observed change, 0 to 1; 0 for no change.
-        is_named: a sitemap or feed reported this change, which caused the check. It then counts as
-            exactly one change in that time, which gives Gamma(a+1, b+T).
+        is_named: a sitemap or feed reported this change, which caused the check. It counts as
+            exactly one change in that time: Gamma(a+1, b+T).
     """
     if passed_s <= 0:
         return a, b_s
@@ -87,12 +87,12 @@ def updated_belief(
 
 
 def interval_s(rate_per_s: float, kind: Kind) -> float:
-    """The best interval for a page with this rate of change."""
+    """Return the best interval for a page with this rate of change."""
     gain = rate_per_s * kind.marginal_freshness_s
     if gain <= 0:
         return math.inf
     if gain >= _SHORTEST_GAIN:
-        # Too fast to follow: the faster the page changes, the less freshness a fetch gains.
+        # Too fast to keep up with: the faster the page changes, the less freshness a fetch gains.
         best_s = math.inf if gain >= _HOPELESS_GAIN else ratio(gain) / rate_per_s
         return min(max(best_s, kind.floor_s), kind.hopeless_s)
     return max(ratio(gain) / rate_per_s, kind.floor_s)
@@ -100,7 +100,7 @@ def interval_s(rate_per_s: float, kind: Kind) -> float:
 
 @lru_cache(maxsize=256)
 def kind_of(usual_s: float, effort: float = 1.0) -> Kind:
-    """The kind for pages with a usual interval; more effort shortens all intervals."""
+    """Return the kind for pages with a usual interval; more effort shortens all intervals."""
     floor_s = usual_s * FLOOR_SHARE / effort
     marginal_freshness_s = floor_s / _SHORTEST_INTERVAL
     # For the usual interval, r solves 1 - (1+r)exp(-r) = r·m/usual, with m = marginal_freshness_s;

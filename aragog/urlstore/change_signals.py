@@ -1,15 +1,15 @@
 """
-Stores the change signals from sitemaps and feeds, and refreshes pages earlier because of them.
+Store the change signals from sitemaps and feeds, and refresh the reported pages earlier.
 
 For each page it stores a mark (`signal_marks`), and for each host the trust in its signals
 (`signal_trust`). Reading a file costs one multi-get per chunk of entries, and writes only what is
 new. A page that is refreshed earlier stays in the due index, so its domain's rate and crawl budget
 apply to it as to any other page.
 
-This code may run twice, in several processes at once, and may be killed at any point: a mark has
-the time of the read that found it, a page is only moved in the due index if its due time has not
-changed, and evidence is stored by compare-and-set. Lost or duplicate evidence only changes a sample
-of a statistic.
+This code may run twice, in several processes at once, and may be killed at any point. A mark has
+the time of the read that found it, a page is moved in the due index only if its due time has not
+changed, and evidence is stored by compare-and-set. Lost or duplicate evidence affects only one
+sample of a statistic.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from aragog.urlstore.freshness import page_seen_at_ms
 from aragog.urlstore.nodes import Nodes, text
 from aragog.urlstore.records import Due
 from aragog.urlstore.refresh_policy import RefreshState
-from aragog.urlstore.signal_marks import NamedChange, PageMark
+from aragog.urlstore.signal_marks import PageMark, ReportedChange
 from aragog.urlstore.signal_sources import SOURCES
-from aragog.urlstore.signal_trust import MOST_FEEDS, PROBES, Evidence, HostTrust
+from aragog.urlstore.signal_trust import MAX_FEEDS, PROBES, Evidence, HostTrust
 from aragog.urlstore.usual_intervals import SITEMAP
 from aragog.urlstore.write_clock import WriteClock
 from aragog.urlstore.writing.next_due import is_wanted, mark_of, state_of
@@ -48,7 +48,7 @@ FEED_LINK = "feed"
 """The fact with the URL of the feed that a page links to."""
 MOST_HOSTS = 100
 """Maximum number of hosts per file whose pages are checked; pages of further hosts are skipped."""
-LOOKED_AGAIN_MS = 7 * 86_400_000
+SEARCH_AGAIN_MS = 7 * 86_400_000
 """Time between two searches for a watched host's sitemaps and feeds."""
 _TRIES = 3
 _COLUMNS = (
@@ -73,13 +73,13 @@ class ChangeSignals:
     def reading(
         self, entries: Sequence[SitemapUrl], *, kind: str, fetched_at_ms: int, sender: str
     ) -> Reading:
-        """Start processing the entries of a file that was fetched from `sender` at this time."""
-        dated = [named for entry in entries if (named := _named(entry))]
+        """Start to process the entries of a file that was fetched from `sender` at this time."""
+        dated = [reported for entry in entries if (reported := _reported_change(entry))]
         is_believed = self.settings.signals and not marks.is_stamp(dated, fetched_at_ms)
         return Reading(self, kind, fetched_at_ms, sender, is_believed=is_believed)
 
     def trusts(self, hosts: Iterable[str]) -> dict[str, HostTrust]:
-        """The trust in each host's signals; one multi-get."""
+        """Return the trust in each host's signals; one multi-get."""
         now_ms = self.clock.now_ms()
         cells = self._state.trust_cells(list(hosts))
         return {
@@ -87,7 +87,7 @@ class ChangeSignals:
             for name, cell in cells.items()
         }
 
-    def learn(self, evidence: Mapping[str, Sequence[Evidence]]) -> None:
+    def record_evidence(self, evidence: Mapping[str, Sequence[Evidence]]) -> None:
         """Record evidence about hosts from fetches of their pages."""
         now_ms = self.clock.now_ms()
         for name, found in evidence.items():
@@ -99,18 +99,19 @@ class ChangeSignals:
                     _UNNAMED.add()
 
     def confirmed(self, urls: Iterable[str], at_ms: int) -> None:
-        """Record that these files returned a 304: they named no further changes until then."""
+        """Record that these files returned a 304, so they have reported no changes since."""
         for name in {host(url) for url in urls}:
             self.change(name, partial(trust.read, at_ms=at_ms))
 
-    def looked_at(self, name: str, at_ms: int) -> None:
+    def record_search(self, name: str, at_ms: int) -> None:
         """Record that a host was searched for sitemaps and feeds at this time."""
-        self.change(name, partial(trust.looked_at, at_ms=at_ms))
+        self.change(name, partial(trust.searched, at_ms=at_ms))
 
     def change(self, name: str, change: Callable[[HostTrust], HostTrust]) -> None:
         """
-        Apply `change` to the trust in a host; gives up after three conflicts with other
-        writers.
+        Apply `change` to the trust in a host.
+
+        Gives up after three conflicts with other writers.
         """
         for _ in range(_TRIES):
             cell = self._state.trust_cells([name])[name]
@@ -119,21 +120,21 @@ class ChangeSignals:
                 return
 
     def of_page(self, url: str) -> tuple[PageMark | None, HostTrust]:
-        """The stored mark of a normalized URL's page, and the trust in its host."""
+        """Return the stored mark of a normalized URL's page, and the trust in its host."""
         canonical, row = self.nodes.resolve(url, [nodes.SIGNAL])
         name = host(canonical)
         return mark_of(row), self.trusts([name])[name]
 
     def new_sources(self, urls: Sequence[str]) -> list[str]:
-        """The URLs that are neither known as sitemaps or feeds nor stored as pages."""
+        """Return the URLs that are neither known as sitemaps or feeds nor stored as pages."""
         rows = self.nodes.follow(list(dict.fromkeys(urls)), _KNOWN)
         return [url for url in dict.fromkeys(urls) if state_of(rows[url][1]) is None]
 
     def new_feeds(self, pages: Sequence[str]) -> list[str]:
         """
-        The feeds that these stored pages link to and that are not read yet.
+        Return the feeds that these stored pages link to and that are not read yet.
 
-        At most `MOST_FEEDS` per host. Two multi-gets.
+        Returns at most `MAX_FEEDS` per host. Takes two multi-gets.
         """
         columns = [nodes.URL, nodes.CANONICAL, nodes.REMOVED, nodes.FACTS]
         rows = self.nodes.follow(list(dict.fromkeys(pages)), columns)
@@ -142,23 +143,26 @@ class ChangeSignals:
         return [feed for feed in self.new_sources(feeds) if self._admit_feed(feed)]
 
     def _admit_feed(self, feed: str) -> bool:
-        """Record a feed of the host before it is enqueued; False if the host has too many feeds."""
+        """
+        Record a feed of the host before it is enqueued; returns False if the host has too many
+        feeds.
+        """
         key, name = url_key(feed).hex(), host(feed)
         known = self.trusts([name])[name].feeds
         if key in known:
             return True
-        if len(known) >= MOST_FEEDS:
+        if len(known) >= MAX_FEEDS:
             return False
         self.change(name, partial(trust.with_feed, key=key))
         return True
 
     def children(self, listed: Sequence[SitemapUrl], fetched_at_ms: int, most: int) -> list[str]:
         """
-        The unknown sitemaps of an index, at most `most`, the newest first.
+        Return the unknown sitemaps of an index, at most `most`, newest first.
 
-        Known sitemaps that have changed according to their lastmod become due now, unless they were
-        read within a quarter of their interval. Some indexes give every file the current time; this
-        limit keeps them from causing a read of every file each time.
+        Known sitemaps whose lastmod shows a change become due now, unless they were read within a
+        quarter of their interval. This limit is needed because some indexes give every file the
+        current time, which would otherwise cause a read of every file each time.
         """
         newest = sorted(listed, key=lambda child: -(child.lastmod_ms or 0))
         rows = self.nodes.follow([child.url for child in newest], _KNOWN)
@@ -169,12 +173,12 @@ class ChangeSignals:
             if state is None:
                 new.append(child.url)
             elif state.page_type in SOURCES and _has_changed(child, state, fetched_at_ms):
-                sooner += _moved(url, row, state, self.clock.now_ms(), self.settings)
+                sooner += _earlier_due(url, row, state, self.clock.now_ms(), self.settings)
         self.move(sooner)
         return new[:most]
 
     def move(self, sooner: Sequence[tuple[Due, int]]) -> None:
-        """Change the due times of pages, except pages that were rescheduled in the meantime."""
+        """Change the due times of pages, except pages that were rescheduled meanwhile."""
         if sooner:
             now_ms = self.clock.now_ms()
             self.due.postpone(sooner, now_ms)
@@ -199,7 +203,7 @@ class Reading:
         self._is_believed = is_believed
         self._trusts = signals.trusts([host(sender)]) if is_believed else {}
         self._probes: Counter[str] = Counter()
-        self.brought = 0.0
+        self.signal_count = 0.0
         """Number of refreshes that the file caused, each weighted by the trust in its host."""
 
     def take(self, entries: Sequence[SitemapUrl]) -> list[int | None]:
@@ -232,59 +236,64 @@ class Reading:
         zen = self._signals.zen
         for entry in entries:
             canonical, row = rows[entry.url]
-            named, state = _named(entry), state_of(row)
-            if named is None or state is None or not _is_page(row, state):
+            reported, state = _reported_change(entry), state_of(row)
+            if reported is None or state is None or not _is_page(row, state):
                 continue
-            mark = self._judged(named, canonical, row, state, sooner)
+            mark = self._new_mark(reported, canonical, row, state, sooner)
             if mark is not None and mark != mark_of(row):
                 cell = {nodes.SIGNAL: marks.to_cell(mark)}
                 written.append(put_properties(zen.node_id(canonical), cell, self._at_ms))
         if written:
             zen.mutate(written)
-        self._signals.move(sooner)  # after the marks, which give the reason for the earlier refresh
+        # Written after the marks, which give the reason for the earlier refresh.
+        self._signals.move(sooner)
 
-    def _judged(
+    def _new_mark(
         self,
-        named: NamedChange,
+        reported: ReportedChange,
         canonical: str,
         row: Row,
         state: RefreshState,
         sooner: list[tuple[Due, int]],
     ) -> PageMark | None:
         """
-        A page's new mark after this entry, or None to keep the stored mark.
+        Return a page's new mark after this entry, or None to keep the stored mark.
 
-        If the page must be refreshed earlier, adds it to `sooner`.
+        If the page must be refreshed earlier, add it to `sooner`.
         """
         settings = self._signals.settings
         believed, before = self._trusts.get(host(canonical), HostTrust()), mark_of(row)
-        is_news = marks.is_news(named, before, state.compared_at_ms, self._at_ms)
+        is_news = marks.is_news(reported, before, state.compared_at_ms, self._at_ms)
         if not believed.belief:
             _IGNORED.add(is_news)
             return None
         if not is_news:
-            return self._covered(named, before)
+            return self._mark_without_change(reported, before)
         if not believed.is_proven and not self._may_probe(host(canonical)):
             return None
         belief, (rate, usual_s) = believed.belief, (state.rate_per_s, state.usual_s)
         if is_wanted(row, settings) and marks.is_worth_a_fetch(rate, usual_s, belief, settings):
-            self.brought += belief
+            self.signal_count += belief
             _NAMED.add()
-            sooner += _moved(canonical, row, state, self._signals.clock.now_ms(), settings)
+            sooner += _earlier_due(canonical, row, state, self._signals.clock.now_ms(), settings)
         is_listed = self._kind == SITEMAP or (before is not None and before.covered)
-        return PageMark(named.start_ms, self._at_ms, belief, covered=is_listed, kind=self._kind)
+        return PageMark(reported.start_ms, self._at_ms, belief, covered=is_listed, kind=self._kind)
 
-    def _covered(self, named: NamedChange, before: PageMark | None) -> PageMark | None:
+    def _mark_without_change(
+        self, reported: ReportedChange, before: PageMark | None
+    ) -> PageMark | None:
         """
-        The mark of a page that a sitemap lists without a new change, or None to keep the stored
-        mark. A feed does not list all pages, so it never changes the mark here.
+        Return the mark of a page that a sitemap lists without a new change, or None to keep the
+        mark.
+
+        A feed does not list all pages, so it never changes the mark here.
         """
         if self._kind != SITEMAP:
             return None
         if before is None:
-            return PageMark(named.start_ms, kind=self._kind)
-        if named.start_ms > before.named_ms:
-            return before._replace(named_ms=named.start_ms, covered=True)
+            return PageMark(reported.start_ms, kind=self._kind)
+        if reported.start_ms > before.reported_ms:
+            return before._replace(reported_ms=reported.start_ms, covered=True)
         return None
 
     def _may_probe(self, name: str) -> bool:
@@ -302,11 +311,11 @@ def _is_page(row: Row, state: RefreshState) -> bool:
     return is_stored and state.compared_at_ms > 0 and state.page_type not in SOURCES
 
 
-def _named(entry: SitemapUrl) -> NamedChange | None:
+def _reported_change(entry: SitemapUrl) -> ReportedChange | None:
     if entry.lastmod_ms is None:
         return None
     end_ms = entry.lastmod_ms if entry.lastmod_end_ms is None else entry.lastmod_end_ms
-    return NamedChange(entry.url, entry.lastmod_ms, end_ms)
+    return ReportedChange(entry.url, entry.lastmod_ms, end_ms)
 
 
 def _has_changed(child: SitemapUrl, state: RefreshState, fetched_at_ms: int) -> bool:
@@ -315,12 +324,12 @@ def _has_changed(child: SitemapUrl, state: RefreshState, fetched_at_ms: int) -> 
     return is_new and passed_ms * 4 >= state.interval_s * 1000
 
 
-def _moved(
+def _earlier_due(
     url: str, row: Row, state: RefreshState, now_ms: int, settings: RefreshSettings
 ) -> list[tuple[Due, int]]:
     """
-    The page with the earliest time at which it may be fetched; empty if it is due
-    before then.
+    Return the page with the earliest time at which it may be fetched; empty if it is due before
+    that.
     """
     due = text(row, nodes.DUE)
     at_ms = max(now_ms, state.checked_at_ms + int(settings.min_interval_s * 1000))

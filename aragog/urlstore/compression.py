@@ -1,4 +1,4 @@
-"""Compresses and hashes page content, and computes its keys. Pure."""
+"""Compress and hash page content, and compute content keys. Pure."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ def compress(body: bytes) -> bytes:
 
 def object_bytes(compressed: bytes) -> bytes:
     """
-    A compressed body as stored in an object: without the checksum.
+    Return a compressed body as it is stored in an object: without the checksum.
 
-    The object's hash is computed from these bytes, so they must be the same in every version of
-    aragog.
+    The object's hash is computed from these bytes, so every version of aragog must return the same.
     """
     return zstd.without_checksum(compressed)
 
@@ -45,17 +44,17 @@ def decompress(data: bytes) -> bytes:
 
 
 def content_hash(data: bytes) -> str:
-    """The SHA-256 of content in hex, either of a body or of the compressed bytes in an object."""
+    """Return the hex SHA-256 of content: of a body, or of the compressed bytes in an object."""
     return hashlib.sha256(data).hexdigest()
 
 
 def stored_hash(content: ContentWrite) -> str:
-    """The hash in a node whose body is an object: computed from the compressed bytes."""
+    """Return the hash in a node whose body is an object: computed from the compressed bytes."""
     return content_hash(object_bytes(content.body))
 
 
 def body_hash(content: ContentWrite) -> str:
-    """The hash in a node whose body is in a pack: computed from the body before compression."""
+    """Return the hash in a node whose body is in a pack: the hash of the uncompressed body."""
     if content.packed is not None:
         return content.packed.digest
     if content.digest is not None:
@@ -65,7 +64,7 @@ def body_hash(content: ContentWrite) -> str:
 
 def body_bytes(content: ContentWrite) -> int:
     """
-    The size of a body before compression, read from its zstd frame.
+    Return the size of a body before compression, read from its zstd frame.
 
     Raises:
         CorruptContent: the body was not compressed with zstd.
@@ -75,5 +74,5 @@ def body_bytes(content: ContentWrite) -> int:
 
 
 def content_key(url: str) -> str:
-    """A canonical URL's key in the content store: the URL's SHA-256 in hex."""
+    """Return a canonical URL's key in the content store: the URL's SHA-256 in hex."""
     return hashlib.sha256(url.encode()).hexdigest()

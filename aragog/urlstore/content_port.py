@@ -1,4 +1,4 @@
-"""The port for content stores: the interface that the UrlStore needs for page content."""
+"""The interface of content stores, which the UrlStore uses for page content."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ContentStore(Protocol):
         """Put several objects; after an error some of them may be stored."""
 
     def get(self, key: str) -> tuple[bytes, Mapping[str, str]] | None:
-        """The object's body and meta, both from the same put; None if it does not exist."""
+        """Return the object's body and meta, both from the same put; None if it does not exist."""
 
     def delete(self, key: str) -> None:
         """Delete the object; no error if it does not exist."""

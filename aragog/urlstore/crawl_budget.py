@@ -15,8 +15,8 @@ rate is always used: if too few pages gain as much as the price, the best of the
 too.
 
 Every page is fetched eventually. A page that gains less than the price is considered again when its
-gain will reach the price, when its age has doubled, or after `LONGEST_WAIT_S`. At `HOPELESS_AGES`
-times the domain's usual interval it is fetched regardless of its gain.
+gain has reached the price, when its age has doubled, or after `LONGEST_WAIT_S`. At `HOPELESS_AGES`
+times the domain's usual interval it is fetched whatever its gain.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from aragog.urlstore.refresh_policy import RefreshState
 from aragog.urlstore.signal_sources import SOURCES, reading_gain_s
 from aragog.urlstore.usual_intervals import DAY_S
 
-LEAST_PRICE_S = 60.0
+MIN_PRICE_S = 60.0
 """A lower price counts as 0, which means that all due pages are fetched."""
-MOST_PRICE_S = 30 * DAY_S
+MAX_PRICE_S = 30 * DAY_S
 HOPELESS_AGES = 6
 _HOPELESS_PRICES = 200
 LONGEST_WAIT_S = 30 * DAY_S
@@ -42,19 +42,19 @@ LONGEST_WAIT_S = 30 * DAY_S
 # Postponed pages may wait for this fraction of the domain's usual interval before the price rises.
 _QUEUE_SHARE = 0.02
 # Postponed pages are scheduled at most this fraction of the domain's usual interval ahead, because
-# the price rises in the meantime.
+# the price rises meanwhile.
 _BOOKED_SHARE = 0.1
 # The price changes by at most a factor e in this fraction of the domain's usual interval.
 _PACE_SHARE = 0.25
 _LARGEST_STEP = 0.5
 # The weight of each fetched page in the moving average of the usual interval.
 _AGE_WEIGHT = 0.01
-# A page that had changed at each of this many checks is assumed to change before every check.
+# A page that changed at each of this many checks is assumed to change before every check.
 _PATIENCE_LOOKS = 5
 
 
 class Budget(NamedTuple):
-    """A domain's refresh state, kept from tick to tick."""
+    """A domain's refresh state, kept between ticks."""
 
     booked_ms: int = 0
     """The due time of the last postponed refresh; the next postponed refresh comes after it."""
@@ -78,7 +78,7 @@ class Budget(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rationed:
-    """Which of a domain's due URLs to fetch now, and which to postpone."""
+    """The decision on a domain's due URLs: which to fetch now, and which to postpone."""
 
     go: list[Due]
     """The pages to fetch now, the most valuable first."""
@@ -105,8 +105,8 @@ def ration(
     free_ms = max(float(budget.free_ms), float(now_ms))
     most = max(math.ceil((now_ms + tick_s * 1000 - free_ms) / step_ms), 0)
     if len(due) <= most and not budget.price_s:
-        # The usual case: all pages are fetched, and the budget only has to be stored if the rate
-        # is below one fetch per tick.
+        # In the usual case all pages are fetched, and the budget is stored only if the rate is
+        # below one fetch per tick.
         slow = bool(due) and step_ms > tick_s * 1000
         charged = budget._replace(free_ms=int(free_ms + len(due) * step_ms), at_ms=now_ms)
         return Rationed(list(due), [], charged if slow else budget)
@@ -123,7 +123,7 @@ def ration(
             later.append((page, int(start_ms + booked * step_ms)))
             booked += 1
         else:
-            wait_s = max(_until_gain_s(page.state, budget, now_ms), tick_s)
+            wait_s = max(_postpone_s(page.state, budget, now_ms), tick_s)
             later.append((page, now_ms + int(wait_s * 1000)))
     after = budget._replace(
         booked_ms=int(start_ms + booked * step_ms) if booked else budget.booked_ms,
@@ -138,7 +138,10 @@ def ration(
 
 
 def _from_ms(budget: Budget, now_ms: int, tick_s: float) -> float:
-    """The due time for the next postponed URL; the next tick if the queue is already too long."""
+    """
+    Return the due time for the next postponed URL, or the next tick if the queue is already too
+    long.
+    """
     first_ms = now_ms + tick_s * 1000
     if not budget.age_s:
         return max(first_ms, float(budget.booked_ms))
@@ -160,7 +163,7 @@ def marginal_freshness_s(
     age_s = _age_s(state, now_ms)
     if state.page_type in SOURCES:
         return reading_gain_s(state.rate_per_s, age_s)
-    rate = hopeful_rate(state)
+    rate = optimistic_rate(state)
     steps = rate * age_s
     # For a small product, use the series: rounding would cancel the difference.
     bought_s = (1 - (1 + steps) * math.exp(-steps)) / rate if steps > 1e-4 else rate * age_s**2 / 2
@@ -171,7 +174,7 @@ def marginal_freshness_s(
     return bought_s
 
 
-def hopeful_rate(state: RefreshState) -> float:
+def optimistic_rate(state: RefreshState) -> float:
     """
     Changes per second; an optimistic (low) estimate while there are few observations.
 
@@ -188,11 +191,11 @@ def _age_s(state: RefreshState, now_ms: int) -> float:
     return max(now_ms - state.compared_at_ms, 0) / 1000
 
 
-def _until_gain_s(state: RefreshState | None, budget: Budget, now_ms: int) -> float:
-    """How long to postpone a page that gains less than the price now."""
+def _postpone_s(state: RefreshState | None, budget: Budget, now_ms: int) -> float:
+    """Return how long to postpone a page whose gain is now below the price."""
     if state is None:
         return 0.0
-    age_s, rate = _age_s(state, now_ms), hopeful_rate(state)
+    age_s, rate = _age_s(state, now_ms), optimistic_rate(state)
     if state.page_type in SOURCES:
         gains_at_s = math.sqrt(2 * budget.price_s / max(state.rate_per_s, 1e-12))
     else:
@@ -213,8 +216,10 @@ def _usual_age_s(age_s: float, pages: Sequence[Due], now_ms: int) -> float:
 
 def _price_s(before: Budget, after: Budget, excess: float, tick_s: float) -> float:
     """
-    The new price; `excess` is the number of qualifying pages beyond the limit, as a fraction of
-    the limit, and below 0 if fewer pages qualify.
+    Return the new price.
+
+    `excess` is the number of qualifying pages beyond the limit, as a fraction of the limit; it is
+    negative if fewer pages qualify.
     """
     if not after.age_s:
         return before.price_s
@@ -223,11 +228,11 @@ def _price_s(before: Budget, after: Budget, excess: float, tick_s: float) -> flo
         allowed_s = max(_QUEUE_SHARE * after.age_s, 2 * tick_s)
         excess = (waiting_s - allowed_s) / allowed_s
     excess = min(max(excess, -1.0), 1.0)
-    # If the price falls, count all the time since the domain's last tick: no page was due since
-    # then, so the allowed rate was not used.
+    # If the price falls, count all the time since the domain's last tick, because no page was due
+    # since then and the rate was not used.
     passed_s = tick_s
     if excess < 0 and before.at_ms:
         passed_s = max((after.at_ms - before.at_ms) / 1000, tick_s)
     step = excess * min(passed_s / (_PACE_SHARE * after.age_s), _LARGEST_STEP)
-    price_s = max(before.price_s, LEAST_PRICE_S if excess > 0 else 0.0) * math.exp(step)
-    return min(price_s, MOST_PRICE_S) if price_s >= LEAST_PRICE_S else 0.0
+    price_s = max(before.price_s, MIN_PRICE_S if excess > 0 else 0.0) * math.exp(step)
+    return min(price_s, MAX_PRICE_S) if price_s >= MIN_PRICE_S else 0.0

@@ -1,10 +1,10 @@
 """
-What happened to a crawl's pages since a given time, according to their nodes.
+What happened to a crawl's pages since a given time, computed from their nodes.
 
 Nothing is counted while pages are fetched. A node has the time at which its page was stored for the
 crawl (`s:in:<crawl>`), the last change that a fetch found and its time (`s:changed`, written with
-the page), and the time of the last comparison. The result therefore depends only on the stored
-nodes and the given time, even if fetches were killed and repeated.
+the page), and the time of the last comparison. So the result depends only on the stored nodes and
+the given time, even if fetches were killed and repeated.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ _OF_KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class CrawlPage:
-    """A page of a crawl, or a URL that had its own page until it led to another page."""
+    """A page of a crawl, or a URL that had its own page before it led to another page."""
 
     url: str
     news: PageNews
     checked_at_ms: int
     """When the page was last fetched, with any outcome; 0 if unknown."""
     is_given_up: bool
-    """True if the page is only fetched again when it is enqueued."""
+    """True if the page is fetched again only when it is enqueued."""
 
 
 class CrawlPages:
@@ -133,7 +133,7 @@ class CrawlPages:
             )
 
     def _is_listed(self, url: str) -> bool:
-        """True if the walk reaches this URL itself, because its domain is one of the crawl's."""
+        """Return True if the walk reaches this URL itself because the crawl has its domain."""
         return self._domains is None or registered_domain(url) in self._domains
 
     def _rows(self) -> Iterator[tuple[str, Row, str, Row]]:
@@ -156,7 +156,7 @@ class CrawlPages:
 
 
 def _moved(row: Row, since_ms: int) -> PageNews | None:
-    """What happened to an alias that had its own page before; None if it had no page."""
+    """Return what happened to an alias that had its own page before, or None if it had no page."""
     cell = row.get(nodes.CHANGED)
     if cell is None or cell.at_ms <= since_ms:
         return None
@@ -166,14 +166,14 @@ def _moved(row: Row, since_ms: int) -> PageNews | None:
 
 
 def _news(row: Row, joined_ms: int, since_ms: int) -> PageNews:
-    """What happened to a page after `since_ms`, according to its node."""
-    told = _last_change(row, since_ms)
+    """Return what happened to a page after `since_ms`, according to its node."""
+    change = _last_change(row, since_ms)
     if absent_as(facts_of(row)) is not None:
-        return told if told in (PageNews.GONE, PageNews.WITHHELD) else PageNews.STILL_ABSENT
+        return change if change in (PageNews.GONE, PageNews.WITHHELD) else PageNews.STILL_ABSENT
     if joined_ms > since_ms:
         return PageNews.NEW
-    if told is not None:
-        return told
+    if change is not None:
+        return change
     state = state_of(row)
     if state is not None and state.compared_at_ms > since_ms:
         return PageNews.UNCHANGED
@@ -183,7 +183,7 @@ def _news(row: Row, joined_ms: int, since_ms: int) -> PageNews:
 
 
 def _last_change(row: Row, since_ms: int) -> PageNews | None:
-    """The last change that a fetch found, or None if it was not after `since_ms`."""
+    """Return the last change that a fetch found, or None if it was not after `since_ms`."""
     cell = row.get(nodes.CHANGED)
     if cell is None or cell.at_ms <= since_ms:
         return None
@@ -191,8 +191,8 @@ def _last_change(row: Row, since_ms: int) -> PageNews | None:
     return _OF_KINDS.get(kind)  # None for a kind that a newer version wrote
 
 
-def in_words(counts: Mapping[PageNews, int]) -> str:
-    """The counts as text: `310 unchanged, 12 changed, 3 new, 2 gone`, and the other kinds."""
+def as_text(counts: Mapping[PageNews, int]) -> str:
+    """Return the counts as text: `310 unchanged, 12 changed, 3 new, 2 gone`, and other kinds."""
     usual = (PageNews.UNCHANGED, PageNews.CHANGED, PageNews.NEW, PageNews.GONE)
     shown = [news for news in PageNews if news in usual or counts.get(news)]
     return ", ".join(f"{counts.get(news, 0):,} {news}" for news in shown)

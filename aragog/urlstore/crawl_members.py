@@ -1,11 +1,11 @@
 """
-Which crawls a page was stored for: its node has one cell `s:in:<name>` per crawl.
+The crawls that a page was stored for: its node has one cell `s:in:<name>` per crawl.
 
-Two more cells of this form keep pages from being deleted with a crawl: `s:in:.imported`, and
+Two more cells of this form protect pages from being deleted with a crawl: `s:in:.imported`, and
 `s:in:.earlier` for a page that was stored before any crawl requested it. No crawl's name starts
 with a dot.
 
-Several processes may write these cells at once, and may repeat their writes, because each crawl has
+Several processes may write these cells at once and may repeat their writes, because each crawl has
 its own cell. The cell moves with the page when URLs are merged, and is deleted with the page. Its
 timestamp is the time of the first fetch that stored the page for the crawl, so it shows which pages
 are new since a given time (`crawl_changes`).
@@ -33,22 +33,22 @@ _FIELD = b"m:"
 IMPORTED, EARLIER = ".imported", ".earlier"
 _REASONS = {
     IMPORTED: "it was imported",
-    EARLIER: "it was stored before a crawl had it",
+    EARLIER: "it was stored before any crawl",
 }
 
 
 def crawl_column(name: str) -> bytes:
-    """The column with a crawl's cell."""
+    """Return the column with a crawl's cell."""
     return IN_CRAWL + name.encode()
 
 
 def crawls_in(row: Row) -> list[str]:
-    """The sorted names of the crawls that a page was stored for; needs its complete node."""
+    """Return the sorted names of the crawls that a page was stored for; needs its complete node."""
     return [name for name in _owners(row) if name not in _REASONS]
 
 
 def _owners(row: Row) -> list[str]:
-    """The page's crawls, and the other names (with a dot) for which it is kept."""
+    """Return the page's crawls, and the other names (with a dot) for which it is kept."""
     return sorted(
         column.removeprefix(IN_CRAWL).decode()
         for column, cell in row.items()
@@ -90,7 +90,7 @@ class CrawlMembers:
             self.add(name, others)
 
     def among(self, name: str, urls: Sequence[str]) -> set[str]:
-        """Those of the normalized URLs whose pages were stored for a crawl."""
+        """Return those of the normalized URLs whose pages were stored for a crawl."""
         column = crawl_column(name)
         found = self._nodes.follow(urls, [URL, CANONICAL, REMOVED, column])
         return {url for url, (_, row) in found.items() if text(row, column)}
@@ -111,8 +111,7 @@ class CrawlMembers:
 
 def kept_because(row: Row, name: str) -> str | None:
     """
-    Why a page is kept when a crawl is deleted, or None if the page is in no other crawl and has no
-    other reason to be kept.
+    Return why a page is kept when a crawl is deleted, or None if nothing else needs it.
 
     Args:
         row: the page's complete node.
@@ -120,17 +119,20 @@ def kept_because(row: Row, name: str) -> str | None:
     """
     owners = _owners(row)
     if any(other != name and other not in _REASONS for other in owners):
-        return "another crawl has it"
+        return "it belongs to another crawl"
     if reason := next((_REASONS[owner] for owner in owners if owner in _REASONS), None):
         return reason
     if text(row, WATCHED) == "1":
         return "it is watched"
     if any(_is_of_an_application(row, column) for column in row if column.startswith(_FIELD)):
-        return "an application wrote fields of it"
+        return "an application wrote its fields"
     return None
 
 
 def _is_of_an_application(row: Row, column: bytes) -> bool:
-    """True if the last writer of a field was an application, which records itself as the source."""
-    told = row.get(from_column(column.removeprefix(_FIELD).decode()))
-    return told is not None and told.at_ms == row[column].at_ms and bool(row[column].value)
+    """
+    Return True if the last writer of a field was an application, which records itself as the
+    source.
+    """
+    source = row.get(from_column(column.removeprefix(_FIELD).decode()))
+    return source is not None and source.at_ms == row[column].at_ms and bool(row[column].value)

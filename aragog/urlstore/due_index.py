@@ -28,18 +28,18 @@ from zengraph.records import (
 
 _CLAIMED = (nodes.DUE, nodes.REFRESH, nodes.SIGNAL, nodes.WATCHED)
 DUE_URL = b"i:u"
-"""The column of a due row with the URL."""
+"""The column of a due row with its URL."""
 _YOUNG_MS = 600_000
-"""A row is written before its node, so a row younger than this may still become valid."""
+"""A row is written before its node, so a row younger than this (ms) may still become valid."""
 
 
 def due_cell(due_at_ms: int | None) -> bytes:
-    """A due time as the value of `s:due`; empty for None."""
+    """Return a due time as the value of `s:due`; empty for None."""
     return b"" if due_at_ms is None else b"%d" % due_at_ms
 
 
 def due_put(zen: MultiGraph, url: str, due_at_ms: int, now_ms: int) -> Mutation:
-    """The mutation that writes a URL's row into the index."""
+    """Return the mutation that writes a URL's row into the index."""
     return put_number(zen.node_id(url), due_at_ms, {DUE_URL: url.encode()}, now_ms)
 
 
@@ -64,7 +64,7 @@ class DueIndex:
             self._index.delete_many([(self._zen.node_id(url), int(old), now_ms)])
 
     def oldest_ms(self, now_ms: int) -> int | None:
-        """When the oldest due and unclaimed row became due, or None."""
+        """Return when the oldest due and unclaimed row became due, or None."""
         oldest = None
         for bucket in self._index.buckets:
             if not self._index.serves(bucket):
@@ -106,8 +106,8 @@ class DueIndex:
         """
         Claim up to `limit` URLs that are due at `now_ms`, for `lease_s` seconds.
 
-        With `upto_ms`, only URLs that are due by then. Approximately soonest first, because each of
-        the sixteen buckets contributes an equal share.
+        With `upto_ms`, claims only URLs that are due by then. The order is roughly soonest first,
+        because each of the sixteen buckets contributes an equal share.
         """
         result: list[Due] = []
         claim = Lease.until(now_ms + int(lease_s * 1000), os.urandom(4))
@@ -165,6 +165,8 @@ class DueIndex:
 
 def _due_of(url: str, due_at_ms: int, row: Row) -> Due:
     state, mark = state_of(row), mark_of(row)
-    is_named = state is not None and mark is not None and mark.names_since(state.compared_at_ms)
+    is_named = (
+        state is not None and mark is not None and mark.has_change_since(state.compared_at_ms)
+    )
     belief = mark.belief if mark is not None and is_named else 0.0
     return Due(url, due_at_ms, state, belief, text(row, nodes.WATCHED) == WATCHED.decode())

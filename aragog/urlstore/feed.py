@@ -3,9 +3,9 @@ The change feed: changes of pages that were fetched again, kept for a limited ti
 
 A batch of pages with any change writes one row, keyed by time, before it writes the changed nodes;
 a batch without changes writes no row. After a crash between the two writes, the batch runs again
-and its changes are reported twice; they are never lost. Rows become visible shortly after their
-timestamp, so that readers do not miss rows that are written slightly late. A cursor is the key of
-the last change that was read.
+and its changes are reported twice, but never lost. Rows become visible shortly after their
+timestamp, so that readers do not miss rows that are written late. A cursor is the key of the last
+change that was read.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ class Change:
     """
     What happened to the page:
 
-    `new` (the first fetch of a watched page, or of a page that was withdrawn), `changed` (fields),
-    `content` (only the body), `withheld`, `redirected`, `gone` (the first 404 or 410), `back`
-    (available again, unchanged), `given_up` (it is no longer fetched), `withdrawn` (the site does
-    not allow keeping it, and it was deleted), or `reserved` (not allowed for one more use).
+    `new` (the first fetch of a watched page, or of a page that had been withdrawn), `changed`
+    (fields), `content` (only the body), `withheld`, `redirected`, `gone` (the first 404 or 410),
+    `back` (available again, unchanged), `given_up` (it is no longer fetched), `withdrawn` (deleted,
+    because the site does not allow keeping it), or `reserved` (one more use is forbidden).
     """
     fields: Mapping[str, Values] = field(default_factory=dict)
     """Old and new value by field name, as stored; None for a missing or too long value."""
@@ -81,25 +81,32 @@ class Change:
 SETTLE_MS = 2000
 """Delay between a row's timestamp and its visibility."""
 MAX_VALUE_BYTES = 4096
-"""Longer values are left out of the feed; the record has them."""
+"""Longer values are omitted from the feed; the record has them."""
 
 _COLUMN = b"l:v"
 _HASH, _TARGET = "\tcontent_hash", "\tredirected_to"
-"""Starts names of other members; field names have no control characters, so it is unique."""
-_MOST_TRIES = 3
+"""
+Prefixes for values that are not fields. Field names contain no control characters, so these are
+unique.
+"""
+_MAX_TRIES = 3
 _DELETE_ROWS = 1000
 _CURSOR_BYTES = 20
 
 
 def changes_put(log: TimeLog, changes: Sequence[Change], now_ms: int) -> Mutation:
-    """The mutation that writes a batch's changes as one row."""
+    """Return the mutation that writes a batch's changes as one row."""
     entries = [(c.url, c.at_ms, c.kind, _packed(c), c.owners) for c in changes]
     nonce = os.urandom(8)
     return append_log(log.open_bucket(nonce[0]), now_ms, nonce, {_COLUMN: orjson.dumps(entries)})
 
 
 def _packed(change: Change) -> dict[str, Values]:
-    """The fields, and the other members under names that no field can have; 0.1 ignores these."""
+    """
+    Return the fields, and the other values under names that no field can have.
+
+    aragog 0.1 ignores those names.
+    """
     packed = dict(change.fields)
     if change.content_hash:
         before, now = change.content_hash
@@ -120,7 +127,7 @@ def publish(zen: MultiGraph, changes: Sequence[Change], clock: Clock) -> None:
     If the write took so long that readers may have passed the row's timestamp, the row is written
     again with a later timestamp.
     """
-    for _ in range(_MOST_TRIES):
+    for _ in range(_MAX_TRIES):
         now_ms = clock.now_ms()
         zen.mutate([changes_put(zen.log, changes, now_ms)])
         if clock.now_ms() - now_ms < SETTLE_MS / 2:
@@ -128,7 +135,7 @@ def publish(zen: MultiGraph, changes: Sequence[Change], clock: Clock) -> None:
 
 
 def shown(value: bytes | None) -> str | None:
-    """A field's value as shown in the feed."""
+    """Return a field's value as shown in the feed."""
     if value is None or len(value) > MAX_VALUE_BYTES:
         return None
     return value.decode("utf-8", "replace")
@@ -143,7 +150,7 @@ class Changes:
         self._zen = zen
 
     def end(self, now_ms: int) -> str:
-        """The cursor after all changes that can be read now."""
+        """Return the cursor after all changes that can be read now."""
         return (now_ms - SETTLE_MS + 1).to_bytes(8).hex() + "00" * (_CURSOR_BYTES - 8)
 
     def page(
@@ -157,7 +164,7 @@ class Changes:
         item: tuple[str, str | None] | None = None,
     ) -> ListPage[Change]:
         """
-        Up to `limit` changes after the cursor (None: from the oldest), and the next cursor.
+        Return up to `limit` changes after the cursor (None: from the oldest), and the next cursor.
 
         The next cursor is never None, because new changes may follow. With an owner, host or item,
         one call examines at most 10,000 changes, so a page may be empty although its cursor
@@ -169,8 +176,8 @@ class Changes:
         """
         result: list[Change] = []
         last = cursor or "00" * _CURSOR_BYTES
-        for looked, change in enumerate(self._after(_opened(last), now_ms)):
-            if len(result) == limit or looked == 10_000:
+        for read, change in enumerate(self._after(_opened(last), now_ms)):
+            if len(result) == limit or read == 10_000:
                 break
             last = change.cursor
             if owner is not None and owner not in change.owners:
@@ -187,7 +194,7 @@ class Changes:
 
     def _without_withdrawn(self, changes: Sequence[Change], now_ms: int) -> list[Change]:
         """
-        Remove the values of pages that have been deleted since, or whose expiry has passed.
+        Remove the values of pages that were deleted since, or have expired.
 
         A page whose node is in a damaged file may have been deleted, so its values are hidden until
         the repair.
@@ -291,12 +298,12 @@ def _of_json(text: str | None) -> str | None:
 
 
 def item_name(field: str, key: str) -> str:
-    """An item's name in the feed, for example `items.cards["L-1"]`."""
+    """Return an item's name in the feed, for example `items.cards["L-1"]`."""
     return f"{field}[{json.dumps(key, ensure_ascii=False)}]"
 
 
 def _is_of_item(name: str, kind: str, key: str | None) -> bool:
-    """True if a name in the feed is an item of this kind and, if given, with this key."""
+    """Return True if a name in the feed belongs to an item of this kind and key (None for any)."""
     field = field_of(kind)
     if key is None:
         return name == field or name.startswith(f"{field}[")
@@ -322,7 +329,7 @@ class Feed:
         item: tuple[str, str | None] | None = None,
     ) -> ListPage[Change]:
         """
-        Up to `limit` changes after the cursor (None: from the oldest), and the next cursor.
+        Return up to `limit` changes after the cursor (None: from the oldest), and the next cursor.
 
         The changes of all pages, of pages that `owner` watched at the time, or of one host's pages;
         with `item`, only changes of items of a kind, or of a single item by its key. Each change is
@@ -336,7 +343,7 @@ class Feed:
         )
 
     def end(self) -> str:
-        """The cursor after all changes that can be read now."""
+        """Return the cursor after all changes that can be read now."""
         return self._changes.end(self._clock.now_ms())
 
     def sweep(self, kept_s: float) -> int:

@@ -1,5 +1,5 @@
 """
-The age of a field's value, and its description in words. Pure.
+The age of a field's value, also as text. Pure.
 
 An extracted value is confirmed by each later fetch that finds it again, and by each 304. The age of
 an extracted field is therefore the time since its page was last confirmed. The age of any other
@@ -17,7 +17,7 @@ from aragog.urlstore.records import FieldInfo
 
 def comes_from_fetches(name: str, extractors: Collection[str] = ()) -> bool:
     """
-    True if fetches write the field with this name.
+    Return True if fetches write the field with this name.
 
     Args:
         name: the field's name.
@@ -33,7 +33,7 @@ def true_at_ms(
     extractors: Collection[str] = (),
 ) -> int | None:
     """
-    The last time at which a field's value was known to be true, or None if unknown.
+    Return the last time at which a field's value was known to be true, or None if unknown.
 
     Args:
         name: the field's name.
@@ -55,10 +55,10 @@ def age_text(
     extractors: Collection[str] = (),
 ) -> str:
     """
-    Source and age of a value: `from json-ld #1, confirmed 2 h ago`, or `written 3 d ago`.
+    Return a value's source and age as text: `from json-ld #1, confirmed 2 h ago`.
 
-    The arguments are those of `true_at_ms`. Empty if neither is known. The source is untrusted
-    text.
+    The arguments are those of `true_at_ms`. A written value has a text such as `written 3 d ago`.
+    Empty if neither is known. The source is untrusted text.
     """
     at_ms = true_at_ms(name, info, confirmed_at_ms, extractors)
     if at_ms is None:

@@ -1,8 +1,8 @@
 """
-Field formats: convert a field's bytes to JSON and back without loss, for every protocol.
+Convert the bytes of fields to JSON and back without loss, for every protocol.
 
-A field is bytes. Its declared format defines their meaning; a field without a declaration is text.
-Bytes that do not fit the field's format become `{"base64": "..."}`.
+A field is stored as bytes. Its declared format defines their meaning; without a declaration it is
+text. Bytes that do not fit the field's format become `{"base64": "..."}`.
 
 | format | bytes | JSON |
 |---|---|---|
@@ -33,7 +33,7 @@ from richpins import page_types
 Format = Literal["text", "integer", "decimal", "json", "bytes"]
 
 # The values of these are JSON (`richpins.rich_pins`; `site`: aragog/pages/selectors.py; `items`:
-# aragog/pages/items.py). The last three are kept for page types that schema.org has and no page
+# aragog/pages/items.py). The last three are reserved for page types that schema.org has and no page
 # type reads yet.
 EXTRACTED = frozenset(
     {"page", "site", "items", *page_types.NAMES, "person", "organization", "event"}
@@ -47,12 +47,12 @@ DECIMAL_FIELDS = frozenset(
 
 
 def is_extracted(name: str) -> bool:
-    """True if the extractor writes the field with this name, so that it comes from a fetch."""
+    """Return True if the extractor writes the field, so its value comes from a fetch."""
     return name.partition(".")[0] in EXTRACTED
 
 
 def patterns(name: str) -> Iterator[str]:
-    """The keys that may declare a field's format: its name, then `prefix.*`, longest first."""
+    """Yield the keys that may declare a field's format: its name, then each `prefix.*`."""
     yield name
     while "." in name:
         name = name.rpartition(".")[0]
@@ -87,12 +87,12 @@ class FieldFormats:
         self.of = lru_cache(maxsize=4096)(self._of)
 
     def _of(self, name: str) -> Format:
-        """The format declared for the name, else for its longest declared prefix, else text."""
+        """Return the format of the name, or of its longest declared prefix, or text."""
         formats = (self._declared.get(pattern) for pattern in patterns(name))
         return cast("Format", next(filter(None, formats), "text"))
 
     def to_json(self, name: str, value: bytes) -> Any:
-        """The JSON value of a field's bytes, for `orjson.dumps`; see the table above."""
+        """Return the JSON value of a field's bytes, for `orjson.dumps`; see the table above."""
         read = _READERS[self.of(name)]
         try:
             return read(value)
@@ -116,7 +116,7 @@ class FieldFormats:
 
     def decode(self, name: str, value: bytes) -> Any:
         """
-        A field's bytes as a Python value: `str`, `int`, `Decimal`, or parsed JSON.
+        Return a field's bytes as a Python value: `str`, `int`, `Decimal`, or parsed JSON.
 
         Numbers in JSON that are not integers become `Decimal`, and so do prices of Rich Pins. Bytes
         that do not fit the format stay bytes.
@@ -132,7 +132,7 @@ class FieldFormats:
 
     def from_json(self, name: str, value: Any) -> bytes:
         """
-        A field's bytes from its JSON value, as returned by `parse`.
+        Return a field's bytes for its JSON value, as returned by `parse`.
 
         Raises:
             InvalidField: the value does not fit the field's format.

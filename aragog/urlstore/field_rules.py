@@ -59,9 +59,11 @@ class FieldRules:
                 easily mistaken for another name.
         """
         if not name or name == "_":
-            raise InvalidField(name, "a field's name is one character at least, and not '_'")
+            raise InvalidField(
+                name, "a field's name must have at least one character, and must not be '_'"
+            )
         if not name.isprintable():
-            raise InvalidField(name, "its name holds a character that cannot be printed")
+            raise InvalidField(name, "its name contains a character that cannot be printed")
         if reason := lookalike_problem(name):
             raise InvalidField(name, reason)
         if len(name) * 4 > self._max_name_bytes:
@@ -83,8 +85,8 @@ _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {
     *map(chr, range(0xE0100, 0xE01F0)),
 }
 """
-Characters that Python considers printable but that are displayed as nothing or as a space: fillers
-and variation selectors.
+Characters that Python considers printable but that look like nothing or a space: fillers and
+variation selectors.
 """
 
 _WITH_LATIN = ("CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO")
@@ -102,21 +104,21 @@ _LOOKS_LIKE = str.maketrans({char: like for like, chars in _LOOKS.items() for ch
 
 
 def lookalike_problem(name: str) -> str | None:
-    """Why a name could be mistaken for another name, with the remedy; None if it could not."""
+    """Return why a name could be mistaken for another name, with the remedy, or None."""
     if name != name.strip():
-        return "its name begins or ends with a blank; remove it"
+        return "its name starts or ends with a space; remove it"
     if not unicodedata.is_normalized("NFKC", name):
         return (
-            f"its name is not in Unicode's form NFKC; use {unicodedata.normalize('NFKC', name)!r}"
+            f"its name is not in Unicode's NFKC form; use {unicodedata.normalize('NFKC', name)!r}"
         )
     if hidden := _INVISIBLE.intersection(name):
         codes = ", ".join(f"U+{ord(char):04X}" for char in sorted(hidden))
-        return f"its name holds a character that is not shown ({codes}); remove it"
+        return f"its name contains an invisible character ({codes}); remove it"
     if not name.isascii():
         for part in name.split("."):
             if len(scripts := _scripts(part)) > 1:
                 return (
-                    f"{part!r} in its name mixes letters of {' and '.join(sorted(scripts))}, "
+                    f"{part!r} in its name mixes letters from {' and '.join(sorted(scripts))}, "
                     "which look alike; use one alphabet between two dots"
                 )
     return None
@@ -124,12 +126,16 @@ def lookalike_problem(name: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def skeleton(name: str) -> str:
-    """The appearance of a name; names with the same skeleton can be mistaken for each other."""
+    """
+    Return the appearance of a name.
+
+    Names with the same skeleton can be mistaken for each other.
+    """
     looks = unicodedata.normalize("NFKC", name.strip()).translate(_LOOKS_LIKE).casefold()
     return looks.translate(_LOOKS_LIKE)
 
 
 def _scripts(part: str) -> set[str]:
-    """The scripts of a part's letters, except those commonly mixed with Latin letters."""
+    """Return the scripts of a part's letters, except those commonly mixed with Latin letters."""
     names = {unicodedata.name(char, "?").split()[0] for char in part if char.isalpha()}
     return names.difference(_WITH_LATIN)

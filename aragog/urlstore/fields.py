@@ -1,9 +1,9 @@
 """
-Writes one page's fields.
+Write the fields of one page.
 
-A conditional write compares the version under a lock in a cell of the node, because HBase can only
-compare and put a single cell. The lock expires. It does not delay unconditional writers; a version
-that they write before the comparison is detected.
+A conditional write compares the version under a lock in a cell of the node, because HBase can
+compare and put only a single cell. The lock expires. It does not delay unconditional writers; a
+version that they write before the comparison is detected.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class Fields:
 
     def sizes(self, url: str) -> dict[str, CellSize]:
         """
-        Size and time of each field's value in a record; the values are not read.
+        Return the size and time of each field's value in a record, without reading the values.
 
         Empty if there is no record.
         """
@@ -200,8 +200,8 @@ class Fields:
         """
         Replace a page's extracted fields after its content from `at_ms` was extracted again.
 
-        Deletes fields that an earlier extraction found and this one did not; keeps newer values and
-        fields of other writers. Returns the names of the changed fields. Safe to repeat.
+        Deletes fields that an earlier extraction found and this one did not. Keeps newer values,
+        and fields of other writers. Returns the names of the changed fields. Safe to repeat.
 
         Raises:
             InvalidField: a name or a value is not accepted; nothing was written.
@@ -216,8 +216,8 @@ class Fields:
         sources = {**{n: v for n, v in before.items() if n not in gone}, **provenance}
         cells[nodes.PROVENANCE] = orjson.dumps(sources)
         if gone:
-            # Delete first: once the new extractor version is stored, this page is not extracted
-            # again, so fields left over after a crash would stay.
+            # Delete first: once the new extractor version is stored, the page is not extracted
+            # again, so fields left after a crash would stay forever.
             columns = [nodes.field_column(name) for name in gone]
             self._properties.delete(self._zen.node_id(canonical), columns, at_ms=at_ms)
         at = max(at_ms, row[nodes.PROVENANCE].at_ms if nodes.PROVENANCE in row else 0)

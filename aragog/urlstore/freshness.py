@@ -2,7 +2,7 @@
 Freshness statistics: the age of stored pages by type, and the fraction refreshed in time.
 
 They are computed from a sample. One page in eight is in the sample index, chosen by the hash of its
-URL, and the pages after a random hash are read. In a store whose node keys are such hashes
+URL. The pages after a random hash are read. In a store whose node keys are such hashes
 (`Tables.format`), the pages after a few random keys are read instead.
 """
 
@@ -25,14 +25,14 @@ from zengraph.records import ID_BYTES, Row
 
 SAMPLE = 1000
 """
-Number of sampled rows, which take about 15 ms on SQLite. A fraction of one half is then accurate to
+Number of sampled rows; takes about 15 ms on SQLite. A fraction of one half is then accurate to
 within 3 %.
 """
 SPOTS = 16
 # A refresh is late if it is overdue by more than this fraction of its interval, and by more than a
 # minute.
 LATE_SHARE = 0.1
-_LEAST_MS = 60_000
+_MIN_MS = 60_000
 _COLUMNS = (
     nodes.SENTINEL, nodes.URL, nodes.CANONICAL, nodes.FACTS, nodes.DUE, nodes.REFRESH,
     *nodes.POINTERS,
@@ -68,32 +68,35 @@ def freshness(zen: MultiGraph, now_ms: int, sample: int = SAMPLE) -> dict[str, F
         if due:
             late[page_type].append(_is_late(int(due), state_of(row), now_ms))
     return {
-        page_type: _summed(sorted(ages[page_type]), late[page_type]) for page_type in sorted(ages)
+        page_type: _summary(sorted(ages[page_type]), late[page_type]) for page_type in sorted(ages)
     }
 
 
 def page_seen_at_ms(row: Row) -> int:
-    """When a fetch or a 304 last confirmed the page in a node; 0 if never."""
+    """Return when a fetch or a 304 last confirmed the page in a node; 0 if never."""
     state = state_of(row)
     return max(int(facts_of(row).get("fetched_at_ms") or 0), state.compared_at_ms if state else 0)
 
 
 def _is_late(due_at_ms: int, state: RefreshState | None, now_ms: int) -> bool:
-    """True if overdue by the planned interval; a crawl budget may have postponed the due time."""
+    """
+    Return True if the page is overdue by its planned interval; a crawl budget may have postponed
+    it.
+    """
     if state is None:
-        return now_ms > due_at_ms + _LEAST_MS
+        return now_ms > due_at_ms + _MIN_MS
     planned_ms = min(due_at_ms, state.due_at_ms or due_at_ms)
-    return now_ms > planned_ms + max(_LEAST_MS, state.interval_s * 1000 * LATE_SHARE)
+    return now_ms > planned_ms + max(_MIN_MS, state.interval_s * 1000 * LATE_SHARE)
 
 
-def _summed(ages: list[float], late: list[bool]) -> Freshness:
+def _summary(ages: list[float], late: list[bool]) -> Freshness:
     on_time = 1 - sum(late) / len(late) if late else 1.0
     return Freshness(len(ages), ages[len(ages) // 2], ages[int(len(ages) * 0.95)], on_time)
 
 
 def _sampled(zen: MultiGraph, sample: int) -> Iterator[Row]:
     """
-    A representative sample of page nodes, without duplicates; all nodes of a small store.
+    Yield a representative sample of page nodes, without duplicates; all nodes of a small store.
 
     A store is small if it has fewer than eight times `sample` pages.
     """

@@ -1,5 +1,5 @@
 """
-The host index: every URL of a site, and every page that a site sent under another URL.
+The host index: every URL of a host, and every page that a host sent under another URL.
 
 Takedowns need the second list: after a redirect, a canonical URL or a merge, a host's text is
 stored under URLs of other hosts.
@@ -31,30 +31,35 @@ _SENDERS = b"\xff"
 
 
 def host_order(url: str) -> bytes:
-    """A normalized URL's host with the labels reversed, and a zero byte: sorts URLs by host."""
+    """
+    Return a normalized URL's host with the labels reversed, and a zero byte.
+
+    Sorts URLs by host.
+    """
     return reversed_host(host(url)).encode() + b"\0"
 
 
 def host_put(zen: MultiGraph, url: str, now_ms: int) -> Mutation:
-    """The mutation that adds a URL to the index."""
+    """Return the mutation that adds a URL to the index."""
     return put_order(zen.node_id(url), host_order(url), {HOST_URL: url.encode()}, now_ms)
 
 
 def sender_put(zen: MultiGraph, url: str, sender: str, sent_at_ms: int) -> Mutation:
-    """The mutation that records that `sender` sent the page stored under `url` at that time."""
+    """Return the mutation that records when `sender` sent the page stored under `url`."""
     order = _SENDERS + host_order(sender) + zen.node_id(sender)
     cells = {HOST_URL: url.encode(), SENDER: sender.encode()}
     return put_order(zen.node_id(url), order, cells, sent_at_ms)
 
 
 def in_sample(url: str) -> bool:
-    """True for one URL in eight, chosen by its hash."""
+    """Return True for one URL in eight, chosen by its hash."""
     return url_key(url)[-1] % SAMPLED_OF == 0
 
 
 def sample_put(zen: MultiGraph, url: str, now_ms: int) -> Mutation:
     """
-    The mutation that adds a page to the sample (`in_sample`), ordered by the hash of its URL.
+    Return the mutation that adds a page to the sample (`in_sample`), ordered by the hash of its
+    URL.
 
     Nodes are grouped by host, so the nodes after a random key are not representative. The pages
     after a random hash are.
@@ -63,7 +68,7 @@ def sample_put(zen: MultiGraph, url: str, now_ms: int) -> Mutation:
 
 
 def moved_sender(position: bytes, sender: str | None, naming: Naming) -> bytes:
-    """The position that a `sender_put` row has with `naming`; other positions stay the same."""
+    """Return the position of a `sender_put` row with `naming`; other positions are unchanged."""
     if sender is None or position[1:2] != _SENDERS:
         return position
     order = _SENDERS + host_order(sender) + naming.node_id(sender)
@@ -71,7 +76,7 @@ def moved_sender(position: bytes, sender: str | None, naming: Naming) -> bytes:
 
 
 class SentPage(NamedTuple):
-    """A page that another URL sent, at `position` in the index."""
+    """A page that was sent by another URL."""
 
     position: bytes
     url: str
@@ -81,7 +86,11 @@ class SentPage(NamedTuple):
 
 
 class Hosts:
-    """Lists a site's URLs, including aliases. URLs whose data was deleted are skipped."""
+    """
+    Lists the URLs of a host or domain, including aliases.
+
+    URLs whose data was deleted are skipped.
+    """
 
     def __init__(self, zen: MultiGraph) -> None:
         self._zen = zen
@@ -89,7 +98,7 @@ class Hosts:
         self._nodes = zen.nodes
 
     def page(self, site: str, cursor: str | None, limit: int) -> ListPage[str]:
-        """Up to `limit` URLs of one host, in no particular order."""
+        """Return up to `limit` URLs of one host, in no particular order."""
         label = reversed_host(site.lower().rstrip(".")).encode()
         result: list[str] = []
         last = b""
@@ -107,12 +116,12 @@ class Hosts:
         return self._index.labels(beyond)
 
     def of_domain(self, domain: str) -> Iterator[str]:
-        """Every URL of a domain and of all hosts below it."""
+        """Return every URL of a domain and of all hosts below it."""
         label = reversed_host(domain.lower().rstrip(".")).encode()
         return (url for _, url in self._rows([label + b"\0", label + b"."], b""))
 
     def of_host(self, site: str) -> Iterator[str]:
-        """Every URL of one host."""
+        """Return every URL of one host."""
         label = reversed_host(site.lower().rstrip(".")).encode()
         return (url for _, url in self._rows([label + b"\0"], b""))
 
@@ -129,7 +138,7 @@ class Hosts:
         return self._sent(domain, [b"\0", b"."])
 
     def _sent(self, site: str, endings: list[bytes]) -> Iterator[SentPage]:
-        """`endings` follow the site: a zero byte for the host itself, a dot for its subdomains."""
+        """`endings` follow the host: a zero byte for the host itself, a dot for its subdomains."""
         begin = _SENDERS + reversed_host(site).encode()
         for position, row in self._index.rows([begin + ending for ending in endings]):
             cell = row[HOST_URL]

@@ -1,5 +1,5 @@
 """
-Stored files of items: images and documents whose URLs are in items' fields.
+Files of items that are stored: images and documents whose URLs are in items' fields.
 
 A file is stored as a separate page, with its bytes as content and no fields. Files are looked up
 when items are read, so that files stored later are included and files taken down later are not.
@@ -35,7 +35,7 @@ class ReadsPages(Protocol):
 
 
 def is_stored_file(record: Record | None) -> bool:
-    """True if a record is an item's file and its bytes are stored."""
+    """Return True if a record is an item's file and its bytes are stored."""
     return record is not None and bool(record.content_key) and bool(record.facts.get(FILE))
 
 
@@ -43,12 +43,12 @@ def stored_files(
     pages: ReadsPages, urls: Iterable[str], purpose: str | None = None
 ) -> dict[str, StoredFile]:
     """
-    The stored files, by URL as given; one multi-get per 500 files.
+    Return the stored files, by URL as given; one multi-get per 500 files.
 
     Args:
         pages: the store.
-        urls: in any spelling; invalid URLs and URLs without a stored file are left out.
-        purpose: leave out files whose sites refuse this use.
+        urls: in any spelling; invalid URLs and URLs without a stored file are omitted.
+        purpose: omit files whose sites refuse this use.
     """
     spelled = {}
     for url in urls:
@@ -76,8 +76,10 @@ def _file(record: Record) -> StoredFile:
 
 def _sha256(record: Record) -> str | None:
     """
-    The SHA-256 of a file's bytes, if known. The content's hash is used only for a body in a pack,
-    because the hash of an object is computed from the compressed bytes.
+    Return the SHA-256 of a file's bytes, if known.
+
+    The content's hash is used only for a body in a pack, because the hash of an object is computed
+    from the compressed bytes.
     """
     in_pack = " " in (record.content_key or "")
     found = record.content_hash if in_pack else record.facts.get(SHA256)

@@ -1,4 +1,4 @@
-"""Reads stored items: by site and kind, by key, and their history."""
+"""Read stored items: by site and kind, by key, and their history."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Items:
         purpose: str | None = None,
     ) -> ListPage[StoredItem]:
         """
-        Items of a kind, in no particular order; each item with a key is returned once.
+        Return items of a kind, in no particular order; each item with a key is returned once.
 
         Args:
             kind: the kind's name in the settings.
@@ -52,7 +52,7 @@ class Items:
             limit: number of items, 1 or more; items without a key are returned together with all
                 others of their page, even beyond the limit.
             cursor: from the previous part.
-            purpose: leave out pages whose sites refuse this use.
+            purpose: omit pages whose sites refuse this use.
 
         Raises:
             BadInput: an invalid cursor.
@@ -60,8 +60,8 @@ class Items:
         reading = ItemReading(self._index, self._pages, kind, purpose)
         at, _, place = (cursor or "").partition(".")
         sites = list(and_parents(site.lower().rstrip(".")))
-        if cursor and (at not in map(str, range(len(sites))) or not _is_place(place)):
-            raise BadInput(f"cursor {cursor[:80]!r}: is not one that was given out")
+        if cursor and (at not in map(str, range(len(sites))) or not _is_cursor(place)):
+            raise BadInput(f"cursor {cursor[:80]!r}: is not a valid cursor")
         found: list[StoredItem] = []
         for number in range(int(at or 0), len(sites)):
             beyond = bytes.fromhex(place) if str(number) == at else b""
@@ -76,7 +76,7 @@ class Items:
     def get(
         self, kind: str, site: str, key: str, *, purpose: str | None = None
     ) -> StoredItem | None:
-        """The item with this key, or None if no page has it."""
+        """Return the item with this key, or None if no page has it."""
         reading = ItemReading(self._index, self._pages, kind, purpose)
         for each in and_parents(site.lower().rstrip(".")):
             entries = self._of_key(each, kind, key)
@@ -94,7 +94,7 @@ class Items:
         withheld: bool = True,
     ) -> Iterator[StoredItem]:
         """
-        All items of a kind under one site's rules, in constant memory; items with a key once.
+        Yield all items of a kind under one site's rules, in constant memory; items with a key once.
 
         Args:
             kind: the kind's name in the settings.
@@ -118,7 +118,7 @@ class Items:
         purpose: str | None = None,
         withheld: bool = True,
     ) -> Iterator[StoredItem]:
-        """The items with one of these keys, sorted by key; otherwise as `all`."""
+        """Yield the items with one of these keys, sorted by key; otherwise like `all`."""
         reading = ItemReading(self._index, self._pages, kind, purpose, withheld=withheld)
         for key in keys:
             entries = self._of_key(site, kind, key)
@@ -134,7 +134,8 @@ class Items:
         withheld: bool = True,
     ) -> Iterator[StoredItem]:
         """
-        The items on the given pages, in page order. An item is repeated for each page that has it.
+        Yield the items on the given pages, in page order. An item is repeated for each page that
+        has it.
 
         Calls `on_page` with the stored items of each page that has any. Constant memory.
         """
@@ -148,7 +149,11 @@ class Items:
                 yield from reading.with_files(list(reading.of_record(record)))
 
     def linked(self, kind: str, urls: Sequence[str]) -> set[str]:
-        """The URLs whose items inherit values from items on these pages; one multi-get per 20."""
+        """
+        Return the URLs whose items inherit values from items on these pages.
+
+        One multi-get per 20.
+        """
         found: set[str] = set()
         for at in range(0, len(urls), AT_ONCE):
             for record in self._pages.get_many(urls[at : at + AT_ONCE], [field_of(kind)]):
@@ -160,7 +165,8 @@ class Items:
         self, kind: str, site: str, key: str, *, purpose: str | None = None
     ) -> list[ItemVersion]:
         """
-        The versions of an item, newest first, as far back as `store.history` keeps `items.KIND`.
+        Return the versions of an item, newest first, as far back as `store.history` keeps
+        `items.KIND`.
 
         Combines the histories of the pages that have it now, by time.
         """
@@ -173,7 +179,7 @@ class Items:
                 if (record := self._pages.get(url, ())) is not None
                 and is_allowed(record.facts, purpose)
             ]
-            if versions := _together(pages, key):
+            if versions := _merged_versions(pages, key):
                 return versions
         return []
 
@@ -194,7 +200,7 @@ def _batches(entries: Iterable[ItemEntry], size: int) -> Iterator[list[ItemEntry
         yield batch
 
 
-def _is_place(text: str) -> bool:
+def _is_cursor(text: str) -> bool:
     try:
         return is_of_kind(bytes.fromhex(text))
     except ValueError:
@@ -205,8 +211,8 @@ def _values_of(items: PageItems, key: str) -> Mapping[str, Any] | None:
     return next((each.values for each in items.items if each.key == key), None)
 
 
-def _together(pages: Sequence[Sequence[tuple[bytes, int]]], key: str) -> list[ItemVersion]:
-    """An item's versions, merged from the histories of its pages, newest first."""
+def _merged_versions(pages: Sequence[Sequence[tuple[bytes, int]]], key: str) -> list[ItemVersion]:
+    """Return an item's versions, merged from the histories of its pages, newest first."""
     moments = [
         (at_ms, page, _values_of(PageItems.read(value), key))
         for page, values_of_page in enumerate(pages)

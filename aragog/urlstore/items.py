@@ -1,5 +1,5 @@
 """
-The items of pages: the index by site, kind and key, and the records that a page's fields need.
+The index of items by site, kind and key, and the index records that a page's fields require.
 
 A page has the items of a kind in one field (`aragog.pages.items`). The index has a record
 (`MultiGraph.registry`) for each item and page, in the item's bucket:
@@ -15,7 +15,7 @@ A record is written before the node that makes it valid, and deleted after the n
 Every hit is verified at its node, so items that were taken down, withdrawn or replaced are not
 returned. `aragog store repair` restores records lost with a damaged file.
 
-`link` records find the items that link to a page. The page's items inherit values from them
+`link` records lead to the items that link to a page. The page's items inherit values from those
 (`from_parent`).
 """
 
@@ -38,7 +38,7 @@ _SHORT, _LONG = 8, 16
 _ITEM_BYTES = 1 + len(_KIND) + 2 * _SHORT + _LONG
 _FIELDS = b"m:items."
 LAST_PAGE = b"\xff" * _SHORT
-"""A suffix that gives a name after all records of an item."""
+"""A suffix that sorts after all records of an item."""
 BUCKETS = range(16)
 
 
@@ -56,24 +56,24 @@ class ItemEntry(NamedTuple):
 
 
 def entry_of(site: str, kind: str, key: str, url: str) -> bytes:
-    """The name of an item's record for a page; `key` is empty for items without one."""
+    """Return the name of an item's record for a page; `key` is empty for items without one."""
     page = url_key(url)
     of = _hash(key, _LONG) if key else page
     return item_prefix(site, kind, of) + page[:_SHORT]
 
 
 def item_prefix(site: str, kind: str, item: bytes) -> bytes:
-    """The prefix of all record names of an item, given by its hash."""
+    """Return the prefix of all record names of an item, given by its hash."""
     return bytes([item[0] % len(BUCKETS)]) + _of_kind(site, kind) + item
 
 
 def key_prefix(site: str, kind: str, key: str) -> bytes:
-    """The prefix of all record names of an item, given by its key."""
+    """Return the prefix of all record names of an item, given by its key."""
     return item_prefix(site, kind, _hash(key, _LONG))
 
 
 def link_prefix(kind: str, target: str) -> bytes:
-    """The prefix of the record names of items that link to a normalized URL."""
+    """Return the prefix of the record names of items that link to a normalized URL."""
     key = url_key(target)
     return bytes([key[0] % len(BUCKETS)]) + _LINK + _hash(kind, _SHORT) + key
 
@@ -87,7 +87,7 @@ def _hash(text: str, length: int) -> bytes:
 
 
 def names_of(url: str, field: str, value: bytes | None) -> set[bytes]:
-    """The names of the records that a page's field needs."""
+    """Return the names of the index records that a page's field requires."""
     kind = kind_in(field)
     if kind is None or not value:
         return set()
@@ -101,13 +101,13 @@ def names_of(url: str, field: str, value: bytes | None) -> set[bytes]:
 
 
 def puts_of(url: str, fields: Mapping[str, bytes], at_ms: int) -> list[Mutation]:
-    """The mutations that write the records of all items in a page's fields."""
+    """Return the mutations that write the records of all items in a page's fields."""
     names = set[bytes]().union(*(names_of(url, name, value) for name, value in fields.items()))
     return [put_record(name, {_PAGE: url.encode()}, at_ms) for name in sorted(names)]
 
 
 def fields_of(row: Row) -> dict[str, bytes]:
-    """The fields of a node that contain items."""
+    """Return the fields of a node that contain items."""
     return {
         column[2:].decode(): cell.value
         for column, cell in row.items()
@@ -119,7 +119,7 @@ def entries_of(
     url: str, row: Row, columns: Iterable[bytes] | None = None
 ) -> list[tuple[bytes, int]]:
     """
-    The names of a node's records, each with the time up to which its cell must be deleted.
+    Return the names of a node's records, each with the time up to which its cell must be deleted.
 
     Args:
         url: the node's URL.
@@ -137,7 +137,7 @@ def entries_of(
 
 
 def moved_puts(canonical: str, moved: Mapping[bytes, Cell], target: Row) -> list[Mutation]:
-    """The mutations that write the records of items that move to a canonical URL."""
+    """Return the mutations that write the records of items that move to a canonical URL."""
     return [
         put
         for name, cell in moved.items()
@@ -156,15 +156,15 @@ class ItemIndex:
         self._registry = zen.registry
 
     def serves(self, name: bytes) -> bool:
-        """False while the record's file is damaged."""
+        """Return False while the record's file is damaged."""
         return self._zen.serves(name[0])
 
     def has(self, name: bytes) -> bool:
-        """True if a record exists."""
+        """Return True if a record exists."""
         return bool(self._registry.get(name))
 
     def served(self, puts: Iterable[Mutation]) -> list[Mutation]:
-        """The records that are not in damaged files."""
+        """Return the records that are not in damaged files."""
         return [put for put in puts if self.serves(put[1])]
 
     def forget(self, entries: Sequence[tuple[bytes, int]]) -> None:
@@ -175,7 +175,7 @@ class ItemIndex:
     def of_kind(
         self, site: str, kind: str, beyond: bytes = b""
     ) -> Generator[ItemEntry, None, None]:
-        """A kind's records after the name `beyond`; an item's records are adjacent."""
+        """Yield a kind's records after the name `beyond`; an item's records are adjacent."""
         for bucket in BUCKETS:
             prefix = bytes([bucket]) + _of_kind(site, kind)
             if beyond[:1] > prefix[:1] or not self.serves(prefix):
@@ -189,7 +189,7 @@ class ItemIndex:
             yield from self._walk(prefix, b"")
 
     def walk(self) -> Generator[tuple[ItemEntry, int], None, None]:
-        """Every record, with its time."""
+        """Yield every record, with its time."""
         for prefix in (bytes([bucket]) + kind for bucket in BUCKETS for kind in (_KIND, _LINK)):
             if self.serves(prefix):
                 with closing(self._registry.walk(prefix)) as rows:
@@ -203,11 +203,11 @@ class ItemIndex:
 
 
 def is_of_kind(name: bytes) -> bool:
-    """True if the bytes have the length and prefix of a record's name."""
+    """Return True if the bytes have the length and prefix of a record's name."""
     return bool(name) and name[0] in BUCKETS and name[1:].startswith(_KIND)
 
 
 def item_fields(row: Row, field: str) -> PageItems:
-    """The items in a node's field."""
+    """Return the items in a node's field."""
     cell = row.get(nodes.field_column(field))
     return PageItems.read(cell.value if cell else None)

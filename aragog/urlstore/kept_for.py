@@ -1,8 +1,8 @@
 """
-The crawls that a stored page is kept for, named by their purposes. Pure.
+The crawls that a stored page is kept for, identified by their purposes. Pure.
 
-A crawl's name here is made from its purposes, for example `ai-input+search`. `any` is a crawl
-without purposes, and `usual` the crawl in the settings, whatever its purposes are. The fact
+A crawl's name here consists of its purposes, for example `ai-input+search`. `any` is a crawl
+without purposes, and `usual` is the crawl in the settings, whatever its purposes are. The fact
 `kept_for` has these names; a page without this fact is kept for the usual crawl. If a site
 withdraws permission for one crawl, the page is deleted only if it is kept for no other crawl.
 """
@@ -22,21 +22,21 @@ Facts = Mapping[str, object]
 
 
 def crawl_name(purposes: str | None) -> str:
-    """A crawl's name, from its jobs' purposes; None stands for those in the settings."""
+    """Return a crawl's name, from its jobs' purposes; None stands for those in the settings."""
     if purposes is None:
         return USUAL
     return "+".join(sorted(set(purposes.split()))) or _ANY
 
 
 def purposes_of(name: str) -> str | None:
-    """The purposes that a name stands for, as jobs have them."""
+    """Return the purposes that a name stands for, as jobs have them."""
     if name == USUAL:
         return None
     return "" if name == _ANY else name.replace("+", " ")
 
 
 def crawls_of(facts: Facts) -> frozenset[str]:
-    """The crawls that a page with these facts is kept for; empty if no page was fetched."""
+    """Return the crawls that a page with these facts is kept for; empty if no page was fetched."""
     names = facts.get(KEPT_FOR)
     if isinstance(names, str) and names:
         return frozenset(names.split())
@@ -44,13 +44,16 @@ def crawls_of(facts: Facts) -> frozenset[str]:
 
 
 def fact_of(names: Collection[str]) -> str | None:
-    """The fact `kept_for`; None for pages kept only for the usual crawl, which do not need it."""
+    """
+    Return the fact `kept_for`, or None for pages kept only for the usual crawl, which do not need
+    it.
+    """
     return " ".join(sorted(names)) if set(names) - {USUAL} else None
 
 
 def others(before: Facts, said: Facts, crawl: str) -> frozenset[str]:
     """
-    The other crawls that a page is kept for, as far as its site still permits them.
+    Return the other crawls that a page is kept for and its site still permits.
 
     Args:
         before: the facts of the stored page.

@@ -1,4 +1,4 @@
-"""Page links, readable as edges of the graph."""
+"""Page links, presented as edges of the graph."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from zengraph.links import Link, LinkGraph, Naming, from_lines
 from zengraph.tables import Tables
 
 LINK = 0
-"""The edge type of page links, which are stored packed, together with their page."""
+"""The edge type of page links, which are stored in packed form together with their page."""
 
 
 class LinkEdges:
@@ -25,7 +25,7 @@ class LinkEdges:
         self, node_id: bytes, direction: bytes, limit: int = 100, cursor: bytes | None = None
     ) -> Edges:
         """
-        A page's links, as `MultiGraph.edges` returns edges.
+        Return a page's links, as `MultiGraph.edges` returns edges.
 
         Outgoing links are in page order, with the position as score; incoming links are sorted by
         source. A cursor of outgoing links is a position; a cursor of incoming links is a source.
@@ -50,7 +50,11 @@ class LinkEdges:
         return Edges(items, None)
 
     def count(self, node_id: bytes, direction: bytes) -> int:
-        """The number of links; stored counts of inlinks do not include uncompacted changes."""
+        """
+        Return the number of links.
+
+        Stored counts of inlinks do not include uncompacted changes.
+        """
         if direction == OUT:
             return len(self._out(node_id))
         target = self._url(node_id)

@@ -1,5 +1,5 @@
 """
-Links of pages, for URLs in any spelling: reads them in both directions, adds and removes them.
+Read links of pages in both directions, and add and remove them, for URLs in any spelling.
 
 An inlink is a pair of the linking page and the linked URL, which may be an alias. The inlinks of a
 page are its own list followed by the lists of its aliases, so no inlinks move when an alias is
@@ -45,7 +45,7 @@ class LinkReader:
         self._aliases = aliases
 
     def outlinks(self, url: str, limit: int, cursor: str | None) -> ListPage[LinkRecord]:
-        """A page's links in page order. A cursor becomes invalid when they change."""
+        """Return a page's links in page order. A cursor becomes invalid when the links change."""
         cell = self._outlinks.read([url])[url]
         start = _position(cursor) if cursor else 0
         links = list(from_lines(cell.lines))
@@ -57,7 +57,8 @@ class LinkReader:
         self, url: str, limit: int, cursor: str | None, *, aliased: bool
     ) -> ListPage[LinkRecord]:
         """
-        The inlinks, sorted by linked URL, with `url` first, and then by source; constant memory.
+        Return the inlinks, sorted by linked URL, with `url` first, and then by source; constant
+        memory.
 
         Pass `aliased=False` if the node of `url` has no aliases, which saves three round trips.
         """
@@ -72,7 +73,7 @@ class LinkReader:
         return ListPage(result)
 
     def count_inlinks(self, url: str, *, aliased: bool) -> int:
-        """The number of inlinks, without changes not compacted yet; one read per alias."""
+        """Return the number of inlinks, without uncompacted changes; one read per alias."""
         total, batch = 0, []
         for member in self._members(url, aliased=aliased):
             batch.append(list_id(member.encode()))
@@ -126,7 +127,7 @@ def _decoded(cursor: str, parts: int) -> list[str]:
 
 
 def _unknown(cursor: str) -> BadInput:
-    return BadInput(f"cursor {cursor[:80]!r}: is not one that was given out")
+    return BadInput(f"cursor {cursor[:80]!r}: is not a valid cursor")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,7 @@ class Links:
     def outlinks(
         self, url: str, limit: int = 1000, cursor: str | None = None
     ) -> ListPage[LinkRecord]:
-        """The page's links in document order; at most 6,000 per call."""
+        """Return the page's links in document order; at most 6,000 per call."""
         return self.reader.outlinks(self._resolve(url), limit, cursor)
 
     def inlinks(
@@ -157,7 +158,7 @@ class Links:
         return self.reader.inlinks(canonical, limit, cursor, aliased=nodes.ALIASED in row)
 
     def count_inlinks(self, url: str) -> int:
-        """The number of links that `inlinks` lists, from stored counts."""
+        """Return the number of links that `inlinks` lists, from stored counts."""
         canonical, row = self.nodes.resolve(normalize(url), [nodes.ALIASED])
         return self.reader.count_inlinks(canonical, aliased=nodes.ALIASED in row)
 
@@ -178,7 +179,7 @@ class Links:
         """
         Add outlinks, replacing links to the same targets. Targets may have any spelling.
 
-        Links to taken-down hosts are left out.
+        Links to taken-down hosts are omitted.
 
         Raises:
             TakenDown: the page was taken down.

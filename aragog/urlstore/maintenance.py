@@ -34,15 +34,18 @@ class Maintenance:
 
     def compact_links(self, limit: int = 1000) -> CompactionReport:
         """
-        Compact the journal rows of about `limit` pages into inlinks; about 30 KB of memory per
-        page.
+        Compact the journal rows of about `limit` pages into inlinks; takes about 30 KB of memory
+        per page.
 
         Safe to kill at any point: the next run, on any machine, gives the same lists and counts.
         """
         return self.compactor.compact(limit)
 
     def compaction_lag_ms(self) -> int:
-        """How long the oldest link change has been waiting for compaction; 0 if none is waiting."""
+        """
+        Return how long the oldest link change has been waiting for compaction; 0 if none is
+        waiting.
+        """
         return self.compactor.lag_ms()
 
     def repair(
@@ -54,7 +57,7 @@ class Maintenance:
         wait: bool = True,
     ) -> RepairReport:
         """
-        Walk the whole store and make indexes, aliases, content, counts and due rows match the
+        Walk the whole store, and make indexes, aliases, content, counts and due rows match the
         nodes.
 
         Workers may run at the same time: rows younger than `grace_s` are left to their writers.
@@ -77,7 +80,8 @@ class Maintenance:
 
     def upkeep_packs(self, most: int = 100) -> UpkeepReport:
         """
-        Rewrite packs that are more than half dead, and erase bytes that must go; see `PackUpkeep`.
+        Rewrite packs that are more than half dead, and erase bytes that must be erased; see
+        `PackUpkeep`.
 
         Handles at most about `most` packs for each kind of work.
         """
@@ -85,7 +89,7 @@ class Maintenance:
 
     def dead_pack_bytes(self) -> int | None:
         """
-        Bytes of pack records that no page uses any more, as counted by the last upkeep.
+        Return the bytes of pack records that no page uses any more, as counted by the last upkeep.
 
         None if no upkeep has run yet, or the store has no packs.
         """
@@ -110,7 +114,11 @@ class Maintenance:
         return result
 
     def bookmark(self, name: str) -> str | None:
-        """The stored position of a long walk with this name; None to start at the beginning."""
+        """
+        Return the stored position of a long walk with this name.
+
+        None to start at the beginning.
+        """
         return self._positions.bookmark(name)
 
     def set_bookmark(self, name: str, cursor: str) -> None:

@@ -1,5 +1,5 @@
 """
-The ids of a URL in the graph: of its node, and of its posting list of inlinks.
+The ids of a URL's node and of its posting list of inlinks in the graph.
 
 A store keeps the id layout with which it was created (`Tables.format`). In the first layout, ids
 are hashes of whole URLs; in later ones, ids group pages by host (docs/adr/0113). Everywhere else,
@@ -21,14 +21,14 @@ _CACHED = 65_536
 
 
 def host_of(url: bytes) -> bytes:
-    """A URL's host with its port, by which its node and its posting list are grouped."""
+    """Return a URL's host with its port, by which its node and its posting list are grouped."""
     parts = url.split(b"/", 3)
     return parts[2] if len(parts) > 2 else b""
 
 
 class UrlNaming(Naming):
     """
-    Normalized URLs as names of nodes, grouped by host.
+    Derives node ids from normalized URLs, grouped by host.
 
     Most links stay on their site, so the lists that a compaction changes are adjacent
     (docs/adr/0039), and so are the nodes that a batch of pages changes.
@@ -42,7 +42,7 @@ class UrlNaming(Naming):
         self._cached = lru_cache(maxsize=_CACHED)(super().node_id)
 
     def node_id(self, name: str) -> bytes:
-        """The id of a normalized URL's node. Cached, because a site's links repeat."""
+        """Return the id of a normalized URL's node. Cached, because a site's links repeat."""
         return self._cached(name)
 
     def by_group(self, texts: Mapping[bytes, bytes]) -> Mapping[bytes, Mapping[bytes, bytes]]:
@@ -51,7 +51,8 @@ class UrlNaming(Naming):
         groups: dict[bytes, dict[bytes, bytes]] = {}
         origin, group = b" ", dict[bytes, bytes]()
         for url, text in texts.items():
-            if not url.startswith(origin):  # skip the parse: links often repeat the last origin
+            # Skip the parse: consecutive links often have the same origin.
+            if not url.startswith(origin):
                 origin = url[: url.find(b"/", _AFTER_SCHEME) + 1]
                 if origin not in of_origins:
                     of_origins[origin] = groups.setdefault(self.group_hash(url), {})

@@ -1,5 +1,5 @@
 """
-The cells of a URL's node, and reading nodes through their aliases.
+The cells of a URL's node, and reads of nodes through their aliases.
 
 | cell | contents |
 |---|---|
@@ -102,7 +102,7 @@ POINTERS = (CONTENT_KEY, CONTENT_PACK)
 TAKEN_DOWN = b"taken down"
 
 MAX_HOPS = 4
-"""Maximum alias hops; writes flatten chains, so more than one hop only results from a race."""
+"""Maximum alias hops. Writes flatten chains, so more than one hop results only from a race."""
 
 
 ALIAS_URL = b"p:u"
@@ -113,28 +113,28 @@ HISTORIES = b"s:was:"
 
 @lru_cache(maxsize=4096)
 def field_column(field: str) -> bytes:
-    """The column with a field's value."""
+    """Return the column with a field's value."""
     return b"m:" + field.encode()
 
 
 def history_column(field: str) -> bytes:
-    """The column with a field's last values."""
+    """Return the column with a field's last values."""
     return HISTORIES + field.encode()
 
 
 def from_column(field: str) -> bytes:
-    """The column with the source that a field's writer gave."""
+    """Return the column with the source that a field's writer gave."""
     return b"s:from:" + field.encode()
 
 
 def text(row: Row, column: bytes) -> str | None:
-    """A cell as text, or None if it is absent or empty."""
+    """Return a cell as text, or None if it is absent or empty."""
     cell = row.get(column)
     return cell.value.decode() if cell and cell.value else None
 
 
 def content_cell(row: Row) -> tuple[bytes, Cell] | None:
-    """The column and cell with a page's content location, or None if it has no content."""
+    """Return the column and cell with a page's content location, or None if it has no content."""
     packed, key = row.get(CONTENT_PACK), row.get(CONTENT_KEY)
     if packed and packed.value and not (key and key.value and key.at_ms > packed.at_ms):
         return CONTENT_PACK, packed
@@ -142,19 +142,19 @@ def content_cell(row: Row) -> tuple[bytes, Cell] | None:
 
 
 def is_taken_down(row: Row) -> bool:
-    """True if the node's URL was taken down, so that it must not be stored again."""
+    """Return True if the node's URL was taken down, so that it must not be stored again."""
     cell = row.get(REMOVED)
     return cell is not None and cell.value == TAKEN_DOWN
 
 
 def facts_of(row: Row, column: bytes = FACTS) -> dict[str, Fact]:
-    """The facts in a JSON cell; empty if it is absent."""
+    """Return the facts in a JSON cell; empty if it is absent."""
     cell = row.get(column)
     return orjson.loads(cell.value) if cell else {}
 
 
 def alias_of(row: Row, url: str) -> str | None:
-    """The URL that `url` is an alias of, according to its node, or None."""
+    """Return the URL that `url` is an alias of, according to its node, or None."""
     cell = row.get(CANONICAL)
     if cell is None or not cell.value:
         return None
@@ -169,21 +169,25 @@ def leads_to(row: Row, url: str) -> str | None:
 
 
 def sender_of(row: Row, url: str) -> str:
-    """The URL that returned the stored page of `url`, according to its node; `url` if unknown."""
+    """
+    Return the URL that returned the stored page of `url`, according to its node.
+
+    `url` if unknown.
+    """
     sender = facts_of(row).get("final_url")
     return sender if isinstance(sender, str) and sender else url
 
 
 def was_fetched(row: Row) -> bool:
-    """True if a fetch of exactly this URL returned a page, and no later fetch found it gone."""
+    """Return True if a fetch of exactly this URL returned a page, and none found it gone since."""
     own = facts_of(row, OWN)
     return own.get("status") in _WITH_A_PAGE and not own.get("gone") and not own.get("redirects_to")
 
 
 def senders_of(row: Row) -> tuple[str, ...]:
     """
-    The URLs of the fetch that returned a node's page, starting with the final URL; empty if the
-    node has no page.
+    Return the URLs of the fetch that returned a node's page, starting with the final URL; empty if
+    the node has no page.
     """
     facts = facts_of(row)
     if SENTINEL not in row or not facts.get("fetched_at_ms"):
@@ -193,14 +197,14 @@ def senders_of(row: Row) -> tuple[str, ...]:
 
 
 def response_of(row: Row) -> Cell | None:
-    """The stored report of the fetch that returned a node's content, or None if unknown."""
+    """Return the stored report of the fetch that returned a node's content, or None if unknown."""
     stored = row.get(CONTENT_HASH)
     reports = (row.get(RESPONSE), row.get(FETCHED))
     return next((r for r in reports if r and stored and r.at_ms == stored.at_ms), None)
 
 
 def likeness_of(row: Row) -> Likeness | None:
-    """The likeness of a node's page, or None if unknown."""
+    """Return the likeness of a node's page, or None if unknown."""
     if not text(row, LIKENESS):
         return None
     wire = facts_of(row, LIKENESS)
@@ -208,14 +212,14 @@ def likeness_of(row: Row) -> Likeness | None:
 
 
 def likeness_cell(likeness: Likeness | None) -> bytes:
-    """The value of the likeness cell; empty if unknown."""
+    """Return the value of the likeness cell; empty if unknown."""
     if likeness is None:
         return b""
     return orjson.dumps({"body": likeness.body, "text": likeness.text})
 
 
 def on_one_host(one: str, other: str) -> bool:
-    """True if two normalized URLs have the same host, apart from a leading `www.`."""
+    """Return True if two normalized URLs have the same host, ignoring a leading `www.`."""
     return host(one).removeprefix("www.") == host(other).removeprefix("www.")
 
 
@@ -228,18 +232,19 @@ def check_url(row: Row, url: str) -> None:
     """
     cell = row.get(URL)
     if cell and cell.value != url.encode():
-        raise CorruptRow("n", f"of {url}", f"holds {cell.value!r}: two URLs have one id")
+        raise CorruptRow("n", f"of {url}", f"contains {cell.value!r}: two URLs have the same id")
 
 
 def sentinel_of(facts: Mapping[str, object]) -> bytes:
-    """The sentinel for a page with these facts; see `SENTINEL`."""
+    """Return the sentinel for a page with these facts; see `SENTINEL`."""
     expires_ms = facts.get("unavailable_after_ms")
     return b"%d" % expires_ms if isinstance(expires_ms, int) and expires_ms > 1 else PRESENT
 
 
 def after_moves(row: Row, at_ms: int) -> int:
     """
-    `at_ms`, or slightly later: a timestamp at which a node can receive the page of that time.
+    Return a timestamp, `at_ms` or slightly later, at which a node can receive the page of that
+    time.
 
     When data moved away from a node, it was deleted at its own timestamp, and its links one
     millisecond later. A put that is not newer than such a delete may be lost.
@@ -249,8 +254,9 @@ def after_moves(row: Row, at_ms: int) -> int:
 
 def hidden_upto_ms(row: Row, now_ms: int) -> int:
     """
-    Values up to this time are hidden, because the page was withdrawn or has expired; -1 if no
-    values are hidden.
+    Return the time up to which values are hidden, because the page was withdrawn or has expired.
+
+    Returns -1 if no values are hidden.
     """
     withdrawn, sentinel = row.get(WITHDRAWN), row.get(SENTINEL)
     if sentinel is not None and sentinel.value != PRESENT and int(sentinel.value) <= now_ms:
@@ -259,7 +265,7 @@ def hidden_upto_ms(row: Row, now_ms: int) -> int:
 
 
 def kept_sentinel(row: Row) -> bytes:
-    """The sentinel for a node whose page is unchanged."""
+    """Return the sentinel for a node whose page is unchanged."""
     cell = row.get(SENTINEL)
     return PRESENT if cell is None else cell.value
 
@@ -272,7 +278,7 @@ class Nodes:
         self.id_of = zen.node_id
 
     def read(self, urls: Iterable[str], columns: Sequence[bytes] | None) -> dict[str, Row]:
-        """Each URL's node; an empty row for a URL without a node."""
+        """Return each URL's node; an empty row for a URL without a node."""
         ids = {url: self.id_of(url) for url in urls}
         rows = self._properties.get_many(list(ids.values()), columns)
         return {url: rows.get(key, {}) for url, key in ids.items()}
@@ -284,7 +290,7 @@ class Nodes:
         rows: dict[str, Row] | None = None,
     ) -> dict[str, tuple[str, Row]]:
         """
-        The canonical URL of each URL, and the canonical URL's node.
+        Return the canonical URL of each URL, and that URL's node.
 
         If aliases form a circle, the URL with the smallest hash is the canonical URL. `columns`
         must contain `CANONICAL`. With `URL`, the node's URL is compared with the requested URL;
@@ -303,27 +309,26 @@ class Nodes:
             found = self.read(missing, columns)
             rows |= found
             aliases |= _aliases_of(found)
-        return {url: (canonical := end_of(url, rows), rows.get(canonical, {})) for url in urls}
+        return {
+            url: (canonical := follow_aliases(url, rows), rows.get(canonical, {})) for url in urls
+        }
 
     def resolve(self, url: str, columns: Sequence[bytes] = ()) -> tuple[str, Row]:
-        """
-        A normalized URL's canonical URL (the URL itself if unknown), and the node of that canonical
-        URL.
-        """
+        """Return a URL's canonical URL (the URL itself if unknown), and that URL's node."""
         return self.follow([url], [URL, CANONICAL, REMOVED, *columns])[url]
 
-    def pointed(self, url: str) -> str:
+    def resolve_taken_down(self, url: str) -> str:
         """Like `resolve`, but also follows an alias that was taken down."""
         return self.follow([url], [URL, CANONICAL])[url][0]
 
 
 def _aliases_of(rows: Mapping[str, Row]) -> dict[str, str]:
-    """The URL that each alias leads to, according to its node."""
+    """Return the URL that each alias leads to, according to its node."""
     return {url: target for url, row in rows.items() if (target := leads_to(row, url)) is not None}
 
 
-def end_of(url: str, rows: Mapping[str, Row]) -> str:
-    """The URL that `url` leads to after all aliases, according to the nodes in `rows`."""
+def follow_aliases(url: str, rows: Mapping[str, Row]) -> str:
+    """Return the URL that `url` leads to after all aliases, according to the nodes in `rows`."""
     way = [url]
     for _ in range(MAX_HOPS):
         target = leads_to(rows.get(way[-1], {}), way[-1])
@@ -336,7 +341,7 @@ def end_of(url: str, rows: Mapping[str, Row]) -> str:
 
 
 def history_entries(cell: Cell | None) -> list[tuple[bytes, int]]:
-    """The values in a history cell as (value, at_ms), newest first."""
+    """Return the values in a history cell as (value, at_ms), newest first."""
     if cell is None:
         return []
     return [(value.encode("latin-1"), at_ms) for at_ms, value in orjson.loads(cell.value)]
@@ -344,7 +349,7 @@ def history_entries(cell: Cell | None) -> list[tuple[bytes, int]]:
 
 def history_with(cell: Cell | None, value: bytes, at_ms: int, length: int) -> bytes | None:
     """
-    The history cell with one more value, or None if the cell stays the same.
+    Return the history cell with one more value, or None if the cell stays the same.
 
     Only changes are kept: of consecutive equal values, only the earliest remains. Values may arrive
     in any order, and more than once.
@@ -359,7 +364,7 @@ def history_with(cell: Cell | None, value: bytes, at_ms: int, length: int) -> by
 
 
 def history_of(row: Row, name: str) -> Cell | None:
-    """A field's history; without a stored history, one with just the current value."""
+    """Return a field's history; without a stored history, one with just the current value."""
     past, now = row.get(history_column(name)), row.get(field_column(name))
     if past is None and now is not None:
         return Cell(orjson.dumps([(now.at_ms, now.value.decode("latin-1"))]), now.at_ms)

@@ -1,11 +1,11 @@
 """
-Reads the body that a node points to while writers may replace node and object.
+Read the body that a node points to, while writers may replace node and object.
 
 A writer puts an object before the node, so a reader may find an object that is newer than its node.
 They match again after milliseconds, or later if a server stopped or the writer was killed and its
 job has to run again. A record in a pack is never replaced, but upkeep may have moved it since the
-node was read, in which case the node now refers to another record. If reading again does not help,
-the content is damaged.
+node was read, in which case the node now refers to another record. If rereading does not help, the
+content is damaged.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from aragog.urlstore.bodies import Bodies, ReplacedObject
 from zengraph.records import Row
 
 PAUSES_S = (0.0, 0.01, 0.03, 0.1, 0.3)
-"""Pauses before node and object are read again; most replacements finish within their sum."""
+"""Pauses (s) before node and object are read again; most replacements finish within their sum."""
 PUT_AT = "put_at_ms"
 """The meta key with the time of the object's pointer, if the content was not fetched."""
 
@@ -40,7 +40,7 @@ def read_object(
     sleep_s: Callable[[float], None],
 ) -> ObjectRead | None:
     """
-    The object that the node points to, or None if there is no node or no content.
+    Return the object that the node points to, or None if there is no node or no content.
 
     Reads both up to six times within half a second, until they match.
 
@@ -76,7 +76,7 @@ def read_object(
 
 
 def _problem(problem: CorruptContent, row: Row) -> Exception:
-    """The exception to raise for a mismatch: ContentReplaced if the object is newer."""
+    """Return the exception to raise for a mismatch: ContentReplaced if the object is newer."""
     if not isinstance(problem, ReplacedObject):
         return problem
     pointer = row.get(nodes.CONTENT_HASH)

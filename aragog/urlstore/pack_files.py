@@ -1,4 +1,4 @@
-"""The port for pack files, and an in-memory implementation for tests."""
+"""The interface for pack files, and an in-memory implementation for tests."""
 
 from __future__ import annotations
 
@@ -30,24 +30,26 @@ class PackFiles(Protocol):
 
     def put(self, name: str, data: bytes, index: bytes) -> None:
         """
-        Put a pack, then its index. When this returns, readers find both even if a process is
-        killed. Safe to repeat with the same bytes.
+        Put a pack, then its index; safe to repeat with the same bytes.
+
+        When this returns, readers find both even if a process is killed.
         """
 
     def read(self, name: str, offset: int, length: int) -> bytes | None:
         """
-        Read bytes of a pack with one request; returns fewer bytes at the pack's end, and None if
-        the pack does not exist.
+        Read bytes of a pack with one request.
+
+        Returns fewer bytes at the pack's end, and None if the pack does not exist.
         """
 
     def read_all(self, name: str) -> bytes | None:
-        """A complete pack, or None if it does not exist."""
+        """Return a complete pack, or None if it does not exist."""
 
     def delete(self, name: str) -> None:
         """Delete a pack and its index, with all versions that a bucket keeps of them."""
 
     def packs(self) -> Iterator[PackFile]:
-        """All packs, sorted by name."""
+        """Return all packs, sorted by name."""
 
 
 def check_name(name: str) -> str:
@@ -55,10 +57,10 @@ def check_name(name: str) -> str:
     Return `name` if it is a valid pack name.
 
     Raises:
-        BadInput: it is not, so that it could point to a file outside the packs' folder.
+        BadInput: it is not, so it could refer to a file outside the packs' folder.
     """
     if not NAME.fullmatch(name):
-        raise BadInput(f"pack {name[:80]!r}: is no name of a pack")
+        raise BadInput(f"pack {name[:80]!r}: is not a valid pack name")
     return name
 
 

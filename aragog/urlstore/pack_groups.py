@@ -1,8 +1,8 @@
 """
-Groups records when packs are rewritten, and decides which packs are worth rewriting. Pure.
+Group records when packs are rewritten, and decide which packs are worth rewriting. Pure.
 
 Records of one host have much in common: compressed with a dictionary made from them, they are a
-quarter to a half smaller. A dictionary takes 20 to 40 KB of its pack, so it only pays for a host
+quarter to a half smaller. A dictionary takes 20 to 40 KB of its pack, so it pays only for a host
 with about a megabyte of pages. Records of smaller hosts are grouped without a dictionary.
 """
 
@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-LEAST_RAW_BYTES = 1_048_576
+MIN_RAW_BYTES = 1_048_576
 """A host with fewer bytes of decompressed records gets no dictionary."""
-LEAST_HOST_BYTES = 262_144
+MIN_HOST_BYTES = 262_144
 """The same limit for records compressed without a dictionary."""
 LEAST_SHARE = 0.5
 """Fresh packs are rewritten if hosts above that limit have this fraction of their bytes."""
 GROUP_BYTES = 67_108_864
 """Bytes of packs that are rewritten together; all of their records are in memory."""
 WAIT_MS = 3_600_000
-"""How long fresh packs of less than `GROUP_BYTES` wait for more packs."""
+"""Milliseconds that fresh packs of less than `GROUP_BYTES` wait for more packs."""
 
 T = TypeVar("T")
 
@@ -64,7 +64,7 @@ def _group(packs: Sequence[FreshPack]) -> FreshGroup:
     for pack in packs:
         for host, size in pack.hosts.items():
             of_hosts[host] = of_hosts.get(host, 0) + size
-    paying = sum(size for size in of_hosts.values() if size >= LEAST_HOST_BYTES)
+    paying = sum(size for size in of_hosts.values() if size >= MIN_HOST_BYTES)
     pays = paying >= LEAST_SHARE * sum(pack.size for pack in packs)
     return FreshGroup(tuple(pack.name for pack in packs), pays)
 
@@ -86,7 +86,7 @@ def parts(
         by_host.setdefault(host_of(record), []).append(record)
     rest: list[T] = []
     for some in by_host.values():
-        if sum(map(raw_size_of, some)) < LEAST_RAW_BYTES:
+        if sum(map(raw_size_of, some)) < MIN_RAW_BYTES:
             rest += some
             continue
         yield from ((part, True) for part in _even(some, size_of, most))

@@ -1,4 +1,8 @@
-"""Builds the CDXJ index of a pack from its bytes, and packs from other packs' records. Pure."""
+"""
+Build the CDXJ index of a pack from its bytes, and build packs from other packs' records.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from aragog.urlstore.warc_records import capture_of, read_record, warcinfo_recor
 
 
 def pack_index(name: str, data: bytes) -> tuple[bytes, str | None]:
-    """The index of a pack's bytes, and a description of their damage (None if intact)."""
+    """Return the index of a pack's bytes, and a description of their damage (None if intact)."""
     lines: list[str] = []
     problem = None
     try:
@@ -27,17 +31,17 @@ def pack_index(name: str, data: bytes) -> tuple[bytes, str | None]:
 
 
 def pack_of(name: str, records: Iterable[bytes], at_ms: int) -> bytes:
-    """A pack made of compressed records, after a new `warcinfo` record."""
+    """Return a pack made of compressed records, after a new `warcinfo` record."""
     compression: Compression = "gzip" if name.endswith(".gz") else "zstd"
     first = frames.compress(warcinfo_record(name, at_ms), compression)
     return b"".join([first, *records])
 
 
 def index_of(name: str) -> str:
-    """The file name of a pack's index."""
+    """Return the file name of a pack's index."""
     return index_name(name)
 
 
 def index_bytes(lines: list[str]) -> bytes:
-    """An index file with these lines, sorted."""
+    """Return an index file with these lines, sorted."""
     return "".join(sorted(lines, key=str.encode)).encode()

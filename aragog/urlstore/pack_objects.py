@@ -1,5 +1,5 @@
 """
-Moves content that is stored as objects into packs.
+Move content that is stored as objects into packs.
 
 For each page, the record is put first and then the pointer, with the timestamp of the object's
 pointer. The object is deleted last. If a run is killed, the next run completes it: it skips pages
@@ -28,7 +28,7 @@ PAGES_AT_ONCE = 200
 
 @dataclass(slots=True)
 class PackingReport:
-    """What a run moved."""
+    """The result of a run."""
 
     moved: int = 0
     damaged: int = 0
@@ -56,7 +56,7 @@ class ObjectPacking:
         """
         packs, report = self.bodies.packs, PackingReport()
         if packs is None or not self.bodies.in_packs:
-            raise ConfigError('content.layout: must be "packs" for content to be moved into them')
+            raise ConfigError('content.layout: must be "packs" to move content into packs')
         waiting: list[tuple[bytes, Row]] = []
         with closing(self.zen.nodes.walk()) as rows:
             for key, row in rows:

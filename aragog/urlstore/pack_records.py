@@ -1,5 +1,5 @@
 """
-Reads the records of a pack, with the pages that use them.
+Read the records of a pack, with the pages that use them.
 
 A record is live if a page's node refers to it. The nodes that may refer to it are those of the URLs
 in the record, of their canonical URLs, and of the URLs that the catalog lists for the record.
@@ -85,7 +85,7 @@ class PackRecords:
 
     def read(self, name: str, data: bytes) -> Iterator[PackedRecord]:
         """
-        A pack's records, except the first (`warcinfo`), with the nodes that refer to them.
+        Yield a pack's records, except the first (`warcinfo`), with the nodes that refer to them.
 
         Raises:
             CorruptContent: the pack is damaged.
@@ -126,7 +126,7 @@ class PackRecords:
             )
 
     def _candidates(self, urls: set[str]) -> dict[bytes, Row]:
-        """The complete nodes of these URLs and of their canonical URLs, by id."""
+        """Return the complete nodes of these URLs and of their canonical URLs, by id."""
         rows = dict(self.zen.nodes.get_many([self.zen.node_id(url) for url in sorted(urls)]))
         named = {
             canonical

@@ -1,5 +1,5 @@
 """
-Moves the live records of packs into new packs.
+Move the live records of packs into new packs.
 
 A record is copied unchanged, or compressed again if the new pack's dictionary saves enough space
 (`pack_groups`). If a page shares the record of a page that was taken down or has another body now,
@@ -32,7 +32,7 @@ from zengraph.records import Cell, Mutation, Row, put_properties
 
 MOVES_AT_ONCE = 200
 _OF_THE_BODY = ("content_type", "fetched_at_ms")
-"""The meta that is kept when a record is written again under another page's URL."""
+"""The metadata that stays when a record is written again under another page's URL."""
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class Rewritten:
     names: list[str] = field(default_factory=list)
     """Packs whose live records have moved."""
     empty: list[str] = field(default_factory=list)
-    """Those of the packs that had no live records; no reader has a pointer to them."""
+    """Those packs that had no live records; no reader has a pointer to them."""
     problems: list[str] = field(default_factory=list)
     """A line of text for each pack that could not be read."""
 
@@ -53,7 +53,7 @@ class _Rewrite:
 
     name: str
     live: Sequence[PackedRecord] = ()
-    alone: frozenset[PackPointer] = frozenset()
+    body_only: frozenset[PackPointer] = frozenset()
     """Records that are written again under their pages' URLs."""
     erased: frozenset[int] = frozenset()
     """Offsets of the bytes that must be erased."""
@@ -63,7 +63,7 @@ class _Copy(NamedTuple):
     """A live record that is being moved into another pack."""
 
     record: PackedRecord
-    is_alone: bool
+    is_body_only: bool
     """True if only the body is written again, under its owners' URLs."""
     is_erased: bool
     """True if the old record's bytes must be erased."""
@@ -77,7 +77,7 @@ class _Move(NamedTuple):
     record: PackedRecord
     new: PackPointer
     is_own: bool
-    """True if the new record counts as its owners' own, no matter which URL returned the body."""
+    """True if the new record belongs to its owners, no matter which URL returned the body."""
 
     @property
     def url(self) -> str:
@@ -127,8 +127,8 @@ class PackRewriter:
         """
         Move the live records of packs into new packs, in groups of about 64 MB of records.
 
-        The old packs are then marked as moved, since no node points to them any more; readers that
-        read a node earlier may still do.
+        The old packs are then marked as moved: no node points to them any more, but readers that
+        read a node earlier may.
         """
         done = Rewritten()
         left = list(names)
@@ -150,7 +150,7 @@ class PackRewriter:
             except CorruptContent as error:  # a damaged pack must not stop the others
                 done.problems.append(f"pack {name}: {error.reason}")
         copies = [
-            _Copy(record, record.pointer in one.alone, record.pointer.offset in one.erased)
+            _Copy(record, record.pointer in one.body_only, record.pointer.offset in one.erased)
             for one in begun
             for record in one.live
         ]
@@ -175,41 +175,41 @@ class PackRewriter:
         gone = [one for one in records if one.is_revisit and one.pointer.offset in erased]
         self.records.forget(gone)
         live = [one for one in records if one.owners and one not in gone]
-        alone = [one.pointer for one in live if one.pointer.offset in erased or not one.is_sent]
-        return _Rewrite(name, live, frozenset(alone), erased)
+        body_only = [one.pointer for one in live if one.pointer.offset in erased or not one.is_sent]
+        return _Rewrite(name, live, frozenset(body_only), erased)
 
     def _put(self, copies: Sequence[_Copy], *, pays: bool) -> None:
         """Put records as one pack, and point their pages to it."""
         dictionary = None
         if pays and self.packs.settings.dictionaries and self.packs.writer.compression == "zstd":
             dictionary = Dictionary.trained([self._raw(one) for one in sampled(copies)])
-        records = [self._copied(one, dictionary) for one in copies]
+        records = [self._copy_of(one, dictionary) for one in copies]
         ticket = self.packs.writer.put_together(records, dictionary)
         moves = []
         for one, pointer in zip(copies, ticket.wait(), strict=True):
             for owner, row in one.record.owners:
-                moves.append(_Move(owner, row, one.record, pointer, one.is_alone))
-                if one.is_alone:
+                moves.append(_Move(owner, row, one.record, pointer, one.is_body_only))
+                if one.is_body_only:
                     self._erase_revisits(row, at_once=one.is_erased)
         for at in range(0, len(moves), MOVES_AT_ONCE):
             self._move(moves[at : at + MOVES_AT_ONCE])
         ticket.settle()
 
-    def alone(self, record: PackedRecord) -> PackRecord:
-        """A record with only the body and its owners' URLs, without the rest of the old record."""
-        return PackRecord(self._alone(record), self.packs.writer.compression)
+    def body_only(self, record: PackedRecord) -> PackRecord:
+        """Return a record with only the body and its owners' URLs from the old record."""
+        return PackRecord(self._body_only(record), self.packs.writer.compression)
 
     def _raw(self, copy: _Copy) -> bytes:
-        return self._alone(copy.record) if copy.is_alone else copy.record.record
+        return self._body_only(copy.record) if copy.is_body_only else copy.record.record
 
-    def _copied(self, copy: _Copy, dictionary: Dictionary | None) -> PackRecord:
-        """A record as it is put into a pack with this dictionary (None: without one)."""
+    def _copy_of(self, copy: _Copy, dictionary: Dictionary | None) -> PackRecord:
+        """Return a record for a pack with this dictionary (None: without one)."""
         old = copy.record
-        if dictionary is None and old.dictionary is None and not copy.is_alone:
+        if dictionary is None and old.dictionary is None and not copy.is_body_only:
             return PackRecord.copied(old.frame)
         return PackRecord(self._raw(copy), self.packs.writer.compression, dictionary)
 
-    def _alone(self, record: PackedRecord) -> bytes:
+    def _body_only(self, record: PackedRecord) -> bytes:
         _, row = record.owners[0]
         url = nodes.text(row, nodes.URL) or ""
         others = (nodes.text(row, nodes.URL) for _, row in record.owners[1:])
@@ -259,7 +259,7 @@ class PackRewriter:
 
 
 def _puts(move: _Move) -> list[Mutation]:
-    """The cells that point a node to a new record, with the timestamps of the old cells."""
+    """Return the cells that point a node to a new record, with the timestamps of the old cells."""
     cell = move.row.get(move.old_column)
     place = len(b"%d %s " % (move.old.length, move.old.digest.encode()))
     kind = cell.value[place:] if cell and not move.is_own else BODY
@@ -285,7 +285,7 @@ def _raw_size_of(copy: _Copy) -> int:
 
 
 def _was_deleted(row: Row, at_ms: int) -> bool:
-    """True if the page stored at `at_ms` was removed, withdrawn or taken down since."""
+    """Return True if the page stored at `at_ms` was removed, withdrawn or taken down since."""
     if nodes.is_taken_down(row) or nodes.SENTINEL not in row:
         return True
     marks = (row.get(nodes.REMOVED), row.get(nodes.WITHDRAWN))

@@ -1,5 +1,5 @@
 """
-Upkeep of packs: reclaims dead space and erases bytes that must not be kept.
+Upkeep of packs: reclaim dead space, and erase bytes that must not be kept.
 
 A pack is rewritten if more than half of its bytes are dead, or if a takedown requires some of its
 bytes to be erased. Its live records are copied to a new pack and their pages are pointed there. The
@@ -46,7 +46,7 @@ from aragog.urlstore.packs.pack_writer import LATE_S, PackRecord
 from zengraph import MultiGraph
 
 GRACE_S = 900.0
-"""How long a pack is kept after its records moved, for readers that already have a pointer."""
+"""Seconds that a pack is kept after its records moved, for readers that already have a pointer."""
 DEAD_SHARE = 0.5
 
 
@@ -76,10 +76,10 @@ class PackUpkeep:
         report, packs = UpkeepReport(), self.bodies.packs
         if packs is None:
             return report
-        for name in self._old(packs, MOVED, self._grace_ms(packs), most):
-            self._guarded(report, name, self._finish)
-        for name in self._old(packs, OPEN, 2 * int(LATE_S * 1000), most):
-            self._guarded(report, name, lambda one, _: self._settle(one))
+        for name in self._packs_older_than(packs, MOVED, self._grace_ms(packs), most):
+            self._run_step(report, name, self._finish)
+        for name in self._packs_older_than(packs, OPEN, 2 * int(LATE_S * 1000), most):
+            self._run_step(report, name, lambda one, _: self._settle(one))
         todo = [*self._to_erase(packs, most), *self._half_dead(packs, most)]
         self._rewrite(packs, list(dict.fromkeys(todo))[:most], report)
         if packs.settings.dictionaries and packs.settings.pack_compression == "zstd":
@@ -101,7 +101,8 @@ class PackUpkeep:
 
     def inspect(self, name: str) -> int:
         """
-        Find a pack's records that no page uses; returns how many were not in the catalog as dead.
+        Find a pack's records that no page uses; returns how many of them the catalog did not list
+        as dead.
 
         Also restores the pack's catalog entry if it was lost.
         """
@@ -117,23 +118,23 @@ class PackUpkeep:
         records = self.records(name, data)
         lost = [one for one in records if not one.owners and one.pointer.offset not in known]
         # No node refers to a record that is not `known`: its writer was killed, or its page was
-        # taken down, so it must be erased.
+        # taken down. So it must be erased.
         packs.catalog.dead([one.pointer for one in lost if one.known])
         packs.catalog.erase([one.pointer for one in lost if not one.known])
         return len(lost)
 
     def records(self, name: str, data: bytes) -> Iterator[PackedRecord]:
         """
-        A pack's records, except the first (`warcinfo`), with the nodes that refer to them.
+        Return a pack's records, except the first (`warcinfo`), with the nodes that refer to them.
 
         Raises:
             CorruptContent: the pack is damaged.
         """
         return PackRecords(self.zen, self._packs()).read(name, data)
 
-    def alone(self, record: PackedRecord) -> PackRecord:
-        """A record with only the body and its owners' URLs, without the rest of the old record."""
-        return PackRewriter(self.zen, self._packs()).alone(record)
+    def body_only(self, record: PackedRecord) -> PackRecord:
+        """Return a record with only the body and its owners' URLs from the old record."""
+        return PackRewriter(self.zen, self._packs()).body_only(record)
 
     def _settle(self, name: str) -> None:
         """Inspect a pack whose writer was killed before it settled the pack."""
@@ -166,10 +167,14 @@ class PackUpkeep:
         report.rewritten += len(done.names)
         report.problems += done.problems
         for name in done.empty:
-            self._guarded(report, name, self._finish)
+            self._run_step(report, name, self._finish)
 
     def _to_erase(self, packs: Packs, most: int) -> list[str]:
-        """Packs with bytes to erase; waits some hours to combine several requests for a pack."""
+        """
+        Return packs with bytes to erase.
+
+        Waits some hours to combine several requests for a pack.
+        """
         before_ms = self.clock.now_ms() - int(packs.settings.takedown_hours * 1_800_000)
         asked = packs.catalog.walk(ERASE)
         due = (name for name, row in asked if asked_of(row) <= before_ms)
@@ -184,10 +189,10 @@ class PackUpkeep:
         return [name for name in found if not self._is_left_alone(packs, name)]
 
     def _is_left_alone(self, packs: Packs, name: str) -> bool:
-        """True if a batch may still be writing the pack's pages, or all records have moved."""
+        """Return True if a batch may still write the pack's pages, or all records have moved."""
         return bool(packs.catalog.row(OPEN, name) or packs.catalog.row(MOVED, name))
 
-    def _old(self, packs: Packs, kind: bytes, age_ms: int, most: int) -> list[str]:
+    def _packs_older_than(self, packs: Packs, kind: bytes, age_ms: int, most: int) -> list[str]:
         before_ms = self.clock.now_ms() - age_ms
         rows = ((name, row) for name, row in packs.catalog.walk(kind) if at_of(row) <= before_ms)
         return [name for name, _ in islice(rows, most)]
@@ -195,7 +200,7 @@ class PackUpkeep:
     def _grace_ms(self, packs: Packs) -> int:
         return int(min(GRACE_S, packs.settings.takedown_hours * 900) * 1000)
 
-    def _guarded(
+    def _run_step(
         self, report: UpkeepReport, name: str, step: Callable[[str, UpkeepReport], object]
     ) -> None:
         """Run one step; a damaged pack is reported and does not stop the others."""

@@ -1,9 +1,9 @@
 """
-Puts the bodies of a batch into a pack, together with other batches, before its pages are planned.
+Put the bodies of a batch into a pack, together with other batches, before its pages are planned.
 
 If the page or another page on its host already has the body, only a `revisit` or no record is
-added. The stored data is used for this decision only: each page's plan decides later whether the
-record is used.
+added. This decision is based on the stored data at that time; each page's plan decides later
+whether the record is used.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _COLUMNS = (
     nodes.URL, nodes.CANONICAL, nodes.REMOVED, nodes.SENTINEL, nodes.CONTENT_HASH,
     *nodes.POINTERS, nodes.FACTS,
 )  # fmt: skip
-LEAST_SHARED_BYTES = 1024
-"""A smaller body is stored again, because a `revisit` would take just as much space."""
-MOST_SHARING = 1000
+MIN_SHARED_BYTES = 1024
+"""A smaller body is stored again, because a `revisit` would take about as much space."""
+MAX_SHARING = 1000
 """
-A record of a pack with this many sharing pages is not shared further, because a rewrite of the pack
-has to change the pointers of all of them.
+A record with this many sharing pages in its pack is not shared further, because a rewrite of the
+pack has to change the pointers of all of them.
 """
 
 
@@ -93,8 +93,8 @@ class Packing:
         """
         Add the bodies of pages to the open pack.
 
-        Pass `now=True` if a caller is waiting for one of the pages. `urls` is the number of the
-        batch's URLs that wait for the pack.
+        Pass `now=True` if a caller is waiting for one of the pages. `urls` is how many of the
+        batch's URLs wait for the pack.
 
         Costs two multi-gets, and a few more reads if another page has one of the bodies. Does
         nothing if new bodies are stored as objects.
@@ -139,15 +139,15 @@ class Packing:
         new = {
             canonical: whole.digest
             for at, (whole, canonical, _) in wanted.items()
-            if not is_stored[at] and whole.body_bytes >= LEAST_SHARED_BYTES
+            if not is_stored[at] and whole.body_bytes >= MIN_SHARED_BYTES
         }
-        elsewhere = self._elsewhere(packs, new) if new else {}
+        found = self._of_other_pages(packs, new) if new else {}
         records, added = [], []
         for at, (whole, canonical, row) in wanted.items():
             shared, original = None, None
             if is_stored[at] and (pointer := pointer_of(row)):
                 original = self._original(canonical, row, pointer)
-            elif shared := elsewhere.get(canonical):
+            elif shared := found.get(canonical):
                 original = Original(shared.url, iso_date(shared.at_ms))
             content = pages[at].content
             if original is not None:
@@ -159,7 +159,7 @@ class Packing:
         return PackingPages(pages, tuple(added), ticket)
 
     def _is_wanted(self, page: PageWrite, canonical: str, row: Row) -> bool:
-        """False if the page was taken down, or the store already has this fetch or a later one."""
+        """Return False if the page was taken down, or the stored fetch is as new or newer."""
         if nodes.is_taken_down(row) or self._takedowns.site_refused(*page.urls, canonical):
             return False
         where = nodes.content_cell(row)
@@ -171,9 +171,9 @@ class Packing:
         digest = nodes.text(row, nodes.CONTENT_HASH) or ""
         return page.content is not None and stored_hash(page.content) == digest
 
-    def _elsewhere(self, packs: Packs, new: Mapping[str, str]) -> dict[str, SharedBody]:
+    def _of_other_pages(self, packs: Packs, new: Mapping[str, str]) -> dict[str, SharedBody]:
         """
-        For each URL whose body another page of the host already has, that page's record.
+        Return for each URL whose body another page of the host already has, that page's record.
 
         `new` has the digest of each URL's body.
         """
@@ -188,27 +188,27 @@ class Packing:
             row = rows[other]
             pointer = pointer_of(row)
             is_same = nodes.text(row, nodes.CONTENT_HASH) == new[url]
-            if pointer is None or not is_same or not self._lends(other, row):
+            if pointer is None or not is_same or not self._may_share(other, row):
                 continue
             if pointer.pack not in crowded:
                 sharing = packs.catalog.sharing(pointer.pack).values()
-                crowded[pointer.pack] = sum(map(len, sharing)) >= MOST_SHARING
+                crowded[pointer.pack] = sum(map(len, sharing)) >= MAX_SHARING
             if not crowded[pointer.pack]:
                 found[url] = self._body_of(other, row, pointer)
         return found
 
-    def _lends(self, url: str, row: Row) -> bool:
-        """True if other pages may share this page's record: neither taken down nor removed."""
+    def _may_share(self, url: str, row: Row) -> bool:
+        """Return True if other pages may share this page's record: not taken down or removed."""
         is_page = nodes.SENTINEL in row and nodes.leads_to(row, url) is None
         return is_page and not nodes.is_taken_down(row) and not self._takedowns.site_refused(url)
 
     def _original(self, canonical: str, row: Row, pointer: PackPointer) -> Original:
-        """The record that has the body of a `revisit`: its URL and fetch time."""
+        """Return the record that has the body of a `revisit`: its URL and fetch time."""
         body = self._body_of(canonical, row, pointer)
         return Original(body.url, iso_date(body.at_ms))
 
     def _body_of(self, canonical: str, row: Row, pointer: PackPointer) -> SharedBody:
-        """The record with a page's body, which may belong to yet another page."""
+        """Return the record with a page's body, which may belong to yet another page."""
         column, _ = record_cell(pointer, b"")
         cells = self._zen.nodes.get(self._zen.node_id(canonical), [column])
         if shared := shared_of(cells, pointer):

@@ -1,4 +1,4 @@
-"""Reads and writes the content of pages: the stored body and the node's pointer to it."""
+"""Read and write the content of pages: the stored body, and the node's pointer to it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RESPONSE = (nodes.FACTS, nodes.CONTENT_HASH, nodes.RESPONSE, nodes.FETCHED)
 
 def described(meta: Mapping[str, str], canonical: str, row: Row, urls: Nodes) -> dict[str, str]:
     """
-    The metadata of a page's content, including the response that returned it.
+    Return the metadata of a page's content, including the response that returned it.
 
     Adds `status`, `headers`, `fetched_at_ms` and `http_version`, and the server's `address` and
     `tls` version, from the report of that fetch.
@@ -68,9 +68,9 @@ def described(meta: Mapping[str, str], canonical: str, row: Row, urls: Nodes) ->
 
 def responses(urls: Nodes, wanted: Sequence[str]) -> dict[str, FetchRecord]:
     """
-    The responses that returned the stored pages, by requested URL (normalized).
+    Return the responses that returned the stored pages, by requested URL (normalized).
 
-    Pages whose content was not fetched are left out. One multi-get, and one more if there are
+    Pages whose content was not fetched are omitted. Takes one multi-get, and one more if there are
     aliases.
     """
     columns = [nodes.URL, nodes.CANONICAL, nodes.REMOVED, *RESPONSE]
@@ -168,7 +168,7 @@ class PageContent:
                     put_properties(self._zen.node_id(canonical), version, now_ms),
                 ]
             )
-            self._leave(canonical, row, cells, at_ms)
+            self._release_previous(canonical, row, cells, at_ms)
             if ticket is not None:
                 ticket.settle()
 
@@ -193,7 +193,9 @@ class PageContent:
         }
         return cells, None
 
-    def _leave(self, canonical: str, row: Row, cells: Mapping[bytes, bytes], at_ms: int) -> None:
+    def _release_previous(
+        self, canonical: str, row: Row, cells: Mapping[bytes, bytes], at_ms: int
+    ) -> None:
         """Release the earlier content, unless it is newer."""
         where = nodes.content_cell(row)
         if where is None or where[1].at_ms > at_ms or cells.get(where[0]) == where[1].value:

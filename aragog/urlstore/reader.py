@@ -1,4 +1,4 @@
-"""Reads pages: records, their history, and lists of URLs."""
+"""Read pages: records, their history, and lists of URLs."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Pages:
         self, urls: Sequence[str], fields: tuple[str, ...], *, facts: bool = False
     ) -> list[FieldValues | None]:
         """
-        The values of `fields` for each normalized URL, in order; None if nothing is stored.
+        Return the values of `fields` for each normalized URL, in order; None if nothing is stored.
 
         Takes half the time of `get_many`, because it returns no timestamps and no provenance, and
         facts only if requested, as bytes.
@@ -115,7 +115,10 @@ class Pages:
         return records
 
     def history(self, url: str, field: str) -> list[tuple[bytes, int]]:
-        """The last values of a field listed in `store.history`, as (value, at_ms), newest first."""
+        """
+        Return the last values of a field listed in `store.history`, as (value, at_ms), newest
+        first.
+        """
         columns = [nodes.history_column(field), nodes.field_column(field)]
         _, row = self._nodes.resolve(normalize(url), columns)
         past = nodes.history_entries(row.get(nodes.history_column(field)))
@@ -124,7 +127,7 @@ class Pages:
 
     def fetch_report(self, url: str) -> FetchRecord | None:
         """
-        The last fetch of exactly this URL, alias or not, or None if it was not fetched.
+        Return the last fetch of exactly this URL, alias or not, or None if it was not fetched.
 
         For a URL that was never requested itself, this is the fetch that returned its canonical
         URL's page; `report.url` is the URL requested then. Takes one round trip, rarely up to
@@ -141,13 +144,13 @@ class Pages:
         return None if cell is None else from_cell(cell.value, self._zen.node_id(canonical).hex())
 
     def responses(self, urls: Sequence[str]) -> dict[str, FetchRecord]:
-        """The responses that returned the stored pages, by normalized URL."""
+        """Return the responses that returned the stored pages, by normalized URL."""
         return page_content.responses(self._nodes, urls)
 
     def known(self, urls: Sequence[str]) -> dict[str, KnownPage]:
         """
-        What earlier fetches of exactly these normalized URLs found; unknown URLs are
-        left out.
+        Return what earlier fetches of exactly these normalized URLs found; unknown URLs are
+        omitted.
         """
         pages = {}
         for url, row in self._nodes.read(dict.fromkeys(urls), _KNOWN).items():
@@ -163,9 +166,10 @@ class Pages:
 
     def seen_at_ms(self, urls: Sequence[str]) -> list[int | None]:
         """
-        When a fetch or a 304 last confirmed each URL's stored page.
+        Return when a fetch or a 304 last confirmed each URL's stored page.
 
-        None for a URL whose page has no content. One multi-get, and one more if there are aliases.
+        None for a URL whose page has no content. Takes one multi-get, and one more if there are
+        aliases.
         """
         normalized = [normalize(url) for url in urls]
         rows = self._nodes.follow(normalized, _SEEN)
@@ -180,14 +184,14 @@ class Pages:
         start = bytes.fromhex(cursor or "")
         result: list[str] = []
         columns = [nodes.URL, nodes.CANONICAL, nodes.SENTINEL]
-        last, looked = b"", 0
+        last, read = b"", 0
         with closing(self._properties.scan(start, names=columns, limit=limit)) as rows:
             for key, row in rows:
-                last, looked = key, looked + 1
+                last, read = key, read + 1
                 url = text(row, nodes.URL)
                 if url and nodes.SENTINEL in row and not nodes.alias_of(row, url):
                     result.append(url)
-        return ListPage(result, (last + b"\0").hex() if looked == limit else None)
+        return ListPage(result, (last + b"\0").hex() if read == limit else None)
 
     def with_value(
         self, field: str, value: bytes, cursor: str | None = None, limit: int = 1000

@@ -1,5 +1,5 @@
 """
-Reads a record, or the report of a fetch, from a node's cells. Pure.
+Read a record, or the report of a fetch, from a node's cells. Pure.
 
 A report is compressed, usually to 0.5 to 1 KB, and is not decoded when only fields are read. The
 response's headers are only in the report that was stored with the content. That report is kept
@@ -44,13 +44,13 @@ def from_cell(cell: bytes, row: str) -> FetchRecord:
 
 REPORTS = (nodes.FETCH, nodes.FETCHED)
 """
-The columns with reports; the newer cell is the URL's report. If both cells have the same time, the
-first column is the report: a 304 that changed the stored response in the second.
+The columns with reports; the newer cell is the URL's report. If both have the same time, the first
+counts: it is a 304 that changed the stored response in the second.
 """
 
 
 def newest_report(row: Row) -> Cell | None:
-    """The report of a node's last fetch, as stored, or None."""
+    """Return the report of a node's last fetch, as stored, or None."""
     return max((row[c] for c in REPORTS if c in row), key=lambda cell: cell.at_ms, default=None)
 
 
@@ -76,7 +76,7 @@ BASE = (
 
 
 def columns_of(fields: Sequence[str] | None, *, info: bool) -> tuple[bytes, ...] | None:
-    """The columns to read for a record; None for all."""
+    """Return the columns to read for a record; None for all."""
     return None if fields is None else _columns(tuple(fields), info)
 
 
@@ -96,7 +96,7 @@ BEFORE_VALUES = 4
 
 @lru_cache(maxsize=1024)
 def value_columns(fields: tuple[str, ...], *, facts: bool = False) -> tuple[bytes, ...]:
-    """The columns to read for `Pages.values`; with `facts`, the last column is `FACTS`."""
+    """Return the columns to read for `Pages.values`; with `facts`, the last column is `FACTS`."""
     own = (nodes.SENTINEL, nodes.URL, nodes.CANONICAL, nodes.VERSION)
     last = FACTS if facts else ()
     return (*own, *[b"m:" + field.encode() for field in fields], *last)
@@ -128,7 +128,7 @@ def record_of(
     now_ms: Callable[[], int] | None = None,
 ) -> Record | None:
     """
-    The record in a node, or None if the node has no data to show.
+    Return the record in a node, or None if the node has no data to show.
 
     If a clock is given and the page's `unavailable_after` has passed, the record has facts only, as
     if the page had already been deleted.

@@ -64,7 +64,7 @@ class LinkRecord(NamedTuple):
 
 
 def is_expired(facts: Mapping[str, object], now_ms: int) -> bool:
-    """True if the page's requested expiry (`unavailable_after`) has passed."""
+    """Return True if the page's expiry (`unavailable_after`) has passed."""
     expires_ms = facts.get("unavailable_after_ms")
     return isinstance(expires_ms, int) and expires_ms <= now_ms
 
@@ -75,7 +75,7 @@ ABSENT = "absent"
 
 
 def absent_as(facts: Mapping[str, object]) -> str | None:
-    """The outcome that found the page gone or withheld, even after later failures, or None."""
+    """Return the outcome that found the page gone or withheld, despite later failures, or None."""
     if ABSENT in facts:
         return str(facts[ABSENT])
     found = facts.get("outcome")  # older versions of aragog stored no separate fact
@@ -84,12 +84,12 @@ def absent_as(facts: Mapping[str, object]) -> str | None:
 
 
 def use_of(facts: Mapping[str, object], purpose: str) -> tuple[bool | None, str]:
-    """Whether the site allows a purpose (None if no statement covers it), and the statement."""
+    """Return whether the site allows a purpose, or None if it does not say, and the statement."""
     return verdict((facts.get("robots_preferences"), facts.get("page_preferences")), purpose)
 
 
 def refused_use(facts: Mapping[str, object], purpose: str) -> str | None:
-    """Why a page may not be returned for a purpose, or None."""
+    """Return why a page may not be returned for a purpose, or None."""
     return refusal((facts.get("robots_preferences"), facts.get("page_preferences")), purpose)
 
 
@@ -97,8 +97,8 @@ def is_allowed(facts: Mapping[str, object], purpose: str | None) -> bool:
     """
     Return True if a page may be returned for a purpose; None stands for any purpose.
 
-    False if this is unknown, which is the case for uses by models if the page was stored without
-    reading the site's tdmrep.json.
+    Returns False if this is unknown, as for uses by models if the page was stored without reading
+    the site's tdmrep.json.
     """
     return purpose is None or refused_use(facts, purpose) is None
 
@@ -118,7 +118,9 @@ class PackedContent(NamedTuple):
     digest: str
     """The SHA-256 of the body in hex."""
     is_revisit: bool
-    """True if the record has no body because the body did not change; an earlier record has it."""
+    """
+    True if the record has no body because the body did not change; an earlier record has the body.
+    """
     shared: SharedBody | None = None
     """Another page's record with the identical body, or None if the page has its own record."""
 
@@ -160,7 +162,7 @@ class Likeness:
     """The sketch of the main text (`richpins.text_sketch`); empty if the text is too short."""
 
     def agrees(self, other: Likeness) -> bool:
-        """True if the bodies are identical, or the main texts nearly the same."""
+        """Return True if the bodies are identical, or the main texts nearly the same."""
         return bool(self.body and self.body == other.body) or are_near_same(self.text, other.text)
 
 
@@ -171,7 +173,7 @@ class PageWrite:
     url: str
     """The requested URL, normalized."""
     final_url: str
-    """The URL that returned the page, normalized; `url` if nothing redirected."""
+    """The URL that returned the page, normalized; equal to `url` without redirects."""
     canonical_url: str
     """The page's canonical URL."""
     provisional: bool = False
@@ -200,7 +202,7 @@ class PageWrite:
     """A 304 that changed headers of the stored response; `report` is the changed response."""
     facts: Mapping[str, Fact] = field(default_factory=dict)
     """
-    outcome, status, content_type, etag, last_modified, latency_ms, reason, attempts, …
+    The facts of the fetch: outcome, status, content_type, etag, latency_ms, reason, attempts, …
 
     After a failed fetch, the stored facts of the page are kept, and only the facts of the previous
     attempt are replaced.
@@ -210,16 +212,16 @@ class PageWrite:
     seen: Seen | None = None
     """The observation from which the refresh policy computes the next fetch time."""
     gone: bool = False
-    """True if the origin reports that the page does not exist: aliases based on it are undone."""
+    """True if the origin reports that the page does not exist; aliases based on it are undone."""
     leads_to_taken_down: bool = False
-    """True if `url` redirects to a taken-down URL: the stored data of its page is deleted."""
+    """True if `url` redirects to a taken-down URL; the stored data of its page is deleted."""
 
     withdrawn: bool = False
-    """True if the page must not be kept: its stored data is deleted."""
+    """True if the page must not be kept; its stored data is deleted."""
     expired: bool = False
     """True if the withdrawal applies to every crawl, because `unavailable_after` has passed."""
     without_content: bool = False
-    """True if only the page's content must not be kept: it is deleted, and the fields stay."""
+    """True if only the page's content must not be kept; it is deleted, and the fields stay."""
 
     @property
     def urls(self) -> tuple[str, ...]:
@@ -270,12 +272,12 @@ class Record:
     canonical_url: str
     fields: dict[str, bytes]
     facts: dict[str, Fact]
-    """When the last fetch that found out something about the page happened."""
+    """The facts of the last fetch that returned information about the page."""
     version: str
     """The current version, for `put(if_version=…)`."""
     content_key: str | None = None
     """
-    Where the content is: an object's key, or for a record in a pack the version, pack, offset,
+    The content's location: an object's key, or for a record in a pack, the version, pack, offset,
     length and digest, separated by spaces. None if there is no content.
     """
     content_hash: str | None = None
@@ -291,7 +293,7 @@ class Record:
 
 
 class FieldValues(NamedTuple):
-    """The values of some fields of a URL: the cheapest read, for serving."""
+    """The values of some fields of a URL, from the cheapest read."""
 
     url: str
     """The requested URL, normalized."""

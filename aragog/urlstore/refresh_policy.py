@@ -1,5 +1,5 @@
 """
-The refresh policy: decides when a page is fetched again. Pure.
+The refresh policy: decide when a page is fetched again. Pure.
 
 A page's state has a belief about its rate of change (`change_rate`), which each fetch updates, and
 its recent failures. The first belief comes from the usual interval for the page's type and fields
@@ -50,13 +50,13 @@ WITHHELD_NAMES = {kind.value: str(status) for status, kind in WITHHELD.items()}
 
 
 def withheld_s(outcome: str, settings: RefreshSettings) -> float:
-    """The first wait after an outcome that withholds an existing page."""
+    """Return the first wait after an outcome that withholds an existing page."""
     status = WITHHELD_NAMES[outcome]
     return duration_s(settings.withheld_intervals.get(status, WITHHELD_WAITS[status]))
 
 
 JITTER = 0.1
-"""Intervals vary by ±10 %, so that pages fetched together do not stay together."""
+"""Intervals vary by ±10 %, so that pages fetched together spread out over time."""
 
 # A more recent Last-Modified is probably the time of the response, not of the page.
 _YOUNG_S = 60.0
@@ -64,7 +64,7 @@ _YOUNG_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What a fetch observed."""
+    """The observations of a fetch."""
 
     outcome: str
     """The class name of the outcome: Fetched, NotModified, Gone, …"""
@@ -79,7 +79,7 @@ class Seen:
     """Last-Modified, or a sitemap's lastmod."""
     source: str | None = None
     """`sitemap` or `feed` for a file that reports changes of pages; None for a page."""
-    brought: float = 0.0
+    signal_count: float = 0.0
     """Number of signals in that file, each weighted by the trust in its host."""
     not_before_ms: int | None = None
     """No request before this time is useful, because of the robots rules' expiry or Retry-After."""
@@ -139,7 +139,7 @@ def decide(
     stretch: float = 1.0,
 ) -> tuple[RefreshState, int | None]:
     """
-    The state after a fetch, and when to fetch next (ms since the epoch; None if given up).
+    Return the state after a fetch, and when to fetch next (ms since the epoch; None if given up).
 
     Idempotent: a second call for the same fetch has the same result, so a batch may be repeated.
 
@@ -186,7 +186,7 @@ _ANSWERS = (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED)
 
 
 def _of_same_kind(before: RefreshState, seen: Seen) -> RefreshState:
-    """The state, or a new state if a page turned out to be a sitemap or feed, or the reverse."""
+    """Return the state, or a new one if the page is now a sitemap or feed, or no longer one."""
     if seen.source and before.page_type not in SOURCES:
         return RefreshState(page_type=seen.source)
     if not seen.source and before.page_type in SOURCES and seen.outcome in _ANSWERS:
@@ -195,22 +195,22 @@ def _of_same_kind(before: RefreshState, seen: Seen) -> RefreshState:
 
 
 def _read(before: RefreshState, seen: Seen, settings: RefreshSettings) -> RefreshState:
-    """The state of a sitemap or feed after a read or a 304."""
+    """Return the state of a sitemap or feed after a read or a 304."""
     is_read = seen.outcome == OutcomeKind.FETCHED
     kind = seen.source if is_read and seen.source else before.page_type
     a, b_s = (before.a, before.b_s) if before.a else first_belief(kind, settings)
     if before.compared_at_ms:
         passed_s = (seen.fetched_at_ms - before.compared_at_ms) / 1000
-        a, b_s = read_belief(a, b_s, passed_s, seen.brought)
+        a, b_s = read_belief(a, b_s, passed_s, seen.signal_count)
     return before._replace(
         a=a,
         b_s=b_s,
         usual_s=usual_s(kind, settings),
         interval_s=_bounded_s(reading_interval_s(a / b_s, settings), settings),
         checks=before.checks + bool(before.compared_at_ms),
-        changes=before.changes + seen.brought,
+        changes=before.changes + seen.signal_count,
         compared_at_ms=seen.fetched_at_ms,
-        changed_at_ms=seen.fetched_at_ms if seen.brought else before.changed_at_ms,
+        changed_at_ms=seen.fetched_at_ms if seen.signal_count else before.changed_at_ms,
         gone=0,
         gone_at_ms=0,
         failures=0,
@@ -284,7 +284,7 @@ def _compared(
 
 
 def _hinted_s(state: RefreshState, seen: Seen) -> float:
-    """The interval, extended until the response is no longer fresh, up to the usual interval."""
+    """Return the interval, extended until the response is stale, up to the usual interval."""
     if not seen.fresh_s:
         return state.interval_s
     return max(state.interval_s, min(seen.fresh_s, state.usual_s))

@@ -1,5 +1,5 @@
 """
-Repairs a UrlStore after interrupted writes.
+Repair a UrlStore after interrupted writes.
 
 Readers already tolerate these inconsistencies, because they verify an index hit at its node and
 content by its hash. Repair first replaces damaged files of the embedded store with new files that
@@ -46,7 +46,7 @@ from zengraph.records import (
 )
 
 GRACE_S = 600.0
-_TELL_EVERY = 256
+_PROGRESS_EVERY = 256
 
 Progress = Callable[[str, int, float | None], None]
 """
@@ -57,7 +57,7 @@ to 1, or None if unknown).
 
 @dataclass(frozen=True, slots=True)
 class RepairReport:
-    """What a repair read and repaired."""
+    """The result of a repair."""
 
     walked: dict[str, int] = field(default_factory=dict)
     """Number of rows by table; objects are counted as `content`."""
@@ -79,7 +79,7 @@ class Repair:
     _: KW_ONLY
     grace_s: float = GRACE_S
     wait: bool = True
-    """If False, content that no node points to is left to a later repair."""
+    """If False, content without a node that points to it is left to a later repair."""
     _counted: set[int] = field(init=False, default_factory=set)
     _last: tuple[bytes, bytes, int] | None = field(init=False, default=None)
     _repaired: Counter[str] = field(init=False, default_factory=Counter)
@@ -111,23 +111,23 @@ class Repair:
             self._tombstones.current()
         self._replaced = frozenset[int]().union(*(file.first_bytes for file in salvaged))
         for key, row in self.zen.nodes.walk():
-            self._node(key, row)
+            self._check_node(key, row)
             self._step("n", progress, int.from_bytes(key[:4]) / 2**32)
         for entry in self.zen.by_number.walk():
-            self._due_row(entry)
+            self._check_due_row(entry)
             self._step("d", progress)
         for position, row in self.zen.by_order.walk():
-            self._host_row(position, row)
+            self._check_host_row(position, row)
             self._step("h", progress)
         for item, at_ms in self._items.walk():
-            self._item_record(item, at_ms)
+            self._check_item_record(item, at_ms)
             self._step("u", progress)
         for row_of_edge in self.zen.walk_all_edges():
-            self._edge(*row_of_edge)
+            self._check_edge(*row_of_edge)
             self._step("e", progress)
-        is_complete = self._objects(progress, report)
-        self._packs(progress, report)
-        self._lists(progress)
+        is_complete = self._check_objects(progress, report)
+        self._check_packs(progress, report)
+        self._check_lists(progress)
         if is_complete:
             self.zen.salvage_finished(salvaged)
         return RepairReport(dict(self._walked), dict(self._repaired), salvaged)
@@ -135,26 +135,26 @@ class Repair:
     def _step(self, name: str, progress: Progress | None, share: float | None = None) -> None:
         """Count a row; `share` is the fraction of its table done so far, or None if unknown."""
         self._walked[name] += 1
-        if progress and self._walked[name] % _TELL_EVERY == 0:
+        if progress and self._walked[name] % _PROGRESS_EVERY == 0:
             progress(name, self._walked[name], share)
 
-    def _node(self, key: bytes, row: Row) -> None:
+    def _check_node(self, key: bytes, row: Row) -> None:
         url = text(row, nodes.URL)
         count_columns = [column for column in row if column.startswith(COUNTS)]
         for column in count_columns:
             edge_type = int(column[len(COUNTS) : -1])
             self._counted.add(edge_type)
-            self._count(key, column[-1:], edge_type)
+            self._recount(key, column[-1:], edge_type)
         if url is None or self.zen.node_id(url) != key:
             kept = nodes.SENTINEL in row or count_columns or self._is_due(key, row)
-            if not kept and not self._young(row):
+            if not kept and not self._has_recent_cell(row):
                 self.zen.nodes.drop(key, at_ms=newest_ms(row))
                 self._repaired["node without a URL"] += 1
             return
         removed = text(row, nodes.REMOVED)
         if removed and removed.encode() == nodes.TAKEN_DOWN:
             return
-        if text(row, nodes.LEAVING) and not self._young(row):
+        if text(row, nodes.LEAVING) and not self._has_recent_cell(row):
             self.aliases.undo(url, self._now_ms())
             self._repaired["alias half undone"] += 1
             return
@@ -163,21 +163,24 @@ class Repair:
         if is_page and not self.zen.by_order.has(key, host_order(url)):
             self._put(host_put(self.zen, url, self._now_ms()), "host row missing")
         if canonical is not None:
-            self._alias(url, canonical, row)
+            self._check_alias(url, canonical, row)
             return
-        self._content_entry(url, row)
-        self._item_entries(url, row)
+        self._add_content_entry(url, row)
+        self._add_item_entries(url, row)
         entered, taken = self.zen.index(key, row)
         if entered:
             self._repaired["value of an indexed field missing"] += entered
         if taken:
-            self._report(f"{url}: another page has its values of {taken} fields in store.unique")
+            self._report(
+                f"{url}: another page already has the values of {taken} of its unique fields "
+                "(store.unique)"
+            )
         due = text(row, nodes.DUE)
         if due and not self.zen.by_number.has(key, int(due)):
             self._put(due_put(self.zen, url, int(due), self._now_ms()), "due row missing")
-        self._object_of(url, row)
+        self._check_object(url, row)
 
-    def _content_entry(self, url: str, row: Row) -> None:
+    def _add_content_entry(self, url: str, row: Row) -> None:
         """Add a page to the index of same content, at the time of the page's likeness."""
         likeness = nodes.likeness_of(row)
         name = entry_of(url, likeness)
@@ -186,7 +189,7 @@ class Repair:
         for put in entry_put(url, likeness, row[nodes.LIKENESS].at_ms):
             self._put(put, "entry of a body missing")
 
-    def _item_entries(self, url: str, row: Row) -> None:
+    def _add_item_entries(self, url: str, row: Row) -> None:
         """Add a page's items to their index."""
         for name, value in fields_of(row).items():
             at_ms = row[nodes.field_column(name)].at_ms
@@ -194,41 +197,47 @@ class Repair:
                 if not self._items.has(put[1]):
                     self._put(put, "entry of an item missing")
 
-    def _item_record(self, entry: ItemEntry, at_ms: int) -> None:
+    def _check_item_record(self, entry: ItemEntry, at_ms: int) -> None:
         """Delete an item's record if its page does not have the item, after a killed write."""
         fields = fields_of(self.zen.nodes.get(self.zen.node_id(entry.url))).items()
         names = (names_of(entry.url, name, value) for name, value in fields)
-        if not self._is_young(at_ms) and not any(entry.name in some for some in names):
+        if not self._is_recent(at_ms) and not any(entry.name in some for some in names):
             self._items.forget([(entry.name, at_ms)])
             self._repaired["entry of an item without it"] += 1
 
     def _is_due(self, key: bytes, row: Row) -> bool:
-        """True if the URL is due but was never fetched; only its due row contains the URL."""
+        """
+        Return True if the URL is due but was never fetched.
+
+        Then only its due row contains the URL.
+        """
         due = text(row, nodes.DUE)
         return due is not None and self.zen.by_number.has(key, int(due))
 
-    def _alias(self, url: str, canonical: str, row: Row) -> None:
+    def _check_alias(self, url: str, canonical: str, row: Row) -> None:
         edge, mark = alias_puts(self.zen, url, canonical, self._now_ms())
         if self.zen.get_edge(self.zen.node_id(url), ALIAS, self.zen.node_id(canonical)) is None:
             self._put(edge, "alias edge missing")
         if not self.zen.nodes.get(self.zen.node_id(canonical), [nodes.ALIASED]):
             self._put(mark, "alias mark missing")
-        if not self._young(row) and self.aliases.has_own(url, row):
+        if not self._has_recent_cell(row) and self.aliases.has_data(url, row):
             self.aliases.settle(url, self._now_ms())
             self._repaired["alias with data of its own"] += 1
 
-    def _object_of(self, url: str, row: Row) -> None:
+    def _check_object(self, url: str, row: Row) -> None:
         where = nodes.content_cell(row)
         if where is None or self._is_readable(row):
             return
         fresh = self.zen.nodes.get(self.zen.node_id(url), nodes.CONTENT)
         if nodes.content_cell(fresh) != where and self._is_readable(fresh):
             return  # upkeep has moved the content since the node was read
-        if fresh.get(nodes.CONTENT_HASH) != row.get(nodes.CONTENT_HASH) or self._young(fresh):
+        if fresh.get(nodes.CONTENT_HASH) != row.get(nodes.CONTENT_HASH) or self._has_recent_cell(
+            fresh
+        ):
             return
         at_ms = where[1].at_ms
         self.zen.nodes.delete(self.zen.node_id(url), nodes.CONTENT, at_ms=at_ms)
-        # Drop the pointer, so that no reader gets wrong content; the next fetch restores it.
+        # Delete the pointer, so that no reader gets wrong content; the next fetch restores it.
         self._due.schedule(url, self._now_ms(), self._now_ms())
         self._repaired["content missing or damaged"] += 1
 
@@ -238,17 +247,17 @@ class Repair:
         except CorruptContent:
             return False
 
-    def _due_row(self, entry: NumberEntry) -> None:
+    def _check_due_row(self, entry: NumberEntry) -> None:
         due_at_ms, page_id, row, _ = entry
         node = self.zen.nodes.get(page_id, [nodes.URL, nodes.DUE])
-        if text(node, nodes.DUE) != str(due_at_ms) and not self._young(row):
+        if text(node, nodes.DUE) != str(due_at_ms) and not self._has_recent_cell(row):
             if nodes.URL not in node:
                 self._fetch_again(page_id, text(row, DUE_URL))
             self.zen.by_number.delete_many([(page_id, due_at_ms, newest_ms(row))])
             self._repaired["due row without its node"] += 1
 
-    def _host_row(self, key: bytes, row: Row) -> None:
-        if not self.zen.nodes.get(key[-ID_BYTES:], [nodes.URL]) and not self._young(row):
+    def _check_host_row(self, key: bytes, row: Row) -> None:
+        if not self.zen.nodes.get(key[-ID_BYTES:], [nodes.URL]) and not self._has_recent_cell(row):
             self._fetch_again(key[-ID_BYTES:], text(row, HOST_URL))
             self.zen.by_order.delete_at(key, at_ms=newest_ms(row))
             self._repaired["host row without its node"] += 1
@@ -266,14 +275,14 @@ class Repair:
             self._due.schedule(url, self._now_ms(), self._now_ms())
             self._repaired["page lost with a damaged file, due again"] += 1
 
-    def _edge(self, home_id: bytes, direction: bytes, edge_type: int, edge: Edge) -> None:
-        # Counts are stored for a type only if some node has a count for it.
+    def _check_edge(self, home_id: bytes, direction: bytes, edge_type: int, edge: Edge) -> None:
+        # A type has stored counts only if some node has a count for it.
         group = home_id, direction, edge_type
         if edge_type in self._counted and group != self._last:
             self._last = group
             if not self.zen.nodes.get(home_id, [count_column(direction, edge_type)]):
-                self._count(*group)
-        if direction != IN or edge_type != ALIAS or self._is_young(edge.at_ms):
+                self._recount(*group)
+        if direction != IN or edge_type != ALIAS or self._is_recent(edge.at_ms):
             return
         node = self.zen.nodes.get(edge.other, [nodes.URL, nodes.CANONICAL])
         url = text(node, nodes.URL)
@@ -282,47 +291,44 @@ class Repair:
             self.zen.remove_edge(edge.other, ALIAS, home_id)
             self._repaired["alias edge without its pointer"] += 1
 
-    def _count(self, key: bytes, direction: bytes, edge_type: int) -> None:
-        """
-        Correct a node's edge count, unless it has an edge so recent that its writer may still write
-        the count.
-        """
+    def _recount(self, key: bytes, direction: bytes, edge_type: int) -> None:
+        """Correct a node's edge count, unless a recent edge's writer may still write the count."""
         with closing(self.zen.walk_edges(key, direction, edge_type)) as edges:
-            if any(self._is_young(edge.at_ms) for edge in edges):
+            if any(self._is_recent(edge.at_ms) for edge in edges):
                 return
         if self.zen.counting(edge_type).recount(key, direction, edge_type):
             self._repaired["edges counted wrongly"] += 1
 
-    def _objects(self, progress: Progress | None, report: Callable[[str], None]) -> bool:
+    def _check_objects(self, progress: Progress | None, report: Callable[[str], None]) -> bool:
         """Delete content that no page uses; False if some of it is left to a later repair."""
         suspects = []
         for key in self.bodies.objects.keys(""):
             self._step("content", progress, int(key[:8], 16) / 2**32)
-            if not self._points_to(key):
+            if not self._is_used(key):
                 suspects.append(key)
         if suspects and not self.wait:
             report(
-                f"{len(suspects):,} contents have no page that points to them: a repair without "
-                "--no-wait deletes them"
+                f"{len(suspects):,} stored bodies belong to no page: a repair without --no-wait "
+                "deletes them"
             )
             return False
         if suspects:
-            # Content is written before its pointer, so give writers time to set the pointer.
+            # Content is written before its pointer, so give its writer time to write the pointer.
             report(
-                f"{len(suspects):,} contents have no page that points to them: waiting "
+                f"{len(suspects):,} stored bodies belong to no page: waiting "
                 f"{self.grace_s:g} s, in which a writer may still set the pointer, before they "
                 "are deleted"
             )
             self.clock.sleep_s(self.grace_s)
         for key in suspects:
-            if not self._points_to(key):
+            if not self._is_used(key):
                 if self._replaced and (url := self._url_of(key)):
                     self._fetch_again(self.zen.node_id(url), url)
                 self.bodies.objects.delete(key)
                 self._repaired["content that nothing points to"] += 1
         return True
 
-    def _packs(self, progress: Progress | None, report: Callable[[str], None]) -> None:
+    def _check_packs(self, progress: Progress | None, report: Callable[[str], None]) -> None:
         """Record which pack records no page uses; upkeep removes them later."""
         packs = self.bodies.packs
         if packs is None:
@@ -330,7 +336,7 @@ class Repair:
         upkeep = PackUpkeep(self.zen, self.bodies, self.clock)
         for file in packs.files.packs():
             self._step("packs", progress)
-            if packs.catalog.row(OPEN, file.name) or self._is_young(file.modified_ms):
+            if packs.catalog.row(OPEN, file.name) or self._is_recent(file.modified_ms):
                 continue  # the pack's writer or upkeep will inspect it
             try:
                 lost = upkeep.inspect(file.name)
@@ -341,8 +347,12 @@ class Repair:
             if lost:
                 self._repaired["record of a pack that no page has"] += lost
 
-    def _points_to(self, key: str) -> bool:
-        """True if a page uses the content. In the newer id layout, this reads the object's URL."""
+    def _is_used(self, key: str) -> bool:
+        """
+        Return True if a page uses the content.
+
+        In the newer id layout, this reads the object's URL.
+        """
         if not self.zen.naming.together:
             # In this layout a node's id is a prefix of its content key: both are hashes of the URL.
             page_id = bytes.fromhex(key)[:ID_BYTES]
@@ -355,22 +365,23 @@ class Repair:
 
     def _url_of(self, key: str) -> str | None:
         """
-        The URL in an object's meta; None if it has no URL or is damaged. `_object_of` drops the
-        pointer to a damaged object.
+        Return the URL in an object's metadata, or None if it has no URL or is damaged.
+
+        `_check_object` deletes the pointer to a damaged object.
         """
         with suppress(CorruptContent):
             if stored := self.bodies.objects.get(key):
                 return stored[1].get("url")
         return None
 
-    def _lists(self, progress: Progress | None) -> None:
+    def _check_lists(self, progress: Progress | None) -> None:
         for problem in self.compactor.repair_lists(lambda: self._step("l", progress)):
             self._repaired[problem] += 1
 
-    def _young(self, row: Row) -> bool:
-        return any(self._is_young(cell.at_ms) for cell in row.values())
+    def _has_recent_cell(self, row: Row) -> bool:
+        return any(self._is_recent(cell.at_ms) for cell in row.values())
 
-    def _is_young(self, at_ms: int) -> bool:
+    def _is_recent(self, at_ms: int) -> bool:
         return at_ms > self._now_ms() - self.grace_s * 1000
 
     def _put(self, put: Mutation, problem: str) -> None:

@@ -1,5 +1,5 @@
 """
-Connects to S3 according to the content store's settings, and translates boto3's errors.
+Connect to S3 with the content store's settings, and translate boto3's errors.
 
 Importing this module imports boto3, which takes 0.3 s.
 """
@@ -34,8 +34,8 @@ FOREIGN = (
 REMEDIES = {
     "NoSuchBucket": "the bucket does not exist: create it, or set content.s3_bucket",
     "AccessDenied": "access denied: the credentials need Get, Put, Delete and ListBucket",
-    "InvalidAccessKeyId": "the access key is not known there: check the credentials",
-    "SignatureDoesNotMatch": "the secret key does not fit the access key: check the credentials",
+    "InvalidAccessKeyId": "the server does not know the access key: check the credentials",
+    "SignatureDoesNotMatch": "the secret key does not match the access key: check the credentials",
     "NoCredentialsError": "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a "
     "profile, or a role",
 }
@@ -43,7 +43,8 @@ REMEDIES = {
 
 def s3_client(settings: ContentSettings) -> Any:
     """
-    A boto3 client with the configured endpoint, region and limits; it connects at the first call.
+    Return a boto3 client with the configured endpoint, region and limits; it connects at the first
+    call.
 
     Raises:
         ConfigError: endpoint, region or profile cannot be used.
@@ -90,7 +91,7 @@ def s3_code(error: BaseException) -> str:
 
 
 def is_gone(error: ClientError) -> bool:
-    """True if the object does not exist; a 404 without a body has the status as its code."""
+    """Return True if the object does not exist; a 404 without a body has the status as its code."""
     return s3_code(error) in ("NoSuchKey", "404")
 
 

@@ -1,5 +1,5 @@
 """
-Finds pages of a host with the same body, or nearly the same text.
+Find pages of a host with the same body, or nearly the same text.
 
 The index has two kinds of records (`MultiGraph.registry`), in the bucket of the body's hash:
 
@@ -59,13 +59,13 @@ class SamePage:
 
 
 def entry_of(url: str, likeness: Likeness | None) -> bytes | None:
-    """The name of a page's entry, or None if its body's hash is unknown."""
+    """Return the name of a page's entry, or None if its body's hash is unknown."""
     prefix = _body_prefix(url, likeness)
     return None if prefix is None else prefix + url_key(url)[:_PART]
 
 
 def entry_put(url: str, likeness: Likeness | None, at_ms: int) -> list[Mutation]:
-    """The mutation that writes a page's entry; empty if the body's hash is unknown."""
+    """Return the mutation that writes a page's entry; empty if the body's hash is unknown."""
     name = entry_of(url, likeness)
     if name is None or likeness is None:
         return []
@@ -76,7 +76,7 @@ def entry_put(url: str, likeness: Likeness | None, at_ms: int) -> list[Mutation]
 
 
 def original_put(url: str, likeness: Likeness | None, at_ms: int) -> list[Mutation]:
-    """The mutation that records this page as the one that later pages share the body with."""
+    """Return the mutation that records this page as the one later pages share the body with."""
     prefix = _body_prefix(url, likeness)
     if prefix is None:
         return []
@@ -84,13 +84,13 @@ def original_put(url: str, likeness: Likeness | None, at_ms: int) -> list[Mutati
 
 
 def entries_of(url: str, row: Row) -> list[tuple[bytes, int]]:
-    """The names of a node's entries, each with the time up to which its cell must be deleted."""
+    """Return the names of a node's entries, each with the time up to which to delete its cell."""
     likeness, cell = likeness_of(row), row.get(nodes.LIKENESS)
     name = entry_of(url, likeness)
     if name is None or cell is None:
         return []
-    # The second delete spares the record of a page that stored the same body later, because its
-    # record is newer: that page is the original now.
+    # The second delete keeps the record of a page that stored the same body later, because its
+    # record is newer: that page is now the original.
     return [(name, cell.at_ms), (name[:-_PART] + bytes(_PART), cell.at_ms)]
 
 
@@ -103,15 +103,15 @@ class SameContent:
         self._registry = zen.registry
 
     def serves(self, name: bytes) -> bool:
-        """False while the entry's file is damaged."""
+        """Return False while the entry's file is damaged."""
         return self._zen.serves(name[0])
 
     def has(self, name: bytes) -> bool:
-        """True if an entry exists."""
+        """Return True if an entry exists."""
         return bool(self._registry.get(name))
 
     def served(self, puts: Iterable[Mutation]) -> list[Mutation]:
-        """The entries that are not in damaged files."""
+        """Return the entries that are not in damaged files."""
         return [put for put in puts if self.serves(put[1])]
 
     def forget(self, entries: Sequence[tuple[bytes, int]]) -> None:
@@ -121,10 +121,10 @@ class SameContent:
 
     def originals(self, likeness_of: Mapping[str, Likeness]) -> dict[str, str]:
         """
-        For each normalized URL, another page of the host that has the same body as its own.
+        Return for each normalized URL another page of the host with the same body.
 
-        URLs without such a page are left out. One multi-get, and one more if some are found. The
-        returned pages may have another body by now.
+        URLs without such a page are omitted. Takes one multi-get, and one more if some are found.
+        The returned pages may have another body by now.
         """
         prefixes = {url: _body_prefix(url, one) for url, one in likeness_of.items()}
         marks = {url: p + bytes(_PART) for url, p in prefixes.items() if p and self.serves(p)}
@@ -145,10 +145,12 @@ class SameContent:
         self, url: str, *, within: int | None = None, limit: int = 100, cursor: str | None = None
     ) -> ListPage[SamePage]:
         """
-        Other pages of the host with the same body or, with `within`, also with similar texts.
+        Return other pages of the host with the same body or, with `within`, also with similar
+        texts.
 
-        In no particular order. A part may have fewer pages than its limit although more follow:
-        with `within`, the entries of all pages of the host are read, up to 20,000 per call.
+        They are in no particular order. A part may have fewer pages than its limit although more
+        follow, because with `within` the entries of all pages of the host are read, up to 20,000
+        per call.
 
         Args:
             url: the page's URL, in any spelling.
@@ -178,7 +180,7 @@ class SameContent:
     def _entries(
         self, url: str, likeness: Likeness, beyond: bytes, *, alone: bool
     ) -> Generator[tuple[bytes, Row], None, None]:
-        """The entries with the same body, or all entries of the host, after the name `beyond`."""
+        """Yield the entries with the same body, or all of the host's, after the name `beyond`."""
         body = _body_prefix(url, likeness)
         if alone:
             prefixes = [body] if body else []
@@ -194,7 +196,7 @@ class SameContent:
     def _checked(
         self, url: str, mine: Likeness, entries: Sequence[tuple[bytes, Row]], within: int | None
     ) -> list[SamePage]:
-        """The entries' pages that are really similar, according to their nodes."""
+        """Return the entries' pages that are really similar, according to their nodes."""
         body, own = entry_of(url, mine), fingerprint_of(mine.text)
         urls = []
         for name, row in entries:
@@ -233,7 +235,7 @@ def _body_prefix(url: str, likeness: Likeness | None) -> bytes | None:
 
 
 def _url(row: Row, near: str) -> str:
-    """The URL of an entry, which has the same host as `near`."""
+    """Return the URL of an entry, which has the same host as `near`."""
     _, scheme, path = row[_PAGE].value.decode("utf-8", "replace").split(" ", 2)
     return f"{scheme}://{host_of(near.encode()).decode()}{path}"
 
@@ -244,5 +246,5 @@ def _read_cursor(cursor: str | None) -> bytes:
     except ValueError:
         beyond = b"?"
     if beyond and (beyond[0] not in _BUCKETS or not beyond[1:].startswith(_KIND)):
-        raise BadInput(f"cursor {(cursor or '')[:80]!r}: is not one that was given out")
+        raise BadInput(f"cursor {(cursor or '')[:80]!r}: is not a valid cursor")
     return beyond

@@ -39,13 +39,13 @@ class Schedule:
         """
         Claim up to `limit` due URLs for `lease_s` seconds, soonest first.
 
-        With `upto_ms`, only URLs that are due by then. A claimed URL becomes due again when the
-        lease ends, unless it was written or rescheduled.
+        With `upto_ms`, claims only URLs that are due by then. A claimed URL becomes due again when
+        the lease ends, unless it was written or rescheduled.
         """
         return self._due.claim(now_ms, limit, lease_s, upto_ms)
 
     def oldest_due_ms(self, now_ms: int) -> int | None:
-        """When the oldest due and unclaimed URL became due, or None."""
+        """Return when the oldest due and unclaimed URL became due, or None."""
         return self._due.oldest_ms(now_ms)
 
     def postpone(self, later: Sequence[tuple[Due, int]]) -> None:
@@ -76,11 +76,11 @@ class Schedule:
         self._clock.deleted_at(now_ms)
 
     def refresh_state(self, url: str) -> RefreshState | None:
-        """The stored refresh state of the URL's page, or None."""
+        """Return the stored refresh state of the URL's page, or None."""
         return state_of(self._nodes.resolve(normalize(url), [nodes.REFRESH])[1])
 
     def budgets(self, domains: Sequence[str]) -> dict[str, Budget]:
-        """Each domain's stored crawl budget, or an empty budget for a domain that has none."""
+        """Return each domain's stored crawl budget; an empty budget for a domain without one."""
         return self._budget_state.budgets(domains)
 
     def keep_budgets(self, budgets: Mapping[str, Budget]) -> None:
@@ -94,11 +94,11 @@ class Schedule:
 
     def watch(self, url: str, owner: str, *, at_ms: int | None = None) -> None:
         """
-        Keep a URL's page fresh for `owner`, as of `at_ms` (now if None). This call does not fetch
-        the page.
+        Keep a URL's page fresh for `owner`, as of `at_ms` (now if None); does not fetch the page
+        now.
 
-        Watching twice, by any spelling or alias, has the same effect as once. If an owner watches
-        and unwatches, the request with the later time counts, even if it arrives first.
+        Watching twice, by any spelling or alias, has the same effect as once. Of a watch and an
+        unwatch by one owner, the one with the later time counts, even if it arrives first.
 
         Raises:
             BadInput: the owner's name is empty or too long; `at_ms` is negative or more than a
@@ -124,7 +124,7 @@ class Schedule:
         self._set_watch(url, owner, at_ms, active=False)
 
     def watchers(self, url: str) -> list[str]:
-        """The owners that watch the URL's page, sorted."""
+        """Return the owners that watch the URL's page, sorted."""
         return self._watches.owners(self._nodes.resolve(normalize(url))[0])
 
     def _set_watch(

@@ -1,5 +1,5 @@
 """
-What sitemaps and feeds report about changes of a page, and how that affects its next fetch. Pure.
+The changes of a page that sitemaps and feeds report, and their effect on its next fetch. Pure.
 
 A page's mark contains the newest change date that a sitemap or feed has reported, and when that was
 first read. It is written when the date is new, and once for each page that a trusted host lists, so
@@ -19,10 +19,12 @@ from aragog.urlstore.change_rate import kind_of
 
 VERSION = 1
 _STAMP_MS = 60_000
-"""If most dates in a file are this close to the response, the server filled in the current time."""
+"""
+If most dates in a file are this close (ms) to the response, the server filled in the current time.
+"""
 
 
-class NamedChange(NamedTuple):
+class ReportedChange(NamedTuple):
     """An entry of a sitemap or feed: a page and the date of its last change."""
 
     url: str
@@ -33,9 +35,9 @@ class NamedChange(NamedTuple):
 
 
 class PageMark(NamedTuple):
-    """What a host's sitemaps and feeds have reported about one page."""
+    """The report of a host's sitemaps and feeds about one page."""
 
-    named_ms: int = 0
+    reported_ms: int = 0
     """The first moment of the newest reported date."""
     read_at_ms: int = 0
     """When that date was first read as a new change. 0 if the page was checked after that date."""
@@ -49,16 +51,16 @@ class PageMark(NamedTuple):
     kind: str = "sitemap"
     """`sitemap` or `feed`."""
 
-    def names_since(self, compared_at_ms: int) -> bool:
-        """True if a change was reported since the page was last checked for changes."""
+    def has_change_since(self, compared_at_ms: int) -> bool:
+        """Return True if a change was reported since the page was last checked for changes."""
         return self.read_at_ms > compared_at_ms
 
 
 def is_news(
-    entry: NamedChange, before: PageMark | None, compared_at_ms: int, read_at_ms: int
+    entry: ReportedChange, before: PageMark | None, compared_at_ms: int, read_at_ms: int
 ) -> bool:
     """
-    True if an entry reports a change that is not known yet.
+    Return True if an entry reports a change that is not known yet.
 
     A date without a time only counts if it is newer than the stored one, and if its day had not
     ended when the page was last checked. Processing the same read twice gives the same answer.
@@ -67,14 +69,14 @@ def is_news(
         return False
     if before is None:
         return entry.start_ms > compared_at_ms
-    if entry.start_ms == before.named_ms:
+    if entry.start_ms == before.reported_ms:
         return before.read_at_ms == read_at_ms
-    return entry.start_ms > before.named_ms and entry.end_ms > compared_at_ms
+    return entry.start_ms > before.reported_ms and entry.end_ms > compared_at_ms
 
 
-def is_stamp(entries: Sequence[NamedChange], fetched_at_ms: int) -> bool:
+def is_stamp(entries: Sequence[ReportedChange], fetched_at_ms: int) -> bool:
     """
-    True if most dates in a file are just the time of the response, so they carry no
+    Return True if most dates in a file are just the time of the response, so they carry no
     information.
     """
     now = sum(
@@ -89,7 +91,7 @@ def is_worth_a_fetch(
     rate_per_s: float, usual_s: float, belief: float, settings: RefreshSettings
 ) -> bool:
     """
-    True if fetching a page that has changed with probability `belief` gains as much as other
+    Return True if fetching a page that has changed with probability `belief` gains as much as other
     fetches.
 
     Fetching a changed page keeps it fresh for 1/rate seconds on average. This is compared with what
@@ -104,7 +106,7 @@ def is_worth_a_fetch(
 
 def expected_change(rate_per_s: float, passed_s: float) -> float:
     """
-    The probability that the page changed within `passed_s`, given its estimated rate of
+    Return the probability that the page changed within `passed_s`, given its estimated rate of
     change.
     """
     return -math.expm1(-rate_per_s * max(passed_s, 0.0))

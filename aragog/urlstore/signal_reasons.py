@@ -1,4 +1,4 @@
-"""Explains how sitemaps and feeds affect a page's next refresh, as text. Pure."""
+"""Explain as text how sitemaps and feeds affect a page's next refresh. Pure."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def signal_lines(
     if state is not None and state.page_type in SOURCES:
         yield "read as", _source(state)
     elif mark is not None and state is not None:
-        yield "signal", _said(state, mark, settings, now_ms)
+        yield "signal", _signal_text(state, mark, settings, now_ms)
     if mark is not None or trust != HostTrust():
-        yield "dates of its host", _trusted(trust)
+        yield "dates of its host", _trust_text(trust)
         if trust.stretch > 1.05 and mark is not None and mark.covered:
             yield "without a signal", f"its interval is {trust.stretch:.1f} times as long"
 
@@ -38,22 +38,24 @@ def _source(state: RefreshState) -> str:
     return f"{state.page_type}, every {every}: {state.changes:.3g} signals in {readings} readings"
 
 
-def _said(state: RefreshState, mark: PageMark, settings: RefreshSettings, now_ms: int) -> str:
-    if not mark.names_since(state.compared_at_ms):
-        return f"none: its {mark.kind} names no change since the page was compared"
+def _signal_text(
+    state: RefreshState, mark: PageMark, settings: RefreshSettings, now_ms: int
+) -> str:
+    if not mark.has_change_since(state.compared_at_ms):
+        return f"none: its {mark.kind} reports no change since the page was compared"
     text = (
-        f"a {mark.kind} that was read {moment(mark.read_at_ms, now_ms)} dates a change "
-        f"{moment(mark.named_ms, now_ms)}; believed {mark.belief:.0%}"
+        f"a {mark.kind} that was read {moment(mark.read_at_ms, now_ms)} reports a change "
+        f"{moment(mark.reported_ms, now_ms)}; believed {mark.belief:.0%}"
     )
     if is_worth_a_fetch(state.rate_per_s, state.usual_s, mark.belief, settings):
         return f"{text}, so the page is due"
     return f"{text}: the page changes too often to be fetched for it"
 
 
-def _trusted(trust: HostTrust) -> str:
-    tested = f"{trust.changed:.3g} of {trust.checked:.3g} named changes were found"
+def _trust_text(trust: HostTrust) -> str:
+    tested = f"{trust.changed:.3g} of {trust.checked:.3g} reported changes were found"
     if not trust.is_proven:
         return f"not proven yet: {tested}"
     if not trust.belief:
-        return f"believed nothing: {tested}, {trust.expected:.3g} by chance"
-    return f"believed {trust.belief:.0%}: {tested}; it names {trust.recall:.0%} of its changes"
+        return f"not believed: {tested}, {trust.expected:.3g} by chance"
+    return f"believed {trust.belief:.0%}: {tested}; it reports {trust.recall:.0%} of its changes"

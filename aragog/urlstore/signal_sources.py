@@ -1,12 +1,12 @@
 """
-When a sitemap or feed is read again, based on the results of earlier reads. Pure.
+Decide when a sitemap or feed is read again, based on the results of earlier reads. Pure.
 
 A file with R true signals per second that is read every S seconds costs 1/S requests per second,
 and each change waits S/2 seconds for its signal on average. If every other fetch must gain `m`
-seconds of freshness (`change_rate`), the sum m/S + R·S/2 is smallest at S = sqrt(2m/R). A file that
-reports many changes is therefore read often, and a file that reports none is read less and less
-often. Reading a file gains R·T²/2 seconds of freshness T seconds after the last read. When the file
-is due, this equals `m`, so the request is worth as much as the fetch of a page.
+seconds of freshness (`change_rate`), the sum m/S + R·S/2 is smallest at S = sqrt(2m/R). So a file
+that reports many changes is read often, and a file that reports none is read less and less often.
+Reading a file gains R·T²/2 seconds of freshness T seconds after the last read. When the file is
+due, this equals `m`, so the request is worth as much as the fetch of a page.
 
 R is a Gamma belief about a Poisson rate: each read adds its number of signals to the shape, and the
 time since the last read to the rate parameter.
@@ -28,25 +28,29 @@ _FADE = 0.95
 
 
 def least_gain_s(settings: RefreshSettings) -> float:
-    """The seconds of freshness that a request must gain, as for a page without a type."""
+    """Return the seconds of freshness that a request must gain, as for a page without a type."""
     return kind_of(usual_s("page", settings), settings.effort).marginal_freshness_s
 
 
 def first_belief(kind: str, settings: RefreshSettings) -> tuple[float, float]:
-    """The belief before the first read, for which the usual interval of the kind is the best."""
+    """
+    Return the belief before the first read.
+
+    Its best interval is the usual interval of the kind.
+    """
     every_s = usual_s(kind, settings)
     rate = 2 * least_gain_s(settings) / every_s**2
     return PRIOR_SHAPE, PRIOR_SHAPE / rate
 
 
-def read_belief(a: float, b_s: float, passed_s: float, brought: float) -> tuple[float, float]:
-    """The belief after a read with `brought` signals, `passed_s` seconds after the last read."""
+def read_belief(a: float, b_s: float, passed_s: float, signal_count: float) -> tuple[float, float]:
+    """Return the belief after a read with that many signals, `passed_s` s after the last read."""
     fade = max(_FADE, PRIOR_SHAPE / a) if a > PRIOR_SHAPE else 1.0
-    return a * fade + brought, b_s * fade + max(passed_s, 0.0)
+    return a * fade + signal_count, b_s * fade + max(passed_s, 0.0)
 
 
 def reading_interval_s(rate_per_s: float, settings: RefreshSettings) -> float:
-    """The best interval for a file, given its signals per second."""
+    """Return the best interval for a file, given its signals per second."""
     if rate_per_s <= 0:
         return settings.max_interval_s
     return math.sqrt(2 * least_gain_s(settings) / rate_per_s)

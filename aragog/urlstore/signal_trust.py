@@ -34,30 +34,30 @@ import orjson
 VERSION = 1
 HALF_LIFE_MS = 30 * 86_400_000
 MOST_CHECKED = 200.0
-LEAST_BELIEF = 0.1
+MIN_BELIEF = 0.1
 """Hosts whose signals are true less often than this are not trusted."""
 PROVEN_ROOM = 3.0
-"""From this much evidence on (see `HostTrust.room`), a host is judged by its evidence alone."""
+"""With this much evidence (see `HostTrust.room`), a host is judged by its evidence alone."""
 UNPROVEN_BELIEF = 0.5
 PROBES = 10
 """Maximum number of refreshes that one read of a file may cause while its host is unproven."""
-MOST_FEEDS = 3
+MAX_FEEDS = 3
 """Maximum number of feeds per host that are added because its pages link to them."""
 _PRIOR_TRUE, _PRIOR_CHECKED = 0.5, 2.0
 _PRIOR_UNNAMED = 2.0
 _DEVIATIONS = 1.5
-_MOST_SILENCE = 0.95
+_MAX_SILENCE = 0.95
 
 
 class Evidence(NamedTuple):
-    """What the fetch of a page shows about the signals of its host."""
+    """The evidence of a page fetch about the signals of its host."""
 
     changed: float
     """The weight of the observed change, 0 to 1."""
     named: bool
     """True if a file had reported a change since the page was last compared."""
     covered: bool
-    """True if one of the host's files lists the page, and so should report its changes."""
+    """True if one of the host's files lists the page, and should therefore report its changes."""
     expected: float
     """The probability of a change according to the page's own rate."""
 
@@ -70,9 +70,9 @@ class HostTrust(NamedTuple):
     checked: float = 0.0
     """Number of fetches of pages with a signal."""
     changed: float = 0.0
-    """In how many of these fetches the page had changed."""
+    """The number of these fetches in which the page had changed."""
     expected: float = 0.0
-    """In how many of these fetches a change was expected from the pages' own rates."""
+    """The number of these fetches in which a change was expected from the pages' own rates."""
     named: float = 0.0
     """Number of changes of pages in the host's files that were reported before the fetch."""
     unnamed: float = 0.0
@@ -84,7 +84,7 @@ class HostTrust(NamedTuple):
     looked_at_ms: int = 0
     """When the host was last searched for sitemaps and feeds."""
     feeds: tuple[str, ...] = ()
-    """The keys of the feeds that pages of the host link to, at most `MOST_FEEDS`."""
+    """The keys of the feeds that pages of the host link to, at most `MAX_FEEDS`."""
 
     @property
     def room(self) -> float:
@@ -109,7 +109,7 @@ class HostTrust(NamedTuple):
         """The probability that a page with a signal has changed; 0 if the host is not trusted."""
         if not self.is_proven:
             return UNPROVEN_BELIEF
-        return self.precision if self.precision >= LEAST_BELIEF else 0.0
+        return self.precision if self.precision >= MIN_BELIEF else 0.0
 
     @property
     def recall(self) -> float:
@@ -126,11 +126,11 @@ class HostTrust(NamedTuple):
         """The factor by which the interval of a page without signals may grow; at least 1."""
         if not self.is_proven:
             return 1.0
-        return 1 / math.sqrt(1 - min(self.belief * self.recall, _MOST_SILENCE))
+        return 1 / math.sqrt(1 - min(self.belief * self.recall, _MAX_SILENCE))
 
 
 def learned(before: HostTrust, evidence: Iterable[Evidence], now_ms: int) -> HostTrust:
-    """The trust after adding this evidence."""
+    """Return the trust after adding this evidence."""
     after = decayed(before, now_ms)
     for one in evidence:
         if one.named:
@@ -148,7 +148,7 @@ def learned(before: HostTrust, evidence: Iterable[Evidence], now_ms: int) -> Hos
 
 
 def decayed(trust: HostTrust, now_ms: int) -> HostTrust:
-    """The trust with its evidence weighted by its age at `now_ms`."""
+    """Return the trust with its evidence weighted by its age at `now_ms`."""
     passed_ms = max(now_ms - trust.at_ms, 0)
     factor = 0.5 ** (passed_ms / HALF_LIFE_MS)
     seen = max(trust.checked, trust.silent)
@@ -166,18 +166,18 @@ def decayed(trust: HostTrust, now_ms: int) -> HostTrust:
 
 
 def read(before: HostTrust, at_ms: int) -> HostTrust:
-    """The trust after one of the host's files was read, or confirmed by a 304."""
+    """Return the trust after one of the host's files was read, or confirmed by a 304."""
     return before._replace(read_at_ms=max(before.read_at_ms, at_ms))
 
 
-def looked_at(before: HostTrust, at_ms: int) -> HostTrust:
-    """The trust after the host was searched for sitemaps and feeds."""
+def searched(before: HostTrust, at_ms: int) -> HostTrust:
+    """Return the trust after the host was searched for sitemaps and feeds."""
     return before._replace(looked_at_ms=max(before.looked_at_ms, at_ms))
 
 
 def with_feed(before: HostTrust, key: str) -> HostTrust:
-    """The trust with one more feed of the host, unless it already has `MOST_FEEDS`."""
-    return before._replace(feeds=tuple(dict.fromkeys((*before.feeds, key)))[:MOST_FEEDS])
+    """Return the trust with one more feed of the host, unless it already has `MAX_FEEDS`."""
+    return before._replace(feeds=tuple(dict.fromkeys((*before.feeds, key)))[:MAX_FEEDS])
 
 
 def to_cell(trust: HostTrust) -> bytes:

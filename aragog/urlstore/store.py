@@ -145,9 +145,9 @@ class UrlStore:
         self, url: str, fields: Sequence[str] | None = None, *, info: bool = False
     ) -> Record | None:
         """
-        A URL's record, or None.
+        Return a URL's record, or None.
 
-        One round trip for a URL that is not an alias, two for an alias.
+        Takes one round trip for a URL that is not an alias, two for an alias.
 
         Args:
             url: in any spelling.
@@ -220,7 +220,7 @@ class UrlStore:
         self, url: str, admit: Admit | None = None, *, at_ms: int | None = None
     ) -> Content | None:
         """
-        The page's body and its metadata, or None if there is no content.
+        Return the page's body and its metadata, or None if there is no content.
 
         Args:
             url: the page's URL.
@@ -280,10 +280,10 @@ class UrlStore:
         """
         Put the bodies of pages into a pack with the bodies of other batches, before `write_pages`.
 
-        Wait for the result, write the pages that it returns, and then settle it. Without this step
-        `write_pages` puts the bodies of its batch into a separate pack. If this is killed at any
-        point, run the batch again: it gets another pack, and upkeep removes the unused records of
-        the first pack.
+        Wait for the result, write the pages that it returns, and then settle it. Without this step,
+        `write_pages` puts the bodies of its batch into a separate pack. If a process is killed at
+        any point, run the batch again: it gets another pack, and upkeep removes the unused records
+        of the first pack.
 
         Args:
             pages: as for `write_pages`.
@@ -294,17 +294,17 @@ class UrlStore:
 
     def put_pack_if_last(self, in_flight: Callable[[], int]) -> None:
         """
-        Put the pack of `pack_pages` without waiting for more pages, if all URLs in flight are
-        waiting for this pack.
+        Put the pack of `pack_pages` now, if all URLs in flight are waiting for this pack.
 
-        `in_flight` counts the URLs in flight and is only called if URLs are waiting. If the count
+        `in_flight` counts the URLs in flight, and is called only if URLs are waiting. If the count
         is too low, the pack is just smaller.
         """
         self._packing.put_if_last(in_flight)
 
     def timely(self, page: PageWrite) -> PageWrite:
         """
-        The page as `write_pages` stores it: a fetch dated in the future gets the current time.
+        Return the page as `write_pages` stores it: a fetch dated in the future gets the current
+        time.
 
         For callers that report the times of their writes.
         """
@@ -315,7 +315,7 @@ class UrlStore:
         self.takedowns.remove(url)
 
     def resolve(self, url: str) -> str:
-        """The canonical URL of a URL; for an unknown URL, the normalized URL itself."""
+        """Return the canonical URL of a URL; for an unknown URL, the normalized URL itself."""
         return self._nodes.resolve(normalize(url))[0]
 
     def serves(self, url: str) -> bool:
@@ -327,7 +327,11 @@ class UrlStore:
         return self.zen.serves(self.zen.node_id(url)[0])
 
     def check(self) -> list[str]:
-        """Problems with the tables, as lines of text with the remedy; empty if there are none."""
+        """
+        Return problems with the tables, as lines of text with the remedy.
+
+        Empty if there are none.
+        """
         return self.zen.check()
 
     def close(self) -> None:
@@ -338,10 +342,10 @@ class UrlStore:
 
 
 def _schema(settings: StoreSettings) -> Schema:
-    """The graph schema in the settings; raises ConfigError if a field cannot be unique."""
+    """Return the graph schema in the settings; raises ConfigError if a field cannot be unique."""
     problems = [
-        f"store.unique: {name!r} is extracted from pages, and a fetch cannot be refused a value; "
-        "name fields of your own, or use store.indexed"
+        f"store.unique: {name!r} is extracted from pages, and a fetch cannot be rejected for a "
+        "duplicate value; use a field of your own, or store.indexed"
         for name in settings.unique
         if is_extracted(name)
     ]
@@ -365,7 +369,7 @@ def link_graph(
     lists: ListLimits | None,
     clock: Clock,
 ) -> LinkGraph:
-    """The graph of page links, with URLs as names."""
+    """Return the graph of page links, with URLs as names."""
     return LinkGraph(
         tables,
         naming,
@@ -378,8 +382,10 @@ def link_graph(
 
 def _external_only(source: str) -> Callable[[bytes], bool]:
     """
-    For `store.inlinks = "external"`: which links of a page are added to their targets' inlinks,
-    namely those to other registered domains.
+    For `store.inlinks = "external"`, return the test for links that are added to their targets'
+    inlinks.
+
+    Those are the links to other registered domains.
     """
     domain = registered_domain(source)
     return lambda target: registered_domain(target.decode()) != domain

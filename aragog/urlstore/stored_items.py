@@ -1,4 +1,4 @@
-"""Reads items for one call, each from the most recently fetched page that has the item."""
+"""Read items for one call, each from the most recently fetched page that has the item."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_PAGES_OF_AN_ITEM = 50
 """Maximum number of an item's pages that are compared to find the most recently fetched one."""
 AT_ONCE = 20
 """Number of pages read at once; each may have up to half a megabyte of items."""
-_REMEMBERED = 64
+_MAX_CACHED = 64
 """Number of pages cached per call, because the items of a page are scattered in the index."""
 
 
@@ -68,14 +68,14 @@ class ItemReading:
         self._kind = kind
         self._purpose = purpose
         self._withheld = withheld
-        self._remembered: OrderedDict[tuple[str, str], Record | None] = OrderedDict()
+        self._cached: OrderedDict[tuple[str, str], Record | None] = OrderedDict()
 
     def items(
         self, entries: Sequence[ItemEntry], site: str, *, below: str, key: str | None = None
     ) -> list[StoredItem]:
         """
-        The items of `entries`, on pages of the host `below` and its subdomains. `entries` must
-        have all entries of each item.
+        Return the items of `entries`, on pages of the host `below` and its subdomains. `entries`
+        must have all entries of each item.
         """
         groups = [
             list(islice(of_item, MOST_PAGES_OF_AN_ITEM))
@@ -95,7 +95,11 @@ class ItemReading:
         return self.with_files(found)
 
     def with_files(self, items: Sequence[StoredItem]) -> list[StoredItem]:
-        """The items with descriptions of their stored files; one multi-get if they have files."""
+        """
+        Return the items with descriptions of their stored files.
+
+        One multi-get if they have files.
+        """
         urls = {u for each in items for n in each.files for u in urls_in(each.values.get(n))}
         stored = stored_files(self._pages, sorted(urls), self._purpose) if urls else {}
         return [replace(each, values=_with_files(each, stored)) for each in items]
@@ -103,7 +107,11 @@ class ItemReading:
     def _chosen(
         self, entry: ItemEntry, newest_first: Sequence[Record], site: str, key: str | None
     ) -> list[StoredItem]:
-        """An entry's item; for an entry without a key, all items of its page that have no key."""
+        """
+        Return an entry's item.
+
+        For an entry without a key, all items of its page that have no key.
+        """
         for record in newest_first:
             of_page = list(self.of_record(record))
             some = [
@@ -116,16 +124,16 @@ class ItemReading:
         return []
 
     def of_record(self, record: Record) -> Iterator[StoredItem]:
-        """A record's items, including the values that they inherit."""
+        """Yield a record's items, including the values that they inherit."""
         found = PageItems.read(record.fields.get(field_of(self._kind)))
-        taken_over, givers = self._taken_over(record, found.parents)
-        also_from = dict.fromkeys([*_senders(record), *givers])
+        inherited, linking = self._inherited(record, found.parents)
+        also_from = dict.fromkeys([*_senders(record), *linking])
         also_from.pop(record.canonical_url, None)
         for position, each in enumerate(found.items):
             yield StoredItem(
                 found.site,
                 self._kind,
-                {**each.values, **taken_over},
+                {**each.values, **inherited},
                 record.canonical_url,
                 _fetched_ms(record),
                 each.key,
@@ -134,23 +142,26 @@ class ItemReading:
                 found.files,
             )
 
-    def _taken_over(
+    def _inherited(
         self, record: Record, parents: Mapping[str, tuple[str, str]]
     ) -> tuple[dict[str, Any], list[str]]:
         """
-        The values that a page's items inherit from items that link to the page, and the URLs of
-        their pages.
+        Return the values that a page's items inherit from items that link to the page, and the URLs
+        of their pages.
         """
         requested = record.facts.get("url")
         urls = dict.fromkeys([record.canonical_url, str(requested or record.canonical_url)])
-        givers = {kind: self._giver(kind, urls) for kind in {of for of, _ in parents.values()}}
-        values = {name: givers[of][0].get(field) for name, (of, field) in parents.items()}
-        return values, [url for _, pages in givers.values() for url in pages]
+        linking = {
+            kind: self._linking_item(kind, urls) for kind in {of for of, _ in parents.values()}
+        }
+        values = {name: linking[of][0].get(field) for name, (of, field) in parents.items()}
+        return values, [url for _, pages in linking.values() for url in pages]
 
-    def _giver(self, kind: str, urls: Iterable[str]) -> tuple[Mapping[str, Any], list[str]]:
+    def _linking_item(self, kind: str, urls: Iterable[str]) -> tuple[Mapping[str, Any], list[str]]:
         """
-        The values of the item that links to one of the URLs, from the most recently fetched page,
-        and the URLs of that page.
+        Return the values of the item that links to one of the URLs, and the URLs of its page.
+
+        The item is read from the most recently fetched page that has it.
         """
         found: list[tuple[int, Mapping[str, Any], list[str]]] = []
         for url in urls:
@@ -173,23 +184,23 @@ class ItemReading:
 
     def _read(self, urls: Sequence[str], kind: str) -> None:
         """Read the pages that are not cached, in small batches."""
-        new = [url for url in dict.fromkeys(urls) if (kind, url) not in self._remembered]
+        new = [url for url in dict.fromkeys(urls) if (kind, url) not in self._cached]
         for at in range(0, len(new), AT_ONCE):
             some = new[at : at + AT_ONCE]
             for url, record in zip(some, self._get_many(some, kind), strict=True):
-                self._remembered[kind, url] = record
-        while len(self._remembered) > max(_REMEMBERED, len(urls)):
-            self._remembered.popitem(last=False)
+                self._cached[kind, url] = record
+        while len(self._cached) > max(_MAX_CACHED, len(urls)):
+            self._cached.popitem(last=False)
 
     def _record(self, url: str, kind: str) -> Record | None:
-        """A page's record; None if it is missing or the reader may not use it."""
-        if (kind, url) not in self._remembered:
-            (self._remembered[kind, url],) = self._get_many([url], kind)
-        record = self._remembered[kind, url]
+        """Return a page's record; None if it is missing or the reader may not use it."""
+        if (kind, url) not in self._cached:
+            (self._cached[kind, url],) = self._get_many([url], kind)
+        record = self._cached[kind, url]
         return record if record and self.is_shown(record) else None
 
     def is_shown(self, record: Record) -> bool:
-        """True if the page's items may be returned."""
+        """Return True if the page's items may be returned."""
         if not self._withheld and absent_as(record.facts) in WITHHELD:
             return False
         return is_allowed(record.facts, self._purpose)
@@ -199,7 +210,11 @@ class ItemReading:
 
 
 def _with_files(item: StoredItem, stored: Mapping[str, StoredFile]) -> dict[str, Any]:
-    """The values; each field with file URLs is followed by a description of the stored files."""
+    """
+    Return the values.
+
+    Each field with file URLs is followed by a description of the stored files.
+    """
     values: dict[str, Any] = {}
     for name, value in item.values.items():
         values[name] = value
@@ -210,8 +225,8 @@ def _with_files(item: StoredItem, stored: Mapping[str, StoredFile]) -> dict[str,
 
 def _files_of(value: Any, stored: Mapping[str, StoredFile]) -> Any:
     """
-    The description of a URL's stored file, or None if it is not stored; for a list of URLs, a list
-    of these.
+    Return the description of a URL's stored file, or None if it is not stored; for a list of URLs,
+    a list of these.
     """
     if isinstance(value, list):
         return [_files_of(each, stored) for each in value]
@@ -219,14 +234,14 @@ def _files_of(value: Any, stored: Mapping[str, StoredFile]) -> Any:
 
 
 def _is_of(item: StoredItem, entry: ItemEntry) -> bool:
-    """True if an item belongs to an entry."""
+    """Return True if an item belongs to an entry."""
     if item.key:
         return key_prefix(item.site, item.kind, item.key) == entry.item
     return item_prefix(item.site, item.kind, url_key(entry.url)) == entry.item
 
 
 def is_below(url: str, site: str) -> bool:
-    """True if a URL is on the host `site` or one of its subdomains."""
+    """Return True if a URL is on the host `site` or one of its subdomains."""
     name = host(url)
     return name == site or name.endswith(f".{site}")
 
@@ -236,6 +251,6 @@ def _fetched_ms(record: Record) -> int:
 
 
 def _senders(record: Record) -> list[str]:
-    """The URL that returned a page, if known."""
+    """Return the URL that returned a page, if known."""
     sender = record.facts.get("final_url")
     return [sender] if isinstance(sender, str) else []

@@ -33,8 +33,7 @@ class Takedowns:
         """
         Remove a page: fields, facts, content, outlinks, due row. A later fetch restores it.
 
-        Links to the page are kept, because they belong to other pages. The page's aliases are kept
-        too.
+        Links to the page stay, because they belong to other pages. The page's aliases stay too.
         """
         now_ms = self.clock.now_ms()
         self.takedown.remove(self.nodes.resolve(normalize(url))[0], now_ms)
@@ -74,14 +73,14 @@ class Takedowns:
 
     def pages_of(self, url: str) -> tuple[str, ...]:
         """
-        The normalized URLs that a takedown of `url` takes down, together with their aliases.
+        Return the normalized URLs that a takedown of `url` takes down, together with their aliases.
 
         These are `url` itself and its canonical URL, if both have the same host (apart from a
         leading `www.`). The canonical URL is not included if it was never fetched and other pages
         declare it as well, because those are different pages.
         """
         normalized = normalize(url)
-        canonical = self.nodes.pointed(normalized)
+        canonical = self.nodes.resolve_taken_down(normalized)
         same = canonical != normalized and nodes.on_one_host(normalized, canonical)
         if not same or self.trust.shared_record(normalized):
             return (normalized,)
@@ -94,7 +93,7 @@ class Takedowns:
 
     def drop(self, url: str, upto_ms: int) -> None:
         """
-        Delete the data of a normalized URL's page that is not newer than `upto_ms`.
+        Delete data of a normalized URL's page that is not newer than `upto_ms`.
 
         Used when a refresh of the page was redirected to a taken-down URL. Keeps the page's watches
         and next fetch; does nothing to an alias.
@@ -114,7 +113,11 @@ class Takedowns:
         self.clock.deleted_at(now_ms)
 
     def facts_of_sent(self, url: str) -> dict[str, Fact]:
-        """The facts of the page that a normalized URL sent; empty if another URL sent it last."""
+        """
+        Return the facts of the page that a normalized URL sent.
+
+        Empty if another URL sent it last.
+        """
         canonical = self.takedown.page_sent_by(url)
         if canonical is None:
             return {}
@@ -154,22 +157,22 @@ class Takedowns:
         return any(spellings)
 
     def sites(self) -> list[tuple[str, str]]:
-        """The hosts and domains that were taken down, as sorted ("host" or "domain", name)."""
+        """Return the hosts and domains taken down, as sorted ("host" or "domain", name)."""
         return sorted(self.tombstones.all())
 
     def listed(self) -> list[tuple[str, str]]:
         """
-        The pairs of `sites`, and ("url", URL) for each URL that was taken down individually or as
-        an alias.
+        Return the pairs of `sites`, and ("url", URL) for each URL that was taken down individually
+        or as an alias.
         """
         return [*self.sites(), *((URL, url) for url in self.tombstones.urls())]
 
     def refused(self, urls: Iterable[str]) -> set[str]:
         """
-        Those of the normalized URLs that were taken down, individually or with their site.
+        Return those of the normalized URLs that were taken down, individually or with their site.
 
-        One small read and one multi-get. If a URL's node is in a damaged file, only its site is
-        checked.
+        Takes one small read and one multi-get. If a URL's node is in a damaged file, only its site
+        is checked.
         """
         distinct = set(urls)
         self.tombstones.current()
@@ -178,11 +181,18 @@ class Takedowns:
         return by_site | {url for url, row in rows.items() if nodes.is_taken_down(row)}
 
     def count(self) -> int:
-        """A number that changes with each takedown; read it before a write, for `recheck`."""
+        """
+        Return a number that changes with each takedown.
+
+        Read it before a write, for `recheck`.
+        """
         return self.tombstones.current()
 
     def site_refused(self, *urls: str) -> bool:
-        """True if the site of any of the normalized URLs was taken down before the last `count`."""
+        """
+        Return True if the site of any of the normalized URLs was taken down before the last
+        `count`.
+        """
         return any(map(self.tombstones.refuses, urls))
 
     def recheck(self, urls: Iterable[str], before: int) -> None:
@@ -195,7 +205,7 @@ class Takedowns:
     @contextmanager
     def writing(self, *urls: str) -> Iterator[None]:
         """
-        Refuse to write URLs whose site was taken down; check again after the write.
+        Refuse to write URLs whose site was taken down, and check again after the write.
 
         If a takedown happens during the write, the second check deletes what was written.
 

@@ -41,17 +41,17 @@ def site_name(site: str) -> str:
     """
     text = site.strip()
     if "://" in text:
-        raise BadInput(f"{site!r} is a URL: give only its host")
+        raise BadInput(f"{site!r} is a URL: pass only its host")
     try:
         url = normalize(f"http://{text}/")
     except InvalidUrl as error:
         raise BadInput(f"{site!r} is not a host name: {error.reason}") from error
     name = host_of(url)
     if url != f"http://{name}/" or any(char in text for char in "/?#@\\"):
-        raise BadInput(f"{site!r} is more than a host: give it without port, path and user")
+        raise BadInput(f"{site!r} is more than a host: pass it without port, path and user")
     port = text.rpartition(":")
     if port[1] and not text.endswith("]"):
-        raise BadInput(f"{site!r} has a port: a host stands for all its ports, give {port[0]!r}")
+        raise BadInput(f"{site!r} has a port: a host covers all its ports, pass {port[0]!r}")
     return name
 
 
@@ -66,7 +66,7 @@ class Tombstones:
         self._domains: frozenset[str] = frozenset()
 
     def count(self) -> int:
-        """A number that changes with each takedown; one small read."""
+        """Return a number that changes with each takedown; one small read."""
         cell = self._registry.get(self._row(_COUNTER), [_COUNT]).get(_COUNT)
         return int.from_bytes(cell.value) if cell else 0
 
@@ -87,14 +87,14 @@ class Tombstones:
         return not self._hosts and not self._domains
 
     def refuses(self, url: str) -> bool:
-        """True if a normalized URL is on a taken-down site, as of the last `current`."""
+        """Return True if a normalized URL is on a taken-down site, as of the last `current`."""
         if self.is_empty:
             return False
         name = host_of(url)
         return name in self._hosts or longest_match(name, self._domains) is not None
 
     def all(self) -> list[tuple[str, str]]:
-        """All tombstones as (kind, name)."""
+        """Return all tombstones as (kind, name)."""
         prefix = self._row(_NAME)
         rows = self._registry.beginning_with(prefix)
         keys = [name.removeprefix(prefix).decode() for name, _ in rows]
@@ -118,7 +118,7 @@ class Tombstones:
         return removed
 
     def urls(self) -> list[str]:
-        """The URLs that were taken down individually, and their aliases; sorted."""
+        """Return the URLs that were taken down individually, and their aliases; sorted."""
         prefix = self._row(_URLS)
         rows = self._registry.beginning_with(prefix)
         return [name.removeprefix(prefix).decode() for name, _ in rows]

@@ -1,7 +1,7 @@
 """
-Which data a reader with a purpose may use: of one page, of several pages, and of changes.
+Find out which data a reader with a purpose may use: of one page, of several pages, and of changes.
 
-The statements stored with each page are evaluated at the time of the read
+The statements stored with each page are evaluated when the data is read
 (`aragog.pages.preferences.refusal`). Data that was not fetched, such as a record that an
 application put, has no statements; it may be used for `search`, but not by models.
 """
@@ -21,12 +21,16 @@ _NOTHING_SAID: dict[str, object] = {}
 
 
 def is_usable(store: UrlStore, url: str, purpose: str | None) -> bool:
-    """True if a reader may use the page's data for this purpose (None: any). One read."""
+    """
+    Return True if a reader may use the page's data for this purpose (None: any).
+
+    Takes one read.
+    """
     return purpose is None or bool(usable_urls(store, [url], purpose))
 
 
 def usable_urls(store: UrlStore, urls: Iterable[str], purpose: str) -> set[str]:
-    """Those of the normalized URLs whose pages a reader may use. One read for all."""
+    """Return those of the normalized URLs whose pages a reader may use. Takes one read for all."""
     distinct = list(dict.fromkeys(urls))
     found = store.get_many(distinct, ()) if distinct else []
     return {
@@ -40,7 +44,7 @@ def usable_changes(
     store: UrlStore, changes: Sequence[Change], purpose: str | None
 ) -> Sequence[Change]:
     """
-    The changes, without the fields of pages that a reader may not use.
+    Return the changes, without the fields of pages that a reader may not use.
 
     Changes of these pages are still included, so that the reader reads the pages again and deletes
     data that it may no longer use.
@@ -52,7 +56,11 @@ def usable_changes(
 
 
 def usable_nodes(zen: MultiGraph, keys: Sequence[bytes], purpose: str | None) -> set[bytes]:
-    """Those nodes that are not pages, or whose pages a reader may use. One read for all."""
+    """
+    Return those nodes that are not pages, or whose pages a reader may use.
+
+    Takes one read for all.
+    """
     if purpose is None or not keys:
         return set(keys)
     rows = zen.nodes.get_many(list(keys), [URL, FACTS])

@@ -38,7 +38,7 @@ USUAL_S = {
     FEED: 6 * HOUR_S,
 }
 """
-The usual intervals of page types, and of fields that change at another rate; see docs/refresh.md.
+The usual intervals of page types, and of fields with a different rate; see docs/refresh.md.
 
 `body` is the page's bytes, which only count for a page without a type. On other pages, changing
 advertisements and tokens would be mistaken for changes of the page.
@@ -55,7 +55,7 @@ IGNORED_FIELDS = frozenset({*_VERSIONS, "page.markdown", "page.fingerprint"})
 
 
 def usual_s(name: str, settings: RefreshSettings) -> float:
-    """The usual interval of a type or a field, from the settings or the defaults above."""
+    """Return the usual interval of a type or a field, from the settings or the defaults above."""
     text = settings.intervals.get(name)
     if text is not None:
         return duration_s(text)
@@ -66,7 +66,7 @@ def usual_s(name: str, settings: RefreshSettings) -> float:
 
 
 def usual_of_page(present: Container[str], page_type: str, settings: RefreshSettings) -> float:
-    """The usual interval of the page's type or, if shorter, of its fastest field."""
+    """Return the usual interval of the page's type or, if shorter, of its fastest field."""
     own = page_type + "."
     paced = (*_PACED.get(page_type, ()), *settings.intervals)
     paces = [usual_s(f, settings) for f in paced if f in present and f.startswith(own)]
@@ -77,10 +77,10 @@ def change_weight(
     page_type: str, changed: tuple[str, ...], page_s: float, settings: RefreshSettings
 ) -> float:
     """
-    The weight of a change, 0 to 1, determined by the changed field with the highest weight.
+    Return the weight of a change, 0 to 1, determined by the changed field with the highest weight.
 
-    A slow field weighs less: a rating that changes with each visitor is no reason to fetch prices
-    every hour.
+    A field that should be slow weighs less: a rating that changes with each visitor is no reason to
+    fetch prices every hour.
     """
     paces = [
         usual_s(page_type if name.startswith("page.") else name, settings)

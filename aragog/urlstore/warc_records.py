@@ -1,8 +1,8 @@
 """
-Builds and parses WARC 1.1 records of pages (ISO 28500:2017). Pure.
+Build and parse WARC 1.1 records of pages (ISO 28500:2017). Pure.
 
 A page is a `response` with its status line and headers. The body is stored decoded, so headers that
-described its encoding get the prefix `X-Crawler-`, and Content-Length is the length in the record,
+describe its encoding get the prefix `X-Crawler-`, and Content-Length is the length in the record,
 as in public crawls and in aragog's exports. A body without headers is a `resource`. If a fetch
 found the body unchanged, the record is a `revisit` with headers only (identical-payload-digest).
 
@@ -122,12 +122,12 @@ class RecordHead(NamedTuple):
         return WarcBlock(fields, self.http.removesuffix(_END), b"")
 
     def with_body(self, body: bytes) -> bytes:
-        """The complete record."""
+        """Return the complete record."""
         return b"".join([self.encoded, body, RECORD_END])
 
 
 def page_head(page: WarcPage) -> RecordHead:
-    """The `response` or `resource` record of a page."""
+    """Return the `response` or `resource` record of a page."""
     head = http_head(page.report, page.body_bytes)
     kind = "response" if head else "resource"
     fields = [*_fields(kind, page), *_content_type(page, head)]
@@ -137,7 +137,7 @@ def page_head(page: WarcPage) -> RecordHead:
 
 
 def revisit_head(page: WarcPage, original: Original) -> RecordHead:
-    """The `revisit` record of a page whose body did not change; it has no body."""
+    """Return the `revisit` record of a page whose body did not change; it has no body."""
     head = http_head(page.report, None)
     fields = [
         *_fields("revisit", page),
@@ -150,7 +150,7 @@ def revisit_head(page: WarcPage, original: Original) -> RecordHead:
 
 
 def warcinfo_record(name: str, at_ms: int) -> bytes:
-    """The first record of a pack."""
+    """Return the first record of a pack."""
     block = b"software: aragog\r\nformat: WARC File Format 1.1\r\n"
     fields = [
         ("WARC-Type", "warcinfo"),
@@ -164,7 +164,7 @@ def warcinfo_record(name: str, at_ms: int) -> bytes:
 
 def record_bytes(beginning: bytes) -> int:
     """
-    The size of a record, given a part of it that contains all of its named fields.
+    Return the size of a record, given a part of it that contains all of its named fields.
 
     Raises:
         CorruptContent: the bytes do not start with a record's fields.
@@ -184,7 +184,7 @@ def read_record(data: bytes) -> WarcBlock:
     length = _length_of(fields)
     block = data[at : at + length]
     if len(block) != length:
-        raise CorruptContent(fields.get("warc-target-uri", ""), "its record is cut off")
+        raise CorruptContent(fields.get("warc-target-uri", ""), "its record is truncated")
     if not fields.get("content-type", "").startswith("application/http"):
         return WarcBlock(fields, b"", block)
     head, _, body = block.partition(_END)
@@ -192,11 +192,11 @@ def read_record(data: bytes) -> WarcBlock:
 
 
 def _read_fields(data: bytes) -> tuple[dict[str, str], int]:
-    """The named fields by lower-case name, and the offset of the block."""
+    """Return the named fields by lower-case name, and the offset of the block."""
     end = data.find(_END)
     lines = data[: max(end, 0)].decode("utf-8", "replace").split("\r\n")
     if end < 0 or not lines[0].startswith("WARC/1."):
-        raise CorruptContent("", "is no WARC record")
+        raise CorruptContent("", "is not a WARC record")
     pairs = (line.partition(":") for line in lines[1:])
     return {name.strip().lower(): value.strip() for name, _, value in pairs}, end + len(_END)
 
@@ -209,7 +209,7 @@ def _length_of(fields: Mapping[str, str]) -> int:
 
 
 def capture_of(block: WarcBlock, offset: int, length: int, file: str) -> Capture:
-    """A record's entry in the index of its pack."""
+    """Return a record's entry in the index of its pack."""
     status_line, _, headers = block.head.decode("latin-1").partition("\r\n")
     if block.kind == "revisit":
         mime: str | None = "warc/revisit"
@@ -231,7 +231,7 @@ def capture_of(block: WarcBlock, offset: int, length: int, file: str) -> Capture
 
 @lru_cache(maxsize=1024)
 def _media_type(content_type: str) -> str:
-    """A Content-Type without parameters."""
+    """Return a Content-Type without parameters."""
     return re.split(r"[;\s]", content_type.strip(), maxsplit=1)[0]
 
 
@@ -263,7 +263,7 @@ def _archived_name(name: str) -> str:
 def network_fields(
     address: str | None, tls: str | None, http_version: str | None
 ) -> list[tuple[str, str]]:
-    """The WARC fields for what is known about the connection."""
+    """Return the WARC fields for what is known about the connection."""
     version = re.fullmatch(r"TLSv(1(?:\.\d)?)", tls or "")
     return [
         *([("WARC-IP-Address", address)] if address else []),
@@ -273,7 +273,7 @@ def network_fields(
 
 
 def status_line(status: int) -> str:
-    """The status line without the version: `200 OK`."""
+    """Return the status line without the version: `200 OK`."""
     try:
         return f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
@@ -281,20 +281,24 @@ def status_line(status: int) -> str:
 
 
 def one_line(value: str) -> str:
-    """A header's value without line breaks, which would start a new header."""
+    """Return a header's value without line breaks, which would start a new header."""
     if "\n" in value or "\r" in value:
         value = value.replace("\n", " ").replace("\r", " ")
     return value.strip()
 
 
 def iso_date(at_ms: int) -> str:
-    """A time as a WARC-Date, in whole seconds."""
+    """Return a time as a WARC-Date, in whole seconds."""
     return _date_of_second(at_ms // 1000)
 
 
 @lru_cache(maxsize=4096)
 def _date_of_second(at_s: int) -> str:
-    """Cached, because many pages are fetched within the same second."""
+    """
+    Return the WARC-Date of a second.
+
+    Cached, because many pages are fetched within one second.
+    """
     return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -323,7 +327,7 @@ def _content_type(page: WarcPage, head: bytes) -> list[tuple[str, str]]:
     if head:
         return [("Content-Type", "application/http; msgtype=response")]
     named = _CONTROL.sub("", page.meta.get("content_type") or "")
-    # `application/http` would mean that the block starts with HTTP headers, which are unknown here.
+    # `application/http` would mean that the block starts with HTTP headers, but these are unknown.
     is_odd = not named or named.startswith("application/http")
     return [("Content-Type", "application/octet-stream" if is_odd else named)]
 

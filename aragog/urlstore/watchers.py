@@ -1,5 +1,5 @@
 """
-Watches: the owners that want a URL's page kept fresh.
+Watches: owners that want a URL's page to be kept fresh.
 
 A watch is an edge from its owner to the page, with the time of the request; an unwatch overwrites
 the edge. Of a watch and an unwatch, the request with the later time counts, even if it arrives
@@ -65,11 +65,11 @@ class Watches:
         return watched or self._sum_up(canonical, now_ms)
 
     def owners(self, canonical: str) -> list[str]:
-        """The owners that watch the page, sorted."""
+        """Return the owners that watch the page, sorted."""
         return sorted(watch.owner for watch in self.all(canonical) if watch.active)
 
     def all(self, canonical: str) -> list[Watch]:
-        """Every watch of the page, including watches that ended."""
+        """Return every watch of the page, including watches that ended."""
         with closing(self._zen.walk_edges(self._zen.node_id(canonical), IN, WATCH)) as edges:
             return [_watch_of(edge) for edge in edges if _ACTIVE in edge.properties]
 
@@ -108,7 +108,7 @@ class Watches:
         return watched
 
     def _edge(self, canonical: str, watch: Watch) -> Sequence[Mutation]:
-        """The edge from an owner to the page."""
+        """Return the edge from an owner to the page."""
         owner_id = hashlib.sha256(watch.owner.encode()).digest()[:16]
         properties = {
             _OWNER: watch.owner.encode(),

@@ -18,7 +18,7 @@ from aragog.fetch_record.known_fields import known
 from zengraph import MultiGraph
 from zengraph.records import Row
 
-# The rows are next to the cells of crawl budgets; no graph property has a name with this prefix.
+# The rows are next to those of crawl budgets; no graph property has a name with this prefix.
 _PREFIX = b"\0hook\0"
 _WEBHOOK = b"i:v"
 _CURSOR = b"i:c"
@@ -46,7 +46,7 @@ class Webhook:
 
 
 def webhook_name(url: str, owner: str | None, host: str | None, purpose: str | None = None) -> str:
-    """A webhook's name: twelve hex digits."""
+    """Return a webhook's name: twelve hex digits."""
     parts = [url, owner, host, *([purpose] if purpose else [])]
     return hashlib.sha256(orjson.dumps(parts)).hexdigest()[:12]
 
@@ -69,8 +69,9 @@ class WebhookRegistry:
         purpose: str | None = None,
     ) -> Webhook:
         """
-        Deliver changes after the cursor to this address; if the webhook already exists, it keeps
-        its cursor.
+        Deliver changes after the cursor to this address.
+
+        An existing webhook keeps its cursor.
         """
         name = webhook_name(url, owner, host, purpose)
         webhook = Webhook(name, url, secret, owner, host, purpose)
@@ -88,12 +89,12 @@ class WebhookRegistry:
         return _WEBHOOK in rows
 
     def get(self, name: str) -> Webhook | None:
-        """The webhook with this name, or None."""
+        """Return the webhook with this name, or None."""
         row = self._registry.get(_PREFIX + name.encode())
         return _webhook(row) if _WEBHOOK in row else None
 
     def all(self) -> Iterator[tuple[Webhook, str]]:
-        """Each webhook and its cursor."""
+        """Yield each webhook and its cursor."""
         for _, row in self._registry.beginning_with(_PREFIX):
             if _WEBHOOK in row and _CURSOR in row:
                 yield _webhook(row), row[_CURSOR].value.decode()

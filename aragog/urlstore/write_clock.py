@@ -29,16 +29,16 @@ class WriteClock:
         self._floor_ms = 0
 
     def now_ms(self) -> int:
-        """Now in ms since the epoch, but later than the last reported delete."""
+        """Return the current time (ms since the epoch), but later than the last reported delete."""
         return max(self.clock.now_ms(), self._floor_ms)
 
     def deleted_at(self, at_ms: int) -> None:
-        """Report a delete stamped `at_ms`: later writes get a later timestamp."""
+        """Report a delete with this timestamp: later writes get a later timestamp."""
         self._floor_ms = max(self._floor_ms, at_ms + 1)
 
     def instant(self, at_ms: int | None, name: str = "at_ms") -> int:
         """
-        The time that a caller gave for a value, or now if None.
+        Return the time that a caller gave for a value, or now if None.
 
         A value never replaces a value with a later time, so a value dated in the future would block
         later values.
@@ -59,8 +59,7 @@ class WriteClock:
 
     def capped(self, at_ms: int, what: str) -> int:
         """
-        The time at which `what` happened according to another machine, or now if that time is in
-        the future.
+        Return the time at which `what` happened according to another machine, but at most now.
 
         Logs a time more than a minute ahead of this clock, because the other machine's clock is
         then probably wrong.
@@ -69,8 +68,8 @@ class WriteClock:
         if at_ms <= now_ms + MAX_AHEAD_MS:
             return at_ms
         log.warning(
-            "%s: its time is %.0f s ahead of the store's clock; now is stored instead. "
-            "Synchronize the clocks of the machines (NTP)",
+            "%s: its time is %.0f s ahead of the store's clock; storing the current time instead. "
+            "Synchronize the machines' clocks (NTP)",
             what, (at_ms - now_ms) / 1000,
         )  # fmt: skip
         return now_ms

@@ -1,4 +1,4 @@
-"""The commands and settings that the graph's error messages recommend to operators of aragog."""
+"""The commands and settings that error messages of the graph recommend to operators of aragog."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ REMEDIES = Remedies(
     check="see `aragog doctor`",
     upgrade="run `aragog store upgrade`",
     salvage="run `aragog store repair`",
-    smaller_record="delete fields of it, or put large values in the content store",
-    fewer_properties="delete fields of it",
+    smaller_record="delete some of its fields, or put large values in the content store",
+    fewer_properties="delete some of its fields",
     dsn="store.dsn",
     folder="data_dir",
     shards="store.sqlite_shards",

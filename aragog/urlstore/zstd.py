@@ -16,7 +16,7 @@ ZstdError = zstandard.ZstdError
 
 
 class _Codecs(threading.local):
-    """One set per thread: zstandard's objects are not thread-safe, and expensive to create."""
+    """Codecs per thread: zstandard's objects are not thread-safe, and expensive to create."""
 
     def __init__(self) -> None:
         self.compressors: dict[tuple[int, bool], zstandard.ZstdCompressor] = {}
@@ -38,7 +38,7 @@ def compress(data: bytes, level: int, *, checksum: bool = False) -> bytes:
 
 
 def content_size(frame: bytes) -> int | None:
-    """The content size in a frame's header, or None if the header does not contain it."""
+    """Return the content size in a frame's header, or None if the header does not contain it."""
     try:
         size = zstandard.frame_content_size(frame)
     except ZstdError:
@@ -47,7 +47,7 @@ def content_size(frame: bytes) -> int | None:
 
 
 def without_checksum(frame: bytes) -> bytes:
-    """A frame from `compress`, changed to have no checksum (RFC 8878, section 3.1.1)."""
+    """Return a frame from `compress`, changed to have no checksum (RFC 8878, section 3.1.1)."""
     if not frame.startswith(MAGIC) or not frame[4] & _HAS_CHECKSUM:
         return frame
     return b"".join([MAGIC, bytes([frame[4] & ~_HAS_CHECKSUM]), frame[5:-4]])
@@ -55,8 +55,10 @@ def without_checksum(frame: bytes) -> bytes:
 
 def end_of_frame(data: bytes, at: int) -> int:
     """
-    The end of the frame that starts at `at`, computed from its block lengths (RFC 8878, section
-    3.1.1). If the last block is truncated, this is beyond the end of the data.
+    Return the end of the frame that starts at `at`, computed from its block lengths.
+
+    See RFC 8878, section 3.1.1. If the last block is truncated, the result is beyond the end of the
+    data.
 
     Raises:
         IndexError: the data ends before the frame's last block starts.
@@ -74,7 +76,7 @@ def end_of_frame(data: bytes, at: int) -> int:
 
 
 def is_checked(frame: bytes) -> bool:
-    """True if the data is one complete frame that has a content size and a checksum."""
+    """Return True if the data is one complete frame that has a content size and a checksum."""
     try:
         if not frame.startswith(MAGIC) or not frame[4] & _HAS_CHECKSUM:
             return False

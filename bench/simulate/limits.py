@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from aragog.crawl.politeness.limiter import PATIENCE, SLOWEST
+from aragog.crawl.politeness.limiter import ERRORS_BEFORE_BACKOFF, MAX_BACKOFF_PERCENT
 from aragog.crawl.politeness.slots import slowed_us
 
 
@@ -48,5 +48,5 @@ class DomainLimit:
             self.factor, self.errors_in_a_row = max(100, self.factor * 3 // 4), 0
         else:
             self.errors_in_a_row = min(255, self.errors_in_a_row + 1)
-            if self.errors_in_a_row >= PATIENCE:
-                self.factor = min(SLOWEST, self.factor * 2)
+            if self.errors_in_a_row >= ERRORS_BEFORE_BACKOFF:
+                self.factor = min(MAX_BACKOFF_PERCENT, self.factor * 2)

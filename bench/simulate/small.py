@@ -24,8 +24,8 @@ from aragog.crawl.stages.fetch import ROOM_AGAIN_MS
 from aragog.crawl.stages.first_visit_delays import FirstVisitDelays, less_urgent
 from aragog.crawl.stages.release import (
     ARRIVES_AHEAD_MS,
+    CHECK_EVERY_S,
     LOOK_AGAIN_MS,
-    LOOK_EVERY_S,
     MOST_LINES,
     SPAN_MS,
 )
@@ -282,7 +282,7 @@ class SmallCrawl:
         heapq.heappush(self.looks, (at_s, number))
         if not self.ticking:
             self.ticking = True
-            self._at(max(self.clock.now_s, at_s) + LOOK_EVERY_S / 2, self._tick)
+            self._at(max(self.clock.now_s, at_s) + CHECK_EVERY_S / 2, self._tick)
 
     def _tick(self) -> None:
         """Look at the lines that are due, like the thread in every worker."""
@@ -293,7 +293,7 @@ class SmallCrawl:
             self._release(due)
         self.ticking = bool(self.looks)
         if self.looks:
-            self._at(max(self.clock.now_s + LOOK_EVERY_S, self.looks[0][0]), self._tick)
+            self._at(max(self.clock.now_s + CHECK_EVERY_S, self.looks[0][0]), self._tick)
         self._dispatch()
 
     def _release(self, due: Iterable[int]) -> None:

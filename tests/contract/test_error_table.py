@@ -11,20 +11,20 @@ from aragog.api.operations.table import OPERATIONS, choices
 from aragog.api.problems import Overloaded, Problem, problem_of, unknown_url
 from aragog.api.server.http.openapi.document import DOCUMENT
 from aragog.api.server.thrift.contract import idl
-from aragog.api.server.thrift.errors import PLACES, Missing, raised_for, too_late
+from aragog.api.server.thrift.errors import PLACES, Missing, too_late, wire_exception
 from aragog.api.server.tokens import TokenRateExceeded
 from aragog.errors import ALL
 from tests.unit.test_errors import EXAMPLES
 
 ROWS = {kind.code: kind for kind in KINDS}
 PAIRS = {
-    "not_found": (unknown_url(), raised_for(Missing())),
+    "not_found": (unknown_url(), wire_exception(Missing())),
     "late": (problem_of(TimeoutError()), too_late()),
-    "busy": (problem_of(Overloaded()), raised_for(problem_of(Overloaded()))),
-    "too_many": (TokenRateExceeded(2.0), raised_for(TokenRateExceeded(2.0))),
-    "unauthenticated": (Problem(401, "no token"), raised_for(Problem(401, "no token"))),
-    "forbidden": (problem_of(LacksScope("write")), raised_for(LacksScope("write"))),
-    "internal": (problem_of(KeyError()), raised_for(KeyError())),
+    "busy": (problem_of(Overloaded()), wire_exception(problem_of(Overloaded()))),
+    "too_many": (TokenRateExceeded(2.0), wire_exception(TokenRateExceeded(2.0))),
+    "unauthenticated": (Problem(401, "no token"), wire_exception(Problem(401, "no token"))),
+    "forbidden": (problem_of(LacksScope("write")), wire_exception(LacksScope("write"))),
+    "internal": (problem_of(KeyError()), wire_exception(KeyError())),
 }
 """Errors of the servers themselves, as each door sends them."""
 SERVICES = ("UrlStore", "Fetcher", "PinLater", "Zen")
@@ -46,7 +46,7 @@ def test_an_error_of_a_server_has_one_row_at_both_doors(code):
 def test_every_error_has_one_row_at_both_doors(cls):
     error = cls(*EXAMPLES[cls])
     assert isinstance(error, ALL)
-    problem, raised = problem_of(error), raised_for(error)
+    problem, raised = problem_of(error), wire_exception(error)
 
     assert_row(problem.as_dict()["code"], problem, raised)
     assert raised.error.message == problem.detail == str(error)

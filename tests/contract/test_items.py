@@ -284,7 +284,7 @@ def test_repair_enters_items_that_the_index_has_lost(a_stand):
 
 @pytest.mark.parametrize("cursor", ["x", "0", "9.00", "0.zz", "0." + b"\0item".hex(), "-1.00"])
 def test_a_cursor_that_was_not_given_out_is_refused(a_stand, cursor):
-    with pytest.raises(BadInput, match="is not one that was given out"):
+    with pytest.raises(BadInput, match="is not a valid cursor"):
         a_stand.store.items.page("cards", SITE, cursor=cursor)
 
 

@@ -90,7 +90,7 @@ def limiter(redis_url, tmp_path):
 
 def respond(limiter, key, *latencies_ms):
     for ms in latencies_ms:
-        limiter.note_latency(key, ms, "192.0.2.1")
+        limiter.record_latency(key, ms, "192.0.2.1")
         limiter.permits.report([(limiter.reserve([SlotRequest(key)])[0], None)])
 
 
@@ -98,7 +98,7 @@ def test_latencies_travel_with_permits_and_cost_no_call_of_their_own(limiter, re
     limiter.reserve([SlotRequest("a.example")])
     redis_client.config_resetstat()
 
-    limiter.note_latency("a.example", 100.0, "192.0.2.1")
+    limiter.record_latency("a.example", 100.0, "192.0.2.1")
 
     assert "cmdstat_evalsha" not in redis_client.info("commandstats")
 

@@ -161,7 +161,7 @@ def test_the_time_that_a_lease_has_left_is_known(redis_client):
 def test_a_lease_that_its_holder_did_not_confirm_is_taken_over_and_a_confirmed_one_is_not(
     redis_client,
 ):
-    leases = Leases(redis_client, "leases", LEASE_S, patience_s=0, whole=True)
+    leases = Leases(redis_client, "leases", LEASE_S, patience_s=0)
     leases.acquire(["slow", "confirmed"])
     leases.renew(["confirmed"], 10 * LEASE_S)
 

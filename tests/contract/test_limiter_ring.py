@@ -196,9 +196,9 @@ def test_a_drained_node_stays_a_member_and_can_decide_again(worker, operator, ur
     assert none_earlier(planned_us(operator), drained)
     assert {operator.where(domain).node for domain in DOMAINS} == set(urls[:2])
     operator.remove(urls[1])
-    with pytest.raises(BadInput, match="the only node"):
+    with pytest.raises(BadInput, match="the only active node"):
         operator.remove(urls[0])
-    with pytest.raises(BadInput, match="is no node of the limiter"):
+    with pytest.raises(BadInput, match="is not a limiter node"):
         operator.drain(urls[2])
 
 

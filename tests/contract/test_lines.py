@@ -67,16 +67,16 @@ def test_the_crawl_delay_stays_with_its_entry(lines, server):
 
 
 def test_a_line_is_looked_at_by_one_process_at_a_time(lines, server):
-    lines.park([LineEntry("a.com", 5, b"a"), LineEntry("late.com", 5, b"b", look_after_ms=60_000)])
+    lines.park([LineEntry("a.com", 5, b"a"), LineEntry("late.com", 5, b"b", check_after_ms=60_000)])
 
     assert due(server) == {"a.com": 1}
     assert due(server) == {}
 
 
 def test_a_line_whose_rate_changed_is_looked_at_now(lines, server):
-    lines.park([LineEntry("a.com", 5, b"a", look_after_ms=60_000)])
+    lines.park([LineEntry("a.com", 5, b"a", check_after_ms=60_000)])
 
-    server.look_now(["a.com", "no-line.com"])
+    server.check_now(["a.com", "no-line.com"])
 
     assert due(server) == {"a.com": 1}
     assert list(server.domains()) == ["a.com"]

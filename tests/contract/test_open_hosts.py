@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from aragog.crawl.politeness.open_hosts import TURN_URLS, OpenHosts, SentOfHost
+from aragog.crawl.politeness.open_hosts import TURN_URLS, OpenHosts, SentUrls
 from tests.support.waiting import wait_until
 
 CRAWL, MOST = 12, 3
@@ -25,7 +25,7 @@ def test_no_more_hosts_are_open_than_the_crawl_may_have(places):
 def test_the_place_of_an_empty_host_goes_to_the_one_that_waits_longest(places):
     places.ask(CRAWL, MOST, HOSTS)
 
-    places.served(CRAWL, [SentOfHost("h1.com", 1, is_empty=True)])
+    places.served(CRAWL, [SentUrls("h1.com", 1, is_empty=True)])
 
     found = []
     wait_until(lambda: found.extend(places.ask(CRAWL, MOST, []).others) or found)
@@ -36,20 +36,20 @@ def test_an_empty_host_holds_its_place_while_its_requests_last(redis_client):
     places = OpenHosts(redis_client, prefix="t:", tail_ms=60_000)
     places.ask(CRAWL, MOST, HOSTS)
 
-    places.served(CRAWL, [SentOfHost("h1.com", 1, is_empty=True)])
+    places.served(CRAWL, [SentUrls("h1.com", 1, is_empty=True)])
 
     assert places.ask(CRAWL, MOST, []).others == []
 
 
 def test_a_host_of_a_million_urls_gives_way_after_its_turn(places):
     places.ask(CRAWL, 1, ["large.com", "small.com"])
-    places.served(CRAWL, [SentOfHost("large.com", TURN_URLS - 1, is_empty=False)])
+    places.served(CRAWL, [SentUrls("large.com", TURN_URLS - 1, is_empty=False)])
     assert places.ask(CRAWL, 1, ["large.com", "small.com"]).open == {"large.com"}
 
-    places.served(CRAWL, [SentOfHost("large.com", 1, is_empty=False)])
+    places.served(CRAWL, [SentUrls("large.com", 1, is_empty=False)])
 
     wait_until(lambda: places.ask(CRAWL, 1, ["large.com", "small.com"]).open == {"small.com"})
-    places.served(CRAWL, [SentOfHost("small.com", 1, is_empty=True)])
+    places.served(CRAWL, [SentUrls("small.com", 1, is_empty=True)])
     wait_until(lambda: places.ask(CRAWL, 1, ["large.com"]).open == {"large.com"})
 
 
@@ -60,14 +60,14 @@ def test_every_host_has_one_turn_before_any_has_two(places):
         wait_until(lambda opened=opened: opened.extend(places.ask(CRAWL, 1, HOSTS).open) or opened)
         (host,) = opened
         turns[host] += 1
-        places.served(CRAWL, [SentOfHost(host, TURN_URLS, is_empty=False)])
+        places.served(CRAWL, [SentUrls(host, TURN_URLS, is_empty=False)])
         assert max(turns[h] for h in HOSTS) - min(turns[h] for h in HOSTS) <= 1
 
 
 def test_without_others_that_wait_a_host_stays_open(places):
     places.ask(CRAWL, 2, HOSTS[:2])
 
-    places.served(CRAWL, [SentOfHost(HOSTS[0], 10 * TURN_URLS, is_empty=False)])
+    places.served(CRAWL, [SentUrls(HOSTS[0], 10 * TURN_URLS, is_empty=False)])
 
     assert places.ask(CRAWL, 2, HOSTS[:2]).open == set(HOSTS[:2])
 

@@ -286,7 +286,7 @@ def test_a_cold_read_takes_the_dictionary_as_well_and_a_warm_one_does_not():
     stand = pack_stand(files=CountedPacks())
     site(stand)
     stand.upkeep(hours=1)
-    again = stand.reopened()
+    again = stand.wait_until_open()
     stand.files.reads = 0
 
     reads = []

@@ -308,7 +308,7 @@ def test_a_takedown_killed_at_any_step_runs_again_and_leaves_no_byte(places):
     def prepare(stand):
         write(stand, [fetched(A, SECRET), fetched(B, "stays")])
         write(stand, [fetched(A, f"{SECRET}, changed", NOW_MS + 1)])
-        objects = stand.reopened(layout="objects")
+        objects = stand.wait_until_open(layout="objects")
         objects.store.write_pages([fetched(f"{A}object", SECRET)])
 
     def take_down(stand):
@@ -333,7 +333,7 @@ def test_a_takedown_killed_at_any_step_runs_again_and_leaves_no_byte(places):
 
 def test_objects_are_moved_into_packs_whatever_step_is_killed(places):
     def prepare(stand):
-        objects = stand.reopened(layout="objects")
+        objects = stand.wait_until_open(layout="objects")
         objects.store.write_pages([fetched(A, "one"), fetched(B, "two")])
 
     def move(stand):

@@ -78,7 +78,7 @@ def test_dead_space_is_counted_for_the_metric(files):
     stand.upkeep()
     stand.upkeep(hours=1)
     stand.upkeep()
-    assert stand.reopened().store.maintenance.dead_pack_bytes() == 0
+    assert stand.wait_until_open().store.maintenance.dead_pack_bytes() == 0
 
 
 def test_a_reader_that_read_a_pointer_before_a_rewrite_can_read_it_until_the_grace_is_over():
@@ -232,7 +232,7 @@ def test_a_writer_killed_around_the_put_leaves_no_pointer_and_its_batch_runs_aga
     assert stand.store.get(A) is None
 
     stand.files.when = ""
-    again = stand.reopened()
+    again = stand.wait_until_open()
     write_together(again, [fetched(A, SECRET)])
     for _ in range(24):
         again.upkeep(hours=1)
@@ -244,7 +244,7 @@ def test_a_writer_killed_before_its_pages_were_written_leaves_nothing_behind(fil
     stand = pack_stand(files=files)
     stand.store.pack_pages([fetched(A, SECRET), fetched(B, SECRET)], now=True).wait()
 
-    again = stand.reopened()
+    again = stand.wait_until_open()
     write_together(again, [fetched(B, "another")])
     again.store.takedowns.take_down(url=A)
     for _ in range(24):
@@ -260,7 +260,7 @@ def test_a_writer_killed_between_two_of_its_batches_keeps_what_was_written():
     stand.store.write_pages(first.wait())
     first.settle()
 
-    again = stand.reopened()
+    again = stand.wait_until_open()
     for _ in range(24):
         again.upkeep(hours=1)
     assert again.store.content(A).body == b"written"
@@ -271,7 +271,7 @@ def test_upkeep_leaves_a_young_pack_alone_whose_pages_are_not_written_yet():
     stand = pack_stand(takedown_hours=0.001)
     packing = stand.store.pack_pages([fetched(A, "text")], now=True)
     pages = packing.wait()
-    stand.reopened().upkeep(hours=0.1)
+    stand.wait_until_open().upkeep(hours=0.1)
 
     stand.store.write_pages(pages)
     packing.settle()
@@ -314,7 +314,7 @@ def test_upkeep_killed_at_any_step_loses_nothing_and_is_completed_by_the_next(st
             break
     assert stand.store.content(f"{A}2").body == b"old 2"
 
-    again = stand.reopened()
+    again = stand.wait_until_open()
     for _ in range(12):
         again.upkeep(hours=2)
     assert again.store.content(f"{A}1").body == SECRET.encode()
@@ -435,7 +435,7 @@ def test_a_takedown_removes_all_versions():
 @pytest.mark.parametrize("step", range(1, 16))
 def test_objects_are_moved_into_packs_whatever_step_is_killed(step):
     stand = pack_stand()
-    objects = stand.reopened(layout="objects")
+    objects = stand.wait_until_open(layout="objects")
     objects.store.write_pages([fetched(A, "one"), fetched(B, "two")])
     with suppress(Killed):
         killed_at(stand, step).store.maintenance.pack_objects()

@@ -61,7 +61,7 @@ def test_what_is_not_a_name_of_a_pack_is_refused(files, name):
         lambda: files.read_all(name),
         lambda: files.delete(name),
     ):
-        with pytest.raises(BadInput, match="is no name of a pack"):
+        with pytest.raises(BadInput, match="is not a valid pack name"):
             call()
 
 
@@ -100,7 +100,7 @@ def test_a_newer_page_replaces_an_older_one_and_not_the_other_way(files):
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
 def test_two_writers_of_one_page_leave_the_newest_whatever_comes_first(order):
     stand = pack_stand()
-    other = stand.reopened()
+    other = stand.wait_until_open()
     packing = [
         store.pack_pages([fetched(A, f"text {n}", NOW_MS + n)], now=True)
         for n, store in enumerate((stand.store, other.store, stand.store))
@@ -174,7 +174,7 @@ def test_a_batch_that_runs_again_after_it_was_written_writes_no_record():
 
 def test_pages_that_are_objects_are_read_and_become_records_when_they_change():
     stand = pack_stand()
-    objects = stand.reopened(layout="objects")
+    objects = stand.wait_until_open(layout="objects")
     objects.store.write_pages([fetched(A, "old"), fetched(B, "stays")])
     stand.store.write_pages([fetched(A, "new", NOW_MS + 1), fetched(B, "stays", NOW_MS + 1)])
 
@@ -186,7 +186,7 @@ def test_pages_that_are_objects_are_read_and_become_records_when_they_change():
 def test_pages_in_packs_are_read_and_become_objects_when_the_layout_is_changed_back():
     stand = pack_stand()
     stand.store.write_pages([fetched(A, "old")])
-    objects = stand.reopened(layout="objects")
+    objects = stand.wait_until_open(layout="objects")
     assert objects.store.content(A).body == b"old"
     objects.store.write_pages([fetched(A, "new", NOW_MS + 1)])
 

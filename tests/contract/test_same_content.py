@@ -8,7 +8,7 @@ import pytest
 from aragog.errors import BadInput
 from aragog.urlstore import nodes
 from aragog.urlstore.bodies import pointer_of, records_of, shared_of
-from aragog.urlstore.packing import MOST_SHARING
+from aragog.urlstore.packing import MAX_SHARING
 from aragog.urlstore.packs.catalog import MOVED
 from aragog.urlstore.records import Likeness
 from richpins.fingerprint import distance, fingerprint_of
@@ -225,7 +225,7 @@ def test_a_crowded_pack_lends_no_more():
     stand = pack_stand()
     write(stand, liked(A))
     pointer = pointer_of(node(stand, A))
-    for n in range(MOST_SHARING - 1):
+    for n in range(MAX_SHARING - 1):
         stand.store.bodies.packs.catalog.share(pointer, f"{HOST}other/{n}")
     written = [write(stand, liked(f"{HOST}{n}"))[0].same_as for n in range(4)]
 

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from aragog.crawl.politeness.limiter import PATIENCE, SLOWEST
-from aragog.crawl.politeness.nodes.scripts import Ask, report, reserve
+from aragog.crawl.politeness.limiter import ERRORS_BEFORE_BACKOFF, MAX_BACKOFF_PERCENT
+from aragog.crawl.politeness.nodes.scripts import SlotArguments, report, reserve
 from aragog.crawl.politeness.slots import unpack_state
 from bench.latency import KEY, VirtualNode
 from bench.simulate.limits import DomainLimit
@@ -23,14 +23,16 @@ def node(redis_url):
 
 def reserved(node, within_us):
     """The slot that the script gives; None: it refused."""
-    now_us, replies = reserve(node, [KEY], [Ask(INTERVAL_US, within_us, 0, False)])
+    now_us, replies = reserve(node, [KEY], [SlotArguments(INTERVAL_US, within_us, 0, False)])
     reply = next(iter(replies))
     return None if reply.at_us - now_us > within_us else reply.at_us
 
 
 def reported(node, well):
     """The backoff factor after a response, in percent; 0: none."""
-    return report(node, [(KEY, well)], errors_to_slow=PATIENCE, max_factor=SLOWEST)[0]
+    return report(
+        node, [(KEY, well)], errors_to_slow=ERRORS_BEFORE_BACKOFF, max_factor=MAX_BACKOFF_PERCENT
+    )[0]
 
 
 @pytest.mark.parametrize("seed", range(4))

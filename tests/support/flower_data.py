@@ -13,7 +13,7 @@ from aragog.bootstrap.redis_services import (
 )
 from aragog.bootstrap.stores import url_store
 from aragog.client import Aragog
-from aragog.crawl.pipeline.outcome_log import Answered, OutcomeLog
+from aragog.crawl.pipeline.outcome_log import DomainOutcome, OutcomeLog
 from aragog.crawl.politeness.lines import LineEntry
 from aragog.crawl.politeness.live_overrides import LiveOverrides
 from aragog.fetch_record.outcome import OutcomeKind
@@ -44,11 +44,12 @@ def fill(settings: Settings) -> None:
     rules.put("https://down.example", 503, b"", now_ms)
     OutcomeLog(redis_client(settings), prefix=shared.prefix).note(
         {
-            "shop.example": [Answered(OutcomeKind.FETCHED)] * 8 + [Answered(OutcomeKind.GONE)],
-            "news.example": [Answered(OutcomeKind.NOT_MODIFIED)] * 7
-            + [Answered(OutcomeKind.FETCHED)] * 3,
-            "failing.example": [Answered(OutcomeKind.FETCHED)] * 2
-            + [Answered(OutcomeKind.UNREACHABLE)] * 4,
+            "shop.example": [DomainOutcome(OutcomeKind.FETCHED)] * 8
+            + [DomainOutcome(OutcomeKind.GONE)],
+            "news.example": [DomainOutcome(OutcomeKind.NOT_MODIFIED)] * 7
+            + [DomainOutcome(OutcomeKind.FETCHED)] * 3,
+            "failing.example": [DomainOutcome(OutcomeKind.FETCHED)] * 2
+            + [DomainOutcome(OutcomeKind.UNREACHABLE)] * 4,
         }
     )
     _jobs(settings)

@@ -9,8 +9,14 @@ from typing import Any
 
 from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline.in_flight import DELETED
-from aragog.crawl.pipeline.in_flight_values import ANYONE, Heir, Mark, UrlEnding, Wants
-from aragog.crawl.pipeline.outcome_log import Answered
+from aragog.crawl.pipeline.in_flight_values import (
+    NO_CRAWL,
+    Mark,
+    MarkingCrawl,
+    NextCrawl,
+    UrlEnding,
+)
+from aragog.crawl.pipeline.outcome_log import DomainOutcome
 from aragog.crawl.pipeline.ports import SpoolState
 from aragog.crawl.pipeline.sitemap_walks import Walk, WalkSize
 from aragog.crawl.politeness.overrides import Overrides
@@ -83,7 +89,7 @@ class MemoryInFlight:
         self.ended: list[UrlEnding] = []
 
     def mark(
-        self, urls: Sequence[str], *, insist: bool = False, wants: Wants = ANYONE
+        self, urls: Sequence[str], *, insist: bool = False, for_crawl: MarkingCrawl = NO_CRAWL
     ) -> list[Mark]:
         marks = [Mark.NEW if insist or u not in self.urls else Mark.WAITING for u in urls]
         self.urls |= set(urls)
@@ -98,7 +104,7 @@ class MemoryInFlight:
     def clear(self, urls: Sequence[str], outcome: str = DELETED) -> None:
         self.end([UrlEnding(url, 0, outcome, for_all=True) for url in urls])
 
-    def end(self, endings: Sequence[UrlEnding]) -> list[Heir | None]:
+    def end(self, endings: Sequence[UrlEnding]) -> list[NextCrawl | None]:
         self.ended += endings
         self.urls -= {ending.url for ending in endings}
         return [None] * len(endings)
@@ -122,9 +128,9 @@ class MemoryOutcomes:
     """Outcomes by domain, oldest first."""
 
     def __init__(self) -> None:
-        self.of: dict[str, list[Answered]] = {}
+        self.of: dict[str, list[DomainOutcome]] = {}
 
-    def note(self, outcomes: Mapping[str, Sequence[Answered]]) -> None:
+    def note(self, outcomes: Mapping[str, Sequence[DomainOutcome]]) -> None:
         for key, answers in outcomes.items():
             self.of.setdefault(key, []).extend(answers)
 
@@ -214,7 +220,7 @@ class MemoryLimiter:
     def utc_s(self, url: str) -> float:
         return self.clock.now_ms() / 1000
 
-    def note_latency(self, key: str, ms: float, address: str | None) -> None: ...
+    def record_latency(self, key: str, ms: float, address: str | None) -> None: ...
 
     def acquire_permit(self, slot: Slot) -> bool:
         return True
@@ -292,10 +298,10 @@ class MemoryRobots:
         missing = CachedRules(RulesState.MISSING)
         return {origin: self.cached.get(origin, missing) for origin in origins}
 
-    def rules_of_admitted(self, origin: str) -> RobotsRules | None:
+    def rules_after_admission(self, origin: str) -> RobotsRules | None:
         return self.get_many([origin])[origin].rules
 
-    def outgrown(self, origins: Iterable[str]) -> None:
+    def mark_insufficient(self, origins: Iterable[str]) -> None:
         """Errors replace all rules here."""
 
     def put(self, origin: str, status: int | None, body: bytes, fetched_at_ms: int) -> None:

@@ -25,7 +25,7 @@ from thriftpy2.transport import TFramedTransport, TSocket
 from aragog.api.operations.field_writers import FieldWriters
 from aragog.api.operations.graphs import no_graphs
 from aragog.api.operations.jobs import Jobs
-from aragog.api.operations.operation import Parts, unshared
+from aragog.api.operations.operation import Parts, no_notification
 from aragog.api.server.listener import thrift_sockets, tls_context
 from aragog.api.server.thrift.contract import FILE
 from aragog.api.server.thrift.handlers import services
@@ -58,7 +58,7 @@ def running(
     store: Any, *, enqueue: Any = None, fetching: Any = None, cluster: Any = None,
     embedded: bool = True, service: Any = None, shared_tokens: Any = None, read: Any = None,
     batches: Any = None, jobs: Any = None, explain: Any = None, crawls: Any = None,
-    takedowns_changed: Any = unshared, graphs: Any = None, replies: Any = None, **options: Any,
+    takedowns_changed: Any = no_notification, graphs: Any = None, replies: Any = None, **options: Any,
 ) -> Iterator[Running]:  # fmt: skip
     """The services over a store, on a free port."""
     settings = ServingSettings(**{"thrift_port": 0, "deadline_ms": 20_000, **options})

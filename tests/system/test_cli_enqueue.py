@@ -168,7 +168,7 @@ def test_no_broker_is_one_clear_error(tmp_path):
     reported = CliRunner().invoke(main, ["enqueue", "http://a.test/"], env=environ)
 
     assert reported.exit_code == 1
-    assert f"no aragog runs in {tmp_path}/nobody" in reported.stderr
+    assert f"aragog is not running in {tmp_path}/nobody" in reported.stderr
     assert "aragog up" in reported.stderr
     assert "Traceback" not in reported.stderr
 

@@ -127,7 +127,7 @@ def test_reading_and_stopping_what_is_not_there_says_so(tmp_path):
     environ = {"ARAGOG_DATA_DIR": str(tmp_path / "var"), "ARAGOG_SETTINGS": ""}
 
     for arguments, code, reported in (
-        (["down"], 1, f"data_dir: nothing runs in {tmp_path}/var"),
+        (["down"], 1, f"data_dir: no system is running in {tmp_path}/var"),
         (["show", "http://a.test/"], 1, f"data_dir: nothing is stored in {tmp_path}/var yet"),
         (["run", "nowhere.txt"], 2, "nowhere.txt: neither a file nor a URL"),
     ):

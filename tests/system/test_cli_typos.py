@@ -43,7 +43,7 @@ def run(cli_environ):
         (["queue", "pause", "fetsh"], "unknown queue 'fetsh'; did you mean fetch?"),
         (["queue", "show", "zzz"], "unknown queue 'zzz'; available: canonicalize, fetch"),
         (["queue", "limit", "fetch", "-1"], "-1"),
-        (["queue", "limit", "fetch", "nan"], "'nan' is neither a number above 0 nor none"),
+        (["queue", "limit", "fetch", "nan"], "'nan': must be a number above 0, or none"),
         (["queue", "limit", "fetch", "5", "--burst", "-2"], "-2"),
         (
             ["show", URL, "--fields", "page.titel"],
@@ -83,7 +83,7 @@ def run(cli_environ):
         (["changes", "--host", "no host"], "is not a host name"),
         (["webhooks", "add", URL, "--host", "no host"], "is not a host name"),
         (["reextract", "--host", "no host"], "is not a host name"),
-        (["templates", "close", "http://a.test", "/p/"], "is a URL: give only its host"),
+        (["templates", "close", "http://a.test", "/p/"], "is a URL: pass only its host"),
         (["templates", "list", "no host"], "is not a host name"),
         (["watch", URL, "--owner", ""], "is not a valid owner"),
         (["webhooks", "add", "https://a.test/", "--owner", "\udcff"], "is not a valid owner"),
@@ -96,7 +96,7 @@ def run(cli_environ):
         (["enqueue", "nowhere.txt"], "neither a file nor a URL"),
         (["run", "nowhere.txt"], "neither a file nor a URL"),
         (["enqueue", "/"], "is a folder"),
-        (["store", "export", "x.parqet"], "name it .jsonl"),
+        (["store", "export", "x.parqet"], "unknown extension; use .jsonl"),
     ],
     ids=lambda value: " ".join(value)[:30] if isinstance(value, list) else "",
 )

@@ -292,7 +292,7 @@ def test_a_page_is_fetched_while_its_caller_waits(crawled):
     assert read["fields"]["page.title"]
     assert progress["total"] == 1
     # What it is, why it stands for its canonical URL, and what it waits for.
-    for text in ("http://news.test/city-bees", "<dt>because", "<dt>next slot", "<dt>on its way"):
+    for text in ("http://news.test/city-bees", "<dt>because", "<dt>next slot", "<dt>in flight"):
         assert text in shown
 
 

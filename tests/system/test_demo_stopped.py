@@ -99,12 +99,12 @@ def test_the_demo_takes_free_ports_and_up_continues_it_after_ctrl_c(environ, tmp
     assert "in use" not in text
     assert re.search(r"flower: +http://127\.0\.0\.1:(?!5555)\d+", text)
     assert beside.returncode == 1
-    assert "the demo runs in" in beside.stderr
+    assert "the demo is running in" in beside.stderr
     assert "accepted" not in beside.stdout
-    left = int(re.search(r"(\d+) URLs still wait", text)[1])
+    left = int(re.search(r"(\d+) URLs are still waiting", text)[1])
     assert left
 
     ports = {f"ARAGOG_SERVING__{n}_PORT": str(free_port()) for n in ("HTTP", "THRIFT", "FLOWER")}
     with command({**environ, **ports}, log, "up"):
         wait_until(lambda: len(fetched(environ)) == len(PAGES), 240, otherwise=log.read_text)
-        assert "serving the demo web as well" in log.read_text()
+        assert "also serving the demo web" in log.read_text()

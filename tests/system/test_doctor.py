@@ -296,7 +296,7 @@ def test_a_repaired_store_is_well_although_the_damaged_files_are_kept(examine, t
         store.maintenance.repair(wait=False)
 
     assert examine() == {}
-    assert "files that a repair replaced are kept" in examine.output
+    assert "damaged files were kept by a repair" in examine.output
     (folder / "05.db").unlink()
     assert examine() == {}
 
@@ -341,7 +341,7 @@ def test_a_system_that_does_not_run_is_found(tmp_path):
     assert wrong["redis"].startswith("not running; `aragog up` starts ")
     for name in ("HTTP", "Thrift"):
         port = environ[f"ARAGOG_SERVING__{name.upper()}_PORT"]
-        assert wrong[name].startswith(f"nothing listens on 127.0.0.1:{port} of this machine")
+        assert wrong[name].startswith(f"nothing listens on 127.0.0.1:{port}")
     before = CliRunner().invoke(main, ["doctor", "--json", "--no-workers"], env=environ)
     assert before.exit_code == 0, before.output
 

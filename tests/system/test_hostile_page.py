@@ -57,6 +57,6 @@ def test_thirty_good_pages_are_stored_and_the_one_that_kills_its_process_is_unre
 
     assert titles == [f'"Page {n}"'.encode() for n in range(GOOD)]
     assert facts["outcome"] == "Unreadable"
-    assert facts["reason"] == "each process that read the page was lost"
+    assert facts["reason"] == "each process that analyzed the page died"
     assert counts[counters.UNREADABLE] == 1
     assert counts[counters.RUNS_LOST] >= 2

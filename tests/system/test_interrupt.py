@@ -70,7 +70,7 @@ def test_ctrl_c_in_the_middle_of_a_crawl_and_up_again_goes_on(plain_origin, envi
     out, err = process.communicate(timeout=120)
 
     assert (process.returncode, err) == (130, "")
-    left = int(re.search(r"(\d+) URLs still wait; .* up` continues with them", out)[1])
+    left = int(re.search(r"(\d+) URLs are still waiting; .* up` continues with them", out)[1])
     assert 0 < left < len(URLS)
     assert running_pid(tmp_path / "var" / "run") is None
 

@@ -112,7 +112,7 @@ def test_new_replaces_no_file_and_fetches_nothing_for_it(run, tmp_path, shop):
     refused = run("aragog new http://books.test/book/1")
 
     assert refused.returncode == 1
-    assert "urls.txt: exists already; give another folder with --into" in refused.stderr
+    assert "urls.txt: already exists; choose another folder with --into" in refused.stderr
     assert (tmp_path / "urls.txt").read_text() == "mine"
     assert shop.seen == []
 
@@ -122,7 +122,7 @@ def test_new_replaces_no_file_and_fetches_nothing_for_it(run, tmp_path, shop):
     [
         ("http://books.test/secret", "robots.txt: ", 5),
         ("http://books.test/book/4", "http://books.test/book/4: Gone: 404", 5),
-        ("http://books.test/book/1 http://other.test/1", "give those of one host", 2),
+        ("http://books.test/book/1 http://other.test/1", "pass URLs of a single host", 2),
         (" ".join(f"http://books.test/book/{n}" for n in range(11)), "at most 10 examples", 2),
     ],
 )  # fmt: skip

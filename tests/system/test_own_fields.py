@@ -146,7 +146,7 @@ def test_try_shows_fields_links_and_timing_and_stores_nothing(folder, shop):
     assert shown.exit_code == 0, shown.output
     lines = [" ".join(line.split()) for line in shown.stdout.splitlines()]
     assert "site.price 1.5 extractor site" in lines
-    assert "site.missing the rule found nothing" in lines
+    assert "site.missing the rule matched nothing" in lines
     assert any(line.startswith("timing ") and "total" in line for line in lines)
     assert "links 1" in lines
     assert SECRET not in shown.output

@@ -108,7 +108,7 @@ def test_doctor_starts_the_browser_and_up_refuses_without_one():
         system.environ["ARAGOG_RENDERING__BROWSER"] = "no-such-browser"
         report = system.aragog("doctor", "--no-workers")
         assert report.returncode == 1
-        assert "none of no-such-browser can be run; install Chromium" in report.stdout
+        assert "cannot run any of no-such-browser; install Chromium" in report.stdout
         up = system.aragog("up")
     assert up.returncode != 0
     assert "none of no-such-browser can be run" in up.stderr

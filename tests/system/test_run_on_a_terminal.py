@@ -62,7 +62,7 @@ def terminal(tmp_path):
 
 def test_the_demo_shows_a_bar_and_a_card_and_stays_until_ctrl_c(terminal):
     process, screen = terminal
-    running = "still running; ctrl-C stops it"
+    running = "still running; press Ctrl-C to stop"
     wait_until(lambda: running in screen() or process.poll() is not None, 240, otherwise=screen)
     shown = screen()
 

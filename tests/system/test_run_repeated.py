@@ -70,7 +70,7 @@ def test_a_run_that_is_stopped_and_repeated_has_every_page_in_its_file(site, sta
     os.killpg(first.pid, signal.SIGINT)
     code, output = finished(first)
     assert code == 130, output
-    assert "URLs still wait" in output
+    assert "URLs are still waiting" in output
     begun = urls_of(file)
     assert 0 < len(begun) < PAGES
 
@@ -111,7 +111,7 @@ def test_complete_runs_repeated_or_refreshed_reach_every_page(site, start, tmp_p
 
     code, output = finished(start("-O", "docs.jsonl"))  # reaches the first page only
     assert (code, set(urls_of(file))) == (0, URLS), output
-    assert f"{PAGES - 1} of them of pages that only the earlier file had" in output
+    assert f"{PAGES - 1} of them from the earlier file only" in output
 
 
 @pytest.mark.parametrize(("front_after_s", "serves"), [(0.0, True), (1e9, False)])
@@ -137,7 +137,7 @@ def test_a_run_that_stops_at_its_end_does_without_servers_whose_ports_are_in_use
 
     assert code == 0, output
     assert (
-        f"Flower is not served: serving.flower_port: port {port} on 127.0.0.1 is in use" in output
+        f"Flower was not started: serving.flower_port: port {port} on 127.0.0.1 is in use" in output
     )
     assert urls_of(tmp_path / "docs.jsonl") == [ROOT]
     logs = {log.stem for log in (tmp_path / "var" / "logs").iterdir()}
@@ -165,6 +165,6 @@ def test_a_run_writes_what_the_present_rules_find_of_pages_that_earlier_ones_rea
 
     assert first == {"/p1", "/p4", "/p7", "/p10"}
     assert second == third == {f"Page {number}" for number in range(4)}
-    assert "4 pages read again, by the present rules" in output
-    assert "read again" not in unchanged
+    assert "4 pages extracted again with the current rules" in output
+    assert "extracted again" not in unchanged
     assert {request.path for request in site.seen[asked:]} <= {"/robots.txt"}

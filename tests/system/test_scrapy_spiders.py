@@ -181,7 +181,7 @@ def test_without_a_system_one_error_names_the_command_that_starts_it(
 
     assert log.count("CRITICAL") == 1
     assert "Traceback" not in log
-    assert "`aragog up -d` starts it" in log.splitlines()[-1]
+    assert "start it with `aragog up -d`" in log.splitlines()[-1]
 
 
 def test_a_named_crawl_that_is_over_begins_again_on_request(origin, redis_url, tmp_path, given):

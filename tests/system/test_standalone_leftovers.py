@@ -24,7 +24,7 @@ def test_what_was_noted_is_ended_with_all_of_its_session(tmp_path):
         ["sh", "-c", "sleep 60 & echo $!; wait"], start_new_session=True, stdout=subprocess.PIPE
     )
     child = int(parent.stdout.readline())
-    leftovers.note(tmp_path / "children", [parent.pid])
+    leftovers.write_list(tmp_path / "children", [parent.pid])
 
     assert leftovers.end(tmp_path / "children") == [parent.pid]
     assert parent.wait(120) == -9
@@ -37,7 +37,7 @@ def test_a_session_whose_leader_died_is_ended(tmp_path):
         ["sh", "-c", "sleep 60 & echo $!; wait"], start_new_session=True, stdout=subprocess.PIPE
     )
     child = int(leader.stdout.readline())
-    leftovers.note(tmp_path / "children", [leader.pid])
+    leftovers.write_list(tmp_path / "children", [leader.pid])
     leader.kill()
     leader.wait()
 

@@ -143,7 +143,7 @@ def test_a_second_up_says_that_one_runs(machine):
 
         assert reported.returncode == 1
         assert reported.stderr.startswith(
-            f"aragog: data_dir: aragog runs in {machine.folder} already"
+            f"aragog: data_dir: aragog is already running in {machine.folder}"
         )
         assert "aragog down" in reported.stderr
 

@@ -44,7 +44,7 @@ EXAMPLES = {
     errors.InvalidGraphArgument: ("graph: no such name",),
     errors.InvalidGraphConfig: ("a: b", "c: d"),
     errors.BrowserUnavailable: ("rendering.browser", "is not installed"),
-    errors.AccessDenied: ("needs a bearer token",),
+    errors.AccessDenied: ("a bearer token is required",),
     errors.ServiceUnavailable: ("http://a/", "is full", 2.0),
     errors.QuotaExceeded: ("token ana", "urls_a_day: 5 of 5 are used", "urls_a_day", 5, 5, 60.0),
     errors.SlowDown: ("redis", "85% in use", 5.0),

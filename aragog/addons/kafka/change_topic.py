@@ -1,14 +1,14 @@
 """
-Changes as records of a topic: `aragog changes --follow --to kafka://…`.
+Publish changes to a Kafka topic: `aragog changes --follow --to kafka://…`.
 
-A record's key is the URL, so the changes of a page keep their order in one partition. Its value is
-the change in JSON, with an `id`.
+A record's key is the URL, so the changes of a page stay in order within one partition. Its value is
+the change as JSON, with an `id`.
 
 The position in the feed is stored in Kafka, as the metadata of a committed offset, so it survives
 the loss of this process and its machine. It is written after all brokers have acknowledged the
-earlier records. A process that is killed in between sends these records again, with the same ids.
-Two processes with the same name send everything twice but lose nothing: a process writes a position
-only after all of its earlier records were acknowledged.
+earlier records. If a process is killed in between, the next one sends these records again with the
+same ids. Two processes with the same name send everything twice but lose nothing: each writes a
+position only after all of its earlier records were acknowledged.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from aragog.addons.kafka.topic_address import (
     ANSWER_WITHIN_S,
     TopicAddress,
     partitions_of,
-    patiently,
     reason_of,
     require_client,
+    with_coordinator,
 )
 from aragog.cli.terminal import echo
 from aragog.errors import ConfigError, ServiceUnavailable
@@ -50,8 +50,8 @@ DEFAULTS = {
     # Errors are reported once, through the client's callback.
     "log_level": 0,
 }
-KEPT_AGAIN_S = 3600.0
-"""How often an unchanged position is rewritten, since Kafka deletes it after a week."""
+REWRITE_POSITION_S = 3600.0
+"""How often an unchanged position is committed again; Kafka deletes it after a week."""
 _WAIT_S = 0.5
 
 
@@ -80,7 +80,7 @@ def change_id(change: dict[str, Any]) -> str:
 
 
 def record_of(change: dict[str, Any], *, shortened: bool = False) -> bytes:
-    """The value of a change's record; if shortened, its fields have no values."""
+    """Return the value of a change's record as JSON; `shortened` omits the values of fields."""
     fields = change["fields"]
     if shortened:
         fields = {name: dict.fromkeys(both) for name, both in fields.items()}
@@ -104,9 +104,9 @@ class ChangeTopic:
         common = {**DEFAULTS, "error_cb": self._on_error}
         try:
             self._producer: Producer = Producer(address.settings(OWN, common))
-            # It joins no group; it only reads and writes one committed offset.
+            # This consumer joins no group: it only reads and writes one committed offset.
             self._positions: Consumer = Consumer(
-                _without(address.settings({**group, "enable.auto.commit": False}, common))
+                _consumer_settings(address.settings({**group, "enable.auto.commit": False}, common))
             )
         except KafkaException as error:
             raise ConfigError(f"{address}: {reason_of(error.args[0])}") from error
@@ -117,7 +117,7 @@ class ChangeTopic:
 
     def position(self) -> str | None:
         """
-        The cursor up to which everything was acknowledged, or None.
+        Return the cursor up to which all changes were acknowledged, or None if none is stored.
 
         Raises:
             ServiceUnavailable: Kafka does not respond.
@@ -126,20 +126,22 @@ class ChangeTopic:
 
         try:
             where = [TopicPartition(self._address.topic, 0)]
-            (kept,) = patiently(lambda: self._positions.committed(where, timeout=ANSWER_WITHIN_S))
+            (kept,) = with_coordinator(
+                lambda: self._positions.committed(where, timeout=ANSWER_WITHIN_S)
+            )
         except KafkaException as error:
             raise self._unavailable(error) from error
         return kept.metadata or None
 
     def send(self, changes: Sequence[dict[str, Any]], cursor: str) -> None:
         """
-        Send changes, and store the cursor after them once all are acknowledged.
+        Send changes, and store the cursor once all of them are acknowledged.
 
-        Waits for unreachable brokers, and reports the reason once. Without changes, the cursor is
-        only written if it is not stored yet or was stored more than an hour ago.
+        If brokers are unreachable, this waits and reports the reason once. Without changes, the
+        cursor is only written if it is not stored yet or was stored more than an hour ago.
 
         Raises:
-            ServiceUnavailable: a record was refused, or the cursor cannot be stored; call again
+            ServiceUnavailable: Kafka refused a record, or the cursor cannot be stored; call again
                 with the same changes.
         """
         refused: list[KafkaError] = []
@@ -150,11 +152,11 @@ class ChangeTopic:
         if refused:
             raise ServiceUnavailable(str(self._address), reason_of(refused[0]))
         self._problem = ""
-        if cursor != self._written or time.monotonic() > self._kept_s + KEPT_AGAIN_S:
-            self._keep(cursor)
+        if cursor != self._written or time.monotonic() > self._kept_s + REWRITE_POSITION_S:
+            self._store_cursor(cursor)
 
     def close(self) -> None:
-        """Close the connections; the next process resends anything that was not acknowledged."""
+        """Close the connections; the next process resends unacknowledged changes."""
         self._producer.purge()
         self._producer.flush(1)
         self._positions.close()
@@ -186,12 +188,12 @@ class ChangeTopic:
                     ) from error
                 value = shorter
 
-    def _keep(self, cursor: str) -> None:
+    def _store_cursor(self, cursor: str) -> None:
         from confluent_kafka import KafkaException, TopicPartition  # noqa: PLC0415 - an extra
 
         kept = TopicPartition(self._address.topic, 0, 0, cursor)
         try:
-            (written,) = patiently(
+            (written,) = with_coordinator(
                 lambda: self._positions.commit(offsets=[kept], asynchronous=False)
             )
         except KafkaException as error:
@@ -201,7 +203,7 @@ class ChangeTopic:
         self._written, self._kept_s = cursor, time.monotonic()
 
     def _on_error(self, error: KafkaError) -> None:
-        """Report each problem of a retrying client once."""
+        """Report each problem once while the client retries."""
         if error.name() != self._problem:
             self._problem = error.name()
             echo(f"Kafka: {reason_of(error)}", err=True)
@@ -210,9 +212,9 @@ class ChangeTopic:
         return ServiceUnavailable(str(self._address), reason_of(error.args[0]))
 
 
-_OF_PRODUCERS = ("partitioner", "linger.ms")
+_PRODUCER_ONLY = ("partitioner", "linger.ms")
 
 
-def _without(settings: dict[str, Any]) -> dict[str, Any]:
+def _consumer_settings(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings without those that a consumer does not accept."""
-    return {key: value for key, value in settings.items() if key not in _OF_PRODUCERS}
+    return {key: value for key, value in settings.items() if key not in _PRODUCER_ONLY}

@@ -1,4 +1,4 @@
-"""`aragog kafka enqueue`: URLs from a topic."""
+"""`aragog kafka enqueue`: enqueue the URLs in a topic."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def kafka() -> None:
     "--most-in-flight",
     type=NOT_NEGATIVE,
     default=0,
-    help="Wait while more than this number of URLs are in flight; 0: no limit.",
+    help="Pause while more than this many URLs are in flight; 0 means no limit.",
 )
 @enqueue_options()
 def enqueue(
@@ -43,8 +43,8 @@ def enqueue(
     """
     Enqueue URLs from TOPIC, kafka://HOST:PORT/NAME, until SIGTERM or Ctrl-C.
 
-    A record is a URL, or JSON with `url` and options of enqueuing. Options on the command line
-    apply to records that do not have them. The processes of a group share the partitions.
+    A record is a URL, or a JSON object with `url` and enqueue options. The options on the command
+    line are the defaults for records without them. The processes of a group share the partitions.
     """
     require_client("`aragog kafka enqueue`")
     address = TopicAddress.parse(topic)

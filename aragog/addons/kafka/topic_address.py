@@ -46,7 +46,7 @@ class TopicAddress:
         Parse an address.
 
         Raises:
-            BadInput: it has another form.
+            BadInput: the text is not a topic address.
         """
         match = _ADDRESS.fullmatch(text)
         if match is None:
@@ -54,16 +54,16 @@ class TopicAddress:
         servers, topic, query = match.groups(default="")
         options = dict(parse_qsl(query, keep_blank_values=True))
         if unknown := options.keys() - {"config", "name"}:
-            raise BadInput(f"{min(unknown)[:100]}: a topic's address has `config` and `name` alone")
+            raise BadInput(f"{min(unknown)[:100]}: unknown parameter; use `config` and `name`")
         name = options.get("name", "")
         if name and not re.fullmatch(NAME, name):
-            raise BadInput(f"name: {name[:100]!r} is not one; use letters, digits, '.', '_', '-'")
+            raise BadInput(f"name: {name[:100]!r} is invalid; use letters, digits, '.', '_', '-'")
         return cls(servers, topic, name, options.get("config", ""))
 
     def settings(self, own: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
         """
-        A client's settings: `defaults`, overridden by the file, and `own`, which the file must not
-        set.
+        Return a client's settings: `defaults`, overridden by the file, plus `own`, which the file
+        must not set.
 
         Raises:
             ConfigError: the file cannot be read, a line is not `key=value`, or it sets one of
@@ -105,7 +105,7 @@ def partitions_of(
     client: Consumer | Producer, address: TopicAddress, within_s: float = ANSWER_WITHIN_S
 ) -> int:
     """
-    The number of a topic's partitions.
+    Return how many partitions a topic has.
 
     Raises:
         ServiceUnavailable: no broker responds.
@@ -119,20 +119,20 @@ def partitions_of(
         raise ServiceUnavailable(str(address), reason_of(error.args[0])) from error
     if found.error is not None:
         raise ConfigError(
-            f"{address}: {found.error.str()}; make the topic, or change who may use it"
+            f"{address}: {found.error.str()}; create the topic, or grant access to it"
         )
     return len(found.partitions)
 
 
-def patiently(call: Callable[[], T]) -> T:
+def with_coordinator(call: Callable[[], T]) -> T:
     """
     Call a function for committed offsets, and retry while the group has no coordinator.
 
-    A group has none for a second or two when it is the cluster's first, or after the loss of a
-    broker.
+    The first group of a cluster has no coordinator for a second or two. The same happens to any
+    group after the loss of a broker.
 
     Raises:
-        KafkaException: it failed for another reason, or for longer than `ANSWER_WITHIN_S`.
+        KafkaException: the call failed for another reason, or for longer than `ANSWER_WITHIN_S`.
     """
     from confluent_kafka import KafkaError, KafkaException  # noqa: PLC0415 - an extra
 
@@ -152,5 +152,5 @@ def patiently(call: Callable[[], T]) -> T:
 
 
 def reason_of(error: Any) -> str:
-    """The message of a client error."""
+    """Return the message of a client error."""
     return f"{error.name()}: {error.str()}"

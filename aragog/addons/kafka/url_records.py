@@ -1,4 +1,4 @@
-"""Parses the records of a topic: a URL as text, or JSON with a URL and options of enqueuing."""
+"""Parse the records of a topic: a URL as text, or JSON with a URL and enqueue options."""
 
 from __future__ import annotations
 
@@ -18,21 +18,23 @@ _OPTIONS = {field.http for field in option_fields(EnqueueArguments) if field.htt
 
 
 @dataclass(frozen=True, slots=True)
-class WantedUrl:
+class TopicUrl:
     """A URL with its enqueue options."""
 
     url: str
     arguments: EnqueueArguments
+    source: str = ""
+    """The record's topic, partition and offset (`urls:0:17`), for messages."""
 
 
-def read_record(value: bytes | None, usual: EnqueueArguments) -> WantedUrl:
+def read_record(value: bytes | None, defaults: EnqueueArguments) -> TopicUrl:
     """
     Parse a record: a URL as text, or `{"url": ..., "priority": 0}` with options named as in HTTP.
 
-    Options that a record does not have default to `usual`.
+    Options that are missing from the record default to `defaults`.
 
     Raises:
-        BadInput: it is neither, or an option is invalid.
+        BadInput: the record is neither, or an option is invalid.
     """
     if not value:
         raise BadInput("is empty")
@@ -41,10 +43,10 @@ def read_record(value: bytes | None, usual: EnqueueArguments) -> WantedUrl:
     text = value.strip()
     if not text.startswith(b"{"):
         try:
-            return WantedUrl(text.decode(), usual)
+            return TopicUrl(text.decode(), defaults)
         except UnicodeDecodeError:
             raise BadInput("is not UTF-8") from None
-    return _of_object(_object(text), usual)
+    return _from_object(_object(text), defaults)
 
 
 def _object(text: bytes) -> dict[str, Any]:
@@ -55,31 +57,33 @@ def _object(text: bytes) -> dict[str, Any]:
     return members
 
 
-def _of_object(members: Mapping[str, Any], usual: EnqueueArguments) -> WantedUrl:
+def _from_object(members: Mapping[str, Any], defaults: EnqueueArguments) -> TopicUrl:
     url = members.get("url")
     if not isinstance(url, str):
-        raise BadInput("url: must be a text")
+        raise BadInput("url: must be a string")
     given = {name: value for name, value in members.items() if name != "url"}
     if not given:
-        return WantedUrl(url, usual)
-    refuse_unknown(given, _OPTIONS, "is no option of enqueuing")
+        return TopicUrl(url, defaults)
+    refuse_unknown(given, _OPTIONS, "is not an enqueue option")
     read = request_of(EnqueueArguments, given)
     own = {
         f.name: getattr(read, f.name) for f in option_fields(EnqueueArguments) if f.http in given
     }
-    arguments = replace(usual, **own)
+    arguments = replace(defaults, **own)
     arguments.options()  # raises if an option is out of bounds
-    return WantedUrl(url, arguments)
+    return TopicUrl(url, arguments)
 
 
-def by_arguments(records: Sequence[WantedUrl]) -> list[tuple[EnqueueArguments, list[str]]]:
-    """The URLs of records, grouped by equal options, in order of first occurrence."""
-    groups: list[tuple[EnqueueArguments, list[str]]] = []
+def group_by_arguments(
+    records: Sequence[TopicUrl],
+) -> list[tuple[EnqueueArguments, list[TopicUrl]]]:
+    """Group records by equal options, in order of first occurrence."""
+    groups: list[tuple[EnqueueArguments, list[TopicUrl]]] = []
     for record in records:
-        for arguments, urls in groups:
+        for arguments, group in groups:
             if arguments == record.arguments:
-                urls.append(record.url)
+                group.append(record)
                 break
         else:
-            groups.append((record.arguments, [record.url]))
+            groups.append((record.arguments, [record]))
     return groups

@@ -1,14 +1,14 @@
 """
-Enqueues URLs from a topic.
+Enqueue URLs from a topic.
 
-A record's offset is committed after the broker has accepted its URL. A process that is killed reads
-some records again but skips none. A URL that is still queued is not enqueued twice; if it has been
-stored since, its status is known, unless `refresh` was requested.
+A record's offset is committed after the broker has accepted its URL. If a process is killed, some
+records are read again but none are skipped. A URL that is still queued is not enqueued twice; if it
+has been stored since, its status is known, unless `refresh` was requested.
 
 While URLs are not accepted (memory is nearly full, a server is unreachable, `most_in_flight` is
 reached), the partitions are paused and the batch is kept; the consumer stays in its group however
-long that takes. If a partition is assigned to another member in the meantime, its records are
-dropped here and read there.
+long that takes. If a partition is assigned to another member in the meantime, this process drops
+its records and the other member reads them.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from aragog.addons.kafka.topic_address import TopicAddress, partitions_of, reason_of
-from aragog.addons.kafka.url_records import WantedUrl, by_arguments, read_record
+from aragog.addons.kafka.url_records import TopicUrl, group_by_arguments, read_record
 from aragog.api.operations.enqueue_options import EnqueueArguments
 from aragog.client import Aragog
 from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
@@ -39,7 +39,9 @@ DEFAULTS = {
     "partition.assignment.strategy": "cooperative-sticky",
     "log_level": 0,
 }
-_LOOK_S = 0.2
+# A crawl that has reached its limit refuses all further URLs, so that is reported once.
+_REPORTED = frozenset({EnqueueStatus.INVALID, EnqueueStatus.TAKEN_DOWN, EnqueueStatus.OUT_OF_SCOPE})
+_POLL_S = 0.2
 _RETRY_S = 1.0
 
 
@@ -50,28 +52,28 @@ class UrlTopic:
     Args:
         address: the topic; its name is the group, `aragog` if it has none.
         client: enqueues the URLs.
-        usual: the default options of records.
+        defaults: the options of records that set none.
         report: called with one line for a record that is not a URL, and for each new problem.
-        most_in_flight: pauses while more URLs than this are in flight; 0 for no limit.
+        most_in_flight: pause while more than this many URLs are in flight; 0 for no limit.
     """
 
     def __init__(
         self,
         address: TopicAddress,
         client: Aragog,
-        usual: EnqueueArguments,
+        defaults: EnqueueArguments,
         report: Callable[[str], None],
         *,
         most_in_flight: int = 0,
     ) -> None:
         from confluent_kafka import Consumer, KafkaException  # noqa: PLC0415 - an extra
 
-        usual.options()
-        self._address, self._client, self._usual = address, client, usual
+        defaults.options()
+        self._address, self._client, self._defaults = address, client, defaults
         self._report, self._most_in_flight = report, most_in_flight
         self._problem = ""
         self._held: list[Message] = []
-        """Records kept until URLs are accepted; the partitions are paused in the meantime."""
+        """Records kept until URLs are accepted again; meanwhile the partitions are paused."""
         self._retry_s = 0.0
         self._ended: set[int] = set()
         self.counts: Counter[EnqueueStatus] = Counter()
@@ -92,20 +94,23 @@ class UrlTopic:
 
     def run(self, is_stopped: Callable[[], bool], *, until_end: bool = False) -> None:
         """
-        Enqueue incoming URLs until `is_stopped`; with `until_end`, until all present records were
-        read.
+        Enqueue incoming URLs until `is_stopped` returns True.
+
+        Args:
+            is_stopped: checked between batches.
+            until_end: also return at the current end of all partitions.
 
         Raises:
-            ConfigError: the topic was deleted, or may not be read.
-            ServiceUnavailable: Kafka refuses for another permanent reason.
+            ConfigError: the topic was deleted, or access is denied.
+            ServiceUnavailable: Kafka reports another permanent error.
         """
         while not is_stopped():
             if self._held:
-                self._wait_for_room()
+                self._wait_for_capacity()
                 continue
             records = self._read()
-            if records and not self._settle(records):
-                self._hold(records)
+            if records and not self._process(records):
+                self._pause(records)
             elif until_end and not records and self._is_at_end():
                 return
 
@@ -114,8 +119,8 @@ class UrlTopic:
         self._consumer.close()
 
     def _read(self) -> list[Message]:
-        """The available records, at most `BATCH`."""
-        return self._records(self._consumer.consume(BATCH, _LOOK_S))
+        """Return the available records, at most `BATCH`."""
+        return self._records(self._consumer.consume(BATCH, _POLL_S))
 
     def _records(self, messages: Sequence[Message]) -> list[Message]:
         from confluent_kafka import KafkaError  # noqa: PLC0415 - an extra
@@ -129,7 +134,7 @@ class UrlTopic:
             elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - its public name
                 self._ended.add(message.partition() or 0)
             elif error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-                raise ConfigError(f"{self._address}: {error.str()}; make the topic")
+                raise ConfigError(f"{self._address}: {error.str()}; create the topic")
             elif not error.retriable():
                 raise ServiceUnavailable(str(self._address), reason_of(error))
             else:
@@ -140,8 +145,11 @@ class UrlTopic:
         assigned = {part.partition for part in self._consumer.assignment()}
         return bool(assigned) and assigned <= self._ended
 
-    def _settle(self, messages: Sequence[Message]) -> bool:
-        """Enqueue the records' URLs and commit their offsets; False if not accepted now."""
+    def _process(self, messages: Sequence[Message]) -> bool:
+        """
+        Enqueue the records' URLs and commit their offsets; False if they are not
+        accepted now.
+        """
         if self._is_full():
             return False
         try:
@@ -168,35 +176,38 @@ class UrlTopic:
 
     def _wait(self, error: Exception) -> None:
         wait_s = error.retry_after_s if isinstance(error, SlowDown) else _RETRY_S
-        self._retry_s = time.monotonic() + max(wait_s, _LOOK_S)
+        self._retry_s = time.monotonic() + max(wait_s, _POLL_S)
         self._report_once(type(error).__name__, f"waiting: {error}")
 
     def _enqueue(self, messages: Sequence[Message]) -> None:
-        records = [record for record in map(self._parsed, messages) if record]
+        records = [record for record in map(self._parse, messages) if record]
         counts: Counter[EnqueueStatus] = Counter()
-        for arguments, urls in by_arguments(records):
+        for arguments, group in group_by_arguments(records):
             try:
+                urls = [record.url for record in group]
                 results = self._client.enqueue(urls, **asdict(arguments))
             except BAD_INPUT as error:  # such as a crawl that does not exist
-                if arguments == self._usual:
+                if arguments == self._defaults:
                     raise  # nothing was committed; the command line must be fixed
-                self._report(f"{len(urls)} URLs were refused: {error}")
+                self._report(f"{group[0].source}: {error} ({len(urls)} URLs were refused)")
                 counts[EnqueueStatus.INVALID] += len(urls)
                 continue
             counts.update(result.status for result in results)
-            for result in results:
-                if result.status is EnqueueStatus.INVALID:
-                    self._report(f"{result.reason}: {result.input[:200]!r}")
+            for record, result in zip(group, results, strict=True):
+                if result.status in _REPORTED:
+                    self._report(f"{record.source}: {result.reason}: {result.input[:200]!r}")
+                elif result.status is EnqueueStatus.OVER_BUDGET:
+                    self._report_once(str(result.reason), f"{record.source}: {result.reason}")
         counts[EnqueueStatus.INVALID] += len(messages) - len(records)
         self.counts += counts
         self._problem = ""
 
-    def _parsed(self, message: Message) -> WantedUrl | None:
+    def _parse(self, message: Message) -> TopicUrl | None:
+        source = f"{message.topic()}:{message.partition()}:{message.offset()}"
         try:
-            return read_record(message.value(), self._usual)
+            return replace(read_record(message.value(), self._defaults), source=source)
         except BAD_INPUT as error:
-            where = f"{message.topic()}:{message.partition()}:{message.offset()}"
-            self._report(f"{where}: {error}")
+            self._report(f"{source}: {error}")
             return None
 
     def _commit(self, messages: Sequence[Message]) -> None:
@@ -206,21 +217,21 @@ class UrlTopic:
         offsets = [TopicPartition(self._address.topic, part, at) for part, at in after.items()]
         try:
             self._consumer.commit(offsets=offsets, asynchronous=False)
-        except KafkaException as error:  # they are read again, here or by another member
+        except KafkaException as error:  # the records are read again, here or by another member
             self._on_error(error.args[0])
 
-    def _hold(self, messages: list[Message]) -> None:
+    def _pause(self, messages: list[Message]) -> None:
         """Keep records until URLs are accepted, and pause the partitions."""
         self._consumer.pause(self._consumer.assignment())
         self._held = messages
 
-    def _wait_for_room(self) -> None:
+    def _wait_for_capacity(self) -> None:
         """Stay active in the group, and retry the kept records after a while."""
-        more = self._records(self._consumer.consume(1, _LOOK_S))
+        more = self._records(self._consumer.consume(1, _POLL_S))
         self._held.extend(more)  # fetched before the partitions were paused
         if not self._held:  # they were assigned to another member
             return
-        if time.monotonic() < self._retry_s or not self._settle(self._held):
+        if time.monotonic() < self._retry_s or not self._process(self._held):
             return
         self._held = []
         self._consumer.resume(self._consumer.assignment())
@@ -234,8 +245,8 @@ class UrlTopic:
             consumer.resume(partitions)
 
     def _on_revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        gone = {part.partition for part in partitions}
-        self._held = [message for message in self._held if message.partition() not in gone]
+        revoked = {part.partition for part in partitions}
+        self._held = [message for message in self._held if message.partition() not in revoked]
         if not self._held:
             consumer.resume(consumer.assignment())
 

@@ -16,16 +16,16 @@ POOL_SIZE = 4
 
 
 @dataclass(slots=True)
-class _Kept:
+class _Entry:
     client: Client
     users: int = 0
     dropped: bool = False
-    """True once it was dropped; its last user then closes it."""
+    """True once it was dropped from the pool; its last user then closes it."""
 
 
 class TokenClients:
     """
-    Clients by token; threads share them.
+    Clients by token, shared by threads.
 
     Args:
         open_client: creates the client for a token, without opening a connection yet.
@@ -37,35 +37,35 @@ class TokenClients:
     ) -> None:
         self._open = open_client
         self._most = most
-        self._kept: OrderedDict[str | None, _Kept] = OrderedDict()
+        self._entries: OrderedDict[str | None, _Entry] = OrderedDict()
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._entries)
 
     @contextmanager
     def of(self, token: str | None) -> Iterator[Client]:
         """
-        The client for a token, inside a `with` block.
+        Yield the client for a token.
 
         Raises:
             AccessDenied: the server does not know the token; its client is not kept.
             ConfigError: the token is malformed.
             TransientError: the server does not respond.
         """
-        kept = self._used(token) or self._added(token, self._checked(token))
+        entry = self._acquire(token) or self._add(token, self._open_checked(token))
         try:
-            yield kept.client
+            yield entry.client
         finally:
-            self._release(kept)
+            self._release(entry)
 
     def close(self) -> None:
         """Close all unused clients; the others are closed by their last users."""
         with self._lock:
-            gone = [self._drop(token) for token in list(self._kept)]
-        _close(gone)
+            unused = [self._drop(token) for token in list(self._entries)]
+        _close(unused)
 
-    def _checked(self, token: str | None) -> Client:
+    def _open_checked(self, token: str | None) -> Client:
         client = self._open(token)
         try:
             client.token_view()
@@ -74,43 +74,43 @@ class TokenClients:
             raise
         return client
 
-    def _used(self, token: str | None) -> _Kept | None:
+    def _acquire(self, token: str | None) -> _Entry | None:
         with self._lock:
-            kept = self._kept.get(token)
-            if kept is not None:
-                kept.users += 1
-                self._kept.move_to_end(token)
-            return kept
+            entry = self._entries.get(token)
+            if entry is not None:
+                entry.users += 1
+                self._entries.move_to_end(token)
+            return entry
 
-    def _added(self, token: str | None, client: Client) -> _Kept:
-        gone: list[_Kept | None] = []
+    def _add(self, token: str | None, client: Client) -> _Entry:
+        unused: list[_Entry | None] = []
         with self._lock:
-            kept = self._kept.get(token)
-            if kept is None:
-                kept = self._kept[token] = _Kept(client)
-            else:  # another thread was faster
-                gone.append(_Kept(client))
-            kept.users += 1
-            while len(self._kept) > self._most:
-                gone.append(self._drop(next(iter(self._kept))))
-        _close(gone)
-        return kept
+            entry = self._entries.get(token)
+            if entry is None:
+                entry = self._entries[token] = _Entry(client)
+            else:  # another thread added it first
+                unused.append(_Entry(client))
+            entry.users += 1
+            while len(self._entries) > self._most:
+                unused.append(self._drop(next(iter(self._entries))))
+        _close(unused)
+        return entry
 
-    def _drop(self, token: str | None) -> _Kept | None:
-        """Remove a client; returns it if nobody uses it. Call with the lock held."""
-        kept = self._kept.pop(token)
-        kept.dropped = True
-        return None if kept.users else kept
+    def _drop(self, token: str | None) -> _Entry | None:
+        """Remove a client; returns it if nobody uses it. Call this with the lock held."""
+        entry = self._entries.pop(token)
+        entry.dropped = True
+        return None if entry.users else entry
 
-    def _release(self, kept: _Kept) -> None:
+    def _release(self, entry: _Entry) -> None:
         with self._lock:
-            kept.users -= 1
-            over = kept.dropped and not kept.users
+            entry.users -= 1
+            over = entry.dropped and not entry.users
         if over:
-            kept.client.close()
+            entry.client.close()
 
 
-def _close(gone: list[_Kept | None]) -> None:
-    for kept in gone:
-        if kept is not None:
-            kept.client.close()
+def _close(unused: list[_Entry | None]) -> None:
+    for entry in unused:
+        if entry is not None:
+            entry.client.close()

@@ -32,10 +32,10 @@ _PORTS = click.IntRange(1, 65_535)
 
 
 @click.command("mcp")
-@click.option("--url", help="Address of `aragog serve`; default: that of the settings.")
+@click.option("--url", help="Address of `aragog serve`; default: from the settings.")
 @click.option(
     "--scope", "scopes", multiple=True, type=click.Choice(SCOPES), default=(READ,),
-    show_default=True, help="Which tools to offer; repeatable. The token must allow them, too.",
+    show_default=True, help="Which tools to offer; repeatable. The token must allow them as well.",
 )  # fmt: skip
 @click.option("--port", type=_PORTS, help="Serve HTTP on loopback, path /mcp, instead of stdio.")
 def mcp_command(url: str | None, scopes: tuple[str, ...], port: int | None) -> None:

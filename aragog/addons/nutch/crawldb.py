@@ -31,7 +31,7 @@ MOST_VALUES = 100
 """Maximum number of lines kept per entry; Nutch writes eleven."""
 
 Entry = tuple[int, str, Mapping[str, str]]
-"""The number of an entry's first line, its URL, and its values or a `problem`."""
+"""The line where an entry starts, its URL, and its values or a `problem`."""
 
 
 def is_csv(first_line: str) -> bool:
@@ -41,7 +41,7 @@ def is_csv(first_line: str) -> bool:
 
 def read_nutch(stream: BinaryIO, *, after: int = 0) -> Iterator[Read]:
     """
-    Yield the URLs of a dump, each with the number of its first line.
+    Yield the URLs of a dump, each with the line where its entry starts.
 
     Args:
         stream: the dump.
@@ -51,13 +51,13 @@ def read_nutch(stream: BinaryIO, *, after: int = 0) -> Iterator[Read]:
     lines = text_lines(stream, MAX_LINE_BYTES)
     first = next(lines, TextLine(1, ""))
     of_csv = is_csv(first.text)
-    entries = _of_csv(lines) if of_csv else _of_text(itertools.chain([first], lines))
+    entries = _csv_entries(lines) if of_csv else _text_entries(itertools.chain([first], lines))
     for number, url, values in entries:
         if number > after and (record := _record(url, values)) is not None:
             yield number, record
 
 
-def _of_csv(lines: Iterable[TextLine]) -> Iterator[Entry]:
+def _csv_entries(lines: Iterable[TextLine]) -> Iterator[Entry]:
     names = ("url", "code", "status", "fetch time")
     for number, line, problem in lines:
         row = _row(line)
@@ -76,7 +76,7 @@ def _row(line: str) -> list[str]:
         return []
 
 
-def _of_text(lines: Iterable[TextLine]) -> Iterator[Entry]:
+def _text_entries(lines: Iterable[TextLine]) -> Iterator[Entry]:
     began, url, values = 0, "", dict[str, str]()
     for number, line, problem in lines:
         if problem:
@@ -90,14 +90,14 @@ def _of_text(lines: Iterable[TextLine]) -> Iterator[Entry]:
             if colon and not line[:1].isspace() and len(values) < MOST_VALUES:
                 values.setdefault(name.lower(), value.strip())
         elif line.strip():
-            yield number, "", {"problem": "is no dump of a crawldb"}
+            yield number, "", {"problem": "is not a crawldb dump"}
             return
     if began:
         yield began, url, values
 
 
 def _record(url: str, values: Mapping[str, str]) -> UrlRecord | BadRecord | None:
-    """The record, or None for a URL that is skipped."""
+    """Return the record, or None for a URL that is skipped."""
     if problem := values.get("problem"):
         return BadRecord(problem)
     named = values.get("status", "")

@@ -1,4 +1,7 @@
-"""The machines and storage that a crawl needs: `aragog plan` (docs/performance.md#scale)."""
+"""
+Estimate the machines and storage that a crawl needs: `aragog plan`
+(docs/performance.md#scale).
+"""
 
 COMMANDS = {
     "plan": (

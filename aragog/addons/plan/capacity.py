@@ -1,6 +1,6 @@
 """
-The resources that a crawl of a given size needs: machines, processes, Redis, HBase or PostgreSQL,
-and S3, computed from measured costs and prices (`costs.toml`).
+Estimate the resources that a crawl of a given size needs: machines, processes, Redis, HBase or
+PostgreSQL, and S3, computed from measured costs and prices (`costs.toml`).
 
 The result is an order of magnitude, not a promise.
 """
@@ -31,10 +31,10 @@ class Plan:
 
     needs: tuple[Need, ...]
     limits: tuple[Limit, ...] = field(default=())
-    """The limits, the most heavily loaded first."""
+    """The limits, the most heavily loaded one first."""
 
     def amount(self, name: str) -> float:
-        """The amount of a need; KeyError for an unknown name."""
+        """Return the amount of a need; raises KeyError for an unknown name."""
         return {need.name: need.amount for need in self.needs}[name]
 
 
@@ -67,7 +67,7 @@ def plan(demand: Demand, costs: Costs) -> Plan:
 
 
 def _crawl(load: CrawlLoad, cores: dict[str, float], machines: int) -> tuple[Need, ...]:
-    """The rates, and the worker machines with their processes."""
+    """Return the rates, and the worker machines with their processes."""
     demand, connections = load.demand, load.connections()
     roles = ", ".join(f"{role} {n:.1f}" for role, n in sorted(cores.items(), key=lambda i: -i[1]))
     bits_s = load.analyzed_s * demand.page_bytes * 8
@@ -86,7 +86,7 @@ def _crawl(load: CrawlLoad, cores: dict[str, float], machines: int) -> tuple[Nee
             "fetch processes",
             load.fetch_processes,
             "processes",
-            f"{load.requests_at_once:,.0f} requests at once",
+            f"{load.concurrent_requests:,.0f} concurrent requests",
         ),
         Need(
             "TLS handshakes",
@@ -98,16 +98,16 @@ def _crawl(load: CrawlLoad, cores: dict[str, float], machines: int) -> tuple[Nee
             "DNS lookups",
             lookups_s,
             "/s",
-            "to your resolver",
+            "sent to your resolver",
         ),
-        Need("bandwidth", bits_s / 1e9, "Gbit/s", "bodies before their transfer encoding"),
+        Need("bandwidth", bits_s / 1e9, "Gbit/s", "uncompressed bodies"),
     )
 
 
 def _domain_limits(load: CrawlLoad) -> tuple[Limit, ...]:
-    """The requests that the rates of all domains allow, and those of the largest domain."""
+    """Return the load on the combined rate limits of all domains, and on the largest domain's."""
     demand = load.demand
-    together = load.fetches_s / (demand.domains * demand.qps)
+    combined = load.fetches_s / (demand.domains * demand.qps)
     largest = demand.largest_domain_urls
     days, rate = largest / (demand.qps * DAY_S), largest / (demand.days * DAY_S)
     source = " by Zipf's law" if demand.largest_domain is None else ""
@@ -115,15 +115,15 @@ def _domain_limits(load: CrawlLoad) -> tuple[Limit, ...]:
     return (
         Limit(
             "the domains' rates",
-            together,
+            combined,
             f"needs {least:,} domains, or higher rates for some (overrides)"
-            if together > 1
-            else f"enough for {up_to(load.fetches_s, together)} fetches/s",
+            if combined > 1
+            else f"enough for {up_to(load.fetches_s, combined)} fetches/s",
         ),
         Limit(
             "the largest domain's rate",
             days / demand.days,
-            f"{largest:.1e} URLs{source} take {days:,.0f} days: needs {rate:,.0f}/s, or a cap"
+            f"{largest:.1e} URLs{source} take {days:,.0f} days: needs {rate:,.0f}/s or a URL limit"
             if days > demand.days
             else f"{largest:.1e} URLs{source} take {days:.2g} days",
         ),
@@ -131,7 +131,7 @@ def _domain_limits(load: CrawlLoad) -> tuple[Limit, ...]:
 
 
 def _schedule_limits(load: CrawlLoad) -> tuple[Limit, ...]:
-    """The periodic tasks, each of which runs one at a time."""
+    """Return the load of the periodic tasks, each of which runs one at a time."""
     robots = load.robots_s / load.cost("robots_refreshes")
     limits = [Limit("the task that refreshes robots.txt", robots, _task(robots))]
     if load.refreshes_s:
@@ -141,4 +141,4 @@ def _schedule_limits(load: CrawlLoad) -> tuple[Limit, ...]:
 
 
 def _task(load: float) -> str:
-    return "what is late waits" if load > 1 else f"enough for {1 / load:,.0f} times as many"
+    return "the backlog grows" if load > 1 else f"enough for {1 / load:,.0f} times this load"

@@ -1,4 +1,4 @@
-"""`aragog plan`: the machines and storage that a crawl needs."""
+"""`aragog plan`: estimate the machines and storage that a crawl needs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NONE_OR_MORE = FiniteRange(min=0)
 
 
 def _number(name: str, text: str, *, of: FiniteRange = _POSITIVE) -> Callable[[_F], _F]:
-    """An option for a field of `Demand`, with that field's default."""
+    """Return an option for a field of `Demand`, with that field's default."""
     field = name.removeprefix("--").replace("-", "_")
     default = getattr(Demand(urls=1, domains=1), field)
     shown = {} if default is None else {"default": default, "show_default": True}
@@ -39,19 +39,19 @@ def _number(name: str, text: str, *, of: FiniteRange = _POSITIVE) -> Callable[[_
     "--urls", type=_POSITIVE, required=True, help="Number of first fetches in --days, such as 1e9."
 )
 @click.option("--domains", type=_POSITIVE, required=True, help="Number of registered domains.")
-@_number("--days", "Time for them.")
+@_number("--days", "Time for these fetches, in days.")
 @_number("--hosts", "Number of hosts; default: one per domain.")
 @_number("--largest-domain", "URLs of the largest domain; default: by Zipf's law.")
 @_number("--page-bytes", "Mean size of a body.")
 @_number("--links", "Mean number of links on a page.", of=_NONE_OR_MORE)
-@_number("--waiting", "Number of waiting URLs; default: one day's URLs.", of=_NONE_OR_MORE)
+@_number("--waiting", "Number of queued URLs; default: one day's URLs.", of=_NONE_OR_MORE)
 @_number("--changed", "Share of fetches with a new body.", of=_SHARE)
 @_number("--qps", "Requests per second to a domain.")
 @_number("--https-share", "Share of fetches over HTTPS.", of=_FROM_0_TO_1)
 @_number("--latency-ms", "Mean time of a fetch.")
 @_number(
     "--pages-per-connection",
-    "Fetches per connection; default: as if visits to a host were spread evenly.",
+    "Fetches per connection; default: visits to a host are spread evenly.",
     of=FiniteRange(min=1),
 )
 @_number("--sitemap-urls", "Sitemap entries read per day.", of=_NONE_OR_MORE)
@@ -67,14 +67,14 @@ def _number(name: str, text: str, *, of: FiniteRange = _POSITIVE) -> Callable[[_
     type=click.Choice(("hbase", "postgres")),
     default="hbase",
     show_default=True,
-    help="Where the tables are.",
+    help="Database for the tables.",
 )
 @click.option(
     "--jobs",
     type=click.Choice(("redis", "postgres")),
     default="redis",
     show_default=True,
-    help="Where the broker keeps its jobs.",
+    help="Database for the broker's jobs.",
 )
 @click.option(
     "--content",
@@ -88,7 +88,7 @@ def _number(name: str, text: str, *, of: FiniteRange = _POSITIVE) -> Callable[[_
 @click.option(
     "--prices",
     type=click.Path(path_type=Path),
-    help="A TOML file with your own prices and costs (docs/performance.md#scale).",
+    help="A TOML file that overrides prices and costs (docs/performance.md#scale).",
 )
 @click.option("--costs", is_flag=True, help="Also print the prices and measured costs.")
 @as_json_option
@@ -99,17 +99,17 @@ def plan(*, prices: Path | None, costs: bool, as_json: bool, **demand: Any) -> N
     It uses measured costs and list prices, and contacts no servers (docs/performance.md).
     """
     if demand["refresh_changed"] + demand["not_modified"] > 1:
-        raise click.BadParameter("--not-modified and --refresh-changed are more than 1 together")
+        raise click.BadParameter("--not-modified and --refresh-changed must sum to at most 1")
     used = read_costs(prices)
-    asked = Demand(**demand)
-    result = needs_of(asked, used)
+    requested = Demand(**demand)
+    result = needs_of(requested, used)
     if as_json:
         _print_json(result, used if costs else None)
         return
     console = SafeConsole()
     console.print(_needs(result))
-    most = f"{asked.busy:.0%} of a CPU or 100% of the rest"
-    echo(f"\nBottlenecks (share of what one of it can do; what to change above {most}):")
+    most = f"{requested.busy:.0%} of a CPU or 100% of the rest"
+    echo(f"\nBottlenecks (share of one unit's capacity; what to change above {most}):")
     console.print(_limits(result))
     if costs:
         echo("\nMeasured:")
@@ -152,5 +152,5 @@ def _costs(costs: Costs) -> Table:
 
 
 def amount(value: float) -> str:
-    """A number with two significant digits below 10, otherwise without decimals. Pure."""
+    """Format a number with two significant digits below 10, otherwise without decimals. Pure."""
     return f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:.2g}"

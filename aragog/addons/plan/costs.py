@@ -1,5 +1,5 @@
 """
-The measured costs and list prices that `aragog plan` uses.
+Measured costs and list prices for `aragog plan`.
 
 All figures are in `costs.toml`, each with the command that measures it. `make plan-check`
 (`bench.plan_check`) measures them again.
@@ -26,15 +26,15 @@ class Cost(NamedTuple):
     """The command that measured it, or the source of a figure that was not measured."""
     check: str = ""
     """
-    A `bench` command that measures it in at most two minutes and reports it under its name; empty
+    A `bench` command that measures it in at most two minutes and reports it under this name; empty
     if there is none.
     """
     needs: str = ""
-    """What `check` needs in addition to the project; it then runs only if it is selected."""
+    """What `check` needs besides the project; such a check only runs if it is selected."""
     scale: str = ""
     """
-    How the figure scales with the CPU time of the reference work: `time` grows, `rate` shrinks,
-    empty is the same on every machine.
+    How the figure scales with the CPU time of the reference work: `time` grows, `rate` shrinks, and
+    an empty value is the same on every machine.
     """
 
 
@@ -43,7 +43,7 @@ Costs = Mapping[str, Cost]
 
 def read_costs(path: Path | None = None) -> Costs:
     """
-    The costs of this version of aragog, overridden by the values in a file.
+    Return the costs of this version of aragog, overridden by the values in a file.
 
     Args:
         path: a TOML file with a table for each cost that differs: `[s3_put]`, `value = 0.000004`.
@@ -51,7 +51,7 @@ def read_costs(path: Path | None = None) -> Costs:
     Raises:
         BadInput: the file cannot be read, names an unknown cost, or has a value below 0.
     """
-    costs = {name: Cost(**table) for name, table in tomllib.loads(_own_text()).items()}
+    costs = {name: Cost(**table) for name, table in tomllib.loads(_built_in_text()).items()}
     for name, table in (_tables(path) if path else {}).items():
         if name not in costs:
             raise BadInput(f"{path}: {name} is not a cost; known are {', '.join(costs)}")
@@ -62,7 +62,7 @@ def read_costs(path: Path | None = None) -> Costs:
     return costs
 
 
-def _own_text() -> str:
+def _built_in_text() -> str:
     return files("aragog.addons.plan").joinpath("costs.toml").read_text("utf-8")
 
 

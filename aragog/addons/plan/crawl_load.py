@@ -11,7 +11,7 @@ from aragog.crawl.fetcher import dns
 from aragog.settings import FetchSettings
 
 MEASURED_BYTES = 62_000
-"""The size of the pages in the cost measurements."""
+"""Size of the pages that the costs were measured with."""
 MEASURED_LINKS = 185
 """Number of links on those pages."""
 # Limits of a fetch process: idle connections (aragog/crawl/fetcher/http1/pool.py) and TLS sessions
@@ -22,14 +22,14 @@ KEPT_SESSIONS, RESUMED_S = 250, 3_600.0
 
 @dataclass(frozen=True, slots=True)
 class ConnectionShares:
-    """How often a fetch opens a connection, does a full handshake, or looks up a name."""
+    """How often a fetch opens a connection, does a full TLS handshake, or looks up a name."""
 
     opened: float
     """Fraction of fetches that open a connection."""
     full: float
     """Fraction of HTTPS connections with a full TLS handshake; the others resume a session."""
     looked_up: float
-    """Fraction of fetches that look up a name."""
+    """Fraction of fetches that look up a host name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class CrawlLoad:
     costs: Costs
 
     def cost(self, name: str) -> float:
-        """The value of a cost by name."""
+        """Return the value of a cost by name."""
         return self.costs[name].value
 
     @property
@@ -68,7 +68,7 @@ class CrawlLoad:
 
     @property
     def changed_s(self) -> float:
-        """New bodies per second, which are written to S3, and their links to the journal."""
+        """New bodies per second. They are written to S3, and their links to the journal."""
         demand = self.demand
         return self.pages_s * demand.changed + self.refreshes_s * demand.refresh_changed
 
@@ -83,7 +83,7 @@ class CrawlLoad:
 
     @property
     def robots_s(self) -> float:
-        """robots.txt files per second: one per day for each host with requests."""
+        """robots.txt fetches per second: one per day for each host with requests."""
         return min(self.demand.all_hosts, self.fetches_s * DAY_S) / DAY_S
 
     @property
@@ -109,7 +109,7 @@ class CrawlLoad:
         return cores
 
     def _robots_ms(self) -> float:
-        # It always opens a connection, since it is the first request to the host that day.
+        # This is the first request to the host that day, so it always opens a connection.
         https_ms = self.demand.https_share * self.cost("tls_full")
         return self.cost("robots") + self.cost("dns") + https_ms
 
@@ -130,23 +130,23 @@ class CrawlLoad:
 
     @property
     def fetch_processes(self) -> int:
-        """Number of fetch processes: enough for the concurrent requests and their CPU."""
+        """Number of fetch processes that the concurrent requests and their CPU time need."""
         return self._processes(self.connections())
 
     @property
-    def requests_at_once(self) -> float:
+    def concurrent_requests(self) -> float:
         """Number of concurrent requests."""
         return self.fetches_s * self.demand.latency_ms / 1000
 
     def _processes(self, connections: ConnectionShares) -> int:
-        by_latency = self.requests_at_once / (FetchSettings().concurrency * self.demand.busy)
+        by_latency = self.concurrent_requests / (FetchSettings().concurrency * self.demand.busy)
         by_cpu = self.fetch_cores(connections) / self.demand.busy  # a process uses one core
         return max(1, math.ceil(by_latency), math.ceil(by_cpu))
 
     def connections(self) -> ConnectionShares:
         """
-        Connections per fetch; with fewer processes, more of them are still open at the
-        next visit.
+        Connections per fetch. With fewer processes, more connections are still open at the next
+        visit.
         """
         # More processes open more connections, which need more processes; this converges quickly.
         found = ConnectionShares(1.0, 1.0, 1.0)
@@ -167,8 +167,8 @@ class CrawlLoad:
 
     def _first_within(self, seconds: float, processes: int) -> float:
         """
-        Fraction of a process's visits to a host that had no other visit in the seconds
-        before.
+        Fraction of a process's visits to a host without an earlier visit in the
+        last `seconds`.
         """
         visits_s = self.fetches_s / self.demand.all_hosts / processes
         return math.exp(-visits_s * seconds)

@@ -12,22 +12,22 @@ DAY_S = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """The crawl to compute the needs of."""
+    """The crawl whose needs are computed."""
 
     urls: float
     """Number of pages fetched for the first time within `days`."""
     domains: float
-    """Number of registered domains of these pages."""
+    """Number of registered domains among these pages."""
     days: float = WEEK_DAYS
     hosts: float | None = None
     """Number of hosts, each with a robots.txt. If None, one per domain."""
     largest_domain: float | None = None
-    """Number of URLs of the largest domain. If None, its share by Zipf's law."""
+    """Number of URLs on the largest domain. If None, its share by Zipf's law."""
     page_bytes: float = 62_000
     links: float = 185
     """Links per page."""
     waiting: float | None = None
-    """Number of URLs queued at once. If None, those of one day."""
+    """Number of URLs queued at once. If None, one day's URLs."""
     changed: float = 1.0
     """Fraction of first fetches with a new body; only these are written to S3."""
     qps: float = 10.0
@@ -82,7 +82,7 @@ class Demand:
 
     @property
     def largest_domain_urls(self) -> float:
-        """URLs of the largest domain; by Zipf's law, 1 / H(n) of the URLs of n domains."""
+        """URLs on the largest domain; by Zipf's law, 1 / H(n) of the URLs on n domains."""
         if self.largest_domain is not None:
             return self.largest_domain
         harmonic = math.log(self.domains) + 0.5772 + 1 / (2 * self.domains)
@@ -103,6 +103,6 @@ class Limit(NamedTuple):
 
     name: str
     load: float
-    """Fraction of the capacity of one such part; above 1 it is overloaded."""
+    """Fraction of the capacity of one such part; above 1, it is overloaded."""
     remedy: str
-    """The change that is needed, or the load up to which the current setup is enough."""
+    """The change that is needed, or the load up to which the current setup suffices."""

@@ -1,4 +1,4 @@
-"""Computes the servers that a crawl needs: Redis, HBase or PostgreSQL, S3, and the API's."""
+"""Estimate the servers that a crawl needs: Redis, HBase or PostgreSQL, S3, and API servers."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from aragog.crawl.pipeline.spool import LARGEST_DEFAULT_BYTES, OVERHEAD_BYTES, S
 
 
 class RedisNeeds:
-    """Limiter nodes, and the Redis servers for jobs, lines, the in-flight set and bodies."""
+    """Limiter nodes, and the Redis servers for jobs, the in-flight set and bodies."""
 
     def __init__(self, load: CrawlLoad) -> None:
         demand, cost = load.demand, load.cost
         self._load, self._demand = load, demand
-        # Producers are refused if a server is fuller; its spool takes at most 128 MiB.
+        # Above this fill level, producers are refused; the spool takes at most 128 MiB of it.
         self._usable_bytes = demand.redis_memory * 1e9 * REFUSED_FROM
         self._limiter_cores = (load.fetches_s + load.robots_s) * cost("redis_limiter") / 1000
         self._shared_cores = load.fetches_s * cost("redis_shared") / 1000
         self._slot_bytes = demand.domains * cost("active_domain")
         self._rules_bytes = demand.all_hosts * cost("robots_rules")
-        # If jobs are stored elsewhere, Redis only has a URL's entry in the in-flight set.
+        # If jobs are stored elsewhere, Redis only holds a URL's entry in the in-flight set.
         each = cost("in_flight_url") if demand.jobs == "postgres" else cost("waiting_url")
         self._queue_bytes = demand.waiting_urls * each
 
@@ -35,7 +35,7 @@ class RedisNeeds:
                 "other Redis",
                 self._servers,
                 "Redis",
-                self._why_servers,
+                self._servers_reason,
             ),
             Need("queue memory", self._queue_bytes / 1e9, "GB", f"{waiting:,.0f} waiting URLs"),
             Need(
@@ -47,9 +47,9 @@ class RedisNeeds:
         )
 
     @property
-    def _why_servers(self) -> str:
+    def _servers_reason(self) -> str:
         memory = f"{REFUSED_FROM:.0%} of {self._demand.redis_memory:g} GB"
-        return f"{self._shared_cores:.2f} cores; the queue fills {memory} of each"
+        return f"{self._shared_cores:.2f} cores; the queue may fill {memory} of each"
 
     @property
     def _limiters(self) -> int:
@@ -65,7 +65,7 @@ class RedisNeeds:
         return max(math.ceil(self._shared_cores / self._demand.busy), self._by_memory)
 
     def limits(self) -> tuple[Limit, ...]:
-        """The capacity of one server of each kind."""
+        """Return how loaded one server of each kind is."""
         busy, size = self._demand.busy, f"{self._demand.redis_memory:g} GB"
         rules = self._rules_bytes / self._usable_bytes
         queue = self._queue_bytes / self._usable_bytes
@@ -89,7 +89,7 @@ class RedisNeeds:
             Limit(
                 f"memory of redis.url of {size}: robots.txt",
                 rules,
-                f"needs {math.ceil(self._rules_bytes / 1e9 / REFUSED_FROM)} GB of maxmemory there"
+                f"needs {math.ceil(self._rules_bytes / 1e9 / REFUSED_FROM)} GB of maxmemory"
                 if rules > 1
                 else self._enough(rules, 1.0, "hosts"),
             ),
@@ -102,7 +102,10 @@ class RedisNeeds:
         )
 
     def _spool(self) -> Limit:
-        """The spool of one server; memory is reserved until a batch's last response has arrived."""
+        """
+        Return the load on one server's spool, where memory is reserved until a batch's last
+        response.
+        """
         demand, cost = self._demand, self._load.cost
         held_s = demand.latency_ms / 1000 * cost("batch_latency")
         body = demand.page_bytes * cost("compressed") + OVERHEAD_BYTES
@@ -114,7 +117,7 @@ class RedisNeeds:
         return Limit(name, load, remedy if load > 1 else self._enough(load, 1.0))
 
     def _enough(self, load: float, most: float | None = None, unit: str = "fetches/s") -> str:
-        """The load up to which it is enough; empty if it is overloaded already."""
+        """Return the load up to which the capacity suffices; empty if it is already overloaded."""
         most = self._demand.busy if most is None else most
         if load > most:
             return ""
@@ -128,7 +131,7 @@ class RedisNeeds:
 
 def up_to(amount: float, load: float, most: float = 1.0) -> str:
     """
-    The part of `amount` that is possible at the load `most`, with two significant
+    Return how much of `amount` is possible at the load `most`, with two significant
     digits. Pure.
     """
     if not load:
@@ -138,7 +141,10 @@ def up_to(amount: float, load: float, most: float = 1.0) -> str:
 
 
 def compaction_limit(load: CrawlLoad) -> Limit:
-    """The compaction of links; the cost `compactors` is the number of concurrent compactions."""
+    """
+    Return the load on link compaction; the cost `compactors` is how many run at the
+    same time.
+    """
     demand, running = load.demand, load.cost("compactors")
     cores = load.compaction_cores
     share = cores / running if running else math.inf
@@ -149,14 +155,14 @@ def compaction_limit(load: CrawlLoad) -> Limit:
     external = share * load.cost("external_links")
     links = math.floor(demand.links / share)
     remedy = (
-        f"needs {math.ceil(cores)} in store.compactions, or {links} links a page, or"
+        f"needs {math.ceil(cores)} in store.compactions, or {links} links per page, or"
         f' store.inlinks = "external" ({external:.0%}) or "none"'
     )
     return Limit("link compaction", share, remedy)
 
 
 class HBaseNeeds:
-    """HBase as the store: data, regions, and the servers for reads and writes."""
+    """HBase as the store: data, regions, and servers for reads and writes."""
 
     def __init__(self, load: CrawlLoad) -> None:
         self._load, self._demand = load, load.demand
@@ -169,9 +175,9 @@ class HBaseNeeds:
         self._reading = max(by_cpu, misses_s / cost("disk_reads"))
 
     def needs(self) -> tuple[Need, ...]:
-        """Data, regions and region servers."""
+        """Return the data, regions and region servers."""
         cost, demand = self._load.cost, self._demand
-        links = (1 + demand.links / MEASURED_LINKS) / 2  # half of a page's bytes are links
+        links = (1 + demand.links / MEASURED_LINKS) / 2  # links take half of a page's bytes
         stored = (demand.urls + demand.stored) * cost("hbase_bytes") * links
         regions = math.ceil(stored / cost("hbase_region"))
         load = self._writing + self._reading
@@ -186,7 +192,7 @@ class HBaseNeeds:
         )
 
     def limits(self) -> tuple[Limit, ...]:
-        """The capacity of one gateway with one region server."""
+        """Return the load on one gateway with one region server."""
         load = self._writing + self._reading
         needed = math.ceil(load / self._demand.busy)
         remedy = (
@@ -198,12 +204,12 @@ class HBaseNeeds:
 
     @property
     def read_ms(self) -> float:
-        """CPU ms of a client for one read from this store."""
+        """CPU ms that a client spends on one read from this store."""
         return self._load.cost("hbase_get")
 
 
 class PostgresNeeds:
-    """PostgreSQL as the store, including its log for replicas and backups."""
+    """PostgreSQL as the store, including its WAL for replicas and backups."""
 
     def __init__(self, load: CrawlLoad, machines: int) -> None:
         self._load, self._demand, self._machines = load, load.demand, machines
@@ -214,7 +220,7 @@ class PostgresNeeds:
         self._cores = self._write_cores + self._read_cores
 
     def needs(self) -> tuple[Need, ...]:
-        """Cores, data, log, round trips and connections."""
+        """Return the cores, data, WAL, round trips and connections."""
         load, demand, cost = self._load, self._demand, self._load.cost
         traffic = load.written_pages_s * cost("postgres_traffic")
         because = f"a server with {math.ceil(self._cores / demand.busy)} is {demand.busy:.0%} busy"
@@ -226,13 +232,13 @@ class PostgresNeeds:
                 "PostgreSQL data",
                 (demand.urls + demand.stored) * cost("postgres_bytes") / 1e12,
                 "TB",
-                "indexes and free space included; a replica keeps another",
+                "with indexes and free space; a replica needs as much again",
             ),
             Need(
-                "PostgreSQL log",
+                "PostgreSQL WAL",
                 load.written_pages_s * cost("postgres_wal") * DAY_S / 1e9,
-                "GB a day",
-                "what a replica receives and backups keep",
+                "GB/day",
+                "sent to replicas and kept for backups",
             ),
             Need(
                 "PostgreSQL round trips",
@@ -244,15 +250,15 @@ class PostgresNeeds:
                 "PostgreSQL connections",
                 self._machines * demand.cores * cost("postgres_connections"),
                 "connections",
-                "at most, a process a core; a pooler needs fewer",
+                "at most, with one process per core; a pooler needs fewer",
             ),
         )
 
     def limits(self) -> tuple[Limit, ...]:
-        """The capacity of one server with the machine's cores and disk."""
+        """Return the load on one server with the machine's cores and disk."""
         demand = self._demand
         share = self._cores / demand.cores
-        name = f"a PostgreSQL with {demand.cores} cores"
+        name = f"one PostgreSQL server with {demand.cores} cores"
         remedy = f"needs {math.ceil(self._cores / demand.busy)} cores, or HBase (aragog store copy)"
         if share <= demand.busy:
             fetches = up_to(self._load.fetches_s, share, demand.busy)
@@ -265,7 +271,7 @@ class PostgresNeeds:
 
     @property
     def read_ms(self) -> float:
-        """CPU ms of a client for one read from this store."""
+        """CPU ms that a client spends on one read from this store."""
         return self._load.cost("postgres_get")
 
 
@@ -284,7 +290,7 @@ class JobServerNeeds:
         self._cores = self._jobs_s * load.cost("postgres_job") / 1000
 
     def needs(self) -> tuple[Need, ...]:
-        """Cores and disk."""
+        """Return the cores and disk."""
         waiting = self._demand.waiting_urls
         disk = waiting * self._load.cost("postgres_waiting_url")
         return (
@@ -295,21 +301,21 @@ class JobServerNeeds:
         )
 
     def limits(self) -> tuple[Limit, ...]:
-        """The capacity of one server with the machine's cores."""
+        """Return the load on one server with the machine's cores."""
         share = self._cores / self._demand.cores
-        remedy = "list more in broker.shards; they may be Redis servers"
+        remedy = "add servers to broker.shards; they may be Redis servers"
         if share <= self._demand.busy:
             fetches = up_to(self._load.fetches_s, share, self._demand.busy)
             remedy = f"enough for {fetches} fetches/s"
-        return (Limit("one PostgreSQL of jobs", share, remedy),)
+        return (Limit("one PostgreSQL server for jobs", share, remedy),)
 
 
-PUTS_OF_A_PACK = 2
+PUTS_PER_PACK = 2
 """PUT requests per pack: the pack and its index."""
 
 
 def api_needs(load: CrawlLoad, read_ms: float) -> tuple[Need, ...]:
-    """The machines that serve reads; none if there are no reads."""
+    """Return the machines that serve reads; empty if there are no reads."""
     demand = load.demand
     if not demand.reads_per_second:
         return ()
@@ -323,7 +329,7 @@ def api_needs(load: CrawlLoad, read_ms: float) -> tuple[Need, ...]:
 
 
 def content_needs(load: CrawlLoad) -> tuple[Need, ...]:
-    """S3 requests and bytes, with their prices."""
+    """Return the S3 requests and bytes, with their prices."""
     demand, cost = load.demand, load.cost
     page_bytes = demand.page_bytes * cost("compressed")
     bodies, seconds = load.changed_s, demand.days * DAY_S
@@ -331,10 +337,10 @@ def content_needs(load: CrawlLoad) -> tuple[Need, ...]:
         page_bytes += cost("pack_record")
         # A pack is rewritten once half of it is unused, so replacing a body costs one extra body.
         written = (bodies + load.refreshes_s * demand.refresh_changed) * page_bytes
-        puts = PUTS_OF_A_PACK * written / cost("pack_bytes") * seconds
-        because = f"{cost('pack_bytes') / page_bytes:,.0f} pages a pack, and its index"
+        puts = PUTS_PER_PACK * written / cost("pack_bytes") * seconds
+        because = f"{cost('pack_bytes') / page_bytes:,.0f} pages per pack, and its index"
     else:
-        puts, because = bodies * seconds, f"{bodies:,.0f} a second"
+        puts, because = bodies * seconds, f"{bodies:,.0f}/s"
     stored = (demand.urls + demand.stored) * page_bytes
     reads = demand.urls * demand.content_reads
     return (
@@ -343,5 +349,5 @@ def content_needs(load: CrawlLoad) -> tuple[Need, ...]:
         Need("S3 reads", reads, "requests", f"in {demand.days:g} days"),
         Need("S3 read cost", reads * cost("s3_get"), "USD", f"in {demand.days:g} days"),
         Need("S3 data", stored / 1e12, "TB", "zstd; each URL stored once"),
-        Need("S3 storage cost", stored * cost("s3_month"), "USD a month", "without discounts"),
+        Need("S3 storage cost", stored * cost("s3_month"), "USD/month", "without discounts"),
     )

@@ -1,4 +1,4 @@
-"""web-poet page objects for stored pages, without a fetch (docs/coming-from.md#scrapy)."""
+"""Apply web-poet page objects to stored pages, without fetching (docs/coming-from.md#scrapy)."""
 
 COMMANDS = {
     "page-objects": (

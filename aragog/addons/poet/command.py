@@ -1,4 +1,4 @@
-"""`aragog page-objects`: items that page objects read from stored pages."""
+"""`aragog page-objects`: extract items from stored pages with page objects."""
 
 from __future__ import annotations
 
@@ -31,40 +31,40 @@ if TYPE_CHECKING:
 
 @click.command("page-objects")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--page-object", "name", required=True, metavar="MODULE:CLASS", help="A page object.")
+@click.option("--page-object", "name", required=True, metavar="MODULE:CLASS", help="Page class.")
 @click.option("--host", type=Host(), help="Only pages of this host.")
 @PURPOSE
 def page_objects(file: Path, name: str, host: str | None, purpose: str | None) -> None:
     """
     Apply a web-poet page object to stored pages, and write the results to FILE.
 
-    The ending of FILE chooses JSON Lines, JSON, CSV, Parquet or SQLite. The pages are those
-    that the object's `handle_urls` names, or all pages. Pages that raise an error are reported
-    and left out.
+    The extension of FILE selects JSON Lines, JSON, CSV, Parquet or SQLite. The pages are those that
+    match the class's `handle_urls`, or all pages. Pages that raise an error are reported and
+    skipped.
     """
     require("poet", "aragog page-objects", module="web_poet")
     from aragog.addons.poet.stored_inputs import PageObject  # noqa: PLC0415 - an extra
 
     kind_of(file)
     counts = _Counts()
-    kept = file.with_name(f".{os.getpid()}-{file.name}.items.zst")
+    items_file = file.with_name(f".{os.getpid()}-{file.name}.items.zst")
     part = file.with_name(f".{os.getpid()}-{file.name}")
     try:
         with (
             closing(PageObject(name)) as page_object,
             closing(url_store(command_settings())) as store,
-            closing(open_to_write(kept)) as sink,
+            closing(open_to_write(items_file)) as sink,
         ):
             for item in _items(store, page_object, host, purpose, counts):
                 sink.write(orjson.dumps(item, option=orjson.OPT_APPEND_NEWLINE))
-        write_rows(lambda: _rows(kept), part)
+        write_rows(lambda: _rows(items_file), part)
         part.replace(file)
     except OSError as error:
         raise ConfigError(f"{file}: cannot be written: {error.strerror}") from error
     finally:
-        kept.unlink(missing_ok=True)
+        items_file.unlink(missing_ok=True)
         part.unlink(missing_ok=True)
-    note(f"{counts.items:,} items of {counts.pages:,} pages" + counts.problems_text())
+    note(f"{counts.items:,} items from {counts.pages:,} pages" + counts.errors_text())
 
 
 @dataclass(slots=True)
@@ -73,25 +73,25 @@ class _Counts:
     items: int = 0
     problems: int = 0
 
-    def problems_text(self) -> str:
+    def errors_text(self) -> str:
         return f"; {self.problems:,} with an error" if self.problems else ""
 
 
 def _items(
     store: UrlStore, page_object: PageObject, host: str | None, purpose: str | None, counts: _Counts
 ) -> Iterator[dict[str, Any]]:
-    for url in filter(page_object.is_for, _urls(store, host)):
+    for url in filter(page_object.applies_to, _urls(store, host)):
         if not is_usable(store, url, purpose):
             continue
         try:
             content = store.content(url)
-            if content is None or content.url != url:  # an alias has no page of its own
+            if content is None or content.url != url:  # an alias has no content of its own
                 continue
             counts.pages += 1
             item = page_object.item(content)
         except TRANSIENT:
             raise
-        except Exception as error:  # noqa: BLE001 - the user's code, or a page that is damaged
+        except Exception as error:  # noqa: BLE001 - the user's code, or a damaged page
             counts.problems += 1
             echo(one_line(f"{url}: {type(error).__name__}: {error}"), err=True)
             continue
@@ -109,7 +109,7 @@ def _urls(store: UrlStore, host: str | None) -> Iterator[str]:
             return
 
 
-def _rows(kept: Path) -> Iterator[Row]:
-    with closing(open_to_read(kept)) as stream:
+def _rows(items_file: Path) -> Iterator[Row]:
+    with closing(open_to_read(items_file)) as stream:
         for line in stream:
             yield json.loads(line, parse_float=Decimal)

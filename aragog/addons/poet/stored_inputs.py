@@ -1,4 +1,7 @@
-"""A page object for one stored page: provides the inputs of web-poet classes without a request."""
+"""
+Run a page object on one stored page: provides the inputs of web-poet classes
+without a request.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ from aragog.errors import ConfigError
 from aragog.urlstore.records import Content
 
 _PROVIDED = frozenset({AnyResponse, HttpResponse, PageParams, RequestUrl, ResponseUrl, Stats})
-_OF_THE_WIRE = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+_WIRE_HEADERS = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 _NAME = re.compile(r"[\w./-]+:\w+")
 
 
@@ -49,7 +52,7 @@ class PageObject:
     """
 
     def __init__(self, name: str) -> None:
-        self._class = _found(name)
+        self._class = _load_class(name)
         try:
             self._plan = andi.plan(
                 self._class, is_injectable=is_injectable, externally_provided=_PROVIDED,
@@ -57,7 +60,7 @@ class PageObject:
             )  # fmt: skip
         except andi.NonProvidableError as error:
             raise ConfigError(
-                f"--page-object {name}: stored pages cannot give it: {error}"
+                f"--page-object {name}: stored pages cannot provide its inputs: {error}"
             ) from None
         rules = [rule for rule in default_registry.get_rules() if rule.use is self._class]
         patterns = dict(enumerate(rule.for_patterns for rule in rules))
@@ -65,16 +68,19 @@ class PageObject:
         self._runner = asyncio.Runner()
 
     def close(self) -> None:
-        """Close the event loop that runs its methods."""
+        """Close the event loop that runs the page object's methods."""
         self._runner.close()
 
-    def is_for(self, url: str) -> bool:
-        """True if its `handle_urls` match a URL; a class without any applies to all pages."""
+    def applies_to(self, url: str) -> bool:
+        """
+        True if its `handle_urls` match the URL. A class without `handle_urls`
+        applies to all pages.
+        """
         return self._matcher is None or self._matcher.match(url) is not None
 
     def item(self, content: Content) -> dict[str, Any]:
         """
-        The item that it extracts from a page, as plain values.
+        Return the item that the class extracts from a page, as plain values.
 
         Raises:
             Exception: whatever the class raises.
@@ -106,7 +112,7 @@ def _plain(item: Any) -> dict[str, Any]:
     return plain
 
 
-def _found(name: str) -> type[ItemPage[Any]]:
+def _load_class(name: str) -> type[ItemPage[Any]]:
     module, _, attribute = name.partition(":")
     if not _NAME.fullmatch(name):
         raise ConfigError(f"--page-object: {name!r} is not MODULE:CLASS")
@@ -117,7 +123,7 @@ def _found(name: str) -> type[ItemPage[Any]]:
     except ImportError as error:
         raise ConfigError(f"--page-object {name}: {error}") from error
     if not (isinstance(found, type) and issubclass(found, ItemPage)):
-        raise ConfigError(f"--page-object {name}: is no page object of web-poet")
+        raise ConfigError(f"--page-object {name}: is not a web-poet page object")
     return found
 
 
@@ -132,8 +138,8 @@ def _response(content: Content) -> HttpResponse:
 
 
 def _headers(meta: Mapping[str, str]) -> list[tuple[str, str]]:
-    """The headers of the fetch; for content that was not fetched, only its type."""
+    """Return the headers of the fetch; for content that was not fetched, only its type."""
     given = orjson.loads(meta.get("headers") or "[]")
     if not given and (content_type := meta.get("content_type")):
         given = [("Content-Type", content_type)]
-    return [(name, value) for name, value in given if name.lower() not in _OF_THE_WIRE]
+    return [(name, value) for name, value in given if name.lower() not in _WIRE_HEADERS]

@@ -15,16 +15,16 @@ The parts:
 
     crawl.py             state shared by the components of one crawler
     crawl_state.py       state shared by a crawl's processes in Redis; the scripts are in lua/
-    membership.py        joins a crawl, or refuses to; leaves it
+    membership.py        joins and leaves a crawl
     prerequisites.py     checks before a spider opens
     spider_arguments.py  the arguments of a spider, which a crawl's processes have in common
     request_codec.py     requests as JSON
-    arrivals.py          limits what other processes' requests may ask of Scrapy's own downloader
-    request_queue.py     jobs and claims
+    arrivals.py          checks requests from other processes for Scrapy's own downloader
+    request_queue.py     requests as pinlater jobs
     slot_lines.py        claimed requests that wait for a slot of their domain
     feeder.py            the thread that claims requests and finds their slots
     unsupported.py       requests that the fetcher cannot send
-    unused_settings.py   warnings about Scrapy settings and request values that have no effect
+    unused_settings.py   warnings about Scrapy settings and request values without effect
     responses.py         an outcome as a Scrapy response or exception
-    engine.py            uses of Scrapy's engine beyond its public interface
+    engine.py            the private parts of Scrapy's engine that are used
 """

@@ -31,10 +31,10 @@ class AragogAddon:
     Commands that run no crawl (`scrapy shell`, `parse`, `fetch`) only get the download handlers.
 
     A project's own settings take precedence. The download handler obeys robots.txt, also for
-    redirects and images, so Scrapy's own middleware is off and does not request it again. If a
-    project has another handler, such as a browser's, that middleware stays on. AutoThrottle is off,
-    since its delays would add to those of the slots. Settings and request values without an effect
-    are logged.
+    redirects and images, so Scrapy's own middleware is turned off and does not request it again. If
+    a project has another handler, such as a browser's, that middleware stays on. AutoThrottle is
+    turned off, since its delays would add to the wait for a slot. Settings and request values
+    without an effect are logged.
     """
 
     def __init__(self, crawler: Crawler | None = None) -> None:
@@ -43,7 +43,7 @@ class AragogAddon:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Called by Scrapy; without a crawler, the add-on assumes that a crawl runs."""
+        """Called by Scrapy; without a crawler, the add-on assumes that a crawl is running."""
         return cls(crawler)
 
     @classmethod
@@ -102,7 +102,7 @@ def _report_unhandled(error: Exception) -> None:
         return
 
     def report(ended: asyncio.Task[object]) -> None:
-        # Reading the exception also marks it as retrieved for asyncio.
+        # Reading the exception also marks it as retrieved in asyncio.
         if not ended.cancelled() and ended.exception() is error:
             log.critical("%s", error)
 
@@ -119,7 +119,7 @@ def is_one_off(crawler: Crawler) -> bool:
     True if the crawler whose settings are being applied belongs to a command that runs no crawl.
 
     Such commands need the responses to their own requests in their own process, and must not take
-    requests from a waiting or running crawl.
+    requests from a queued or running crawl.
     """
     # The shell creates its spider later, with its first request. The others replace `start` of the
     # spider's class with their own function.

@@ -1,4 +1,4 @@
-"""Checks requests from other processes that Scrapy's own downloader would send unchecked."""
+"""Check requests from other processes that Scrapy's own downloader would send unchecked."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from aragog.crawl.fetcher.ssrf import SsrfFilter
 from aragog.runtime.secret import reveal
 from aragog.settings import FetchSettings
 
-_OURS = "PoliteDownloadHandler"
-"""Given by name, because its module imports the scheduler, which imports this module."""
+_POLITE_HANDLER = "PoliteDownloadHandler"
+"""Compared by name, because its module imports the scheduler, which imports this module."""
 
 Vet = Callable[[Request], str | None]
 """Returns why a request must not be sent, or None if it may."""
 
 
-def vet_arrivals(settings: BaseSettings, fetch: FetchSettings) -> Vet:
+def vet_incoming(settings: BaseSettings, fetch: FetchSettings) -> Vet:
     """
-    A function that checks incoming requests.
+    Return a function that checks incoming requests.
 
-    With aragog's download handler it allows all, since that handler filters URLs and refuses
-    proxies.
+    With aragog's download handler the function accepts every request, because that handler filters
+    URLs and refuses proxies itself.
     """
     handlers = settings.getwithbase("DOWNLOAD_HANDLERS")
     chosen = [handlers.get(scheme) for scheme in ("http", "https")]
-    if all(each and load_object(each).__name__ == _OURS for each in chosen):
+    if all(each and load_object(each).__name__ == _POLITE_HANDLER for each in chosen):
         return lambda _: None
     ssrf = SsrfFilter(fetch)
 
@@ -40,7 +40,7 @@ def vet_arrivals(settings: BaseSettings, fetch: FetchSettings) -> Vet:
         if proxy and (
             not fetch.proxy or proxy_address(proxy) != proxy_address(reveal(fetch.proxy))
         ):
-            return "another process names its proxy in request.meta['proxy']: set fetch.proxy"
+            return "another process set request.meta['proxy']: set fetch.proxy instead"
         return ssrf.vet_url(request.url)
 
     return vet

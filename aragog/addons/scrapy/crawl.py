@@ -1,4 +1,4 @@
-"""State shared by the components of one crawler: settings, crawl state, fetcher."""
+"""State that the components of one crawler share: settings, crawl state, fetcher."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from aragog.settings.in_use import process_settings
 CRAWL = "ARAGOG_CRAWL"
 """The Scrapy setting with the crawl's name."""
 RESTART = "ARAGOG_CRAWL_RESTART"
-"""The Scrapy setting that restarts the crawl, forgetting seen and queued requests."""
+"""The Scrapy setting that restarts the crawl and forgets seen and queued requests."""
 
 
 class SpiderCrawl:
     """
-    State shared within one crawler; each part is connected on first use.
+    State shared by the components of one crawler; each part connects on first use.
 
     Args:
         crawler: Scrapy's crawler.
@@ -40,14 +40,13 @@ class SpiderCrawl:
         given = crawler.settings.get(CRAWL)
         self.is_named = bool(given)
         """
-        If True, the crawl's state is kept when it ends, so a later process does not
-        restart it.
+        If True, the crawl's state is kept when it ends, so a later process does not restart it.
         """
         self.name = str(given or crawler.spidercls.name)
         self.slots: MutableMapping[Request, Slot] = WeakKeyDictionary()
         """
-        Slots of requests that the scheduler has passed on and the download handler has not
-        received.
+        Slots of requests that the scheduler has passed on but that the download handler has not
+        received yet.
         """
 
     @cached_property
@@ -70,7 +69,7 @@ _crawls: MutableMapping[Crawler, SpiderCrawl] = WeakKeyDictionary()
 
 
 def crawl_of(crawler: Crawler) -> SpiderCrawl:
-    """The shared state of this crawler."""
+    """Return the shared state of this crawler."""
     if crawler not in _crawls:
         _crawls[crawler] = SpiderCrawl(crawler)
     return _crawls[crawler]

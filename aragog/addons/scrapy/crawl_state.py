@@ -1,5 +1,5 @@
 """
-State that a crawl's processes share in Redis, apart from requests: members and seen requests.
+State that a crawl's processes share in Redis: members and seen requests.
 
 All processes run the same spider with the same arguments. Requests are remembered by fingerprint,
 20 bytes each. A crawl without a name ends when its requests are done and its last process leaves;
@@ -23,15 +23,15 @@ _WHERE = "the state of a crawl in redis.url"
 
 
 class OtherSpider(Exception):
-    """The crawl belongs to another spider or has other arguments: `description`."""
+    """The crawl belongs to another spider or has other arguments, named in `description`."""
 
     def __init__(self, description: str) -> None:
         super().__init__(description)
         self.description = description
 
 
-class OthersRun(Exception):
-    """Other processes are members of the crawl: `processes`."""
+class CrawlRunning(Exception):
+    """Other processes (`processes`) are members of the crawl."""
 
     def __init__(self, processes: int) -> None:
         super().__init__(processes)
@@ -64,22 +64,22 @@ class CrawlState:
         *,
         begins: bool = False,
         waits: bool = False,
-        tries: bool = False,
+        check_only: bool = False,
         alone: bool = False,
     ) -> int:
         """
-        Join the crawl, or stay in it; returns the number of processes in it.
+        Join the crawl, or renew the membership; returns how many processes are in it.
 
         Args:
-            description: the spider and its arguments; empty to stay.
+            description: the spider and its arguments; empty to renew.
             begins: no request is queued or running. If there is no other process, a new crawl
                 starts, and the requests seen by the last one are forgotten.
             waits: requests are queued or running.
-            tries: only check if the process may join.
+            check_only: only check if the process may join.
             alone: join only if no other process is in the crawl.
 
         Raises:
-            OthersRun: `alone`, and others are in it. Nothing changed.
+            CrawlRunning: `alone` is set and other processes are in the crawl. Nothing changed.
             OtherSpider: another process runs the crawl, or its requests are queued, with another
                 description. Nothing changed.
         """
@@ -96,19 +96,21 @@ class CrawlState:
                 begins=int(begins),
                 waits=int(waits),
                 description=description,
-                tries=int(tries),
+                check_only=int(check_only),
                 alone=int(alone),
             )
         if isinstance(answer, bytes):
             raise OtherSpider(answer.decode())
         if answer < 0:
-            raise OthersRun(-answer)
+            raise CrawlRunning(-answer)
         return int(answer)
 
     def leave(self, *, over: bool) -> int:
         """
-        Leave; returns the number of processes left. With `over`, the last one forgets seen
-        requests.
+        Leave the crawl; returns how many processes are left.
+
+        Args:
+            over: the last process to leave also forgets the seen requests.
         """
         with redis_errors(_WHERE):
             script = load_script("aragog.addons.scrapy", "crawl_leave")
@@ -124,7 +126,7 @@ class CrawlState:
             )
 
     def has_seen(self, fingerprint: bytes) -> bool:
-        """True if the request was remembered; one round trip."""
+        """True if the request was seen before; one round trip."""
         with redis_errors(_WHERE):
             return bool(self._redis.smismember(self._seen, [fingerprint])[0])
 

@@ -87,11 +87,11 @@ class PoliteDownloadHandler:
 
         Raises:
             NotSupported: a method other than GET, HEAD and POST, a body with a method other than
-                POST, or a proxy that is not one of the ways out in the settings.
+                POST, or a proxy that is not one of the egress routes in the settings.
             IgnoreRequest: the URL may not be fetched; or the request will run again from the queue,
                 because Redis did not respond in time or the process is stopping.
             DownloadFailedError: Redis did not respond in time, and the request is not from our
-                queue. Scrapy may try again. Further errors are those of `response_of`.
+                queue, so Scrapy may retry it. Further errors are those of `response_of`.
         """
         slot = self._crawl.slots.pop(request, None)
         if reason := why_unsupported(request, self._ways):
@@ -110,10 +110,10 @@ class PoliteDownloadHandler:
         try:
             outcome = await loop.run_in_executor(self._threads, self._fetch, request, slot)
         except TRANSIENT as error:
-            raise self._postponed(request, str(error)) from error
+            raise self._postponed_error(request, str(error)) from error
         is_late = isinstance(outcome, Deferred)
         if is_late and not self._is_running() and self._runs_again(request, None):
-            raise IgnoreRequest("it returned to the queue, because the process ends")
+            raise IgnoreRequest("the process is stopping; the request is queued again")
         return outcome
 
     def _fetch(self, request: Request, slot: Slot | None) -> Outcome:
@@ -123,26 +123,26 @@ class PoliteDownloadHandler:
             # After Ctrl-C, unsent requests return to the queue.
             return until_s - self._clock.monotonic_s() if self._is_running() else 0.0
 
-        single = _single(request, self._ways.of(request))
+        single = _single_request(request, self._ways.of(request))
         while True:
             try:
                 return self._crawl.fetches.fetch.fetch(single, left_s=left_s, slot=slot)
             except InvalidUrl as error:
-                log.warning("%s is not requested: %s", request, error)
+                log.warning("%s was not sent: %s", request, error)
                 raise IgnoreRequest(str(error)) from error
             except TRANSIENT as error:
                 # A POST may have been sent before Redis stopped responding.
                 if request.method == "POST" or left_s() <= AFTER_ERROR_S:
                     raise
-                log.debug("%s waits: %s", request, error)
+                log.debug("%s is waiting: %s", request, error)
                 slot = None
                 self._clock.sleep_s(AFTER_ERROR_S)
 
-    def _postponed(self, request: Request, problem: str) -> Exception:
-        """The exception for a request that our own infrastructure prevented."""
+    def _postponed_error(self, request: Request, problem: str) -> Exception:
+        """Return the exception for a request that our own infrastructure prevented."""
         if self._runs_again(request, problem):
             log.warning("%s will run again: %s", request, problem)
-            return IgnoreRequest(f"it will run again: {problem}")
+            return IgnoreRequest(f"the request will run again: {problem}")
         return DownloadFailedError(problem)
 
     def _runs_again(self, request: Request, problem: str | None) -> bool:
@@ -158,7 +158,7 @@ class PoliteDownloadHandler:
         self._threads.shutdown()
 
 
-def _single(request: Request, way: str) -> SingleRequest:
+def _single_request(request: Request, way: str) -> SingleRequest:
     return SingleRequest(
         url=request.url,
         headers=dict(_headers(request)),
@@ -182,14 +182,14 @@ def log_refusal(request: Request, outcome: Outcome, settings: FetchSettings) -> 
     """Log why a request was refused or blocked, with the setting that would allow it."""
     match outcome:
         case Refused():
-            log.info("%s is not requested: %s", request, outcome.reason)
+            log.info("%s was not sent: %s", request, outcome.reason)
         case Blocked():
             remedy = _remedy(outcome, settings)
-            log.warning("%s is not requested: %s%s", request, outcome.reason, remedy)
+            log.warning("%s was not sent: %s%s", request, outcome.reason, remedy)
 
 
 def _remedy(outcome: Blocked, settings: FetchSettings) -> str:
-    """The network setting that would help; other reasons name their settings themselves."""
+    """Return the network setting that would help; other reasons name their settings themselves."""
     if outcome.cause not in (RefusalCause.URL, RefusalCause.ADDRESS):
         return ""
     port = urlsplit(outcome.url).port
@@ -201,4 +201,4 @@ def _remedy(outcome: Blocked, settings: FetchSettings) -> str:
     # URLs with a password and cloud metadata services stay blocked.
     if SsrfFilter(open_to_all).vet_url(outcome.url) is not None:
         return ""
-    return "; fetch.allowed_networks can allow its network"
+    return "; add its network to fetch.allowed_networks to allow it"

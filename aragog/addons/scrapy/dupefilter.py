@@ -21,8 +21,8 @@ class SharedDupeFilter(BaseDupeFilter):
     `DUPEFILTER_CLASS`: the fingerprints of a crawl, in Redis.
 
     `SpiderScheduler` calls `has_seen` before it enqueues a request and `remember` afterwards.
-    `request_seen` does both at once: a process killed after it would lose the request, which would
-    count as a duplicate when its page is parsed again.
+    `request_seen` does both at once: if a process were killed right after it, the request would be
+    lost, because it would count as a duplicate when its page is parsed again.
     """
 
     def __init__(self, state: CrawlState, fingerprinter: RequestFingerprinterProtocol) -> None:
@@ -40,7 +40,7 @@ class SharedDupeFilter(BaseDupeFilter):
         return self._fingerprinter.fingerprint(request)
 
     def has_seen(self, request: Request) -> bool:
-        """True if any process of the crawl has remembered the request."""
+        """True if any process of the crawl has seen the request."""
         return self._state.has_seen(self.fingerprint(request))
 
     def remember(self, request: Request) -> bool:

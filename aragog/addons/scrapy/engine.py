@@ -1,5 +1,5 @@
 """
-All uses of Scrapy's engine beyond its public interface.
+The private parts of Scrapy's engine that aragog uses.
 
 Scrapy does not report when a callback's output has been processed, and a scheduler cannot report
 that it has requests again. The engine keeps the requests that are still being processed, and
@@ -27,8 +27,8 @@ def scheduler_of(crawler: Crawler) -> Any:
     return getattr(_slot(crawler), "scheduler", None)
 
 
-def look_again(crawler: Crawler) -> None:
-    """Make the engine ask the scheduler soon; only in the thread of the event loop."""
+def wake_engine(crawler: Crawler) -> None:
+    """Make the engine ask the scheduler soon. Must be called in the event loop's thread."""
     slot = _slot(crawler)
     if slot is not None and slot.closing is None:
         slot.nextcall.schedule()

@@ -1,7 +1,7 @@
 """
-The thread of a spider process that claims requests and finds their slots.
+A thread in a spider process that claims requests and reserves slots for them.
 
-Because of it, Scrapy's event loop never waits for Redis when it needs the next request.
+Because of this thread, Scrapy's event loop never waits for Redis when it needs the next request.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Feeder(threading.Thread):
         state: the crawl's state.
         spider: has the callbacks.
         vet: checks incoming requests.
-        most: maximum number of requests that the process holds.
+        most: maximum number of requests that the process may hold.
         free: returns how many more requests the engine could start now.
-        look_again: makes the engine ask for requests; called in this thread.
+        wake_engine: makes the engine ask for requests; called in this thread.
     """
 
     def __init__(
@@ -54,13 +54,13 @@ class Feeder(threading.Thread):
         vet: Vet,
         most: int,
         free: Callable[[], int],
-        look_again: Callable[[], None],
+        wake_engine: Callable[[], None],
         clock: Clock | None = None,
     ) -> None:
         super().__init__(name="aragog-feeder", daemon=True)
         self.ready: deque[Ready] = deque()
         self.inbox: deque[HeldRequest] = deque()
-        """Requests that have to stay in this process."""
+        """Requests that must stay in this process."""
         self._queue = queue
         self._lines = lines
         self._state = state
@@ -68,12 +68,12 @@ class Feeder(threading.Thread):
         self._vet = vet
         self._most = most
         self._free = free
-        self._look_again = look_again
+        self._wake_engine = wake_engine
         self._clock = clock or SystemClock()
         self._stopping = threading.Event()
         self._processes = 1
         self._declined: set[str] = set()
-        """Reasons why requests could not be run; each is logged once."""
+        """Reasons why requests could not run here; each is logged once."""
         self._reported_s = float("-inf")
 
     def __len__(self) -> int:
@@ -85,14 +85,14 @@ class Feeder(threading.Thread):
             try:
                 self._step()
             except TRANSIENT as error:
-                log.warning("requests wait: %s", error)
+                log.warning("requests are waiting: %s", error)
                 self._stopping.wait(AFTER_ERROR_S)
             except Exception:
-                log.exception("requests wait because of an unexpected error")
+                log.exception("requests are waiting because of an unexpected error")
                 self._stopping.wait(AFTER_ERROR_S)
 
     def stop(self) -> list[HeldRequest]:
-        """Stop the thread; returns the requests that it held."""
+        """Stop the thread; returns the requests that it still holds."""
         self._stopping.set()
         self._queue.wake()
         self.join()
@@ -110,14 +110,14 @@ class Feeder(threading.Thread):
         if (free := self._free() - len(self.ready)) > 0:
             self.ready.extend(self._lines.take_ready(free))
         if self.ready or not len(self):
-            # Without requests, the engine checks if the crawl is over.
-            self._look_again()
+            # Without requests, the engine checks whether the crawl is over.
+            self._wake_engine()
         self._wait()
 
     def _wait(self) -> None:
         wait_s = LONGEST_WAIT_S
         if self._free() > len(self.ready):
-            wait_s = min(wait_s, self._lines.next_look_s - self._clock.monotonic_s())
+            wait_s = min(wait_s, self._lines.next_retry_s - self._clock.monotonic_s())
         if not self._stopping.is_set():
             self._queue.wait(max(0.0, wait_s), room=self._room)
 
@@ -132,16 +132,16 @@ class Feeder(threading.Thread):
             self._decline(claimed.tag, str(error))
             return
         if reason := self._vet(request):
-            log.warning("%s is not requested: %s", request, reason)
+            log.warning("%s was not sent: %s", request, reason)
             self._queue.fail(claimed.tag, reason)
             return
         self._lines.add(HeldRequest(request, claimed.tag))
 
     def _decline(self, tag: str, problem: str) -> None:
-        # Processes of another release have other callbacks and may be able to run it.
+        # Processes of another release have other callbacks and may be able to run the request.
         if problem not in self._declined and len(self._declined) < MOST_LOGGED:
             self._declined.add(problem)
-            log.error("requests cannot be run here and go to other processes: %s", problem)
+            log.error("requests cannot run here and are offered to other processes: %s", problem)
         self._queue.decline(tag, problem)
 
     def _report(self) -> None:

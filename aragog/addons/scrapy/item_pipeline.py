@@ -1,10 +1,10 @@
 """
-`ITEM_PIPELINES`: items as fields of the page of their URL in the UrlStore.
+`ITEM_PIPELINES`: store items in the UrlStore, as fields of the page with their URL.
 
     {"url": "https://shop.example/lamp", "price": 89.9}   from a spider called shop is stored as the
                                                           field shop.price of that page
 
-Safe to run twice: the same item sets the same fields.
+Running it twice is safe: the same item sets the same fields.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 URL_FIELD = "ARAGOG_ITEM_URL"
 """The Scrapy setting that names the item field with the URL; default `url`."""
 PREFIX = "ARAGOG_ITEM_PREFIX"
-"""The Scrapy setting with the prefix of the fields; default: the spider's name."""
+"""The Scrapy setting with the prefix of field names; default: the spider's name."""
 
 
 class StoreItems:
@@ -74,7 +74,7 @@ class StoreItems:
         )
 
     def open_spider(self) -> None:
-        """Warn about a prefix whose fields aragog's own extraction sets and deletes."""
+        """Warn if the prefix belongs to fields that aragog's own extraction sets and deletes."""
         if is_extracted(self._prefix):
             log.warning(
                 "items are stored as %s.*, the fields of aragog's own extraction, which replaces "
@@ -88,8 +88,8 @@ class StoreItems:
         Store the item and return it.
 
         Raises:
-            DropItem: its URL or a value is not accepted, a value has no JSON form (bytes, NaN,
-                numbers above 64 bits), or the URL was taken down.
+            DropItem: the URL or a value is invalid, a value has no JSON form (bytes, NaN, numbers
+                above 64 bits), or the URL was taken down.
             TransientError: the store does not respond. The item's page is fetched and parsed again.
         """
         fields = dict(ItemAdapter(item))
@@ -103,7 +103,7 @@ class StoreItems:
         except (InvalidField, InvalidUrl, TakenDown, ValueError) as error:
             raise DropItem(f"not stored: {error}") from error
         except TRANSIENT as error:
-            self._keep(str(error))
+            self._rerun_page(str(error))
             raise
         self._count("aragog_items/stored")
         return item
@@ -112,18 +112,18 @@ class StoreItems:
         """Close the store."""
         self._store.close()
 
-    def _keep(self, problem: str) -> None:
-        """Run the item's page again instead of losing the item."""
+    def _rerun_page(self, problem: str) -> None:
+        """Run the item's page again so that the item is not lost."""
         scheduler = engine.scheduler_of(self._crawler)
         if isinstance(scheduler, SpiderScheduler):
-            scheduler.keep_in_progress(f"an item was not stored: {problem}")
+            scheduler.rerun_in_progress(f"an item was not stored: {problem}")
 
     def _count(self, name: str) -> None:
         self._crawler.stats.inc_value(name)
 
 
 def prefix_of(spider: str) -> str:
-    """A spider's name as a field prefix: `toscrape-css` becomes `toscrape_css`."""
+    """Convert a spider's name to a field prefix: `toscrape-css` becomes `toscrape_css`."""
     return re.sub(r"[^0-9A-Za-z_]+", "_", spider).strip("_") or "item"
 
 
@@ -135,7 +135,7 @@ def _value(name: str, value: Any) -> bytes:
 
 
 AS_TEXT = (Decimal, Fraction, timedelta, PurePath, IPv4Address, IPv6Address, UserString)
-"""Types that JSON does not have and whose text is their value."""
+"""Types that JSON does not have; they are stored as text."""
 
 
 def value_json(value: Any) -> bytes:
@@ -146,9 +146,9 @@ def value_json(value: Any) -> bytes:
     equal JSON. NumPy scalars and arrays are written like the corresponding Python values.
 
     Raises:
-        ValueError: JSON has no such value: bytes, NaN and infinity, numbers above 64 bits, lone
-            surrogates in text, more than 254 levels, and objects such as a `Selector`, whose text
-            describes the object instead of the page.
+        ValueError: JSON cannot represent the value: bytes, NaN and infinity, numbers above 64
+            bits, lone surrogates in text, more than 254 levels, and objects such as a `Selector`,
+            whose text describes the object instead of the page.
     """
     try:
         return _dumps(_plain(value))
@@ -165,7 +165,7 @@ def _text(value: Any) -> str:
         return str(value)
     kind = type(value)
     raise TypeError(
-        f"a {kind.__module__}.{kind.__qualname__} has no JSON: store its text or its number, such "
+        f"a {kind.__module__}.{kind.__qualname__} has no JSON form: store its text or number, such "
         "as selector.get()"
     )
 
@@ -176,11 +176,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return _finite(value)
     if isinstance(value, bytes | bytearray | memoryview):
-        raise ValueError("bytes have no JSON: decode them, or write them as base64")  # noqa: TRY004
+        raise ValueError("bytes have no JSON form: decode them or use base64")  # noqa: TRY004
     if isinstance(value, numbers.Real) and not isinstance(value, int | Fraction):
         return _number(value)  # a NumPy number
     if type(value).__module__ == "numpy" and hasattr(value, "dtype"):
-        return _of_numpy(value)
+        return _from_numpy(value)
     if ItemAdapter.is_item(value):
         return _plain_table(ItemAdapter(value))
     if isinstance(value, Mapping):
@@ -203,13 +203,14 @@ def _key(key: Any) -> Any:
     return _plain(key) if type(key).__module__ == "numpy" else key
 
 
-def _of_numpy(value: Any) -> Any:
+def _from_numpy(value: Any) -> Any:
     """Convert a NumPy scalar or array, without importing NumPy."""
     if getattr(value, "ndim", 0):
         return [_plain(each) for each in value]
-    if value.dtype.kind in "Mm":  # a date or duration, which may be finer than Python's
+    # a date or duration, possibly with a finer resolution than Python's
+    if value.dtype.kind in "Mm":
         if str(value) == "NaT":
-            raise ValueError("NaT has no JSON: use None, or leave the field out")
+            raise ValueError("NaT has no JSON form: use None, or omit the field")
         return str(value)
     plain = value.item()
     return _plain(plain) if type(plain).__module__ == "builtins" else plain
@@ -221,5 +222,5 @@ def _number(value: numbers.Real) -> int | float:
 
 def _finite(value: float) -> float:
     if not math.isfinite(value):
-        raise ValueError(f"{value} has no JSON: use None, or leave the field out")
+        raise ValueError(f"{value} has no JSON form: use None, or omit the field")
     return float(value)  # orjson does not accept subclasses, such as NumPy's

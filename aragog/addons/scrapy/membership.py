@@ -1,4 +1,4 @@
-"""Joins a crawl when its spider opens, or refuses to; leaves it when its spider closes."""
+"""Join a crawl when its spider opens, and leave it when the spider closes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from scrapy.crawler import Crawler
 
 from aragog.addons.scrapy.crawl import CRAWL, RESTART, SpiderCrawl
-from aragog.addons.scrapy.crawl_state import OtherSpider, OthersRun
+from aragog.addons.scrapy.crawl_state import CrawlRunning, OtherSpider
 from aragog.addons.scrapy.request_queue import RequestQueue
 from aragog.addons.scrapy.spider_arguments import comparable_arguments, description_of, text_of
 from aragog.errors import BrokerUnavailable, ConfigError
@@ -37,32 +37,32 @@ def join_crawl(crawler: Crawler, crawl: SpiderCrawl, queue: RequestQueue) -> Non
         # reported.
         deleted = queue.abandon()
         crawl.state.forget()
-        log.info("crawl %s begins again: %d requests were deleted", crawl.name, deleted)
+        log.info("crawl %s restarts: %d requests were deleted", crawl.name, deleted)
     else:
         _report(crawl, processes, waiting)
 
 
 def check_owner(crawler: Crawler, crawl: SpiderCrawl, queue: RequestQueue) -> None:
     """Raise the error that `join_crawl` would raise now, without joining."""
-    _join(crawler, crawl, queue.unfinished(), tries=True)
+    _join(crawler, crawl, queue.unfinished(), check_only=True)
 
 
-def _join(crawler: Crawler, crawl: SpiderCrawl, waiting: int, *, tries: bool = False) -> int:
+def _join(crawler: Crawler, crawl: SpiderCrawl, waiting: int, *, check_only: bool = False) -> int:
     restarts = _restarts(crawler)
     try:
         return crawl.state.join(
             description_of(crawler),
             begins=not waiting and not crawl.is_named,
             waits=bool(waiting) and not restarts,
-            tries=tries,
+            check_only=check_only,
             alone=restarts,
         )
     except OtherSpider as error:
-        raise ConfigError(_refusal(crawler, crawl, error.description, waiting)) from None
-    except OthersRun as error:
+        raise ConfigError(_owner_conflict(crawler, crawl, error.description, waiting)) from None
+    except CrawlRunning as error:
         raise ConfigError(
             f"{RESTART}: crawl {crawl.name} runs in {error.processes} other processes: stop them "
-            "first (one that was killed counts for a minute), or start without this setting"
+            "first (a killed process counts for a minute), or start without this setting"
         ) from None
 
 
@@ -72,11 +72,11 @@ def _restarts(crawler: Crawler) -> bool:
 
 def _report(crawl: SpiderCrawl, processes: int, waiting: int) -> None:
     if waiting and processes == 1:
-        log.info("continues crawl %s: %d requests wait", crawl.name, waiting)
+        log.info("resuming crawl %s: %d requests are queued", crawl.name, waiting)
     elif not waiting and (known := crawl.state.remembered()):
         log.warning(
-            "crawl %s was crawled before: none of its %d known requests waits, and they are not "
-            "requested again. Give another name, -s %s=…, or begin it again, -s %s=1",
+            "crawl %s has run before: its %d known requests are done and are not "
+            "sent again. Choose another name with -s %s=…, or restart it with -s %s=1",
             crawl.name, known, CRAWL, RESTART,
         )  # fmt: skip
     else:
@@ -94,7 +94,7 @@ def leave_crawl(crawl: SpiderCrawl, queue: RequestQueue) -> None:
         unfinished, failed = queue.unfinished(), queue.failed()
         crawl.state.leave(over=not (crawl.is_named or unfinished or failed))
     except BrokerUnavailable as error:
-        log.warning("the crawl was left without notice: %s", error)
+        log.warning("cannot sign off from the crawl: %s", error)
         return
     if failed:
         log.warning(
@@ -105,11 +105,13 @@ def leave_crawl(crawl: SpiderCrawl, queue: RequestQueue) -> None:
         )
 
 
-def _refusal(crawler: Crawler, crawl: SpiderCrawl, other: str, waiting: int) -> str:
-    why = f"{waiting} of its requests wait or run" if waiting else "another process runs it"
+def _owner_conflict(crawler: Crawler, crawl: SpiderCrawl, other: str, waiting: int) -> str:
+    why = (
+        f"{waiting} of its requests are unfinished" if waiting else "another process is running it"
+    )
     return (
         f"crawl {crawl.name} belongs to {text_of(other)}, and {why}; this process has "
-        f"{text_of(description_of(crawler))}: give it a crawl of its own, "
+        f"{text_of(description_of(crawler))}: use a separate crawl, "
         f"-s {CRAWL}={_other_name(crawler, crawl)}"
     )
 

@@ -1,5 +1,5 @@
 """
-Checks before a spider opens: the event loop, Redis, and the owner of its crawl.
+Check the event loop, Redis, and the owner of the crawl before a spider opens.
 
 If a scheduler fails to open, Scrapy's report of the error is surrounded by errors from closing
 half-open components. The add-on runs these checks before anything is open.
@@ -29,7 +29,7 @@ def check_fetching(settings: BaseSettings, crawl: SpiderCrawl) -> None:
 
     Raises:
         ConfigError: Twisted's reactor is not the asyncio reactor, or Redis does not respond. The
-            message has the remedy.
+            message states the remedy.
     """
     if not _has_asyncio(settings):
         raise ConfigError(
@@ -45,12 +45,11 @@ def check_fetching(settings: BaseSettings, crawl: SpiderCrawl) -> None:
 
 def check_crawl(crawler: Crawler, crawl: SpiderCrawl) -> None:
     """
-    Check the other requirements of the scheduler; one round trip to each broker server, and one
-    more.
+    Check the other requirements of the scheduler; one round trip to each broker server, plus one.
 
     Raises:
         ConfigError: the broker is not pinlater or does not respond, or the crawl belongs to another
-            spider or has other arguments. The message has the remedy.
+            spider or has other arguments. The message states the remedy.
     """
     try:
         queue = RequestQueue(crawl.settings, crawl.name)
@@ -79,8 +78,8 @@ def _remedy(settings: Settings) -> str:
     if not settings.private_redis:
         return f"check redis.url ({settings.redis.url}) and broker.url ({settings.broker.url})"
     if running_pid(data_dir / "run") is not None:
-        return f"aragog runs in {data_dir} and restarts what ended; try again"
+        return f"aragog is running in {data_dir} and restarts failed servers; try again"
     return (
-        f"no aragog runs in {data_dir}; `aragog up -d` starts it, or set redis.url and broker.url "
-        "to those of your system"
+        f"aragog is not running in {data_dir}; start it with `aragog up -d`, or set redis.url and "
+        "broker.url to those of your system"
     )

@@ -1,17 +1,17 @@
 """
-Scrapy requests as JSON, so that another process can continue with them.
+Encode Scrapy requests as JSON, so that another process can continue with them.
 
 Callbacks are stored by name, as in Scrapy's own disk queues. Values that JSON does not have are
 encoded as an object with one key that starts with `!`: bytes, tuples, sets, items, and dicts with
-keys that are not text. Pickles are not used, because anyone who can write to the broker could run
-code with them.
+keys that are not strings. Pickles are not used, because anyone who can write to the broker could
+run code with them.
 
 A request arrives unchanged or is refused. Subclasses of the known types are refused, because JSON
-would turn them into their base: an `IntEnum` into a number, a `Counter` into a dict.
+would turn them into their base type: an `IntEnum` into a number, a `Counter` into a dict.
 
-A message cannot choose what code runs here: the classes of requests and items are those of Scrapy,
-of the spider's own package and of the setting `ARAGOG_REQUEST_CLASSES`, nothing is imported for a
-message, callbacks are methods of the spider, and URLs are http or https.
+A message cannot choose what code runs here: the classes of requests and items come from Scrapy, the
+spider's own package and the setting `ARAGOG_REQUEST_CLASSES`, nothing is imported for a message,
+callbacks are methods of the spider, and URLs are http or https.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ VERSION = 1
 SETTING = "ARAGOG_REQUEST_CLASSES"
 """The Scrapy setting with further request and item classes, by their full names."""
 _SCHEMES = ("http://", "https://")
-_OF_SCRAPY: dict[str, type[Request]] = {
+_SCRAPY_CLASSES: dict[str, type[Request]] = {
     f"{kind.__module__}.{kind.__qualname__}": kind
     for kind in (Request, FormRequest, JsonRequest, XmlRpcRequest)
 }
@@ -47,30 +47,31 @@ _SETS: dict[type, str] = {set: "!set", frozenset: "!frozenset"}
 
 def to_json(request: Request, spider: Spider, meta: Mapping[str, Any] | None = None) -> bytes:
     """
-    Return the request as JSON, after rebuilding it once to prove that another process can.
+    Return the request as JSON, after rebuilding it once to prove that another process can do so.
 
     Args:
         request: the request to send.
         spider: has its callbacks.
-        meta: added to the request's own.
+        meta: added to the request's own `meta`.
 
     Raises:
-        ValueError: a callback is not a method of the spider, or the request has a value that would
-            not arrive equal and with the same type.
+        ValueError: a callback is not a method of the spider, or a value would not arrive with the
+            same type and value.
     """
     try:
         given = request.to_dict(spider=spider)
         given["meta"] = {**given["meta"], **(meta or {})}
-        body = _encoded(given)
+        body = _encode(given)
         rebuilt = from_json(body, spider)
         arrives = rebuilt.to_dict(spider=spider)
-        is_same = type(rebuilt) is type(request) and arrives == given and _encoded(arrives) == body
+        is_same = type(rebuilt) is type(request) and arrives == given and _encode(arrives) == body
     except ValueError:
         raise
-    except Exception as error:  # from the project's classes, or JSON's limits: 64 bits, 254 levels
+    # raised by the project's classes, or by JSON's limits: 64 bits, 254 levels
+    except Exception as error:
         raise ValueError(f"{type(error).__name__}: {error}") from error
     if not is_same:
-        raise ValueError("it, or an item in it, would not arrive as it is")
+        raise ValueError("the request, or an item in it, would change in transit")
     return body
 
 
@@ -79,27 +80,27 @@ def from_json(body: bytes, spider: Spider) -> Request:
     Rebuild a request from its JSON.
 
     Raises:
-        InvalidMessage: written by another version, or for another spider.
+        InvalidMessage: another version wrote it, or it is for another spider.
     """
     try:
         wire = orjson.loads(body)
         if wire["v"] != VERSION:
-            raise ValueError(f"is of version {wire['v']}")
-        return _rebuilt(wire["request"], spider)
+            raise ValueError(f"has version {wire['v']}")
+        return _rebuild(wire["request"], spider)
     except Exception as error:  # the project's constructors may raise anything
         raise InvalidMessage("request", f"{type(error).__name__}: {error}") from error
 
 
-def _rebuilt(given: dict[str, Any], spider: Spider) -> Request:
+def _rebuild(given: dict[str, Any], spider: Spider) -> Request:
     classes = KnownClasses(spider)
-    fields = _unpacked(given, classes)
+    fields = _unpack(given, classes)
     if not str(fields["url"]).lower().startswith(_SCHEMES):
         raise ValueError("its URL is neither http nor https")
     if "_class" in fields:
         fields["_class"] = classes.request(fields["_class"])
     for name in (fields.get("callback"), fields.get("errback")):
         if name is not None and not inspect.ismethod(getattr(spider, name, None)):
-            raise ValueError(f"{name!r} is no method of the spider")
+            raise ValueError(f"{name!r} is not a method of the spider")
     return request_from_dict(fields, spider=spider)
 
 
@@ -114,20 +115,20 @@ class KnownClasses:
         self._packages = frozenset(name.partition(".")[0] for name in named)
 
     def request(self, name: str) -> type[Request]:
-        """The request class with this name; raises ValueError for any other name."""
-        kind = _OF_SCRAPY.get(name) or self._loaded(name)
+        """Return the request class with this name; raises ValueError for any other name."""
+        kind = _SCRAPY_CLASSES.get(name) or self._loaded_class(name)
         if not issubclass(kind, Request):
-            raise ValueError(f"{name} is no class of requests")  # noqa: TRY004 - as all refusals
+            raise ValueError(f"{name} is not a request class")  # noqa: TRY004 - as all refusals
         return kind
 
     def item(self, name: str) -> type:
-        """The item class with this name; raises ValueError for any other name."""
-        kind = self._loaded(name)
+        """Return the item class with this name; raises ValueError for any other name."""
+        kind = self._loaded_class(name)
         if not ItemAdapter.is_item_class(kind):
-            raise ValueError(f"{name} is no class of items")
+            raise ValueError(f"{name} is not an item class")
         return kind
 
-    def _loaded(self, name: str) -> type:
+    def _loaded_class(self, name: str) -> type:
         """A class from the spider's package or from the setting."""
         module, _, attribute = str(name).rpartition(".")
         if name in self._named:
@@ -135,74 +136,74 @@ class KnownClasses:
         elif module.partition(".")[0] in self._packages:
             kind = vars(sys.modules.get(module)).get(attribute) if module in sys.modules else None
         else:
-            raise ValueError(f"{name} is not of the spider's package: name it in {SETTING}")
+            raise ValueError(f"{name} is not in the spider's package: add it to {SETTING}")
         if not isinstance(kind, type) or f"{kind.__module__}.{kind.__qualname__}" != name:
             raise ValueError(f"{name} is not the name of a class that this process has loaded")
         return kind
 
 
-def _encoded(fields: Mapping[str, Any]) -> bytes:
-    return orjson.dumps({"v": VERSION, "request": _packed(fields)})
+def _encode(fields: Mapping[str, Any]) -> bytes:
+    return orjson.dumps({"v": VERSION, "request": _pack(fields)})
 
 
-def _packed(value: Any) -> Any:
-    # Exact types, because orjson and `isinstance` treat a subclass like its base.
+def _pack(value: Any) -> Any:
+    # Compare exact types, because orjson and `isinstance` treat a subclass like its base.
     kind = type(value)
     if kind in _PLAIN or (kind is float and math.isfinite(value)):
         return value
     if kind is bytes:
         return {"!bytes": base64.b64encode(value).decode()}
     if kind is dict:
-        return _packed_table(value)
+        return _pack_table(value)
     if kind is list:
-        return [_packed(each) for each in value]
+        return [_pack(each) for each in value]
     if kind is tuple:
-        return {"!tuple": [_packed(each) for each in value]}
+        return {"!tuple": [_pack(each) for each in value]}
     if kind in _SETS:
-        # In a fixed order, since equal sets may be iterated in different orders.
-        return {_SETS[kind]: sorted((_packed(each) for each in value), key=orjson.dumps)}
+        # Sorted, since equal sets may be iterated in different orders.
+        return {_SETS[kind]: sorted((_pack(each) for each in value), key=orjson.dumps)}
     if not isinstance(value, dict) and ItemAdapter.is_item(value):
-        return _packed_item(value)
-    raise ValueError(f"{kind.__name__} is not sent to another process: {reprlib.repr(value)}")
+        return _pack_item(value)
+    raise ValueError(f"{kind.__name__} cannot be sent to another process: {reprlib.repr(value)}")
 
 
-def _packed_table(table: Mapping[Any, Any]) -> Any:
+def _pack_table(table: Mapping[Any, Any]) -> Any:
     if all(type(key) is str and not key.startswith("!") for key in table):
-        return {key: _packed(value) for key, value in table.items()}
-    return {"!table": [[_packed(key), _packed(value)] for key, value in table.items()]}
+        return {key: _pack(value) for key, value in table.items()}
+    return {"!table": [[_pack(key), _pack(value)] for key, value in table.items()]}
 
 
-def _packed_item(item: Any) -> Any:
+def _pack_item(item: Any) -> Any:
     kind = type(item)
     name = f"{kind.__module__}.{kind.__qualname__}"
-    return {"!item": [name, _packed_table(dict(ItemAdapter(item)))]}
+    return {"!item": [name, _pack_table(dict(ItemAdapter(item)))]}
 
 
-def _unpacked(value: Any, classes: KnownClasses) -> Any:
+def _unpack(value: Any, classes: KnownClasses) -> Any:
     if isinstance(value, list):
-        return [_unpacked(each, classes) for each in value]
+        return [_unpack(each, classes) for each in value]
     if not isinstance(value, dict):
         return value
     if len(value) == 1:
         ((mark, inner),) = value.items()
         if mark.startswith("!"):
-            return _marked(mark, inner, classes)
-    return {key: _unpacked(each, classes) for key, each in value.items()}
+            return _unpack_marked(mark, inner, classes)
+    return {key: _unpack(each, classes) for key, each in value.items()}
 
 
-def _marked(mark: str, inner: Any, classes: KnownClasses) -> Any:
+def _unpack_marked(mark: str, inner: Any, classes: KnownClasses) -> Any:
     match mark:
         case "!tuple":
-            return tuple(_unpacked(inner, classes))
+            return tuple(_unpack(inner, classes))
         case "!set":
-            return set(_unpacked(inner, classes))
+            return set(_unpack(inner, classes))
         case "!frozenset":
-            return frozenset(_unpacked(inner, classes))
+            return frozenset(_unpack(inner, classes))
         case "!bytes":
             return base64.b64decode(inner)
         case "!table":
-            return {_unpacked(key, classes): _unpacked(value, classes) for key, value in inner}
+            return {_unpack(key, classes): _unpack(value, classes) for key, value in inner}
         case "!item":
-            return classes.item(inner[0])(**_unpacked(inner[1], classes))
+            return classes.item(inner[0])(**_unpack(inner[1], classes))
         case _:
-            raise ValueError(f"{mark} is not known")
+            raise ValueError(f"unknown mark {mark}")

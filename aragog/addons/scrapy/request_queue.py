@@ -1,7 +1,7 @@
 """
-A crawl's requests as pinlater jobs, in the queue `scrapy.<crawl>`.
+Store a crawl's requests as pinlater jobs, in the queue `scrapy.<crawl>`.
 
-A claim belongs to this process, and a thread extends it until the job ends. The claims of a killed
+This process holds its claims, and a thread renews them until the jobs end. The claims of a killed
 process expire (`broker.claim_timeout_s`), and other processes of the crawl return its jobs to the
 queue. Delivery is at least once.
 """
@@ -43,7 +43,7 @@ class RequestQueue:
     """
     One crawl's queue.
 
-    `wait`, `take` and `close` are for one thread; the other methods may be called from any thread.
+    Only one thread may call `wait`, `take` and `close`; any thread may call the others.
 
     Args:
         settings: have the broker's settings.
@@ -61,7 +61,9 @@ class RequestQueue:
             )
         self.name = f"scrapy.{crawl}"
         self.declined_ms = DECLINED_MS
-        """How long a request that a process could not run waits, so that others can try it."""
+        """
+        How long a request that this process could not run is delayed, so that others can try it.
+        """
         self._clock = clock or SystemClock()
         cluster = Cluster(connect_shards((*shard_urls(broker.url), *broker.shards)))
         self._claims = ClaimRegistry(cluster, claim_timeout_ms=round(broker.claim_timeout_s * 1000))
@@ -75,8 +77,8 @@ class RequestQueue:
 
     def put(self, job: NewJob) -> bool:
         """
-        Enqueue a request; False if one with its unique key is already queued or running. One round
-        trip.
+        Enqueue a request. Returns False if a job with its unique key is already queued or running.
+        One round trip.
 
         Raises:
             BrokerUnavailable: no server accepted it, or the response was lost.
@@ -86,25 +88,29 @@ class RequestQueue:
 
     def unfinished(self) -> int:
         """
-        Number of queued and running requests, in all processes; one round trip per server, two if
-        it is 0.
+        Return how many requests are queued or running in all processes; one round trip per server,
+        two if it is 0.
 
         Raises:
             BrokerUnavailable: a server does not respond and may have more requests.
         """
         # The server counts running jobs before queued ones, so a job claimed in between is not
         # counted at all.
-        return self._counted() or self._counted()
+        return self._count_jobs() or self._count_jobs()
 
     def failed(self) -> int:
-        """Number of FAILED requests, including earlier runs. Raises as `unfinished`."""
+        """
+        Return how many requests are FAILED, including earlier runs. Raises the errors of
+        `unfinished`.
+        """
         return self._sizes().failed
 
     def abandon(self) -> int:
         """
-        Delete queued and running requests, and return their number; 200 per round trip.
+        Delete queued and running requests, and return how many there were; 200 per round trip.
 
-        For a process that is alone in the crawl: remaining claims belong to killed processes.
+        Call this only if the process is alone in the crawl: remaining claims then belong to killed
+        processes.
 
         Raises:
             BrokerUnavailable: a server does not respond; some requests may be left.
@@ -115,7 +121,7 @@ class RequestQueue:
                 shard.release(self.name, job.worker, [job.job_id])
         return Admin(self._claims.cluster).purge(self.name)
 
-    def _counted(self) -> int:
+    def _count_jobs(self) -> int:
         total = self._sizes()
         return total.pending + total.running
 
@@ -123,18 +129,18 @@ class RequestQueue:
         return sum((shard.sizes(self.name) for shard in self._claims.cluster.shards), Sizes())
 
     def take(self, room: int) -> list[ClaimedRequest]:
-        """Claim up to `room` due requests; empty while the broker does not respond."""
+        """Claim up to `room` due requests; returns none while the broker does not respond."""
         with suppress(BrokerUnavailable):
             self._consumer.take(room)
         taken, self._taken = list(self._taken), deque()
         return taken
 
     def wait(self, seconds: float, *, room: int) -> None:
-        """Wait until there may be requests to take, `wake` is called, or the time is up."""
+        """Wait until there may be requests to claim, `wake` is called, or the time is up."""
         with suppress(BrokerUnavailable):
             if room > 0:
                 self._consumer.wait()
-                look_s = self._consumer.next_look_s - self._clock.monotonic_s()
+                look_s = self._consumer.next_check_s - self._clock.monotonic_s()
                 seconds = min(seconds, max(0.0, look_s))
             pollers = {p.fileno: p for p in self._consumer.pollers if p.fileno is not None}
             ready, _, _ = select.select([self._woken, *pollers], [], [], max(0.0, seconds))
@@ -142,7 +148,7 @@ class RequestQueue:
                 if fileno == self._woken:
                     os.eventfd_read(self._woken)
                 else:
-                    self._consumer.woken(pollers[fileno], room=room)
+                    self._consumer.on_readable(pollers[fileno], room=room)
 
     def wake(self) -> None:
         """End the current or the next `wait`."""
@@ -154,11 +160,11 @@ class RequestQueue:
         self._claims.ack(tag)
 
     def put_back(self, tag: str, delay_ms: int) -> None:
-        """Return a request that was not started; the attempt does not count."""
+        """Return a request that was not started to the queue; the attempt does not count."""
         self._end(tag, Disposition("release", delay_ms))
 
-    def again(self, tag: str, problem: str) -> None:
-        """Retry the request by the queue's retry policy; the attempt counts."""
+    def retry(self, tag: str, problem: str) -> None:
+        """Retry the request according to the queue's retry policy; the attempt counts."""
         self._end(tag, Disposition("policy", 0, problem))
 
     def decline(self, tag: str, problem: str) -> None:
@@ -175,11 +181,11 @@ class RequestQueue:
         self._claims.fail(tag, problem)
 
     def flush(self) -> None:
-        """Send the buffered ends of jobs."""
+        """Send buffered acknowledgements of ended jobs."""
         self._claims.acks.flush()
 
     def close(self) -> None:
-        """Send buffered ends of jobs; remaining claims will expire."""
+        """Send buffered acknowledgements; remaining claims will expire."""
         self._closed = True
         self._claims.stop()
         for poller in self._consumer.pollers:

@@ -1,4 +1,4 @@
-"""Converts the outcome of a fetch to a Scrapy response or download exception. Pure."""
+"""Convert the outcome of a fetch to a Scrapy response or download exception. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from aragog.fetch_record.outcome import (
 )
 
 # These describe the bytes on the wire, but a response's body is decoded.
-OF_THE_WIRE = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+WIRE_HEADERS = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 _ERRORS: dict[UnreachableKind, type[Exception]] = {
     UnreachableKind.DNS: CannotResolveHostError,
     UnreachableKind.CONNECT: DownloadConnectionRefusedError,
@@ -37,15 +37,16 @@ _ERRORS: dict[UnreachableKind, type[Exception]] = {
 
 def response_of(request: Request, outcome: Outcome) -> Response:
     """
-    The response with the status, headers and body of an outcome.
+    Return the response with the status, headers and body of an outcome.
 
-    The body of an error is truncated after 1 MB (`ERROR_BODY_BYTES`); that of a redirect is empty.
+    The body of an error response is truncated after 1 MB (`ERROR_BODY_BYTES`); that of a redirect
+    is empty.
 
     Raises:
         IgnoreRequest: robots.txt, a takedown, an operator or the SSRF filter forbids the URL.
-        DownloadCancelledError: it is larger than the settings allow.
+        DownloadCancelledError: the response is larger than the settings allow.
         CannotResolveHostError, DownloadConnectionRefusedError, DownloadTimeoutError,
-            DownloadFailedError: there is no usable response. Scrapy may try again.
+            DownloadFailedError: there is no usable response. Scrapy may retry.
     """
     match outcome:
         case Refused() | Blocked():
@@ -60,7 +61,7 @@ def response_of(request: Request, outcome: Outcome) -> Response:
         raise DownloadFailedError(outcome.reason or outcome.outcome)
     headers = Headers()
     for name, value in outcome.headers:
-        if name.lower() not in OF_THE_WIRE:
+        if name.lower() not in WIRE_HEADERS:
             headers.appendlist(name, value.encode("latin-1", "replace"))
     body = _body(outcome)
     kind = responsetypes.from_args(headers=headers, url=request.url, body=body)

@@ -1,13 +1,13 @@
 """
 `SCHEDULER`: keeps a spider's requests in pinlater, for all processes that run the spider.
 
-A request is a job. A process claims it and hands it to its engine when its domain has a slot. It
-ends the job when the request's callback has run and all output is processed: new requests are jobs
-by then, and items have passed the pipelines. If a process is killed before that, its claims expire
-and other processes run those requests again. Delivery is at least once.
+A request is a job. A process claims it and hands it to its engine when its domain has a slot. The
+job ends when the request's callback has run and all output is processed: new requests are jobs by
+then, and items have passed the pipelines. If a process is killed before that, its claims expire and
+other processes run those requests again. Delivery is at least once.
 
-Safe to run twice: a page whose callback runs again yields requests that the dupefilter already
-knows, and items a second time. Item pipelines must accept an item twice, as `StoreItems` does.
+Running a request twice is safe: its callback yields requests that the dupefilter already knows, and
+items a second time. Item pipelines must accept an item twice, as `StoreItems` does.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from scrapy.dupefilters import BaseDupeFilter
 from scrapy.utils.misc import build_from_crawler, load_object
 
 from aragog.addons.scrapy import engine
-from aragog.addons.scrapy.arrivals import vet_arrivals
+from aragog.addons.scrapy.arrivals import vet_incoming
 from aragog.addons.scrapy.crawl import SpiderCrawl, crawl_of
 from aragog.addons.scrapy.dupefilter import SharedDupeFilter
 from aragog.addons.scrapy.feeder import Feeder
@@ -44,7 +44,7 @@ START = "is_start_request"
 SCHEDULED = "aragog_scheduled"
 """This scheduler's mark on requests handed to an engine, also present on copies of them."""
 UNLIMITED = 64
-"""Number of concurrent requests if `CONCURRENT_REQUESTS` is 0."""
+"""Maximum number of concurrent requests if `CONCURRENT_REQUESTS` is 0."""
 MOST_SHOWN = 200
 
 
@@ -55,8 +55,8 @@ class SpiderScheduler(BaseScheduler):
     Args:
         crawler: Scrapy's crawler.
         crawl: the state shared by its components.
-        dupefilter: refuses requests that were seen. Unless it is a `SharedDupeFilter`, it only
-            covers this process.
+        dupefilter: filters duplicates. Unless it is a `SharedDupeFilter`, it only covers this
+            process.
     """
 
     def __init__(self, crawler: Crawler, crawl: SpiderCrawl, dupefilter: BaseDupeFilter) -> None:
@@ -64,12 +64,14 @@ class SpiderScheduler(BaseScheduler):
         self._crawl = crawl
         self._dupefilter = dupefilter
         self._concurrency = crawler.settings.getint("CONCURRENT_REQUESTS") or UNLIMITED
-        self._handed: dict[Request, str | None] = {}
+        self._handed_out: dict[Request, str | None] = {}
         """Requests that the engine has, with the tags of their claims."""
-        self._kept: dict[Request, str | None] = {}
-        """Requests of these that must run again, with the reason, or None if they were not sent."""
-        self._kept_here = 0
-        """Queued requests that have to stay in this process."""
+        self._to_rerun: dict[Request, str | None] = {}
+        """
+        Those of `_handed_out` that must run again, with the reason, or None if they were not sent.
+        """
+        self._local_count = 0
+        """Number of queued requests that must stay in this process."""
         self._logs_unserializable = True
         self._is_open = False
 
@@ -81,7 +83,7 @@ class SpiderScheduler(BaseScheduler):
 
     def open(self, spider: Spider) -> None:
         """
-        Join the crawl and start to claim its requests.
+        Join the crawl and start claiming its requests.
 
         Raises:
             ConfigError: Redis does not respond, the broker is not pinlater, the crawl belongs to
@@ -106,24 +108,27 @@ class SpiderScheduler(BaseScheduler):
             lines=SlotLines(crawl.fetches.fetch.slots, access.limiter.key_for, SystemClock()),
             state=crawl.state,
             spider=spider,
-            vet=vet_arrivals(self._crawler.settings, crawl.settings.fetch),
+            vet=vet_incoming(self._crawler.settings, crawl.settings.fetch),
             most=4 * self._concurrency,
-            free=lambda: self._concurrency - len(self._handed),
-            look_again=lambda: _call_in(loop, self._look_again),
+            free=lambda: self._concurrency - len(self._handed_out),
+            wake_engine=lambda: _call_in(loop, self._wake_engine),
         )
         self._dupefilter.open()
         self._feeder.start()
         self._is_open = True
 
     def close(self, reason: str) -> None:
-        """Return the requests that were not started, and leave the crawl, unless `open` failed."""
+        """
+        Return unstarted requests to the queue and leave the crawl; does nothing if
+        `open` failed.
+        """
         if not self._is_open:
             return
-        self._settle()
+        self._end_finished_jobs()
         held = self._feeder.stop()
         lost = [one for one in held if one.tag is None]
         if lost:
-            log.warning("%d requests that could not leave this process are lost", len(lost))
+            log.warning("%d requests that could not be sent to the queue are lost", len(lost))
         for one in held:
             if one.tag is not None:
                 self._queue.put_back(one.tag, 0)
@@ -135,8 +140,8 @@ class SpiderScheduler(BaseScheduler):
 
     def has_pending_requests(self) -> bool:
         """True if requests are queued or running, in any process."""
-        self._settle()
-        if self._handed or self._kept_here or len(self._feeder):
+        self._end_finished_jobs()
+        if self._handed_out or self._local_count or len(self._feeder):
             return True
         try:
             return self._queue.unfinished() > 0
@@ -146,19 +151,19 @@ class SpiderScheduler(BaseScheduler):
 
     def enqueue_request(self, request: Request) -> bool:
         """
-        Enqueue the request for all processes; False for a duplicate.
+        Enqueue the request for all processes; returns False for a duplicate.
 
         The requests of `Spider.start` are accepted once per crawl, even with `dont_filter`, because
         every process yields them. A request that cannot be serialized stays in this process.
 
         Raises:
-            BrokerUnavailable: it may or may not have been enqueued. Everything that this process is
-                processing now runs again, so the request will be yielded again.
+            BrokerUnavailable: the request may or may not have been enqueued. Everything that this
+                process is processing now runs again, so the request will be yielded again.
         """
         try:
             accepted = self._enqueue(request)
         except BrokerUnavailable as error:
-            self.keep_in_progress(f"a request was not enqueued: {error}")
+            self.rerun_in_progress(f"a request was not enqueued: {error}")
             raise
         if accepted:
             self._count("scheduler/enqueued")
@@ -167,8 +172,8 @@ class SpiderScheduler(BaseScheduler):
         return accepted
 
     def next_request(self) -> Request | None:
-        """The next request whose domain has a slot, or None."""
-        self._settle()
+        """Return the next request whose domain has a slot, or None."""
+        self._end_finished_jobs()
         try:
             held, slot = self._feeder.ready.popleft()
         except IndexError:
@@ -176,14 +181,14 @@ class SpiderScheduler(BaseScheduler):
         if slot is not None:
             self._crawl.slots[held.request] = slot
         if held.tag is None:
-            self._kept_here -= 1
-        self._handed[held.request] = held.tag
+            self._local_count -= 1
+        self._handed_out[held.request] = held.tag
         self._count("scheduler/dequeued")
         return held.request
 
-    def keep_in_progress(self, problem: str) -> None:
-        """Run every request again that this process is processing now."""
-        self._kept |= dict.fromkeys(self._handed, problem)
+    def rerun_in_progress(self, problem: str) -> None:
+        """Run every request again that this process is currently processing."""
+        self._to_rerun |= dict.fromkeys(self._handed_out, problem)
 
     def run_again(self, request: Request, problem: str | None) -> bool:
         """
@@ -197,38 +202,38 @@ class SpiderScheduler(BaseScheduler):
                 was not sent; the attempt then does not count.
 
         Returns:
-            False, without a change, if the engine does not have it from the queue.
+            False, without a change, if the engine did not get the request from the queue.
         """
-        if self._handed.get(request) is None:
+        if self._handed_out.get(request) is None:
             return False
-        self._kept[request] = problem
+        self._to_rerun[request] = problem
         request.errback = None
         self._count("scheduler/run_again")
         return True
 
-    def _look_again(self) -> None:
-        engine.look_again(self._crawler)
+    def _wake_engine(self) -> None:
+        engine.wake_engine(self._crawler)
 
-    def _settle(self) -> None:
+    def _end_finished_jobs(self) -> None:
         """End the jobs of requests that the engine has finished."""
-        under_way = engine.in_progress(self._crawler)
-        for request in [request for request in self._handed if request not in under_way]:
-            tag = self._handed.pop(request)
+        in_progress = engine.in_progress(self._crawler)
+        for request in [request for request in self._handed_out if request not in in_progress]:
+            tag = self._handed_out.pop(request)
             if (slot := self._crawl.slots.pop(request, None)) is not None:
                 # A middleware answered the request.
                 self._crawl.fetches.fetch.unused(slot)
             if tag is not None:
                 self._end(request, tag)
-            self._kept.pop(request, None)
+            self._to_rerun.pop(request, None)
             self._queue.wake()
 
     def _end(self, request: Request, tag: str) -> None:
-        if request not in self._kept:
+        if request not in self._to_rerun:
             self._queue.done(tag)
-        elif (problem := self._kept[request]) is None:
+        elif (problem := self._to_rerun[request]) is None:
             self._queue.put_back(tag, 0)
         else:
-            self._queue.again(tag, problem)
+            self._queue.retry(tag, problem)
 
     def _enqueue(self, request: Request) -> bool:
         shared = self._dupefilter if isinstance(self._dupefilter, SharedDupeFilter) else None
@@ -250,7 +255,7 @@ class SpiderScheduler(BaseScheduler):
         try:
             body = to_json(request, self._spider, {SCHEDULED: True})
         except ValueError as error:
-            self._keep_here(request, error)
+            self._keep_local(request, error)
             return True
         return self._queue.put(
             NewJob(
@@ -262,14 +267,14 @@ class SpiderScheduler(BaseScheduler):
             )
         )
 
-    def _keep_here(self, request: Request, error: ValueError) -> None:
+    def _keep_local(self, request: Request, error: ValueError) -> None:
         if self._logs_unserializable:
             self._logs_unserializable = False
-            log.warning("%s stays in this process, and others like it: %s", request, error)
+            log.warning("%s and similar requests stay in this process: %s", request, error)
         self._count("scheduler/unserializable")
-        # The same object, because `scrapy shell` and others wait for it.
+        # Keep the same object, because `scrapy shell` and others wait for it.
         request.meta[SCHEDULED] = True
-        self._kept_here += 1
+        self._local_count += 1
         self._feeder.inbox.append(HeldRequest(request))
         self._queue.wake()
 
@@ -278,11 +283,14 @@ class SpiderScheduler(BaseScheduler):
 
 
 def priority_of(request: Request) -> int:
-    """A job's priority, 0 (first) to 9: Scrapy's 0 is in the middle, 5 and above are first."""
+    """
+    Return a job's priority, 0 (first) to 9: Scrapy's 0 is in the middle, 5 and
+    above are first.
+    """
     return min(9, max(0, 5 - request.priority))
 
 
 def _call_in(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
-    """Call it in the thread of the event loop, unless that is closed."""
+    """Run the call in the event loop's thread, unless the loop is closed."""
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(call)

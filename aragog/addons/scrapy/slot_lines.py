@@ -1,5 +1,5 @@
 """
-Claimed requests that wait for a slot of their domain.
+Keep claimed requests in one line per domain until the domain has a slot.
 
 A slot is only reserved within the next second. This crawl and aragog's own therefore compete
 equally for a domain's slots, and a changed rate applies at once. A process holds only a few
@@ -25,15 +25,18 @@ from aragog.runtime.clock import Clock
 from urlspelling import normalize
 
 log = logging.getLogger(__name__)
-FEW_OF_A_DOMAIN, MOST_OF_A_DOMAIN = 16, 48
-"""Requests of one domain that a process holds: enough for `HELD_S`, within these bounds."""
+MIN_PER_DOMAIN, MAX_PER_DOMAIN = 16, 48
+"""How many requests of one domain a process holds: enough for `HELD_S`, within these bounds."""
 HELD_S = 2.0
 LONGEST_WAIT_S = 10.0
-"""No request is held for a domain without a slot for longer than this (a pause, a stop)."""
+"""No request is held longer than this for a domain without a slot (a pause, a stop)."""
 LONGEST_DELAY_S = 300.0
-"""A request returns after this time even if its turn is later, as the rate may have changed."""
+"""A request returns after this time even if its turn comes later, as the rate may have changed."""
 LOGGED_WAIT_S = 5.0
-"""A wait this much longer than the domain's interval is logged, since it is paused or stopped."""
+"""
+A wait this much longer than the domain's interval is logged, because the domain is paused or
+stopped.
+"""
 RULES_WAIT_S = 0.5
 """How long a domain's other requests wait while one of them fetches its robots.txt."""
 _UNKNOWN_INTERVAL_S = 0.1
@@ -46,11 +49,11 @@ class HeldRequest:
 
     request: Request
     tag: str | None = None
-    """The tag of its claim, or None if it only exists in this process's memory."""
+    """The tag of its claim, or None if the request only exists in this process's memory."""
 
 
 class Ready(NamedTuple):
-    """A request that may be sent now, or that needs no slot."""
+    """A request that has a slot, or that needs none."""
 
     held: HeldRequest
     slot: Slot | None
@@ -60,7 +63,7 @@ class Ready(NamedTuple):
 class _Line:
     key: str
     waiting: deque[HeldRequest] = field(default_factory=deque)
-    look_s: float = 0.0
+    retry_at_s: float = 0.0
     """When to ask the limiter again."""
     interval_s: float = _UNKNOWN_INTERVAL_S
     turn_s: float = 0.0
@@ -71,12 +74,12 @@ class _Line:
 
 class SlotLines:
     """
-    One process's lines, one per domain. For one thread.
+    The requests that one process holds, in one line per domain. Not thread-safe.
 
     Args:
         find_slots: `SingleFetch.slots`.
         key_for: `Limiter.key_for`.
-        clock: only its stopwatch is used.
+        clock: only its monotonic time is used.
     """
 
     def __init__(
@@ -89,60 +92,60 @@ class SlotLines:
         self._key_for = key_for
         self._clock = clock
         self._lines: dict[str, _Line] = {}
-        self._lineless: list[HeldRequest] = []
+        self._without_domain: list[HeldRequest] = []
         """Requests whose URLs have no domain; the download handler reports the error."""
 
     def __len__(self) -> int:
-        return len(self._lineless) + sum(len(line.waiting) for line in self._lines.values())
+        return len(self._without_domain) + sum(len(line.waiting) for line in self._lines.values())
 
     def add(self, held: HeldRequest) -> None:
         """Append a request to its domain's line."""
         try:
             key = self._key_for(normalize(held.request.url))
         except InvalidUrl:
-            self._lineless.append(held)
+            self._without_domain.append(held)
             return
         self._lines.setdefault(key, _Line(key)).waiting.append(held)
 
     def take_ready(self, most: int) -> list[Ready]:
         """
-        Take up to `most` requests that have a slot within a second, or need none.
+        Remove and return up to `most` requests that have a slot within a second, or need none.
 
         Raises:
-            LimiterUnavailable, RobotsUnavailable: nothing was taken.
+            LimiterUnavailable, RobotsUnavailable: nothing was removed.
         """
-        ready = [Ready(held, None) for held in self._lineless[:most]]
-        del self._lineless[:most]
+        ready = [Ready(held, None) for held in self._without_domain[:most]]
+        del self._without_domain[:most]
         now_s = self._clock.monotonic_s()
-        chosen = list(islice(self._in_turn(now_s), max(0, most - len(ready))))
+        chosen = list(islice(self._round_robin(now_s), max(0, most - len(ready))))
         if not chosen:
             return ready
         try:
             searches = self._find_slots([held.request.url for _, held in chosen])
         except Exception:
-            self._lineless[:0] = [one.held for one in ready]
+            self._without_domain[:0] = [one.held for one in ready]
             raise
         for (line, held), search in zip(chosen, searches, strict=True):
             line.interval_s = search.interval_s or line.interval_s
-            if search.rules_first and line.look_s > now_s:
+            if search.rules_first and line.retry_at_s > now_s:
                 continue  # another request of this domain fetches its robots.txt
             if search.rules_first:
-                line.look_s = now_s + RULES_WAIT_S
+                line.retry_at_s = now_s + RULES_WAIT_S
             if search.slot is not None or search.wait_ms == 0:
                 line.waiting.remove(held)
                 line.wait_logged = line.wait_logged and search.slot is None
                 ready.append(Ready(held, search.slot))
             else:
-                line.look_s = now_s + search.wait_ms / 1000
+                line.retry_at_s = now_s + search.wait_ms / 1000
                 _log_wait(line, held, search)
         return ready
 
     def take_surplus(self, processes: int) -> list[tuple[HeldRequest, int]]:
         """
-        Take the excess requests, each with the ms until its turn is expected.
+        Remove and return the excess requests, each with the ms until its expected turn.
 
         Args:
-            processes: number of processes that share the slots.
+            processes: how many processes share the slots.
         """
         now_s = self._clock.monotonic_s()
         surplus = [
@@ -155,34 +158,37 @@ class SlotLines:
         return surplus
 
     def take_all(self) -> list[HeldRequest]:
-        """Take all requests."""
-        held = [*self._lineless, *(one for line in self._lines.values() for one in line.waiting)]
-        self._lineless, self._lines = [], {}
+        """Remove and return all requests."""
+        held = [
+            *self._without_domain,
+            *(one for line in self._lines.values() for one in line.waiting),
+        ]
+        self._without_domain, self._lines = [], {}
         return held
 
     @property
-    def next_look_s(self) -> float:
-        """When a line may have a slot, by the stopwatch; infinity if no request is waiting."""
-        if self._lineless:
+    def next_retry_s(self) -> float:
+        """When a line may have a slot, in monotonic seconds; infinity if no request is waiting."""
+        if self._without_domain:
             return 0.0
-        looks = (line.look_s for line in self._lines.values() if line.waiting)
-        return min(looks, default=float("inf"))
+        retry_times_s = (line.retry_at_s for line in self._lines.values() if line.waiting)
+        return min(retry_times_s, default=float("inf"))
 
-    def _in_turn(self, now_s: float) -> Iterator[tuple[_Line, HeldRequest]]:
-        """The first requests of all lines, then the second ones, and so on."""
-        lines = [line for line in self._lines.values() if line.waiting and line.look_s <= now_s]
+    def _round_robin(self, now_s: float) -> Iterator[tuple[_Line, HeldRequest]]:
+        """Yield the first requests of all lines, then the second ones, and so on."""
+        lines = [line for line in self._lines.values() if line.waiting and line.retry_at_s <= now_s]
         for place in range(max((len(line.waiting) for line in lines), default=0)):
             yield from ((line, line.waiting[place]) for line in lines if place < len(line.waiting))
 
 
 def _log_wait(line: _Line, held: HeldRequest, search: SlotSearch) -> None:
-    """Log once if a domain has no slot for a long time, until it has one again."""
+    """Log once if a domain has had no slot for a long time, until it has one again."""
     wait_s = search.wait_ms / 1000
     if line.wait_logged or wait_s <= search.interval_s + LOGGED_WAIT_S:
         return
     line.wait_logged = True
     log.info(
-        "%s gets no slot for %.0f s; aragog explain %s shows why",
+        "%s has no slot for %.0f s; run aragog explain %s to see why",
         line.key,
         wait_s,
         held.request.url,
@@ -190,13 +196,13 @@ def _log_wait(line: _Line, held: HeldRequest, search: SlotSearch) -> None:
 
 
 def _surplus(line: _Line, now_s: float, processes: int) -> Iterator[tuple[HeldRequest, int]]:
-    wait_s, interval_s = line.look_s - now_s, line.interval_s * processes
-    most = min(MOST_OF_A_DOMAIN, max(FEW_OF_A_DOMAIN, int(HELD_S / interval_s)))
+    wait_s, interval_s = line.retry_at_s - now_s, line.interval_s * processes
+    most = min(MAX_PER_DOMAIN, max(MIN_PER_DOMAIN, int(HELD_S / interval_s)))
     if wait_s > LONGEST_WAIT_S:
         most = 0
     if len(line.waiting) <= most:
         return
-    # The first ones return while half of the line is left, so that no slot is wasted.
+    # The first ones return while half of the line is left, so that no slot stays unused.
     line.turn_s = max(line.turn_s, now_s + max(0.0, wait_s) + most / 2 * interval_s)
     kept: deque[HeldRequest] = deque()
     for place, held in enumerate(line.waiting):

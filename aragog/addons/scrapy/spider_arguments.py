@@ -25,8 +25,8 @@ def record_arguments() -> None:
     """
     Make all crawlers of this process remember the arguments of their spiders.
 
-    Patches a private method of Scrapy's `Crawler`, once. If that method does not exist, nothing is
-    recorded.
+    This patches a private method of Scrapy's `Crawler`, once. If that method does not exist,
+    nothing is recorded.
     """
     create = getattr(Crawler, "_create_spider", None)
     if create is None or getattr(create, "records_arguments", False):
@@ -48,13 +48,13 @@ def remember_arguments(crawler: Crawler, arguments: Mapping[str, Any]) -> None:
 
 
 def arguments_of(crawler: Crawler) -> Mapping[str, Any]:
-    """The arguments by name; empty if they were not recorded."""
+    """Return the arguments by name; empty if they were not recorded."""
     return _arguments.get(crawler, {})
 
 
 def comparable_arguments(crawler: Crawler) -> Mapping[str, Any]:
     """
-    The arguments that a crawl's processes must have in common.
+    Return the arguments that a crawl's processes must have in common.
 
     Names that start with an underscore belong to tools: scrapyd passes a `_job` to each run.
     """
@@ -64,14 +64,14 @@ def comparable_arguments(crawler: Crawler) -> Mapping[str, Any]:
 
 def description_of(crawler: Crawler) -> str:
     """
-    The spider's class and arguments, as `<digest> <text>`; differs if they differ.
+    Return the spider's class and arguments as `<digest> <text>`, which differs if they differ.
 
-    For values that JSON does not have, only the type counts. The text has at most 200 characters of
-    the arguments.
+    For values that JSON does not have, only the type is compared. The text has at most 200
+    characters of the arguments.
     """
     kind, arguments = crawler.spidercls, sorted(comparable_arguments(crawler).items())
     path = f"{kind.__module__}.{kind.__qualname__}"
-    # Not orjson, which rejects large numbers and undecodable bytes from a command line.
+    # orjson would reject large numbers and undecodable bytes from a command line.
     exact = json.dumps([path, arguments], default=lambda value: type(value).__qualname__)
     shown = ", ".join(f"{name}={value}" for name, value in json.loads(exact)[1])
     text = f"{path} ({shown[:MOST_SHOWN] or 'no arguments'})"
@@ -80,5 +80,5 @@ def description_of(crawler: Crawler) -> str:
 
 
 def text_of(description: str) -> str:
-    """The human-readable text of a description."""
+    """Return the human-readable part of a description."""
     return description.partition(" ")[2]

@@ -1,4 +1,4 @@
-"""`HTTPCACHE_STORAGE`: pages that aragog's own crawl has fetched, as responses for a spider."""
+"""`HTTPCACHE_STORAGE`: serve pages that aragog's own crawl has fetched as responses to a spider."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scrapy.responsetypes import responsetypes
 from scrapy.settings import BaseSettings
 
 from aragog.addons.scrapy.crawl import crawl_of
-from aragog.addons.scrapy.responses import OF_THE_WIRE
+from aragog.addons.scrapy.responses import WIRE_HEADERS
 from aragog.bootstrap.stores import url_store
 from aragog.errors import InvalidUrl
 from aragog.runtime.clock import Clock, SystemClock
@@ -20,19 +20,19 @@ from aragog.urlstore.store import UrlStore
 from urlspelling import normalize
 
 # Cookies are stored without values; Scrapy would replace a session's cookies with them.
-_LEFT_OUT = OF_THE_WIRE | {"set-cookie"}
+_LEFT_OUT = WIRE_HEADERS | {"set-cookie"}
 
 
 class StoredPages:
     """
     The content of the UrlStore as a read-only cache of responses.
 
-    A page is found by its URL in any spelling. The request's headers and cookies are ignored, as in
-    Scrapy's own storages. Reads run in the thread of the event loop, as theirs do.
+    A page is found by its URL in any spelling. As in Scrapy's own storages, the request's headers
+    and cookies are ignored, and reads run in the event loop's thread.
 
     Args:
         settings: Scrapy's settings. Pages fetched more than `HTTPCACHE_EXPIRATION_SECS` ago are
-            left out; with 0, none are.
+            ignored; 0 means no limit.
     """
 
     _store: UrlStore
@@ -51,11 +51,11 @@ class StoredPages:
 
     def retrieve_response(self, spider: Spider, request: Request) -> Response | None:  # noqa: ARG002
         """
-        Return the stored page; None if it is absent or too old, or the request is not a GET.
+        Return the stored page, or None if it is absent or too old, or the request is not a GET.
 
         Raises:
-            TransientError, CorruptContent: it could not be read; Scrapy logs this and requests the
-                page.
+            TransientError, CorruptContent: the page could not be read; Scrapy logs this and sends
+                the request.
         """
         if request.method != "GET" or request.body:
             return None
@@ -91,7 +91,7 @@ def _response(request: Request, content: Content) -> Response:
 
 
 def _headers(content: Content) -> Headers:
-    """The response's headers; for content that was not fetched, only its type."""
+    """Return the response's headers; for content that was not fetched, only its type."""
     headers, meta = Headers(), content.meta
     given: Any = orjson.loads(meta.get("headers") or "[]")
     if not given and (content_type := meta.get("content_type")):

@@ -1,4 +1,4 @@
-"""Requests that the fetcher cannot send as they are. Pure."""
+"""Detect requests that the fetcher cannot send as they are. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from scrapy import Request
 
-from aragog.crawl.egress.choice import DIRECT, PROXY
+from aragog.crawl.egress.rules import DIRECT, PROXY
 from aragog.settings import EgressSettings
 
 METHODS = ("GET", "HEAD", "POST")
@@ -15,29 +15,29 @@ FROM_ENVIRONMENT = "_scheme_proxy"
 """`HttpProxyMiddleware`'s mark on requests whose proxy comes from the environment."""
 
 _META = (
-    "aragog sends by ways out that its settings name: write the name of one of egress.ways into "
-    "request.meta['proxy'], or make an entry there with this proxy"
+    "aragog sends through the egress routes in its settings: write the name of one of "
+    "egress.ways into request.meta['proxy'], or make an entry there with this proxy"
 )
 _ENVIRONMENT = (
-    "aragog does not use the proxy of the environment (http_proxy, https_proxy): set fetch.proxy, "
-    "or HTTPPROXY_ENABLED=False to send requests without a proxy"
+    "aragog ignores the proxy in the environment (http_proxy, https_proxy): set fetch.proxy, "
+    "or set HTTPPROXY_ENABLED=False to send requests without a proxy"
 )
 
 
 def why_unsupported(request: Request, ways: NamedWays) -> str | None:
     """
-    Return what is not supported in a request, for messages, or None if it can be sent.
+    Return what is not supported in a request, as a message, or None if it can be sent.
 
     Args:
         request: Scrapy's request.
-        ways: the ways out that a request may name.
+        ways: the egress routes that a request may name.
     """
     if request.method not in METHODS or (request.body and request.method != "POST"):
-        return f"aragog sends GET, HEAD and POST, not {request.method} with this body"
+        return f"aragog sends GET, HEAD, and POST with a body, not {request.method} with this body"
     proxy = request.meta.get("proxy")
     if not proxy:
         return None
-    # Sending it from another address than the spider chose may expose this machine.
+    # Sending it from another address than the spider chose may reveal this machine's address.
     if request.meta.get(FROM_ENVIRONMENT):
         return None if ways.has_usual_proxy else _ENVIRONMENT
     return None if ways.named(proxy) is not None else _META
@@ -45,7 +45,7 @@ def why_unsupported(request: Request, ways: NamedWays) -> str | None:
 
 class NamedWays:
     """
-    The ways out that `request.meta["proxy"]` may name. Pure.
+    The egress routes that `request.meta["proxy"]` may name. Pure.
 
     Args:
         egress: the ways, by name, or by a proxy address that only one of them has.
@@ -55,19 +55,19 @@ class NamedWays:
     def __init__(self, egress: EgressSettings, own_proxy: str) -> None:
         self.has_usual_proxy: bool = bool(own_proxy)
         addresses = [(proxy_address(w.proxy), n) for n, w in egress.ways.items() if w.proxy]
-        often = Counter(address for address, _ in addresses)
-        self._by_address = {address: name for address, name in addresses if often[address] == 1}
+        counts = Counter(address for address, _ in addresses)
+        self._by_address = {address: name for address, name in addresses if counts[address] == 1}
         self._names = {*egress.ways, DIRECT}
         if own_proxy:
             self._names.add(PROXY)
             self._by_address[proxy_address(own_proxy)] = PROXY
 
     def named(self, proxy: str) -> str | None:
-        """The way that a request names, by its name or its proxy's address, or None."""
+        """Return the egress route that a request names (by name or proxy address), or None."""
         return proxy if proxy in self._names else self._by_address.get(proxy_address(proxy))
 
     def of(self, request: Request) -> str:
-        """The way for a supported request; empty if the rules decide."""
+        """Return the egress route for a supported request; empty if the egress rules decide."""
         proxy = request.meta.get("proxy")
         if not proxy or request.meta.get(FROM_ENVIRONMENT):
             return ""
@@ -75,5 +75,5 @@ class NamedWays:
 
 
 def proxy_address(proxy: str) -> str:
-    """Host and port of a proxy's URL, without user and password."""
+    """Return host and port of a proxy's URL, without user and password."""
     return urlsplit(proxy if "://" in proxy else f"//{proxy}").netloc.rpartition("@")[2].lower()

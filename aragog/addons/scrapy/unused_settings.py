@@ -1,4 +1,4 @@
-"""Scrapy's settings and request options that the components ignore, and what replaces them."""
+"""Warn about Scrapy settings and request options that the components ignore."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ log = logging.getLogger(__name__)
 
 _HANDLER = "aragog.addons.scrapy.download_handler.PoliteDownloadHandler"
 _SCHEDULER = "aragog.addons.scrapy.scheduler.SpiderScheduler"
-_NAMES = "aragog resolves names by itself"
-_CERTIFICATES = "fetch.verify_tls, which is on by default"
-_OWN_TLS = "aragog chooses versions and ciphers of TLS by itself"
-_ORDER = "requests are taken by priority, then first come, first served"
+_NAMES = "aragog resolves host names itself"
+_CERTIFICATES = "set fetch.verify_tls, which is on by default"
+_OWN_TLS = "aragog chooses TLS versions and ciphers itself"
+_ORDER = "requests are sent by priority, then first come, first served"
 _POLITENESS = "set politeness.qps, which all processes share"
 
-_OF_THE_FETCHER = {
+_FETCHER_SETTINGS = {
     "ROBOTSTXT_OBEY": "robots.txt is always obeyed; `aragog robots test URL` explains a refusal",
     "ROBOTSTXT_USER_AGENT": "set fetch.user_agent",
     "ROBOTSTXT_PARSER": "aragog has its own parser",
     "USER_AGENT": "set fetch.user_agent, with a contact",
     "DOWNLOAD_MAXSIZE": "set fetch.max_body_bytes",
     "DOWNLOAD_WARNSIZE": "set fetch.max_body_bytes; the response then has the flag `truncated`",
-    "DOWNLOAD_FAIL_ON_DATALOSS": "an incomplete body is kept, with the flag `truncated`",
-    "DOWNLOAD_BIND_ADDRESS": "the system chooses the address",
+    "DOWNLOAD_FAIL_ON_DATALOSS": "an incomplete body is returned with the flag `truncated`",
+    "DOWNLOAD_BIND_ADDRESS": "the operating system chooses the address",
     "AUTOTHROTTLE_ENABLED": _POLITENESS,
     "DNS_RESOLVER": _NAMES,
     "DNS_TIMEOUT": _NAMES,
@@ -45,9 +45,9 @@ _OF_THE_FETCHER = {
     "DOWNLOADER_CLIENT_TLS_METHOD": _OWN_TLS,
     "DOWNLOADER_CLIENT_TLS_VERBOSE_LOGGING": _OWN_TLS,
 }
-_OF_THE_SCHEDULER = {
+_SCHEDULER_SETTINGS = {
     "JOBDIR": "requests are kept in Redis; only the extension for spider.state uses it",
-    "SCHEDULER_DEBUG": "requests that stay in their process are logged once",
+    "SCHEDULER_DEBUG": "aragog logs once if requests must stay in their process",
     "SCHEDULER_DISK_QUEUE": _ORDER,
     "SCHEDULER_MEMORY_QUEUE": _ORDER,
     "SCHEDULER_PRIORITY_QUEUE": _ORDER,
@@ -59,7 +59,9 @@ _HARMLESS = {
     "DOWNLOAD_FAIL_ON_DATALOSS": False,
     "DOWNLOAD_VERIFY_CERTIFICATES": True,
 }
-"""Values that aragog provides, where they differ from Scrapy's defaults."""
+"""
+Values of Scrapy settings that match what aragog does, where they differ from Scrapy's defaults.
+"""
 
 
 def log_unused(settings: BaseSettings) -> None:
@@ -90,13 +92,13 @@ def _unused(settings: BaseSettings) -> Iterator[tuple[str, str]]:
 def _tables_in_use(settings: BaseSettings) -> Mapping[str, str]:
     handler = settings["DOWNLOAD_HANDLERS"].get("https")
     return {
-        **(_OF_THE_FETCHER if path_of(handler) == _HANDLER else {}),
-        **(_OF_THE_SCHEDULER if path_of(settings["SCHEDULER"]) == _SCHEDULER else {}),
+        **(_FETCHER_SETTINGS if path_of(handler) == _HANDLER else {}),
+        **(_SCHEDULER_SETTINGS if path_of(settings["SCHEDULER"]) == _SCHEDULER else {}),
     }
 
 
 def path_of(component: Any) -> str:
-    """The path of a component given by path or class; an old path is updated."""
+    """Return the path of a component given by path or class; an outdated path is replaced."""
     if isinstance(component, type):
         return f"{component.__module__}.{component.__qualname__}"
     return new_name(str(component)) or str(component)
@@ -115,9 +117,9 @@ def _is_harmless(settings: BaseSettings, name: str) -> bool:
 
 
 VALUES_ORDER = 890
-"""Its position among the downloader middlewares: after those that set the header and `meta`."""
+"""The middleware's position: after those that set the header and `meta`."""
 _META = {
-    "bindaddress": "the system chooses the address",
+    "bindaddress": "the operating system chooses the address",
     "dont_obey_robotstxt": "robots.txt is always obeyed; `aragog robots test` explains a refusal",
     "download_maxsize": "set fetch.max_body_bytes",
     "download_warnsize": "set fetch.max_body_bytes",
@@ -140,7 +142,10 @@ class UnusedValues:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Create it with the values that Scrapy's own middlewares set, to not warn about them."""
+        """
+        Create the middleware with the values set by Scrapy's own middlewares, to
+        ignore those.
+        """
         settings = crawler.settings
         return cls(settings.get("USER_AGENT") or "", settings.getfloat("DOWNLOAD_TIMEOUT"))
 
@@ -150,7 +155,7 @@ class UnusedValues:
             if name not in self._reported:
                 self._reported.add(name)
                 log.warning(
-                    "%s of %s, and of others like it, has no effect with aragog: %s",
+                    "%s of %s and similar requests has no effect with aragog: %s",
                     name, request, remedy,
                 )  # fmt: skip
 
@@ -158,7 +163,7 @@ class UnusedValues:
         if request.headers.get("User-Agent", self._user_agent) != self._user_agent:
             yield "the header User-Agent", "set fetch.user_agent, with a contact"
         if request.meta.get("download_timeout", self._timeout_s) != self._timeout_s:
-            remedy = "DOWNLOAD_TIMEOUT bounds the wait for a slot, fetch.deadline_s the fetch"
+            remedy = "DOWNLOAD_TIMEOUT limits the wait for a slot; use fetch.deadline_s"
             yield "meta['download_timeout']", remedy
         for key, remedy in _META.items():
             if request.meta.get(key):

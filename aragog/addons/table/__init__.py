@@ -1,4 +1,4 @@
-"""A table of pages or items that stays current: Delta Lake, local or in S3 (docs/exports.md)."""
+"""Maintain a current table of pages or items: Delta Lake, local or in S3 (docs/exports.md)."""
 
 COMMANDS = {
     "table": (

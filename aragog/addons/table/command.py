@@ -1,4 +1,4 @@
-"""`aragog table`: keep a table of pages current."""
+"""`aragog table`: keep a Delta Lake table of pages or items current."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from aragog.pages.selectors import rule_types
 from aragog.transfer.typed_fields import TypedFields
 
 RETRY_S = 2.0
-LOOK_S = 0.2
+POLL_S = 0.2
 CLEAN_S = 900.0
-"""How often old files are deleted while following changes."""
+"""How often old files are deleted with `--follow`."""
 
 
 @click.command()
 @click.argument("place")
 @click.option(
-    "--items", metavar="KIND", help="Write a row for each item of this kind instead of each page."
+    "--items", metavar="KIND", help="Write one row per item of this kind instead of one per page."
 )
 @click.option("--host", type=Host(), help="Only items on pages of this host and its subdomains.")
 @click.option(
     "--fields",
     type=FieldNames(),
-    help="Field names, separated by commas; for items, all by default. Later runs need none.",
+    help="Field names, separated by commas; only for the first run. Items: all by default.",
 )
 @click.option("--buckets", type=COUNT, help="Number of partitions; default: 16.")
 @PURPOSE
@@ -44,16 +44,16 @@ CLEAN_S = 900.0
     type=click.FloatRange(min=0.1),
     default=60.0,
     show_default=True,
-    help="Seconds from one commit to the next.",
+    help="Seconds between two commits.",
 )
 @click.option(
     "--keep-h",
     type=click.IntRange(0, 23),
     default=12,
     show_default=True,
-    help="How many hours to keep files of earlier versions.",
+    help="How many hours to keep the files of earlier versions.",
 )
-@click.option("--rebuild", is_flag=True, help="Build the table again from an export.")
+@click.option("--rebuild", is_flag=True, help="Rebuild the table from an export.")
 def table(
     place: str,
     items: str | None,
@@ -77,8 +77,8 @@ def table(
     settings = command_settings()
     if not settings.refresh.report_new_pages:
         raise ConfigError(
-            "refresh.report_new_pages: is false, so that the change feed lacks new pages; set it to"
-            " true for all workers, then run aragog table"
+            "refresh.report_new_pages: is false, so the change feed does not contain new pages;"
+            " set it to true for all workers, then run aragog table"
         )
     files = DeltaFiles(place, settings.resolved().content)
     wanted = TableOptions(fields=fields, buckets=buckets, purpose=purpose, items=items, host=host)
@@ -90,26 +90,26 @@ def table(
             load_kinds(settings.extract), wanted,
             kept_s=settings.refresh.changes_kept_s, keep_h=keep_h, now_ms=store.zen.clock.now_ms,
         )  # fmt: skip
-        _keep(keeper, stopped, every_s, follow=follow, rebuild=rebuild)
+        _update_table(keeper, stopped, every_s, follow=follow, rebuild=rebuild)
 
 
 def _check(wanted: TableOptions, files: DeltaFiles) -> None:
-    """Raises BadInput or BadParameter if the options are invalid for a table."""
+    """Raise BadInput or BadParameter if the options are invalid for a table."""
     state = files.state()
     if wanted.items or (state and state.items):
         return
     if wanted.host is not None:
-        raise BadInput("--host goes with --items")
+        raise BadInput("--host needs --items")
     if wanted.fields is None and state is None:
-        raise BadInput(f"{files.place}: has no table yet: give --fields or --items")
+        raise BadInput(f"{files.place}: has no table yet: pass --fields or --items")
     if wanted.fields is not None:
         check_known(wanted.fields)
 
 
-def _keep(
+def _update_table(
     keeper: TableKeeper, stopped: Stopped, every_s: float, *, follow: bool, rebuild: bool
 ) -> None:
-    """Run rounds until the table is current or, with `follow`, until stopped."""
+    """Update the table until it is current or, with `follow`, until stopped."""
     cleaned_s = time.monotonic()
     while not stopped:
         try:
@@ -136,7 +136,7 @@ def _report(done: Round) -> None:
     if done.rebuilt:
         note(one_line(f"built from an export: {done.written:,} {done.noun} ({done.rebuilt})"))
     elif done.written or done.left:
-        note(f"{done.written:,} {done.noun} written, {done.left:,} not in the table any more")
+        note(f"{done.written:,} {done.noun} written, {done.left:,} no longer in the table")
     elif done.is_last:
         note("no changes")
 
@@ -144,4 +144,4 @@ def _report(done: Round) -> None:
 def _wait(stopped: Stopped, duration_s: float) -> None:
     end_s = time.monotonic() + duration_s
     while not stopped and (left_s := end_s - time.monotonic()) > 0:
-        time.sleep(min(LOOK_S, left_s))
+        time.sleep(min(POLL_S, left_s))

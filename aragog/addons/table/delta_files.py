@@ -36,7 +36,7 @@ TARGET_BYTES = 128 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableState:
-    """The metadata of a commit; readers ignore unknown members."""
+    """The metadata of a commit; unknown members are ignored."""
 
     cursor: str
     """The table includes every change of the feed up to this cursor."""
@@ -49,15 +49,18 @@ class TableState:
     items: str | None = None
     """The kind of items in the rows; None for pages."""
     host: str | None = None
-    """Only items of pages on this host and those below it; None for all."""
+    """Only items on pages of this host and its subdomains; None for all."""
     types: str = ""
-    """Identifies the types of its columns; empty if written by an earlier version."""
+    """Identifies the types of the columns; empty if an earlier version wrote it."""
     number: int = 0
-    """Number of aragog commits so far; prevents two writers from making the same commit."""
+    """Number of aragog commits so far, which prevents two writers from making the same commit."""
 
     @classmethod
     def parse(cls, text: str) -> TableState | None:
-        """The state in a commit, or None if this version does not support its later format."""
+        """
+        Return the state in a commit, or None if a later version wrote it in a
+        format unknown here.
+        """
         wire = orjson.loads(text)
         if wire.get("format") != _FORMAT:
             return None
@@ -71,7 +74,7 @@ class TableState:
 
 def storage_options(content: ContentSettings) -> dict[str, str]:
     """
-    S3 endpoint, region and credentials for delta-rs, as found by boto3.
+    Return the S3 endpoint, region and credentials for delta-rs, as found by boto3.
 
     Raises:
         ConfigError: boto3 is missing.
@@ -95,7 +98,7 @@ def storage_options(content: ContentSettings) -> dict[str, str]:
 
 class DeltaFiles:
     """
-    The table at a location; one process writes it, any number read it.
+    The table at a location. One process writes it; any number may read it.
 
     Args:
         place: a folder, or `s3://BUCKET/PREFIX`.
@@ -126,9 +129,11 @@ class DeltaFiles:
             if _STATE in commit:
                 state = TableState.parse(commit[_STATE])
                 if state is None:
-                    raise ConfigError(f"{self.place}: a later version of aragog keeps this table")
+                    raise ConfigError(
+                        f"{self.place}: written by a later version of aragog; upgrade"
+                    )
                 return state
-        raise BadInput(f"{self.place}: is a Delta table of another program; name another place")
+        raise BadInput(f"{self.place}: is a Delta table of another program; choose another place")
 
     def replace(self, batches: Iterable[Any], schema: Any, state: TableState, keep_h: int) -> None:
         """Replace the table with these record batches in one commit; atomic, and safe to repeat."""
@@ -152,17 +157,17 @@ class DeltaFiles:
 
     def merge(self, rows: Any, state: TableState, key: str) -> None:
         """
-        Write and delete rows by their column `key`, in one commit with the state.
+        Write and delete rows, identified by their column `key`, in one commit with the state.
 
         Raises:
             ServiceUnavailable: another process committed first, or S3 does not respond; nothing was
                 committed.
         """
-        table = self._opened()
+        table = self._require_table()
         names = [name for name in rows.schema.names if name != LEAVES]
         cells = {f'"{name}"': f's."{name}"' for name in names}
         buckets = ", ".join(map(str, sorted(set(rows["bucket"].to_pylist()))))
-        # Buckets are given and the source is streamed, so the log contains no keys.
+        # Buckets are filtered explicitly and the source is streamed, so the log contains no keys.
         same = f"t.bucket = s.bucket AND t.{key} = s.{key} AND t.bucket IN ({buckets})"
         with self._errors():
             (
@@ -182,8 +187,8 @@ class DeltaFiles:
             )
 
     def advance(self, state: TableState) -> None:
-        """Commit a state without rows, because the feed had no changes for this table."""
-        table = self._opened()
+        """Commit a new state without rows, because the feed had no changes for this table."""
+        table = self._require_table()
         with self._errors():
             table.create_write_transaction(
                 [], "append", table.schema(), partition_by=["bucket"],
@@ -198,20 +203,20 @@ class DeltaFiles:
             columns: their names.
             where: a pyarrow filter expression for the rows; None for all rows.
         """
-        table = self._opened()
+        table = self._require_table()
         with self._errors():
             found = table.to_pyarrow_dataset().to_batches(columns=[*columns], filter=where)
             for batch in found:
                 yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
     def rows(self) -> int:
-        """Number of rows, from the log."""
+        """Return the number of rows, from the log."""
         with self._errors():
-            return int(self._opened().count())
+            return int(self._require_table().count())
 
     def compact(self, state: TableState) -> TableState:
-        """Merge small files in buckets with several; neither rows nor readers are affected."""
-        table = self._opened()
+        """Merge small files within buckets. Rows do not change, and readers are not affected."""
+        table = self._require_table()
         if len(table.file_uris()) <= 2 * state.buckets:
             return state
         after = replace(state, number=state.number + 1)
@@ -226,9 +231,9 @@ class DeltaFiles:
         """
         Delete files and log entries that the table has not needed for `keep_h` hours.
 
-        This includes files of killed writers. Returns the number of deleted data files.
+        This includes files left by killed writers. Returns the number of deleted data files.
         """
-        table = self._opened()
+        table = self._require_table()
         with self._errors():
             if (now := _configuration(keep_h)).items() - table.metadata().configuration.items():
                 table.alter.set_table_properties(dict(now), raise_if_not_exists=False)
@@ -249,14 +254,14 @@ class DeltaFiles:
             except TableNotFoundError:
                 return None
 
-    def _opened(self) -> DeltaTable:
+    def _require_table(self) -> DeltaTable:
         table = self._open()
         if table is None:
-            raise ServiceUnavailable(self.place, "the table was deleted meanwhile")
+            raise ServiceUnavailable(self.place, "the table was deleted in the meantime")
         return table
 
     def _options(self) -> dict[str, str] | None:
-        # Read for each use, because a role's credentials are valid for an hour.
+        # Read again for each use, because a role's credentials are valid for an hour.
         return storage_options(self._content) if self.place.startswith("s3://") else None
 
     @contextmanager
@@ -266,7 +271,7 @@ class DeltaFiles:
         try:
             yield
         except CommitFailedError as error:
-            reason = "another process committed first: one keeps a table"
+            reason = "another process committed first: only one may write a table"
             raise ServiceUnavailable(self.place, reason) from error
         except (DeltaError, OSError) as error:
             raise ServiceUnavailable(self.place, str(error)[:300]) from error
@@ -283,11 +288,11 @@ def _properties(state: TableState) -> CommitProperties:
 
 def _file_properties() -> WriterProperties:
     """
-    How Parquet files are written: without statistics.
+    Return settings that write Parquet files without statistics.
 
-    Merges write texts as "string views". pyarrow (26), and therefore pandas and DuckDB with it,
-    cannot compare a filter with their minimum and maximum, and reads fail. Without statistics it
-    filters the rows.
+    Merges write texts as "string views". pyarrow (26), and therefore pandas and DuckDB, cannot
+    compare a filter with their minimum and maximum, so reads would fail. Without statistics,
+    pyarrow filters the rows.
     """
     from deltalake import ColumnProperties, WriterProperties  # noqa: PLC0415 - an extra, and 0.2 s
 
@@ -298,7 +303,10 @@ def _file_properties() -> WriterProperties:
 
 
 def _configuration(keep_h: int) -> Mapping[str, str]:
-    """Properties of the table. Statistics are off, so the log contains no values of pages."""
+    """
+    Return the table's configuration. Statistics are off, so the log contains no
+    values of pages.
+    """
     kept = f"interval {max(keep_h, 1)} hours"
     return {
         "delta.dataSkippingStatsColumns": "bucket",

@@ -1,4 +1,4 @@
-"""A table of items: its columns, a row per item, and the effect of a changed page."""
+"""The rows of a table of items: its columns, one row per item, and updates for changed pages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from aragog.addons.table.delta_files import DeltaFiles, TableState
-from aragog.addons.table.rows import LEAVES, Merge, bucket_of, refuser
+from aragog.addons.table.rows import LEAVES, Merge, bucket_of, takedown_check
 from aragog.errors import BadInput
 from aragog.pages.items import SiteKinds
 from aragog.transfer.parquet import arrow_type
@@ -26,7 +26,7 @@ OWN = (
 )  # fmt: skip
 """The columns of every table, in addition to fields."""
 RESERVED = ("page_url", "fetched_at_ms")
-"""Names that are not fields but are allowed in `--fields`, because they are always columns."""
+"""Names that `--fields` accepts although they are not fields: they are always columns."""
 _AT_ONCE = 1000
 _MULTI_GET = 500
 
@@ -42,7 +42,7 @@ class _KnownRow(NamedTuple):
 
     @property
     def urls(self) -> Iterator[str]:
-        """The URLs of the pages that its values come from."""
+        """Yield the URLs of the pages that the item's values come from."""
         yield self.page_url
         yield from self.also_from or ()
 
@@ -58,7 +58,7 @@ class ItemTableRows:
         store: has the pages.
         files: the table.
         kinds: the kinds in the settings.
-        state: the kind, its fields, the host, the number of partitions and the use.
+        state: the kind, its fields, the host, the number of partitions and the purpose.
 
     Raises:
         BadInput: there is no such kind or field, or a field has the name of another column.
@@ -89,7 +89,7 @@ class ItemTableRows:
         self.schema = pa.schema(list(columns.items()))
 
     def exported(self) -> Iterator[Any]:
-        """Record batches of all items."""
+        """Yield record batches of all items."""
         left = (
             item
             for site in self._sites
@@ -104,13 +104,13 @@ class ItemTableRows:
 
     def merge(self, urls: Collection[str], *, taken_down: bool) -> Merge | None:
         """
-        The current state of all items that these pages have, or had at the last merge.
+        Return the current rows of all items that these pages have, or had at the last merge.
 
-        An item that left its page is therefore taken from another page, or deleted from the table.
+        An item that left its page is taken from another page, or deleted from the table.
         """
         changed = self._with_pages(urls)
-        known = self._known(changed, refuser(self._store) if taken_down else None)
-        items = self._now(changed, known)
+        known = self._known(changed, takedown_check(self._store) if taken_down else None)
+        items = self._current_items(changed, known)
         gone = sorted({row.item_id for row in known} - items.keys())
         if not items and not gone:
             return None
@@ -120,7 +120,10 @@ class ItemTableRows:
         return Merge(self._arrow.Table.from_pylist(rows, schema=schema), len(items), len(gone))
 
     def _with_pages(self, urls: Collection[str]) -> set[str]:
-        """The URLs, their canonical URLs, and the pages that inherit values from their items."""
+        """
+        Return the URLs, their canonical URLs, and the pages that inherit values
+        from their items.
+        """
         given = sorted(urls)
         found = set(given).union(
             *(self._store.items.linked(kind, given) for kind in sorted(self._givers))
@@ -133,7 +136,10 @@ class ItemTableRows:
     def _known(
         self, changed: Collection[str], is_refused: Callable[[str | None], bool] | None
     ) -> list[_KnownRow]:
-        """The table's rows with values from these pages, or from any page that is refused."""
+        """
+        Return the table's rows with values from these pages, or from any page that
+        is refused.
+        """
         import pyarrow.compute as pc  # noqa: PLC0415 - an extra, and 0.2 s
 
         where = None
@@ -149,15 +155,17 @@ class ItemTableRows:
             if any(url in changed or (is_refused and is_refused(url)) for url in row.urls)
         ]
 
-    def _now(self, changed: Collection[str], known: Collection[_KnownRow]) -> dict[str, StoredItem]:
-        """The current items of changed pages and of the given rows, by id."""
+    def _current_items(
+        self, changed: Collection[str], known: Collection[_KnownRow]
+    ) -> dict[str, StoredItem]:
+        """Return the current items of changed pages and of the given rows, by id."""
         keys = defaultdict[str, set[str]](set)
         for row in known:
             if row.item_key:
                 keys[row.site].add(row.item_key)
         pages = {*changed, *(row.page_url for row in known if not row.item_key)}
         found: dict[str, StoredItem] = {}
-        for item in self._of_pages(pages):
+        for item in self._items_of_pages(pages):
             if item.key:
                 keys[item.site].add(item.key)
             else:
@@ -170,7 +178,7 @@ class ItemTableRows:
                 found[_id(item)] = item
         return found
 
-    def _of_pages(self, urls: Iterable[str]) -> Iterator[StoredItem]:
+    def _items_of_pages(self, urls: Iterable[str]) -> Iterator[StoredItem]:
         items = self._store.items.on_pages(
             self._kind, sorted(urls), purpose=self._state.purpose, withheld=False
         )
@@ -199,34 +207,37 @@ class ItemTableRows:
 
 
 def _fields(kinds: SiteKinds, kind: str, wanted: Sequence[str]) -> list[str]:
-    """The fields that are columns; raises BadInput."""
+    """Return the fields that become columns; raises BadInput."""
     if kind not in kinds.names:
         listed = ", ".join(kinds.names) or "none"
-        raise BadInput(f"there is no kind of items {kind!r} in extract, but {listed}")
+        raise BadInput(f"no item kind {kind!r} in extract; known: {listed}")
     known = kinds.columns(kind)
     fields = [name for name in dict.fromkeys(wanted or known) if name not in RESERVED]
     has_function = any(each.kind.function for each in kinds if each.kind.name == kind)
     if not fields:
-        raise BadInput(f"{kind}: a function finds these items: name their fields by --fields")
+        raise BadInput(f"{kind}: a function extracts these items: list their fields with --fields")
     if (unknown := set(fields) - set(known)) and not has_function:
-        raise BadInput(f"{kind}: has no field {min(unknown)!r}, but {', '.join(known)}")
+        raise BadInput(f"{kind}: has no field {min(unknown)!r}; known: {', '.join(known)}")
     if taken := [name for name in fields if name in OWN]:
         raise BadInput(
-            f"field {taken[0]!r}: the table has another column of this name; rename the field, or "
-            "leave it out by --fields"
+            f"field {taken[0]!r}: another column has this name; rename the field, or "
+            "leave it out with --fields"
         )
     return fields
 
 
 def _id(item: StoredItem) -> str:
-    """An item's id: 32 hex digits."""
+    """Return an item's id: 32 hex digits."""
     of_page = (item.page_url, str(item.position))
     parts = [item.site, item.kind, item.key, *(() if item.key else of_page)]
     return blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()
 
 
 def _cell(value: Any, field_type: FieldType | None) -> Any:
-    """A value for its column: null if the type does not match, JSON if the column has no type."""
+    """
+    Convert a value for its column: null if the type does not match, JSON if the
+    column has no type.
+    """
     if value is None:
         return None
     if field_type is None:

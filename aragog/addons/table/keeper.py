@@ -1,10 +1,10 @@
 """
-Keeps a table in sync with the store by reading the pages in the change feed and merging them.
+Keep a table in sync with the store by reading the change feed and merging the changed pages.
 
-A merge sets the rows of changed URLs to their current state in the store. A change that is read
-twice therefore changes nothing, and a killed merge is repeated. A page that an export would not
-include is deleted from the table. Takedowns are not in the feed: if their counter differs from the
-table's, all URLs in the table are checked. A row is a page (`page_rows`) or an item (`item_rows`).
+A merge sets the rows of changed URLs to their current state in the store. Reading a change twice
+therefore has no effect, and a killed merge is repeated. A page that an export would not include is
+deleted from the table. Takedowns are not in the feed: if their counter differs from the table's,
+all URLs in the table are checked. A row is a page (`page_rows`) or an item (`item_rows`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from aragog.urlstore.store import UrlStore
 
 _READ_CHANGES = 500
 _ADVANCE_MS = 3_600_000
-"""How old a cursor may get in a table without changes before it is committed again."""
+"""In a table without changes, a cursor older than this is committed again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class TableOptions:
     """Only items on pages of this host and its subdomains."""
 
     def applied(self, before: TableState | None) -> TableState:
-        """The state for a rebuilt table, without the cursor and takedown counter."""
+        """Return the state for a rebuilt table, without the cursor and takedown counter."""
         is_same = before is not None and self.items in (None, before.items)
         same = before if is_same else None
         return TableState(
@@ -61,7 +61,7 @@ class Round:
     written: int = 0
     left: int = 0
     noun: str = "pages"
-    """Description of the rows written."""
+    """What the written rows are, for messages."""
     rebuilt: str = ""
     """Why the table was rebuilt from an export; empty if it was not."""
     is_last: bool = True
@@ -103,7 +103,7 @@ class TableKeeper:
         """
         Update the table to the store's state, with at most one commit.
 
-        Safe to kill at any point, and safe to repeat.
+        It is safe to kill this at any point and to repeat it.
 
         Raises:
             BadInput: the settings have no such items or fields.
@@ -135,19 +135,19 @@ class TableKeeper:
         if wanted.items not in (None, state.items):
             return f"it had {f'items {state.items}' if state.items else 'pages'}"
         if wanted.host not in (None, state.host):
-            return f"it was of {state.host or 'all hosts'}"
+            return f"it had the items of {state.host or 'all hosts'}"
         if wanted.fields not in (None, state.fields):
             return "it had other fields"
         if wanted.purpose != state.purpose:
-            return "it was for another use"
+            return "it was for another purpose"
         if wanted.buckets not in (None, state.buckets):
-            return "it had another number of buckets"
+            return "it had a different number of buckets"
         if state.types and state.types != types_of(self._rows(state).schema):
-            return "the settings had other fields or types"
+            return "the fields or types in the settings have changed"
         at_ms = int(state.cursor[:16], 16)
         if at_ms < self._now_ms() - self._kept_ms:
             moment = datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds")
-            return f"it was of {moment}, and the feed no longer knows what changed since"
+            return f"it dates from {moment}, and the feed no longer has all later changes"
         return ""
 
     def _rebuild(self, before: TableState | None, reason: str) -> Round:
@@ -179,7 +179,10 @@ class TableKeeper:
         return Round(merge.written, merge.left, noun=rows.noun, is_last=is_last)
 
     def _changed(self, cursor: str, most: int) -> tuple[set[str], str, bool]:
-        """URLs of changes after a cursor, the cursor after them, and True if these were all."""
+        """
+        Return URLs of changes after a cursor, the cursor after them, and True if
+        these were all.
+        """
         urls: set[str] = set()
         while len(urls) < most:
             page = self._store.feed.changes(cursor, _READ_CHANGES)

@@ -1,4 +1,4 @@
-"""A table of pages: its columns, a row per page, and the effect of a change."""
+"""The rows of a table of pages: its columns, one row per page, and updates for changed pages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aragog.addons.table.delta_files import DeltaFiles, TableState
-from aragog.addons.table.rows import LEAVES, Merge, bucket_of, refuser
+from aragog.addons.table.rows import LEAVES, Merge, bucket_of, takedown_check
 from aragog.transfer.import_export import NodeSelection, export_urls
 from aragog.transfer.json_lines import UrlRecord
 from aragog.transfer.parquet import arrow_type
@@ -22,13 +22,16 @@ _AT_ONCE = 2500
 
 
 def is_shown(record: UrlRecord) -> bool:
-    """True if the table includes a page; False while its site withholds it (401, 402, 403, 451)."""
+    """
+    True unless the page's site withholds it (401, 402, 403, 451), in which case the
+    table omits it.
+    """
     return record.canonical_url is None and absent_as(record.facts) not in WITHHELD
 
 
 @dataclass(slots=True)
 class _Records:
-    """A sink that collects the records that the table includes."""
+    """A sink that collects the records for the table."""
 
     kept: list[UrlRecord] = field(default_factory=list)
 
@@ -49,7 +52,7 @@ class PageTableRows:
         store: has the pages.
         files: the table.
         types: the types of fields.
-        state: the columns, the number of partitions and the use.
+        state: the columns, the number of partitions and the purpose.
     """
 
     key = "url"
@@ -72,7 +75,7 @@ class PageTableRows:
         self.schema = pa.schema(list(kinds.items()))
 
     def exported(self) -> Iterator[Any]:
-        """Record batches of all pages."""
+        """Yield record batches of all pages."""
         cursor: str | None = None
         while True:
             records, cursor = self._read(NodeSelection(cursor=cursor, limit=_AT_ONCE))
@@ -82,7 +85,10 @@ class PageTableRows:
                 return
 
     def merge(self, urls: Collection[str], *, taken_down: bool) -> Merge | None:
-        """The current rows of these pages and of taken-down pages, or None if there are none."""
+        """
+        Return the current rows of these pages and of taken-down pages, or None if
+        there are none.
+        """
         changed = {*urls, *(self._taken_down() if taken_down else ())}
         if not changed:
             return None
@@ -102,8 +108,8 @@ class PageTableRows:
         return sink.kept, report.cursor
 
     def _taken_down(self) -> set[str]:
-        """URLs in the table that were taken down, or whose page came from a URL that was."""
-        is_refused = refuser(self._store)
+        """Return the URLs in the table that were taken down, or whose page came from such a URL."""
+        is_refused = takedown_check(self._store)
         rows = self._files.read(["url", "final_url"])
         return {url for url, sender in rows if is_refused(url) or is_refused(sender)}
 

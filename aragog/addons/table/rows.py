@@ -1,4 +1,4 @@
-"""The interface that provides a table's rows, and code shared by pages and items."""
+"""The interface of a table's rows, and code that pages and items share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from aragog.urlstore.store import UrlStore
 
 LEAVES = "leaves"
-"""The column that is true for rows to be deleted by a merge."""
+"""The boolean column that marks rows to be deleted by a merge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,11 @@ class TableRows(Protocol):
     """The Arrow schema."""
 
     def exported(self) -> Iterator[Any]:
-        """Record batches of all rows that the table should have."""
+        """Yield record batches of all rows that the table should have."""
 
     def merge(self, urls: Collection[str], *, taken_down: bool) -> Merge | None:
         """
-        The current rows of some pages, or None if there is nothing to do.
+        Return the current rows of some pages, or None if there is nothing to do.
 
         Args:
             urls: canonical URLs of changed pages, and URLs that used to be canonical.
@@ -50,18 +50,24 @@ class TableRows(Protocol):
 
 
 def bucket_of(key: str, buckets: int) -> int:
-    """The partition of a row: CRC-32 of its key in UTF-8, modulo the number of partitions."""
+    """
+    Return the partition of a row: CRC-32 of its key in UTF-8, modulo the number of
+    partitions.
+    """
     return zlib.crc32(key.encode()) % buckets
 
 
 def types_of(schema: Any) -> str:
-    """Identifies the columns of a schema."""
+    """Return a text that identifies the columns of a schema."""
     text = "\n".join(f"{column.name} {column.type}" for column in schema)
     return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def refuser(store: UrlStore) -> Callable[[str | None], bool]:
-    """A function that checks if a URL or its site was taken down; it caches results for URLs."""
+def takedown_check(store: UrlStore) -> Callable[[str | None], bool]:
+    """
+    Return a function that checks if a URL or its site was taken down; it caches
+    results for URLs.
+    """
     takedowns = store.takedowns
     single = {name for kind, name in takedowns.listed() if kind == "url"}
     return lambda url: url is not None and (url in single or takedowns.site_refused(url))

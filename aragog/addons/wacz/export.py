@@ -50,13 +50,13 @@ def export_wacz(
     """
     Write the content of the selected pages to `path`; see `export_warc`.
 
-    The file appears under its name when it is complete. Until then, a folder next to it,
-    `.NAME.parts`, has the WARC files: the disk needs space for twice the export. Files left there
+    The file appears under its name once it is complete. Until then, a folder next to it,
+    `.NAME.parts`, holds the WARC files: the disk needs space for twice the export. Files left there
     by a killed export are replaced.
 
     Raises:
         ConfigError: a file cannot be written.
-        StoreUnavailable, ContentUnavailable: there is no file; repeat the call.
+        StoreUnavailable, ContentUnavailable: no file was written; repeat the call.
     """
     parts = path.with_name(f".{path.name}.parts")
     try:
@@ -139,7 +139,7 @@ _NO_DATE = (1980, 1, 1, 0, 0, 0)
 
 def _index(files: Iterable[Path], blocks: list[str]) -> Iterator[bytes]:
     """
-    The index of all files in compressed blocks; lines locating the blocks are added to
+    Yield the index of all files in compressed blocks, and add lines that locate the blocks to
     `blocks`.
     """
     blocks.append(f"!meta 0 {_line({'format': 'cdxj-gzip-1.0', 'filename': 'index.cdx.gz'})}")

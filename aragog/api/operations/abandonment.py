@@ -1,4 +1,4 @@
-"""Lets a long read stop when its caller no longer waits for the result."""
+"""Stop long reads whose caller no longer waits for the result."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Protocol
 
 
 class Abandonable(Protocol):
-    """A call that a thread executes for a caller."""
+    """A call that a thread executes on behalf of a caller."""
 
     @property
     def abandoned(self) -> bool:
-        """True if nobody waits for the result any more. Can be read in any thread."""
+        """True if nobody is waiting for the result any more. Can be read in any thread."""
 
 
 class _Running(threading.local):
-    """The call that this thread executes; None for no call, or several at once."""
+    """The call that this thread executes; None if there is none, or several at once."""
 
     call: Abandonable | None = None
 
@@ -36,6 +36,9 @@ def is_abandoned() -> bool:
 
 
 def abandonment() -> Callable[[], bool]:
-    """`is_abandoned` of this thread's call, for another thread that does part of the work."""
+    """
+    Return `is_abandoned` of this thread's call, for another thread that does part
+    of the work.
+    """
     call = RUNNING.call
     return lambda: call is not None and call.abandoned

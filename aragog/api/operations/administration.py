@@ -1,4 +1,4 @@
-"""Operations for takedowns, and the permissions of the caller's token."""
+"""Operations for takedowns and for the permissions of the caller's token."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from aragog.api.operations.values import Cursor, Limit
 from aragog.errors import BadInput
 
 KINDS = ("host", "domain", "url")
-Host = Annotated[str | None, Option("All URLs of a host, on all its ports.")]
-Domain = Annotated[str | None, Option("All URLs of a domain, and of the hosts below it.")]
+Host = Annotated[str | None, Option("All URLs of a host, on any port.")]
+Domain = Annotated[str | None, Option("All URLs of a domain and its subdomains.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,9 @@ class TakedownRequest:
 
     url: Annotated[
         str | None,
-        Option("A page with its aliases; of an alias on another host only the alias.", is_url=True),
+        Option(
+            "A page with its aliases; for an alias on another host, only the alias.", is_url=True
+        ),
     ] = None
     host: Host = None
     domain: Domain = None
@@ -37,11 +39,10 @@ class TakedownRequest:
 )
 def take_down(caller: Caller, request: TakedownRequest) -> int:
     """
-    Delete a URL, or everything of a host or domain, and block it. Returns the number of URLs that
-    lost data.
+    Delete a URL, or everything of a host or domain, and block it. Returns how many URLs lost data.
 
-    Pages that a redirect stored under another URL are deleted as well. A large host takes longer
-    than the deadline: the deletion continues, and the call can be repeated until it returns.
+    Pages that a redirect stored under another URL are deleted as well. Deleting a large host takes
+    longer than the deadline: the deletion continues, and the call can be repeated until it returns.
     """
     count = caller.store.takedowns.take_down(
         url=request.url, host=request.host, domain=request.domain
@@ -100,16 +101,16 @@ class TakedownPage:
     scope=ADMIN,
 )
 def takedowns(caller: Caller, request: TakedownsRequest) -> TakedownPage:
-    """All takedowns: domains, hosts, then URLs with their aliases, each sorted."""
-    listed = sorted(caller.store.takedowns.listed(), key=_place)
+    """List all takedowns: domains, hosts, then URLs with their aliases, each sorted."""
+    listed = sorted(caller.store.takedowns.listed(), key=_position)
     after = _read_cursor(request.cursor) if request.cursor else None
-    left = [entry for entry in listed if after is None or _place(entry) > after]
+    left = [entry for entry in listed if after is None or _position(entry) > after]
     part = left[: request.limit]
     cursor = ":".join(part[-1]) if len(part) < len(left) else None
     return TakedownPage(tuple(TakedownEntry(*entry) for entry in part), cursor)
 
 
-def _place(entry: tuple[str, str]) -> tuple[bool, str, str]:
+def _position(entry: tuple[str, str]) -> tuple[bool, str, str]:
     kind, name = entry
     return kind == "url", kind, name
 
@@ -117,8 +118,8 @@ def _place(entry: tuple[str, str]) -> tuple[bool, str, str]:
 def _read_cursor(cursor: str) -> tuple[bool, str, str]:
     kind, colon, name = cursor.partition(":")
     if not colon or kind not in KINDS:
-        raise BadInput("cursor: must be one that this call returned")
-    return _place((kind, name))
+        raise BadInput("cursor: must be a cursor returned by this call")
+    return _position((kind, name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,7 @@ class TokenView:
 
 
 def _in_order(scopes: frozenset[str]) -> tuple[str, ...]:
-    """The scopes of the store first, then those of graphs."""
+    """Return the scopes of the store first, then those of graphs."""
     graphs = sorted(scope for scope in scopes if "@" in scope)
     return (*(scope for scope in SCOPES if scope in scopes), *graphs)
 
@@ -148,7 +149,7 @@ def _in_order(scopes: frozenset[str]) -> tuple[str, ...]:
     TokenViewRequest, http=HttpRoute("GET", "/v1/token"), thrift="UrlStore.tokenView", scope=ANY
 )
 def token_view(caller: Caller, _request: TokenViewRequest) -> TokenView:
-    """The permissions of the caller's token; every token may call this."""
+    """Return the permissions of the caller's token; every token may call this."""
     token = caller.token
     if isinstance(token, Token):
         return TokenView(str(token), _in_order(token.scopes), token.rate)

@@ -13,9 +13,9 @@ from aragog.crawl.politeness.slots import DomainReport
 from aragog.runtime.clock import Clock, SystemClock
 
 MOST_DOMAINS = 1000
-"""Number of domains whose slots are looked up, starting with the most unfinished URLs."""
+"""How many domains to look up slots for, starting with the most unfinished URLs."""
 SHOWN = 10
-_ON_THEIR_WAY = (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING)
+_IN_TRANSIT = (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,8 @@ class BatchProgress:
     in_flight: int
     estimated_finish_at_ms: int | None
     """
-    The estimated finish time, from the slots and rates of the domains. Retries and a slow store
-    delay it. None if the batch is finished.
+    The estimated finish time in ms since the epoch, from the slots and rates of the domains.
+    Retries and a slow store delay it. None if the batch is finished.
     """
     slowest: tuple[DomainProgress, ...]
     """The domains that are expected to finish last."""
@@ -49,7 +49,7 @@ class BatchProgress:
 
 class Batches:
     """
-    The batches of one system; threads may share it.
+    The batches of one system. Thread-safe.
 
     Args:
         batches: stores the batches.
@@ -82,13 +82,13 @@ class Batches:
         limiter = self._limiter()
         urls: dict[str, list[str]] = defaultdict(list)
         for result in results:
-            if result.url is not None and result.status in _ON_THEIR_WAY:
+            if result.url is not None and result.status in _IN_TRANSIT:
                 urls[limiter.key_for(result.url)].append(result.url)
         return self._batches.add(batch, urls, run_after_ms)
 
     def progress(self, batch: str) -> BatchProgress | None:
         """
-        The progress of a batch, or None if it is unknown or older than three days.
+        Return the progress of a batch, or None if it is unknown or older than three days.
 
         Raises:
             BrokerUnavailable, LimiterUnavailable: Redis does not respond.
@@ -116,6 +116,9 @@ class Batches:
 
 
 def _domain(name: str, count: int, report: DomainReport, from_ms: int) -> DomainProgress:
-    """URLs without a slot need one interval each; the others wait for the last slot."""
+    """
+    Estimate a domain's progress: each URL without a slot needs one interval; the others wait for
+    the last slot.
+    """
     needed_ms = max(report.backlog_ms, int(count * 1000 / report.qps))
     return DomainProgress(name, count, report.qps, from_ms + needed_ms)

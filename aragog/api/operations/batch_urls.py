@@ -1,4 +1,4 @@
-"""The URLs of a batched request, some of which may be invalid or taken down."""
+"""Handle the URLs of a batched request, some of which may be invalid or taken down."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ T = TypeVar("T")
 
 
 def normalized(urls: Sequence[str]) -> tuple[list[str], dict[int, InvalidUrl]]:
-    """The valid URLs, normalized, and the errors of the others by position, in ascending order."""
+    """
+    Return the valid URLs, normalized, and the errors of the others by position, in
+    ascending order.
+    """
     try:
         return [normalize(url) for url in urls], {}
     except InvalidUrl:
@@ -30,7 +33,7 @@ def normalized(urls: Sequence[str]) -> tuple[list[str], dict[int, InvalidUrl]]:
 
 def with_takedowns(store: UrlStore, urls: Sequence[str], results: Sequence[Any]) -> Sequence[Any]:
     """
-    The results, with `TakenDown` in place of None for each URL that was taken down.
+    Return the results, with `TakenDown` in place of None for each URL that was taken down.
 
     Costs one small read and one multi-get if any result is None, otherwise nothing.
 

@@ -21,10 +21,10 @@ from aragog.urlstore.tombstones import site_name
 from aragog.urlstore.uses import usable_changes
 
 LONGEST_FEED_WAIT_MS = 30_000
-LOOK_S = 0.5
-"""How often the feed is polled for a reader that waits."""
+POLL_S = 0.5
+"""How often the feed is polled for a waiting reader."""
 NOW = "now"
-"""A cursor that stands for the feed's current end."""
+"""The cursor value for the feed's current end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,29 +33,32 @@ class ChangesRequest:
 
     cursor: Annotated[
         str | None,
-        Option("Changes after it; none: since the oldest that is kept; `now`: the feed's end."),
+        Option(
+            "Return changes after this cursor; default: from the oldest one; `now`: only new ones."
+        ),
     ] = None
     limit: Limit = 100
-    owner: Annotated[str | None, Option("Only of pages that this owner watches.")] = None
-    host: Annotated[str | None, Option("Only of pages of this host.")] = None
+    owner: Annotated[str | None, Option("Only pages that this owner watches.")] = None
+    host: Annotated[str | None, Option("Only pages of this host.")] = None
     wait_ms: Annotated[
         int,
         Option(
-            "How long to wait for a change; 30,000 at most.", least=0, most=LONGEST_FEED_WAIT_MS,
+            "How long to wait for a change; at most 30,000.", least=0, most=LONGEST_FEED_WAIT_MS,
             capped=True,
         ),
     ] = 0  # fmt: skip
     purpose: Annotated[
         str | None,
-        Option("Fields only of pages whose sites do not refuse this use of them (`search`, "
-               "`ai-input` or `ai-train`); changes of others have no fields.",
+        Option("Return fields only if the page's site allows this purpose (`search`, "
+               "`ai-input` or `ai-train`); other changes have no fields.",
                choices=PURPOSES, http="for"),
     ] = None  # fmt: skip
     items: Annotated[
-        str | None, Option("Only changes of items of this kind, with the values of items alone.")
+        str | None, Option("Only changes of items of this kind, with item values only.")
     ] = None
     key: Annotated[
-        str | None, Option("Only changes of the item of that kind with this key.", most_bytes=2000)
+        str | None,
+        Option("Only changes of the item with this key; needs `items`.", most_bytes=2000),
     ] = None
 
 
@@ -76,15 +79,15 @@ class ChangePage:
 )
 def changes(caller: Caller, request: ChangesRequest) -> Steps[ChangePage]:
     """
-    Changes found by refetching pages, after a cursor. Each change is returned at least once.
+    Return changes found by refetching pages, after a cursor. Each change is returned at least once.
 
-    A page may be empty although more changes follow its cursor.
+    A page may be empty even if more changes follow its cursor.
     """
     left_s = request.wait_ms / 1000
     page = read_changes(caller.store, request, request.cursor)
     while not page.items and left_s > 0 and not caller.parts.stopping():
-        yield Wait(Future(), min(LOOK_S, left_s))
-        left_s -= LOOK_S
+        yield Wait(Future(), min(POLL_S, left_s))
+        left_s -= POLL_S
         page = read_changes(caller.store, request, page.cursor)
     return ChangePage(tuple(page.items), page.cursor)
 
@@ -94,7 +97,7 @@ def read_changes(store: UrlStore, request: ChangesRequest, cursor: str | None) -
     if cursor == NOW:
         cursor = store.feed.end()
     if request.key and not request.items:
-        raise BadInput("key: is that of an item; give its kind in items")
+        raise BadInput("key: needs items, the kind of the item")
     page = store.feed.changes(
         cursor or None,
         request.limit,

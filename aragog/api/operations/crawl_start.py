@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import Annotated, Any
 
-from aragog.api.operations.crawls import CrawlView, Name, own, view_of
+from aragog.api.operations.crawls import CrawlView, Name, control_for_change, view_of
 from aragog.api.operations.operation import Caller, HttpRoute, Pool, operation
 from aragog.api.operations.options import Option
 from aragog.api.operations.scopes import WRITE
@@ -27,33 +27,35 @@ class StartCrawlRequest:
     scope: Annotated[
         Sequence[str] | None,
         Option(
-            "Rules for its URLs: `host:`, `domain:`, `prefix:` or `pattern:` and a value, with `-` "
-            "in front for those that are left out. Without any, links stay within the registered "
+            "Rules that URLs must match: `host:`, `domain:`, `prefix:` or `pattern:` and a value; "
+            "a leading `-` excludes matches. Without rules, links stay within the registered "
             "domain of their page.",
             most_items=200,
         ),
     ] = None
-    depth: Annotated[int | None, Option("Link hops to follow.", least=0, most=100)] = None
+    depth: Annotated[int | None, Option("How many link hops to follow.", least=0, most=100)] = None
     nofollow: Annotated[bool | None, Option("Follow links that are marked `nofollow`.")] = None
     priority: Annotated[int | None, Option("0 (most urgent) to 9.", least=0, most=9)] = None
     purposes: Annotated[
-        Sequence[str] | None, Option("What it is for.", most_items=5, choices=PURPOSES)
+        Sequence[str] | None, Option("What the pages are used for.", most_items=5, choices=PURPOSES)
     ] = None
-    max_urls: Annotated[int | None, Option("The most URLs.", least=1, most=MOST_COUNT)] = None
+    max_urls: Annotated[int | None, Option("Maximum number of URLs.", least=1, most=MOST_COUNT)] = (
+        None
+    )
     max_urls_per_host: Annotated[
-        int | None, Option("The most URLs of one host.", least=1, most=MOST_COUNT)
+        int | None, Option("Maximum number of URLs per host.", least=1, most=MOST_COUNT)
     ] = None
     max_bytes: Annotated[
         int | None,
-        Option("It ends once its pages have this number of bytes.", least=1, most=MOST_COUNT),
+        Option("End the crawl once its pages total this many bytes.", least=1, most=MOST_COUNT),
     ] = None
     until_ms: Annotated[
-        int | None, Option("When it ends, ms since the epoch.", least=1, most=MOST_COUNT)
+        int | None, Option("When to end the crawl, ms since the epoch.", least=1, most=MOST_COUNT)
     ] = None
     rate: Annotated[
         float | None,
         Option(
-            "The most requests a second to a domain; the domain's own rate stays the bound.",
+            "Maximum requests per second to a domain; the domain's own rate limit still applies.",
             least=0.0001,
             most=10_000,
         ),
@@ -61,7 +63,7 @@ class StartCrawlRequest:
     weight: Annotated[
         float | None,
         Option(
-            "Its share of a domain's slots beside other crawls of its token; the usual is 1.",
+            "Share of a domain's slots relative to other crawls of the same token; default 1.",
             least=LEAST_WEIGHT,
             most=MOST_WEIGHT,
         ),
@@ -69,7 +71,7 @@ class StartCrawlRequest:
     max_open_hosts: Annotated[
         int | None,
         Option(
-            "Hosts of which URLs are fetched at once, in turns; 0: no bound.",
+            "How many hosts to fetch from at the same time; 0: no limit.",
             least=0,
             most=MOST_COUNT,
         ),
@@ -77,7 +79,7 @@ class StartCrawlRequest:
     every_s: Annotated[
         int | None,
         Option(
-            "Seconds between two rounds from its seeds, with conditional requests; 0: no more.",
+            "Seconds between rounds from the seeds, with conditional requests; 0: stop repeating.",
             least=0,
             most=MOST_EVERY_S,
         ),
@@ -85,16 +87,16 @@ class StartCrawlRequest:
     notify: Annotated[
         str | None,
         Option(
-            "The address that is told when it is done or ends, signed like webhooks; empty: none.",
+            "URL to notify when the crawl is done or ends, signed like webhooks; empty: none.",
             most_bytes=MOST_NOTIFY_CHARS,
         ),
     ] = None
     notify_secret: Annotated[
-        str | None, Option("The secret of these signatures; it is not shown.", most_bytes=200)
+        str | None, Option("The secret for these signatures; it is never returned.", most_bytes=200)
     ] = None
     notify_error_rate: Annotated[
         float | None,
-        Option("Tell it too when this share of a day's URLs has failed.", least=0, most=1),
+        Option("Also notify when this share of a day's URLs has failed.", least=0, most=1),
     ] = None
 
 
@@ -109,11 +111,11 @@ def start_crawl(caller: Caller, request: StartCrawlRequest) -> CrawlView:
     """
     Start a crawl, or change and continue the crawl with this name.
 
-    Enqueue its URLs with `crawl`. If the crawl has `every_s`, they are kept as its seeds. A crawl
-    that was cancelled or has ended starts again, but its earlier pending URLs stay cancelled. A
-    token may change the crawls that it started; `admin` may change all.
+    Enqueue its URLs with `crawl`. With `every_s`, they are kept as the crawl's seeds. A crawl that
+    was cancelled or has ended starts again, but its earlier pending URLs stay cancelled. A token
+    may change the crawls that it started; `admin` may change all.
     """
-    control = own(caller, request.name)
+    control = control_for_change(caller, request.name)
     options: dict[str, Any] = {
         f.name: value
         for f in fields(request)

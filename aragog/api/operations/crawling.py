@@ -1,5 +1,5 @@
 """
-Operations that fetch: enqueue URLs, follow their progress, fetch a URL now or if it is too old.
+Operations that fetch: enqueue URLs, follow their progress, fetch a URL now or if it is stale.
 
 Another operation explains a URL: its stored data, and what it is waiting for.
 """
@@ -36,9 +36,9 @@ from aragog.urlstore.records import Record, is_allowed, refused_use
 
 MOST_AGE_S = 10**10
 _BATCH = Option(
-    "Add the URLs to the batch of an earlier call; none: to a new one.",
+    "Add the URLs to the batch of an earlier call; default: a new batch.",
     pattern="[A-Za-z0-9_-]{8,64}",
-    rule="must be an id as an earlier call returned it",
+    rule="must be an id returned by an earlier call",
 )
 _RECORD = tuple(field.name for field in fields(Record))
 
@@ -68,7 +68,7 @@ _ARGUMENTS = tuple(field.name for field in fields(EnqueueArguments))
     in_parts="urls",
 )
 def enqueue(caller: Caller, request: EnqueueRequest) -> EnqueuedUrls:
-    """Enqueue URLs; returns a result for each, in order."""
+    """Enqueue URLs. Returns a result for each, in order."""
     send = need(caller.parts.enqueue, "this server does not enqueue")
     options = {
         name: tuple(value) if isinstance(value, list) else value
@@ -105,16 +105,16 @@ class BatchRequest:
 )
 def batch_progress(caller: Caller, request: BatchRequest) -> BatchProgress | None:
     """
-    The progress of a batch, with an estimate of when it will finish.
+    Return the progress of a batch, with an estimate of when it will finish.
 
-    None if the batch is unknown or older than three days.
+    Returns None if the batch is unknown or older than three days.
     """
     return need(caller.parts.batches, "this server has no batches").progress(request.batch)
 
 
 FieldMaxAges = Annotated[
     Mapping[str, float] | None,
-    Option("The same for single fields.", least=0, most=MOST_AGE_S, most_items=MOST_ITEMS,
+    Option("Maximum ages of single fields.", least=0, most=MOST_AGE_S, most_items=MOST_ITEMS,
            http="field_max_age", shares="max_age", thrift="field_max_age_ms"),
 ]  # fmt: skip
 FetchWait = Annotated[int, Option("How long to wait for the fetch.", least=0, most=LONGEST_WAIT_MS)]
@@ -130,11 +130,11 @@ class FetchNowRequest:
     max_wait_ms: FetchWait = 10_000
     max_age_s: Annotated[
         float,
-        Option("Do not fetch what was confirmed within this number of seconds; 0: always fetch.",
+        Option("Do not fetch a page confirmed within this many seconds; 0: always fetch.",
                least=0, most=MOST_AGE_S, http="max_age", thrift="max_age_ms"),
     ] = 0.0  # fmt: skip
     field_max_age_s: FieldMaxAges = None
-    content: Annotated[bool, Option("Also the page's content, up to 15,000,000 bytes of it.")] = (
+    content: Annotated[bool, Option("Also return the page's content, up to 15,000,000 bytes.")] = (
         False
     )
     purpose: Purpose = None
@@ -156,8 +156,8 @@ def fetch(caller: Caller, request: FetchNowRequest) -> Steps[FetchedPage]:
 
     Concurrent callers share one fetch, which continues even if they stop waiting.
     """
-    page = yield from _fetched(caller, request)
-    if refused := _refused(page, request.purpose):
+    page = yield from _fetch_steps(caller, request)
+    if refused := _refused_response(page, request.purpose):
         return refused
     store = caller.store
     is_wanted = request.content and page.record
@@ -170,14 +170,14 @@ def fetch(caller: Caller, request: FetchNowRequest) -> Steps[FetchedPage]:
 
 @dataclass(frozen=True, slots=True)
 class GetFreshRequest:
-    """A record to read, which is fetched first if it is unknown or too old."""
+    """A record to read; its page is fetched first if it is unknown or too old."""
 
     url: Url
     fields: Fields = None
     _: KW_ONLY
     max_age_s: Annotated[
         float | None,
-        Option("Fetch the page first if it was confirmed longer ago than this; none: only "
+        Option("Fetch the page first if it was confirmed longer ago than this; default: only "
                "if it is unknown.",
                least=0, most=MOST_AGE_S, http="max_age", thrift="max_age_ms"),
     ] = None  # fmt: skip
@@ -199,13 +199,13 @@ class GetFreshRequest:
 )
 def get_fresh(caller: Caller, request: GetFreshRequest) -> Steps[FetchedPage]:
     """
-    A URL's record, which is fetched first if it is unknown or too old.
+    Return a URL's record, and fetch the page first if it is unknown or too old.
 
     Without a wait, the stored data is returned and the page is fetched for later readers. The
-    record has the fetch report if `include` names it.
+    record contains the fetch report if `include` lists it.
     """
-    page = yield from _fetched(caller, request)
-    if refused := _refused(page, request.purpose):
+    page = yield from _fetch_steps(caller, request)
+    if refused := _refused_response(page, request.purpose):
         return refused
     record = page.record
     if record is None:
@@ -236,32 +236,32 @@ class ExplainRequest:
 )
 def explain(caller: Caller, request: ExplainRequest) -> Explanation:
     """
-    Everything that is known about a URL, by part of the system, and what it is waiting for.
+    Explain everything that is known about a URL, by part of the system, and what it is waiting for.
 
-    Spelling, SSRF filter, operator decisions, robots.txt, slot, queue, stored data and links. This
-    only reads. If a part does not respond, its section has a `problem` and the other sections are
-    complete.
+    The sections are spelling, SSRF filter, operator decisions, robots.txt, slot, queue, stored data
+    and links. This only reads. If a part does not respond, its section has a `problem` and the
+    other sections are complete.
     """
     return need(caller.parts.explain, "this server does not explain URLs")(request.url)
 
 
-def _refused(page: FetchedPage, purpose: str | None) -> FetchedPage | None:
+def _refused_response(page: FetchedPage, purpose: str | None) -> FetchedPage | None:
     """
-    The response for a page that refuses a purpose, as if nothing were stored; None if
-    it allows it.
+    Return the response for a page that refuses a purpose, as if nothing were stored; None if it
+    allows it.
     """
     if purpose is None or page.record is None:
         return None
-    said = refused_use(page.record.facts, purpose)
-    if said is None:
+    refusal = refused_use(page.record.facts, purpose)
+    if refusal is None:
         return None
-    reason = page.reason or f"not for {purpose}: {said}"
+    reason = page.reason or f"not for {purpose}: {refusal}"
     absent = FetchState.ABSENT.value
     return replace(page, record=None, state=absent, stale_fields=(), reason=reason)
 
 
-def _fetched(caller: Caller, request: FetchNowRequest | GetFreshRequest) -> Steps[FetchedPage]:
-    """The stored page once it is as fresh as requested, or when the time is up."""
+def _fetch_steps(caller: Caller, request: FetchNowRequest | GetFreshRequest) -> Steps[FetchedPage]:
+    """Return the stored page once it is as fresh as requested, or when the time is up."""
     fetched = yield from need(caller.parts.fetching, "this server does not fetch").steps(
         FetchRequest(
             url=request.url,

@@ -74,7 +74,7 @@ _SAME = {f.name for f in fields(CrawlView)} - {"state", "scope", "outcomes", "no
 
 
 def view_of(status: CrawlStatus) -> CrawlView:
-    """Convert a crawl for responses."""
+    """Convert a crawl's status for responses."""
     record, counts = status.record, status.counts
     values = {name: getattr(counts if hasattr(counts, name) else record, name) for name in _SAME}
     return CrawlView(
@@ -87,12 +87,15 @@ def view_of(status: CrawlStatus) -> CrawlView:
 
 
 def control_of(caller: Caller) -> CrawlControl:
-    """The crawl control of this server; raises `Unsupported` without one."""
+    """Return the crawl control of this server; raises `Unsupported` without one."""
     return need(caller.parts.crawls, "this server has no crawls")
 
 
-def own(caller: Caller, name: str) -> CrawlControl:
-    """The control of a crawl that the caller may change; raises as `check_own`."""
+def control_for_change(caller: Caller, name: str) -> CrawlControl:
+    """
+    Return the crawl control if the caller may change this crawl; otherwise raise as
+    `check_own`.
+    """
     check_own(caller, name)
     return control_of(caller)
 
@@ -123,9 +126,10 @@ def check_own(caller: Caller, name: str) -> None:
 
 def crawl_of_token(token: str | None, control: CrawlControl | None) -> str:
     """
-    The crawl for URLs that are enqueued without naming one; empty for callers without a token.
+    Return the crawl for URLs that are enqueued without naming one; empty for callers without a
+    token.
 
-    It is started when it is first used, and again after it was cancelled.
+    The crawl is started when it is first used, and again after it was cancelled.
     """
     if control is None or not isinstance(token, Token):
         return ""
@@ -148,7 +152,7 @@ class CrawlsRequest:
     pool=Pool.BROKER,
 )
 def list_crawls(caller: Caller, _request: CrawlsRequest) -> list[CrawlView]:
-    """All crawls: the built-in ones (`enqueued`, `refresh`), then the others by name."""
+    """List all crawls: the built-in ones (`enqueued`, `refresh`), then the others by name."""
     return [view_of(status) for status in control_of(caller).all()]
 
 
@@ -159,20 +163,20 @@ class CrawlRequest:
     name: Name
 
 
-def _has(control: CrawlControl, name: str) -> bool:
+def _exists(control: CrawlControl, name: str) -> bool:
     return name in OWN_NAMES.values() or name in control.registry.read().records
 
 
 @operation(
     CrawlRequest,
-    http=HttpRoute("GET", "/v1/crawls/{name}", missing="there is no crawl of this name"),
+    http=HttpRoute("GET", "/v1/crawls/{name}", missing="there is no crawl with this name"),
     thrift="Fetcher.getCrawl",
     pool=Pool.BROKER,
 )
 def get_crawl(caller: Caller, request: CrawlRequest) -> CrawlView | None:
-    """A crawl with the outcomes of its URLs, or None if no crawl has this name."""
+    """Return a crawl with the outcomes of its URLs, or None if no crawl has this name."""
     control = control_of(caller)
-    return view_of(control.status(request.name)) if _has(control, request.name) else None
+    return view_of(control.status(request.name)) if _exists(control, request.name) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,19 +218,19 @@ class CrawlReportView:
 
 @operation(
     CrawlRequest,
-    http=HttpRoute("GET", "/v1/crawls/{name}/report", missing="there is no crawl of this name"),
+    http=HttpRoute("GET", "/v1/crawls/{name}/report", missing="there is no crawl with this name"),
     thrift="Fetcher.crawlReport",
     pool=Pool.BROKER,
 )
 def crawl_report(caller: Caller, request: CrawlRequest) -> CrawlReportView | None:
     """
-    A report on a crawl, or None if no crawl has this name.
+    Report on a crawl, or return None if no crawl has this name.
 
-    Outcomes by domain and by hour, failures, what delays the open domains, and the estimated time
-    left.
+    The report contains outcomes by domain and by hour, failures, what delays the open domains, and
+    the estimated time left.
     """
     control = control_of(caller)
-    if not _has(control, request.name):
+    if not _exists(control, request.name):
         return None
     report = control.report(request.name)
     largest = sorted(report.domains.items(), key=_most_urls)[:MOST_DOMAINS]
@@ -266,11 +270,11 @@ class CrawlStateRequest:
 )
 def set_crawl_state(caller: Caller, request: CrawlStateRequest) -> CrawlView:
     """
-    Pause, resume or cancel a crawl. Takes effect in every process within about two seconds.
+    Pause, resume or cancel a crawl. This takes effect in every process within about two seconds.
 
     Stored pages are kept, and URLs that other crawls want are still fetched.
     """
-    control = own(caller, request.name)
+    control = control_for_change(caller, request.name)
     change = {"paused": control.pause, "running": control.resume, "cancelled": control.cancel}
     return view_of(change[request.state](request.name))
 
@@ -282,17 +286,18 @@ class TryScopeRequest:
     name: Name
     url: Annotated[str, Option("The URL, in any spelling.", is_url=True)]
     page_url: Annotated[
-        str | None, Option("The page that links to it; none: it is a seed.", is_url=True)
+        str | None,
+        Option("The page that links to it; default: none, the URL is a seed.", is_url=True),
     ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class ScopeDecision:
-    """Says if a URL belongs to a crawl."""
+    """Whether a URL belongs to a crawl."""
 
     accepted: bool
     rule: str
-    """The rule that decided."""
+    """The deciding rule."""
 
 
 @operation(
@@ -302,7 +307,7 @@ class ScopeDecision:
     pool=Pool.BROKER,
 )
 def try_scope(caller: Caller, request: TryScopeRequest) -> ScopeDecision:
-    """Decide if a URL belongs to a crawl, and name the rule that decides."""
+    """Decide whether a URL belongs to a crawl, and return the deciding rule."""
     decision = control_of(caller).decide(request.name, request.url, request.page_url)
     return ScopeDecision(decision.accepted, decision.rule)
 
@@ -326,7 +331,7 @@ class DeletedCrawl:
 )
 def delete_crawl(caller: Caller, request: CrawlRequest) -> DeletedCrawl:
     """
-    Cancel a crawl, delete the pages that only this crawl has, and forget the crawl.
+    Cancel a crawl, delete the pages that belong only to it, and forget the crawl.
 
     This reads all nodes of the store. If it takes longer than the deadline, the deletion continues,
     and the call can be repeated until the crawl is unknown.

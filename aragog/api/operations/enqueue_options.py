@@ -2,7 +2,7 @@
 The options for enqueuing URLs, in any protocol.
 
 A new option is a field of `EnqueueArguments` and a line in the Thrift contract
-(`aragog/api/urlstore.thrift`). An option that the stages use is a field of `EnqueueOptions` too;
+(`aragog/api/urlstore.thrift`). An option that the stages use is also a field of `EnqueueOptions`;
 `aragog.crawl.stages.inherited_options` decides if links inherit it.
 """
 
@@ -24,21 +24,20 @@ LATEST_RUN_AFTER_MS = 253_370_764_800_000
 """The start of the year 9999, the last year that Celery's dates support."""
 MOST_DEPTH = 100
 REQUEST_ID = Option(
-    "Names this call in the logs of all stages, up to 64 printable characters; empty: a new id.",
+    "Identifies this call in the logs of all stages; up to 64 characters, default: a new id.",
     pattern=r"[!-~]{0,64}",
     rule="must be at most 64 printable ASCII characters, no spaces",
     cli="Identifies this call in the logs (default: a new ID).",
 )
 TRACEPARENT = Option(
-    "The context of the caller's span (W3C Trace Context), which the URLs' traces continue; empty: "
-    "none.",
+    "The caller's span (W3C Trace Context), which the URLs' traces continue; empty: none.",
     pattern=f"({PATTERN})?",
     rule="must be a traceparent of W3C Trace Context, version 00",
     cli="The caller's span (W3C Trace Context).",
 )
 CRAWL = Option(
-    "The name of the crawl that the URLs belong to; it must have been started. Empty: to that of "
-    "all URLs without a name.",
+    "The crawl that the URLs belong to, which must have been started. Empty: the crawl of "
+    "all URLs enqueued without a crawl.",
     pattern=r"([A-Za-z0-9][A-Za-z0-9._-]{0,63})?",
     rule="must be 1 to 64 letters, digits, '.', '-' and '_'",
     cli="The crawl that the URLs belong to.",
@@ -60,7 +59,7 @@ class EnqueueArguments:
     run_after: Annotated[
         int | None,
         Option(
-            "Do not fetch before this instant, in milliseconds since the epoch.",
+            "Do not fetch before this time, in milliseconds since the epoch.",
             least=0,
             most=LATEST_RUN_AFTER_MS,
             rule="must be before the year 9999",
@@ -74,29 +73,29 @@ class EnqueueArguments:
             "Link hops to follow from each URL, within its registered domain.",
             least=0,
             most=MOST_DEPTH,
-            cli="How many links deep to go from each URL (1: only the pages that it links to).",
+            cli="How many link hops to follow from each URL (1: only the pages that it links to).",
         ),
     ] = 0
     refresh: Annotated[
         bool,
         Option(
-            "Also fetch URLs that are stored already, or in flight for an hour.",
-            cli="Also fetch URLs that are stored, or in flight for an hour.",
+            "Also fetch URLs that are already stored, or have been in flight for an hour.",
+            cli="Also fetch URLs that are stored, or have been in flight for an hour.",
         ),
     ] = False
     sitemap: Annotated[
         bool,
         Option(
-            "The URLs are sitemaps or sitemap indexes. Enqueue the URLs that they list, if in the "
-            "sitemap's registered domain and not stored since their lastmod.",
+            "The URLs are sitemaps or sitemap indexes. Enqueue the listed URLs that are in the "
+            "sitemap's registered domain and were not stored since their lastmod.",
             cli="The URLs are sitemaps: enqueue the URLs in them.",
         ),
     ] = False
     include: Annotated[
         Sequence[str],
         Option(
-            "Follow only links and sitemap entries that match one of these patterns for whole "
-            "normalized URLs, in which `*` matches any characters. Empty: all.",
+            "Follow only links and sitemap entries whose whole normalized URL matches one of these "
+            "patterns; `*` matches any characters. Empty: follow all.",
             most_items=50,
             thrift="include_patterns",
             cli="Follow only links that match; `*` matches any characters; repeatable.",
@@ -105,10 +104,10 @@ class EnqueueArguments:
     exclude: Annotated[
         Sequence[str],
         Option(
-            "Follow no links that match one of these patterns.",
+            "Do not follow links that match one of these patterns.",
             most_items=50,
             thrift="exclude_patterns",
-            cli="Follow no links that match; repeatable.",
+            cli="Do not follow links that match; repeatable.",
         ),
     ] = ()
     request_id: Annotated[str, REQUEST_ID] = ""
@@ -117,7 +116,7 @@ class EnqueueArguments:
 
     def options(self) -> EnqueueOptions:
         """
-        The options that the jobs of all these URLs share.
+        Return the options that the jobs of all these URLs share.
 
         Raises:
             BadInput: an option is invalid; the message names it.

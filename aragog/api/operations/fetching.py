@@ -1,8 +1,8 @@
 """
-Fetch a URL now for a caller who waits: read on miss, `POST /v1/fetch`, and the Fetcher service.
+Fetch a URL now for a waiting caller: read on miss, `POST /v1/fetch`, and the Fetcher service.
 
-A URL that is unknown or too old is enqueued at the highest priority. Within the caller's time
-limit, the response is what the store has by then. Concurrent callers share one fetch: if the URL is
+A URL that is unknown or too old is enqueued at the highest priority. After the caller's time limit,
+the response is whatever the store has by then. Concurrent callers share one fetch: if the URL is
 already in flight, the caller waits for that fetch. It is an ordinary fetch: robots.txt, rate limits
 and retries apply, and it continues after its callers have given up.
 """
@@ -55,7 +55,7 @@ class FetchState(StrEnum):
     FRESH = "fresh"
     STALE = "stale"
     ABSENT = "absent"
-    """No page is stored; after a failed fetch, the record's facts have the reason."""
+    """No page is stored; after a failed fetch, the record contains the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,13 +111,13 @@ class FetchResponse:
 @dataclass(slots=True, eq=False)
 class Fetching:
     """
-    Fetches URLs for callers who wait. Any number of threads may share it.
+    Fetches URLs for waiting callers. Thread-safe.
 
     Args:
         store: the store that pages are read from.
         enqueue: `Aragog.enqueue`.
         completions: reports URLs that are done.
-        most_waiting: how many callers may wait at once; more callers get a response at once.
+        most_waiting: how many callers may wait at the same time; others get an immediate response.
         extractors: prefixes of extracted fields, in addition to those of the Rich Pin.
         clock: used for ages and deadlines.
     """
@@ -135,8 +135,8 @@ class Fetching:
         """
         Return the stored data of a URL; fetch it first if it is unknown or too old.
 
-        Blocks the thread for at most `max_wait_ms`, plus the time of the store and broker calls.
-        Costs one read of the store if the stored page is fresh.
+        Blocks the thread for at most `max_wait_ms`, plus the time of the store and broker calls. If
+        the stored page is fresh, this costs one read of the store.
 
         Raises:
             InvalidUrl: not a URL.
@@ -149,7 +149,7 @@ class Fetching:
 
     async def fetch_now_async(self, request: FetchRequest, run: Run) -> FetchResponse:
         """
-        `fetch_now` on an event loop; occupies no thread while it waits.
+        `fetch_now` on an event loop; it occupies no thread while it waits.
 
         Args:
             request: the URL and its options.
@@ -170,7 +170,7 @@ class Fetching:
         """
         `fetch_now` for callers with their own event loop; each step is one blocking call.
 
-        Taking a step before its wait has completed ends the fetch for this caller.
+        Resuming before the yielded wait has completed ends the fetch for this caller.
         """
         url = normalize(request.url)
         checked_request_id(request.request_id)
@@ -182,13 +182,13 @@ class Fetching:
             return replace(response, reason=TAKEN_DOWN)
         full = self._draining or self.completions.count >= self.most_waiting
         if request.max_wait_ms <= 0 or full:
-            return self._requested(response, request)[0]
+            return self._enqueued(response, request)[0]
         try:
             with self.completions.subscribe(url) as subscription:
                 begun = 0
                 while True:
                     subscription.renew()
-                    response, accepted = self._requested(response, request)
+                    response, accepted = self._enqueued(response, request)
                     begun += accepted
                     left_s = until_s - self.clock.monotonic_s()
                     if not response.fetching or left_s <= 0:
@@ -199,13 +199,13 @@ class Fetching:
                         return replace(self._stored(url, request), fetching=True, reason=None)
                     done = subscription.notified.result()
                     response = self._stored(url, request)
-                    # The job that ended may be an earlier one that fetched nothing.
+                    # The completed job may be an earlier one that fetched nothing.
                     if (begun > 1 and done) or response.tried_at_ms != before.tried_at_ms:
-                        return self._after(response, before)
+                        return self._response_after(response, before)
         except TRANSIENT as error:
-            return _unfetched(response, error)
+            return _not_fetched(response, error)
 
-    def _requested(
+    def _enqueued(
         self, response: FetchResponse, request: FetchRequest
     ) -> tuple[FetchResponse, bool]:
         """Enqueue the URL; the second value is True if this call started the fetch."""
@@ -220,7 +220,7 @@ class Fetching:
                 **({"crawl": crawl} if crawl else {}),
             )
         except TRANSIENT as error:
-            return _unfetched(response, error), False
+            return _not_fetched(response, error), False
         if result.status in (EnqueueStatus.ACCEPTED, EnqueueStatus.WAITING):
             return replace(
                 response, fetching=True, reason=None
@@ -228,7 +228,7 @@ class Fetching:
         return replace(response, reason=result.reason), False
 
     def _stored(self, url: str, request: FetchRequest) -> FetchResponse:
-        """The currently stored data."""
+        """Return the currently stored data."""
         names = request.fields
         if names is not None and request.field_max_age_s:
             names = [*dict.fromkeys((*names, *request.field_max_age_s))]
@@ -268,8 +268,11 @@ class Fetching:
         at_ms = true_at_ms(name, info, confirmed_at_ms or None, self.extractors)
         return None if at_ms is None else max(0, now_ms - at_ms) / 1000
 
-    def _after(self, response: FetchResponse, before: FetchResponse) -> FetchResponse:
-        """The response after a fetch; a page that it confirmed is fresh, whatever its age."""
+    def _response_after(self, response: FetchResponse, before: FetchResponse) -> FetchResponse:
+        """
+        Return the response after a fetch; a page that the fetch confirmed is fresh, whatever its
+        age.
+        """
         # Compare times, not ages, since the ages were computed at different times.
         if response.confirmed_at_ms <= before.confirmed_at_ms:
             return response
@@ -280,7 +283,10 @@ class Fetching:
         return replace(response, state=state, stale_fields=stale)
 
     def _times(self, record: Record) -> tuple[int, int]:
-        """When the page was last confirmed and when it was last tried, in ms; 0 for never."""
+        """
+        Return when the page was last confirmed and when it was last tried, in ms; 0
+        for never.
+        """
         facts = record.facts
         fetched_at_ms = int(facts.get("fetched_at_ms") or 0)
         tried_at_ms = max(fetched_at_ms, int(facts.get("attempted_at_ms") or 0))
@@ -305,8 +311,8 @@ class Fetching:
         return _is_older(tried_s, least_s)
 
 
-def _advanced(steps: Steps[FetchResponse]) -> Wait | FetchResponse:
-    """The next step or the result, since StopIteration cannot pass through a future."""
+def _next_step(steps: Steps[FetchResponse]) -> Wait | FetchResponse:
+    """Return the next step or the result, since StopIteration cannot pass through a future."""
     try:
         return next(steps)
     except StopIteration as end:
@@ -316,8 +322,8 @@ def _advanced(steps: Steps[FetchResponse]) -> Wait | FetchResponse:
 
 def _reason_of_failure(record: Record) -> str | None:
     """
-    Why the last fetch of a record's URL returned no page; None if it did, or there was
-    no fetch.
+    Return why the last fetch of a record's URL returned no page; None if it did, or there was no
+    fetch.
     """
     outcome = record.facts.get("outcome")
     if outcome is None or outcome in _CONFIRMING:
@@ -329,7 +335,7 @@ def _is_older(age_s: float | None, limit_s: float) -> bool:
     return age_s is None or age_s > limit_s or limit_s == 0
 
 
-def _unfetched(response: FetchResponse, error: Exception) -> FetchResponse:
+def _not_fetched(response: FetchResponse, error: Exception) -> FetchResponse:
     if response.record is None:
         raise error
     return replace(response, fetching=False, reason=str(error))

@@ -1,8 +1,8 @@
 """
-The names and sizes of a record's fields, without their values.
+List the names and sizes of a record's fields, without their values.
 
 A record written before records had limits may be too large to read as a whole. Its fields must then
-be read by name, and this lists the names.
+be read by name, and this operation lists the names.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class FieldSize:
     size_bytes: int
     """Size of the value."""
     at_ms: int
-    """When the field got the value, in ms since the epoch."""
+    """When the field was set to this value, in ms since the epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,9 @@ class FieldSizesRequest:
 )
 def field_sizes(caller: Caller, request: FieldSizesRequest) -> FieldSizePage | None:
     """
-    A record's fields with their sizes, even if the record is too large to read as a whole.
+    List a record's fields with their sizes, even if the record is too large to read as a whole.
 
-    None if there is no record. Raises TakenDown if it was taken down.
+    Returns None if there is no record. Raises TakenDown if it was taken down.
     """
 
     def read(store: UrlStore) -> dict[str, CellSize] | None:

@@ -1,4 +1,4 @@
-"""The owners of fields; only they may write them (`serving.field_writers`)."""
+"""Field owners: only they may write their fields (`serving.field_writers`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aragog.urlstore.store import UrlStore
 
 class FieldWriters:
     """
-    The tokens that may write each field; all writers may write a field without an entry.
+    Checks which tokens may write a field; any token may write a field without an entry.
 
     Args:
         declared: field or `prefix.*` to token names, joined by `+`.
@@ -34,10 +34,10 @@ class FieldWriters:
         for field in fields:
             if owned := self._looks_like(field):
                 raise AccessDenied(
-                    f"{field[:200]}: could be mistaken for {owned}, which has an owner "
+                    f"{field[:200]}: is too similar to {owned}, which has an owner "
                     "(serving.field_writers); choose another name",
                 )
-            writers = self._of(field)
+            writers = self._owners_of(field)
             if writers is not None and token not in writers:
                 raise AccessDenied(
                     f"{field[:200]}: only {', '.join(sorted(writers))} may write it "
@@ -46,7 +46,8 @@ class FieldWriters:
 
     def check_all(self, token: str | None, store: UrlStore, url: str) -> None:
         """
-        Check that a token may delete every field of a record. Costs a read if any field has owners.
+        Check that a token may delete every field of a record. Costs one read if any field has
+        owners.
 
         Raises:
             AccessDenied: the token may not.
@@ -56,7 +57,7 @@ class FieldWriters:
             self.check(token, store.fields.sizes(url))
 
     def _looks_like(self, field: str) -> str | None:
-        """The declared name or prefix that a field resembles without being equal to it."""
+        """Return the declared name or prefix that a field resembles without being equal to it."""
         for pattern in patterns(field):
             if pattern in self._declared:
                 return None
@@ -64,6 +65,6 @@ class FieldWriters:
                 return owned
         return None
 
-    def _of(self, field: str) -> frozenset[str] | None:
+    def _owners_of(self, field: str) -> frozenset[str] | None:
         declared = (self._declared.get(pattern) for pattern in patterns(field))
         return next((writers for writers in declared if writers is not None), None)

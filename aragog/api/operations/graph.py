@@ -1,8 +1,8 @@
 """
-Shared code of the Zen operations: how nodes are named, and which graph they are in.
+Code that the Zen operations share: how nodes are named, and which graph they belong to.
 
-Without a graph, operations act on the graph under the store, where a URL stands for the node of its
-page. Page nodes can be read there and can have edges of applications. Their properties are fields,
+Without a graph name, operations use the graph of the store, where a URL identifies the node of its
+page. Page nodes can be read there and can have application edges. Their properties are fields,
 which only `put` writes, because fields have owners, limits and takedowns.
 """
 
@@ -36,35 +36,39 @@ ID_CHARS = 32
 Node = Annotated[
     str,
     Option(
-        "The node: 32 hexadecimal digits, or a URL for the node of its page; with `graph` also a "
+        "The node: 32 hexadecimal digits, or a URL for its page's node; with `graph`, also a "
         "name of up to 200 bytes.",
         most_bytes=8192,
     ),
 ]
-Other = Annotated[str, Option("The node at the other end, named in the same way.", most_bytes=8192)]
-Score = Annotated[int, Option("Sorts the edges of a node.", least=-(2**63), most=2**63 - 1)]
+Other = Annotated[
+    str, Option("The node at the other end, identified in the same way.", most_bytes=8192)
+]
+Score = Annotated[
+    int, Option("The edges of a node are sorted by score.", least=-(2**63), most=2**63 - 1)
+]
 Properties = Annotated[
-    Mapping[str, bytes], Option("Property to value.", most_items=MOST_ITEMS, by_format=True)
+    Mapping[str, bytes], Option("Property names and values.", most_items=MOST_ITEMS, by_format=True)
 ]
 OwnEdgeType = Annotated[int, Option("The type of the edge.", least=LEAST_TYPE, most=MOST_TYPE)]
 Direction = Annotated[
-    str, Option("`out`: edges from the node, `in`: edges to it.", choices=("out", "in"))
+    str, Option("`out`: edges from the node; `in`: edges to it.", choices=("out", "in"))
 ]
 Graph = Annotated[
     str | None,
-    Option("A graph in `store.graphs`; none: the graph under the store.", most_bytes=20),
+    Option("A graph in `store.graphs`; default: the graph of the store.", most_bytes=20),
 ]
 Order = Annotated[
     bytes | None,
     Option(
-        "Sorts edges of one score, in a graph, of a type in `store.graph_ordered`.",
+        "Sorts edges with the same score; only for types in `store.graph_ordered`.",
         most_bytes=MOST_ORDER_BYTES,
     ),
 ]
 NodePurpose = Annotated[
     str | None,
-    Option("Of nodes of pages, only those whose sites do not refuse this use of them (`search`, "
-           "`ai-input` or `ai-train`); no effect with `graph`.", choices=PURPOSES, http="for"),
+    Option("Return page nodes only if their sites allow this purpose (`search`, "
+           "`ai-input` or `ai-train`); ignored with `graph`.", choices=PURPOSES, http="for"),
 ]  # fmt: skip
 NamedGraph = Annotated[str, Option("A graph in `store.graphs`.", most_bytes=20)]
 
@@ -88,10 +92,7 @@ class GraphEdge:
     score: int
     properties: Annotated[Mapping[str, bytes], Option("", by_format=True)]
     order: Annotated[bytes | None, Option("", omitted=True)] = None
-    """
-    The edge's order among edges with the same score, for types in `store.graph_ordered`; otherwise
-    None.
-    """
+    """Sorts edges with the same score, for types in `store.graph_ordered`; otherwise None."""
 
     @classmethod
     def of(cls, edge: Edge) -> GraphEdge:
@@ -100,7 +101,7 @@ class GraphEdge:
 
 
 def page_node(caller: Caller, node: str, graph: str | None) -> bytes:
-    """`id_of` a node of a graph or the store; the store decides the ids of URLs."""
+    """Return the `id_of` a node of a graph or the store; the store determines the ids of URLs."""
     if graph is None and "://" in node:
         return caller.store.zen.node_id(normalize(node))
     return id_of(node, graph)
@@ -108,7 +109,7 @@ def page_node(caller: Caller, node: str, graph: str | None) -> bytes:
 
 def id_of(node: str, graph: str | None = None) -> bytes:
     """
-    The id of a node: given directly, or the first 16 bytes of the SHA-256 of its name.
+    Return the id of a node: given directly, or the first 16 bytes of the SHA-256 of its name.
 
     Raises:
         BadInput: neither an id, nor a URL, nor the name of a node in a graph.
@@ -124,7 +125,7 @@ def id_of(node: str, graph: str | None = None) -> bytes:
         raise BadInput(f"node: must be {ID_CHARS} hexadecimal digits or a URL, got {node[:100]!r}")
     size = len(node.encode("utf-8", "replace"))
     if not 0 < size <= MOST_NAME_BYTES:
-        raise BadInput(f"node: a name has from 1 to {MOST_NAME_BYTES} bytes, got {size}")
+        raise BadInput(f"node: a name must have 1 to {MOST_NAME_BYTES} bytes, got {size}")
     return url_key(node)
 
 
@@ -152,14 +153,14 @@ def read_graph(caller: Caller, name: str, read: Callable[[ApplicationGraph], T])
             return read(graph)
     except ReadTooLarge as error:
         raise SizeExceeded(
-            f"they have more than {MOST_BYTES:,} bytes together: ask for fewer, or name the "
+            f"the nodes exceed {MOST_BYTES:,} bytes in total: request fewer, or select the "
             "properties to read"
         ) from error
 
 
 def cursor_of(cursor: str | None) -> bytes | None:
     """
-    The position that a cursor stands for.
+    Decode a cursor to a position.
 
     Raises:
         BadInput: not a node id.
@@ -167,16 +168,16 @@ def cursor_of(cursor: str | None) -> bytes | None:
     try:
         return bytes.fromhex(cursor) if cursor else None
     except ValueError:
-        raise BadInput("cursor: must be one that this call returned") from None
+        raise BadInput("cursor: must be a cursor returned by this call") from None
 
 
 @contextmanager
-def naming_the_holder(caller: Caller, graph: str | None = None) -> Iterator[None]:
+def with_holder_url(caller: Caller, graph: str | None = None) -> Iterator[None]:
     """
     Raise ValueTaken with the other record's URL if a unique value belongs to it.
 
-    The other record is read after the write was refused. If it is gone by then, its node id is
-    named.
+    The other record is read after the write was refused. If it is gone by then, the error has its
+    node id.
     """
     try:
         yield
@@ -188,11 +189,11 @@ def naming_the_holder(caller: Caller, graph: str | None = None) -> Iterator[None
         raise ValueTaken(error.name, url) from error
 
 
-def own_node(caller: Caller, node: str) -> bytes:
-    """The id of a node under the store that is not a page; raises BadInput if it is a page."""
+def application_node(caller: Caller, node: str) -> bytes:
+    """Return the id of a store node that is not a page; raises BadInput if it is a page."""
     key = page_node(caller, node, None)
     if "://" in node or caller.store.zen.nodes.get(key, [nodes.URL, nodes.REMOVED]):
-        raise BadInput(f"node: {node[:100]!r} is the node of a page; use `put` and `remove`")
+        raise BadInput(f"node: {node[:100]!r} is a page; use `put` and `remove`")
     return key
 
 

@@ -23,10 +23,10 @@ from aragog.api.operations.graph import (
     cursor_of,
     graph_of,
     id_of,
-    naming_the_holder,
     page_node,
     read_graph,
     refuse_taken_down,
+    with_holder_url,
 )
 from aragog.api.operations.operation import Caller, HttpRoute, operation
 from aragog.api.operations.options import Option
@@ -47,7 +47,7 @@ PUT_NODE, REMOVE_NODE, PUT_EDGE, REMOVE_EDGE = KINDS = (
 EdgeType = Annotated[
     int,
     Option(
-        "The type of the edges: 0 links of pages, 1 aliases, 2 watches; 16 or more: those of "
+        "The edge type: 0 page links, 1 aliases, 2 watches, 16 and above for "
         "applications.",
         least=0, most=MOST_TYPE,
     ),
@@ -55,23 +55,23 @@ EdgeType = Annotated[
 RowEdgeType = Annotated[
     int,
     Option(
-        "The type of the edge: 1 aliases, 2 watches; 16 or more: those of applications.",
+        "The edge type: 1 aliases, 2 watches, 16 and above for applications.",
         least=1, most=MOST_TYPE,
     ),
 ]  # fmt: skip
 EdgeScore = Annotated[
     int,
     Option(
-        "The score of the edge; of no effect with `graph`, where there is one edge of a type.",
+        "The score of the edge; ignored with `graph`, where a type has one edge per pair.",
         least=-(2**63), most=2**63 - 1,
     ),
 ]  # fmt: skip
 ScoreBound = Annotated[
-    int | None, Option("Only edges with such a score.", least=-(2**63), most=2**63 - 1)
+    int | None, Option("Only edges within this score bound.", least=-(2**63), most=2**63 - 1)
 ]
 EdgeProperties = Annotated[
     Mapping[str, bytes] | None,
-    Option("Property to value.", most_items=MOST_ITEMS, by_format=True),
+    Option("Property names and values.", most_items=MOST_ITEMS, by_format=True),
 ]
 
 
@@ -100,10 +100,10 @@ class PutEdgeRequest:
 @operation(PutEdgeRequest, http=HttpRoute("POST", "/v1/edges"), thrift="Zen.putEdge", scope=WRITE)
 def put_edge(caller: Caller, request: PutEdgeRequest) -> None:
     """
-    Set an edge of an application. Safe to repeat.
+    Set an application's edge. Safe to repeat.
 
     In a graph, a node has at most one edge of each type to another node; setting another score
-    moves it. Under the store, edges with different scores are different edges.
+    moves it. In the store's graph, edges with different scores are different edges.
     """
     properties = request.properties or {}
     caller.store.fields.check(properties)
@@ -118,7 +118,7 @@ def put_edge(caller: Caller, request: PutEdgeRequest) -> None:
         )  # fmt: skip
         return
     if request.order:
-        raise BadInput("order: edges under the store have none; it needs graph")
+        raise BadInput("order: only edges of a named graph have an order; set graph")
     for end in (request.node, request.other):
         refuse_taken_down(caller, end)
     caller.store.zen.put_edge(
@@ -142,7 +142,7 @@ class RemoveEdgeRequest:
     RemoveEdgeRequest, http=HttpRoute("DELETE", "/v1/edges"), thrift="Zen.removeEdge", scope=WRITE
 )
 def remove_edge(caller: Caller, request: RemoveEdgeRequest) -> None:
-    """Remove an edge of an application, if it exists. Safe to repeat."""
+    """Remove an application's edge, if it exists. Safe to repeat."""
     source, target = (
         page_node(caller, request.node, request.graph),
         page_node(caller, request.other, request.graph),
@@ -172,9 +172,9 @@ class GetEdgeRequest:
 )
 def get_edge(caller: Caller, request: GetEdgeRequest) -> GraphEdge | None:
     """
-    One edge between two nodes, with its properties.
+    Return one edge between two nodes, with its properties.
 
-    None if there is no such edge.
+    Returns None if there is no such edge.
     """
     source, target = (
         page_node(caller, request.node, request.graph),
@@ -199,13 +199,13 @@ class EdgesRequest:
     limit: Limit = 100
     cursor: Cursor = None
     _: KW_ONLY
-    reverse: Annotated[bool, Option("The highest score first; no effect on type 0.")] = False
+    reverse: Annotated[bool, Option("Highest score first; ignored for type 0.")] = False
     least_score: ScoreBound = None
     most_score: ScoreBound = None
     graph: Graph = None
     purpose: Annotated[
         str | None,
-        Option("Of type 0, only links on pages whose sites do not refuse this use of them "
+        Option("For type 0, return only links on pages whose sites allow this purpose "
                "(`search`, `ai-input` or `ai-train`).", choices=PURPOSES, http="for"),
     ] = None  # fmt: skip
 
@@ -213,7 +213,7 @@ class EdgesRequest:
 @operation(EdgesRequest, http=HttpRoute("GET", "/v1/edges"), thrift="Zen.edges")
 def edges(caller: Caller, request: EdgesRequest) -> EdgePage:
     """
-    A node's edges by score. Edges of type 0 are a page's links, with `url`, `text` and `rel`.
+    List a node's edges by score. Edges of type 0 are a page's links, with `url`, `text` and `rel`.
 
     A page ends before its limit once its properties reach 4 MiB.
     """
@@ -242,7 +242,7 @@ def _page_of(
     after: bytes | None,
     read: Callable[[MultiGraph], Edges],
 ) -> Edges:
-    """Edges under the store: links of pages, or edges with their own rows."""
+    """Return edges in the store's graph: page links, or edges with their own rows."""
     if request.type != LINK:
         return read(store.zen)
     direction = DIRECTIONS[request.direction]
@@ -251,7 +251,7 @@ def _page_of(
 
 
 def _usable(page: Edges, zen: MultiGraph, key: bytes, request: EdgesRequest) -> Edges:
-    """The links from pages that the caller may read."""
+    """Return the links from pages that the caller may read."""
     if request.purpose is None:
         return page
     is_out = request.direction == "out"
@@ -300,11 +300,9 @@ def count_edges(caller: Caller, request: CountEdgesRequest) -> int:
 class GraphMutation:
     """One change to a graph."""
 
-    kind: Annotated[str, Option("What it does.", choices=KINDS)]
+    kind: Annotated[str, Option("What to change.", choices=KINDS)]
     node: Node
-    type: Annotated[
-        int | None, Option("The type of the edge.", least=LEAST_TYPE, most=MOST_TYPE)
-    ] = None
+    type: Annotated[int | None, Option("The edge type.", least=LEAST_TYPE, most=MOST_TYPE)] = None
     other: Annotated[
         str | None, Option("The node at the other end of the edge.", most_bytes=8192)
     ] = None
@@ -320,7 +318,7 @@ class MutateRequest:
     graph: NamedGraph
     mutations: Annotated[
         Sequence[GraphMutation],
-        Option("Changes, in their order; up to 1,000.", most_items=MOST_ITEMS),
+        Option("Changes, applied in order; up to 1,000.", most_items=MOST_ITEMS),
     ]
 
 
@@ -329,10 +327,10 @@ class MutateRequest:
 )
 def mutate(caller: Caller, request: MutateRequest) -> None:
     """
-    Make many changes to a graph in few round trips; safe to repeat as a whole.
+    Make many changes to a graph in a few round trips; the whole call is safe to repeat.
 
-    The batch is not atomic: consecutive changes of the same kind are made together, and changes
-    before an error stay. Invalid input is found before anything is written.
+    The batch is not atomic: consecutive changes of the same kind are applied together, and changes
+    before an error stay. Invalid input is detected before anything is written.
     """
     ordered = graph_of(caller, request.graph).schema.ordered
     for number, change in enumerate(request.mutations):
@@ -342,15 +340,15 @@ def mutate(caller: Caller, request: MutateRequest) -> None:
 
 
 def _check(caller: Caller, where: str, change: GraphMutation, ordered: Sequence[int]) -> None:
-    """Raise BadInput, naming the change, if the change is not possible."""
+    """Raise BadInput, naming the change, if the change is invalid."""
     is_edge = change.kind in (PUT_EDGE, REMOVE_EDGE)
     if is_edge and (change.type is None or change.other is None):
         raise BadInput(f"{where}: {change.kind} needs type and other")
     if not is_edge and (change.type is not None or change.other is not None):
-        raise BadInput(f"{where}: {change.kind} takes neither type nor other")
+        raise BadInput(f"{where}: {change.kind} must not have type or other")
     if change.order and change.type not in ordered:
         raise BadInput(
-            f"{where}: order: edges of type {change.type} have none; add it to store.graph_ordered"
+            f"{where}: order: type {change.type} has no order; add it to store.graph_ordered"
         )
     try:
         caller.store.fields.check(change.properties or {})
@@ -365,7 +363,7 @@ def _apply(caller: Caller, name: str, kind: str, changes: Sequence[GraphMutation
     keys = [id_of(change.node, name) for change in changes]
     if kind == PUT_NODE:
         values = (change.properties or {} for change in changes)
-        with naming_the_holder(caller, name):
+        with with_holder_url(caller, name):
             graph.put_nodes(list(zip(keys, values, strict=True)))
     elif kind == REMOVE_NODE:
         for key in keys:
@@ -392,6 +390,4 @@ def _pairs(name: str, changes: Sequence[GraphMutation]) -> Iterator[EdgeKey]:
 def _check_type(edge_type: int) -> None:
     """Raise BadInput for an edge type that is not allowed in a graph."""
     if edge_type < LEAST_TYPE:
-        raise BadInput(
-            f"type: must be from {LEAST_TYPE} to {MOST_TYPE} in a graph, got {edge_type}"
-        )
+        raise BadInput(f"type: must be {LEAST_TYPE} to {MOST_TYPE} in a graph, got {edge_type}")

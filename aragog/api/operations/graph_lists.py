@@ -1,7 +1,7 @@
 """
-Operations on lists in a graph: taking edges, trimming lists, and look-ups by prefix.
+Operations on lists in a graph: take edges, trim lists, and look up by prefix.
 
-They only work on graphs of applications; under the store, an edge's score is part of its identity.
+They only work on application graphs; in the store's graph, an edge's score is part of its identity.
 """
 
 from __future__ import annotations
@@ -33,9 +33,7 @@ from aragog.api.operations.scopes import WRITE
 from aragog.api.operations.values import MOST_ITEMS, MOST_NAME_BYTES, Cursor, Limit
 from aragog.errors import BadInput
 
-Lowest = Annotated[
-    bool, Option("The edges with the lowest scores are the best, instead of the highest.")
-]
+Lowest = Annotated[bool, Option("The lowest scores are the best, instead of the highest.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +43,13 @@ class TakeEdgesRequest:
     graph: NamedGraph
     node: Node
     type: OwnEdgeType
-    count: Annotated[int, Option("How many edges at most.", least=1, most=MOST_ITEMS)]
+    count: Annotated[int, Option("Maximum number of edges.", least=1, most=MOST_ITEMS)]
     _: KW_ONLY
     lowest: Lowest = False
     request_id: Annotated[
         str | None,
         Option(
-            "A name of this request: repeated with it within a day, it returns the same edges.",
+            "Identifies this request; repeating it within a day returns the same edges.",
             most_bytes=MOST_NAME_BYTES,
         ),
     ] = None
@@ -83,7 +81,7 @@ class TrimEdgesRequest:
     graph: NamedGraph
     node: Node
     type: OwnEdgeType
-    keep: Annotated[int, Option("How many edges stay.", least=0, most=100_000)]
+    keep: Annotated[int, Option("How many edges to keep.", least=0, most=100_000)]
     direction: Direction = "out"
     _: KW_ONLY
     lowest: Lowest = False
@@ -95,7 +93,7 @@ class TrimEdgesRequest:
 )  # fmt: skip
 def trim_edges(caller: Caller, request: TrimEdgesRequest) -> int:
     """
-    Remove all edges of a type except a node's best ones; returns the number removed. Safe to
+    Remove all edges of a type except a node's best ones; returns how many were removed. Safe to
     repeat.
 
     One call removes up to 10,000 edges. For a longer list it fails as unavailable; repeat the call.
@@ -114,14 +112,14 @@ class EdgesByPrefixRequest:
     node: Node
     type: OwnEdgeType
     prefix: Annotated[
-        bytes, Option("What the orders of the edges begin with.", most_bytes=MOST_ORDER_BYTES)
+        bytes, Option("The prefix of the edges' order values.", most_bytes=MOST_ORDER_BYTES)
     ]
     direction: Direction = "out"
     limit: Limit = 100
     cursor: Cursor = None
     _: KW_ONLY
     score: Score = 0
-    reverse: Annotated[bool, Option("The last order first.")] = False
+    reverse: Annotated[bool, Option("Highest order first.")] = False
 
 
 @operation(
@@ -129,7 +127,7 @@ class EdgesByPrefixRequest:
 )
 def edges_by_prefix(caller: Caller, request: EdgesByPrefixRequest) -> EdgePage:
     """
-    A node's edges with the same score whose order values start with a prefix, in that order.
+    List a node's edges with the same score whose order values start with a prefix, in that order.
 
     Only for types in `store.graph_ordered`. A page ends before its limit once its properties reach
     4 MiB.
@@ -163,11 +161,11 @@ class NodePropertiesRequest:
     graph: NamedGraph
     node: Node
     prefix: Annotated[
-        str, Option("What the names of the properties begin with.", most_bytes=MOST_NAME_BYTES)
+        str, Option("The prefix of the property names.", most_bytes=MOST_NAME_BYTES)
     ] = ""
     limit: Limit = 100
     cursor: Annotated[
-        str | None, Option("The cursor of the page before.", most_bytes=MOST_NAME_BYTES)
+        str | None, Option("The cursor of the previous page.", most_bytes=MOST_NAME_BYTES)
     ] = None
 
 
@@ -176,7 +174,7 @@ class NodePropertiesRequest:
     thrift="Zen.nodeProperties",
 )  # fmt: skip
 def node_properties(caller: Caller, request: NodePropertiesRequest) -> PropertyPage:
-    """The properties of a graph's node whose names start with a prefix, sorted by name."""
+    """List the properties of a graph's node whose names start with a prefix, sorted by name."""
     key = id_of(request.node, request.graph)
     found, cursor = read_graph(
         caller,
@@ -192,7 +190,7 @@ class LookupPrefixRequest:
 
     graph: NamedGraph
     name: Annotated[str, Option("A property in `store.graph_sorted`.", most_bytes=MOST_NAME_BYTES)]
-    prefix: Annotated[bytes, Option("What the values begin with.", most_bytes=MOST_ORDER_BYTES)]
+    prefix: Annotated[bytes, Option("The prefix of the values.", most_bytes=MOST_ORDER_BYTES)]
     limit: Limit = 100
     cursor: Cursor = None
 
@@ -202,7 +200,7 @@ class LookupPrefixRequest:
 )
 def lookup_prefix(caller: Caller, request: LookupPrefixRequest) -> ScannedNodes:
     """
-    The nodes of a graph whose value of a property starts with a prefix, sorted by value.
+    List the nodes of a graph whose value of a property starts with a prefix, sorted by value.
 
     Each node is returned with that property only.
     """

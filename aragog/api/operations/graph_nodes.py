@@ -1,4 +1,4 @@
-"""Operations on nodes of Zen: their properties, and look-ups by property."""
+"""Operations on Zen nodes: their properties, and look-ups by property."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from aragog.api.operations.graph import (
     Node,
     NodePurpose,
     Properties,
+    application_node,
     cursor_of,
     graph_of,
-    naming_the_holder,
-    own_node,
     page_node,
     read_graph,
+    with_holder_url,
 )
 from aragog.api.operations.operation import Caller, HttpRoute, operation
 from aragog.api.operations.options import Option
@@ -33,7 +33,7 @@ from aragog.urlstore.uses import usable_nodes
 from zengraph import Graph as ApplicationGraph
 from zengraph import MultiGraph
 
-LookupValue = Annotated[bytes, Option("Its value.", most_bytes=MOST_VALUE_BYTES)]
+LookupValue = Annotated[bytes, Option("The value.", most_bytes=MOST_VALUE_BYTES)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +67,9 @@ class GetNodeRequest:
            thrift="Zen.getNode")  # fmt: skip
 def get_node(caller: Caller, request: GetNodeRequest) -> GraphNode | None:
     """
-    A node's properties; for a page's node, its fields.
+    Return a node's properties; for a page's node, its fields.
 
-    None if the node does not exist.
+    Returns None if the node does not exist.
     """
     key = page_node(caller, request.node, request.graph)
     if request.graph is not None:
@@ -92,7 +92,7 @@ class GetNodesRequest:
     graph: NamedGraph
     nodes: Annotated[
         Sequence[str],
-        Option("Nodes, by ids or names; up to 1,000.", most_items=MOST_ITEMS, most_bytes=8192),
+        Option("Node ids or names; up to 1,000.", most_items=MOST_ITEMS, most_bytes=8192),
     ]
     properties: Fields = None
 
@@ -101,7 +101,7 @@ class GetNodesRequest:
            thrift="Zen.getNodes")  # fmt: skip
 def get_nodes(caller: Caller, request: GetNodesRequest) -> list[GraphNode]:
     """
-    Several nodes of a graph, in order, without those that do not exist.
+    Return several nodes of a graph, in order, without those that do not exist.
 
     Up to 32 MiB in total; if the nodes are larger, request fewer nodes or fewer properties.
     """
@@ -123,7 +123,7 @@ class ScanNodesRequest:
 @operation(ScanNodesRequest, http=HttpRoute("POST", "/v1/nodes:scan"), thrift="Zen.scanNodes")
 def scan_nodes(caller: Caller, request: ScanNodesRequest) -> ScannedNodes:
     """
-    All nodes of a graph, page by page, sorted by id; not a snapshot.
+    List all nodes of a graph, page by page, sorted by id; not a snapshot.
 
     A page ends before its limit once its properties reach 4 MiB.
     """
@@ -155,12 +155,12 @@ def put_node(caller: Caller, request: PutNodeRequest) -> None:
     caller.store.fields.check(request.properties)
     if request.graph is not None:
         key = page_node(caller, request.node, request.graph)
-        with naming_the_holder(caller, request.graph):
+        with with_holder_url(caller, request.graph):
             graph_of(caller, request.graph).put_node(key, request.properties)
         return
     caller.parts.writers.check(caller.token, request.properties)
-    key = own_node(caller, request.node)
-    with naming_the_holder(caller):
+    key = application_node(caller, request.node)
+    with with_holder_url(caller):
         caller.store.zen.put_node(key, request.properties)
 
 
@@ -180,14 +180,14 @@ def remove_node(caller: Caller, request: RemoveNodeRequest) -> None:
     """
     Remove an application's node with its edges in both directions. Safe to repeat.
 
-    In a graph, one call removes up to 10,000 edges. For a node with more it fails as unavailable;
+    In a graph, one call removes up to 10,000 edges. For a node with more, it fails as unavailable;
     repeat the call.
     """
     if request.graph is not None:
         graph_of(caller, request.graph).remove_node(page_node(caller, request.node, request.graph))
         return
     zen = caller.store.zen
-    key = own_node(caller, request.node)
+    key = application_node(caller, request.node)
     caller.parts.writers.check(caller.token, zen.property_sizes(key))
     zen.remove_node(key)
 
@@ -199,7 +199,7 @@ class LookupRequest:
     name: Annotated[
         str,
         Option(
-            "A property in `store.indexed` or `store.unique`, or for a graph in "
+            "A property in `store.indexed` or `store.unique`; for a graph, in "
             "`store.graph_indexed` or `store.graph_unique`.",
             most_bytes=MOST_NAME_BYTES,
         ),
@@ -214,7 +214,7 @@ class LookupRequest:
 
 @operation(LookupRequest, http=HttpRoute("POST", "/v1/nodes:lookup"), thrift="Zen.lookup")
 def lookup(caller: Caller, request: LookupRequest) -> NodePage:
-    """The nodes that have a value of an indexed property, including pages."""
+    """List the nodes, including pages, that have a value of an indexed property."""
     after = cursor_of(request.cursor)
     if request.graph is not None:
         graph = graph_of(caller, request.graph)
@@ -248,7 +248,7 @@ class LookupUniqueRequest:
     name: Annotated[
         str,
         Option(
-            "A property in `store.unique`, or for a graph in `store.graph_unique`.",
+            "A property in `store.unique`; for a graph, in `store.graph_unique`.",
             most_bytes=MOST_NAME_BYTES,
         ),
     ]
@@ -266,9 +266,9 @@ class LookupUniqueRequest:
 )
 def lookup_unique(caller: Caller, request: LookupUniqueRequest) -> GraphNode | None:
     """
-    The node with a value of a unique property, with all its properties.
+    Return the node with a value of a unique property, with all its properties.
 
-    None if no node has the value.
+    Returns None if no node has the value.
     """
     if request.graph is not None:
         graph = graph_of(caller, request.graph)

@@ -16,7 +16,7 @@ class ApplicationGraphs:
     The graphs in the settings; each is opened on first use.
 
     Args:
-        schemas: name to schema.
+        schemas: graph names and their schemas.
         open_tables: opens a graph's tables.
         clock: the system clock if None.
     """
@@ -66,7 +66,7 @@ class ApplicationGraphs:
 
 
 def no_graphs() -> ApplicationGraphs:
-    """The graphs of a system without any."""
+    """Return the graphs of a system without any."""
 
     def open_tables(name: str) -> Tables:
         raise AssertionError(name)

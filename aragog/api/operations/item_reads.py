@@ -19,17 +19,20 @@ from aragog.urlstore.tombstones import site_name
 Kind = Annotated[
     str,
     Option(
-        "The name of the kind in `extract`, such as `cards`.",
+        "A kind in `extract`, such as `cards`.",
         pattern="[a-z][a-z0-9_]{0,63}",
-        rule="must have small letters, digits and underscores",
+        rule="must consist of lowercase letters, digits and underscores",
     ),
 ]
 SiteHost = Annotated[
-    str, Option("The host of the kind's rules, or one below it: then only items of its pages.")
+    str, Option("The host of the kind's rules, or a subdomain for only the items of its pages.")
 ]
 Values = Annotated[
     Mapping[str, Any],
-    Option("Field to value; decimals and dates are texts. In Thrift each is JSON.", is_json=True),
+    Option(
+        "Field names and values; decimals and dates are strings. In Thrift, each value is JSON.",
+        is_json=True,
+    ),
 ]
 
 
@@ -80,10 +83,11 @@ class ItemsRequest:
 )
 def items(caller: Caller, request: ItemsRequest) -> ItemPage:
     """
-    Items of a kind, in no particular order; an item that several pages show is returned once.
+    List the items of a kind, in no particular order; an item that several pages show is returned
+    once.
 
     Items without a key are returned together with all others of their page, so a part may exceed
-    its limit. A part may also be shorter, or empty, although more items follow its cursor. Raises
+    its limit. A part may also be shorter, or empty, even if more items follow its cursor. Raises
     BadInput for a kind that is neither in `extract` nor stored for this host.
     """
     site = site_name(request.host)
@@ -108,7 +112,7 @@ def items(caller: Caller, request: ItemsRequest) -> ItemPage:
 
 def _check_kind(caller: Caller, kind: str, site: str) -> None:
     """
-    Check that a kind is in `extract`, or that items of it are still stored after its rules were
+    Check that a kind is in `extract`, or that its items are still stored after its rules were
     removed.
 
     Raises:
@@ -120,7 +124,9 @@ def _check_kind(caller: Caller, kind: str, site: str) -> None:
     stored = caller.read(lambda store: store.items.page(kind, site, limit=1))
     if not stored.items and stored.cursor is None:
         known = f"has {', '.join(sorted(kinds))}" if kinds else "has no kinds"
-        raise BadInput(f"kind: {kind!r} is none; `extract` {known}, and {site} has no such items")
+        raise BadInput(
+            f"kind: {kind!r} is unknown; `extract` {known}, and {site} has no such items"
+        )
 
 
 def _record(item: StoredItem) -> ItemRecord:
@@ -129,12 +135,15 @@ def _record(item: StoredItem) -> ItemRecord:
 
 @dataclass(frozen=True, slots=True)
 class PastItem:
-    """The values of an item from some point in time on; None if no page had it."""
+    """The values of an item from some point in time on; None if no page had the item."""
 
     at_ms: int
     values: Annotated[
         Mapping[str, Any] | None,
-        Option("Field to value; none: no page had the item. In Thrift each is JSON.", is_json=True),
+        Option(
+            "Field names and values; null if no page had the item. In Thrift, each value is JSON.",
+            is_json=True,
+        ),
     ]
 
 
@@ -156,10 +165,10 @@ class ItemHistoryRequest:
 )
 def item_history(caller: Caller, request: ItemHistoryRequest) -> list[PastItem]:
     """
-    Earlier versions of an item on the pages that have it now, newest first.
+    Return earlier versions of an item on the pages that have it now, newest first.
 
-    As far back as `store.history` keeps the field `items.KIND`; without it, only the current
-    version.
+    The history goes back as far as `store.history` keeps the field `items.KIND`; without it, only
+    the current version is returned.
     """
     site = site_name(request.host)
 

@@ -20,7 +20,7 @@ from pinlater.retry_policy import RetryPolicy
 _STATES = tuple(state.value for state in JobState)
 Ids = Annotated[
     Sequence[str],
-    Option("Ids of jobs; none: all jobs of the state.", most_items=MOST_ITEMS),
+    Option("Job ids; default: all jobs in the state.", most_items=MOST_ITEMS),
 ]
 
 
@@ -42,7 +42,7 @@ class ListQueuesRequest:
     tool=False,
 )
 def list_queues(caller: Caller, _request: ListQueuesRequest) -> list[str]:
-    """The names of the queues that the caller may use, sorted."""
+    """List the names of the queues that the caller may use, sorted."""
     return jobs_of(caller).doors.listed(caller.door)
 
 
@@ -62,7 +62,10 @@ class QueueStateRequest:
     tool=False,
 )
 def queue_state(caller: Caller, request: QueueStateRequest) -> QueueState | None:
-    """A queue's job counts by state, its rate and retries; None if the queue does not exist."""
+    """
+    Return a queue's job counts by state, its rate and retries; None if the queue
+    does not exist.
+    """
     return _states(caller).state(request.queue)
 
 
@@ -72,7 +75,7 @@ class ListJobsRequest:
 
     queue: Queue
     state: Annotated[str, Option("The state of the jobs.", choices=_STATES)] = JobState.FAILED.value
-    limit: Annotated[int, Option("How many at most.", least=1, most=MOST_ITEMS)] = 100
+    limit: Annotated[int, Option("Maximum number of jobs.", least=1, most=MOST_ITEMS)] = 100
 
 
 @operation(
@@ -84,7 +87,7 @@ class ListJobsRequest:
     tool=False,
 )
 def list_jobs(caller: Caller, request: ListJobsRequest) -> list[KeptJob]:
-    """Jobs in a state: waiting jobs by due time, ended ones with the latest first."""
+    """List jobs in a state: waiting jobs by due time, ended jobs with the latest first."""
     return _states(caller).jobs(request.queue, JobState(request.state), request.limit)
 
 
@@ -115,7 +118,7 @@ class DeleteJobsRequest:
 
     queue: Queue
     state: Annotated[
-        str, Option("The state of the jobs; RUNNING ones cannot be deleted.", choices=_STATES)
+        str, Option("The state of the jobs; RUNNING jobs cannot be deleted.", choices=_STATES)
     ] = JobState.FAILED.value
     job_ids: Ids = ()
 
@@ -129,11 +132,11 @@ class DeleteJobsRequest:
     tool=False,
 )
 def delete_jobs(caller: Caller, request: DeleteJobsRequest) -> int:
-    """Delete waiting or ended jobs. Returns the number deleted."""
+    """Delete waiting or ended jobs. Returns how many were deleted."""
     return _states(caller).delete(request.queue, JobState(request.state), request.job_ids)
 
 
-_ATTEMPTS = Option("Deliveries before a job is FAILED.", least=1, most=1000)
+_ATTEMPTS = Option("How many attempts a job gets before it is FAILED.", least=1, most=1000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,35 +144,37 @@ class ConfigureQueueRequest:
     """The settings to change; omitted ones stay unchanged."""
 
     queue: Queue
-    paused: Annotated[bool | None, Option("True: deliver no jobs; new ones are accepted.")] = None
+    paused: Annotated[
+        bool | None, Option("If true, no jobs are delivered; new ones are still accepted.")
+    ] = None
     rate: Annotated[
         float | None,
-        Option("Jobs a second over all workers; 0: no limit.", least=0, most=1_000_000),
+        Option("Jobs per second over all workers; 0: no limit.", least=0, most=1_000_000),
     ] = None
     retry_policy: Annotated[
         str | None,
-        Option("A whole retry policy; the other options change it.",
+        Option("A complete retry policy; the other options override parts of it.",
                choices=(*RetryPolicy.NAMED, "default")),
     ] = None  # fmt: skip
     job_type: Annotated[
         str | None,
-        Option("The retry policy is for this job type alone.", pattern="[^|%@]{1,100}",
+        Option("Set the retry policy of this job type only.", pattern="[^|%@]{1,100}",
                rule="must have 1 to 100 characters, without '|', '%' and '@'"),
     ] = None  # fmt: skip
     max_attempts: Annotated[int | None, _ATTEMPTS] = None
     linear_attempts: Annotated[
-        int | None, Option("Failures whose delay grows by a step.", least=0, most=1000)
+        int | None, Option("After how many failures the delay grows by a step.", least=0, most=1000)
     ] = None
     retry_step_ms: Annotated[
         int | None, Option("The delay before the second attempt.", least=0, most=YEAR_MS)
     ] = None
     retry_growth: Annotated[
-        float | None, Option("Factor of each delay after the linear ones.", least=1, most=10)
+        float | None, Option("Factor by which later delays grow.", least=1, most=10)
     ] = None
     retry_cap_ms: Annotated[int | None, Option("The longest delay.", least=0, most=YEAR_MS)] = None
     max_age_ms: Annotated[
         int | None,
-        Option("A job is FAILED when its next attempt would be later than this after it was "
+        Option("A job is FAILED if its next attempt would be later than this after it was "
                "enqueued; 0: no limit.", least=0, most=YEAR_MS),
     ] = None  # fmt: skip
 
@@ -192,7 +197,7 @@ def configure_queue(caller: Caller, request: ConfigureQueueRequest) -> QueueStat
     """Pause a queue, limit its rate, or change its retry policy. Returns its new state."""
     policy = {name: value for name in _POLICY if (value := getattr(request, name)) is not None}
     if request.job_type is not None and not (policy or request.retry_policy):
-        raise BadInput("job_type: names a retry policy, but none is given")
+        raise BadInput("job_type: needs a retry policy to set")
     return _states(caller).configure(
         request.queue,
         paused=request.paused,

@@ -28,13 +28,13 @@ from aragog.api.operations.values import MOST_ITEMS
 CLAIM_MS = 60_000
 Queue = Annotated[str, QUEUE]
 Claims = Annotated[
-    Sequence[JobClaim], Option("Claims, as `dequeue_jobs` returned them.", most_items=MOST_ITEMS)
+    Sequence[JobClaim], Option("Claims returned by `dequeue_jobs`.", most_items=MOST_ITEMS)
 ]
 
 
 def jobs_of(caller: Caller) -> Jobs:
-    """The job queues; raises Unsupported if the broker has none."""
-    return need(caller.parts.jobs, "the broker of this server is not pinlater (broker.url)")
+    """Return the job queues; raises Unsupported if the broker has none."""
+    return need(caller.parts.jobs, "this server's broker is not pinlater (broker.url)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +68,14 @@ class DequeueJobsRequest:
     """Due jobs to claim."""
 
     queue: Queue
-    limit: Annotated[int, Option("How many at most.", least=1, most=MOST_CLAIMS)] = 1
+    limit: Annotated[int, Option("Maximum number of jobs.", least=1, most=MOST_CLAIMS)] = 1
     _: KW_ONLY
     claim_ms: Annotated[
         int,
-        Option("How long the jobs belong to the caller without `extend_jobs`.",
+        Option("How long the claims last without `extend_jobs`.",
                least=LEAST_CLAIM_MS, most=MOST_CLAIM_MS),
     ] = CLAIM_MS  # fmt: skip
-    worker: Annotated[str, Option("Name of the worker, for display.")] = ""
+    worker: Annotated[str, Option("Name of the worker; only shown to operators.")] = ""
     wait_ms: Annotated[
         int, Option("How long to wait for a job if none is due.", least=0, most=LONGEST_WAIT_MS)
     ] = 0
@@ -122,7 +122,7 @@ class AckJobsRequest:
     tool=False,
 )
 def ack_jobs(caller: Caller, request: AckJobsRequest) -> list[bool]:
-    """Report finished jobs; False for each job whose claim the caller had lost."""
+    """Acknowledge finished jobs; returns False for each job whose claim the caller had lost."""
     return jobs_of(caller).ack(request.queue, request.claims, door=caller.door)
 
 
@@ -133,13 +133,13 @@ class NackJobsRequest:
     queue: Queue
     claims: Claims
     _: KW_ONLY
-    reason: Annotated[str, Option("Why, for display.")] = ""
+    reason: Annotated[str, Option("Why they failed; only shown to operators.")] = ""
     delay_ms: Annotated[
         int | None,
-        Option("Deliver again after this time; none: by the queue's retry policy.",
+        Option("Deliver again after this time; default: as the queue's retry policy says.",
                least=0, most=YEAR_MS),
     ] = None  # fmt: skip
-    fail: Annotated[bool, Option("The jobs are FAILED now, and not delivered again.")] = False
+    fail: Annotated[bool, Option("Mark the jobs as FAILED; they are not delivered again.")] = False
 
 
 @operation(
@@ -151,7 +151,10 @@ class NackJobsRequest:
     tool=False,
 )
 def nack_jobs(caller: Caller, request: NackJobsRequest) -> list[bool]:
-    """Report failed jobs, to be retried later or marked FAILED; False for each lost claim."""
+    """
+    Report failed jobs, to be retried later or marked FAILED; returns False for each
+    lost claim.
+    """
     return jobs_of(caller).nack(
         request.queue, request.claims, door=caller.door, reason=request.reason,
         delay_ms=request.delay_ms, fail=request.fail,
@@ -165,7 +168,7 @@ class ExtendJobsRequest:
     queue: Queue
     claims: Claims
     claim_ms: Annotated[
-        int, Option("For how long from now.", least=LEAST_CLAIM_MS, most=MOST_CLAIM_MS)
+        int, Option("How long the claims last from now.", least=LEAST_CLAIM_MS, most=MOST_CLAIM_MS)
     ] = CLAIM_MS
 
 
@@ -178,5 +181,5 @@ class ExtendJobsRequest:
     tool=False,
 )
 def extend_jobs(caller: Caller, request: ExtendJobsRequest) -> list[bool]:
-    """Extend claims; False for each lost claim."""
+    """Extend claims; returns False for each lost claim."""
     return jobs_of(caller).extend(request.queue, request.claims, request.claim_ms, door=caller.door)

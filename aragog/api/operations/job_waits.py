@@ -2,7 +2,7 @@
 Wait until a queue may have a due job: the long poll behind `dequeue`.
 
 A single thread listens for all waiting callers, with one poller per shard. It wakes one caller for
-each wake token. It also wakes one caller of each queue when a job becomes due, and every second,
+each wake token. It also wakes one caller of each queue when a job becomes due, and once per second,
 because a token may be lost.
 """
 
@@ -25,17 +25,17 @@ from pinlater.shard import ServerShard, ShardPoller
 log = logging.getLogger(__name__)
 
 IDLE_S = 60.0
-"""The thread ends after this time without a caller."""
-LOOK_EVERY_S = 1.0
+"""The thread ends after this time without callers."""
+CHECK_EVERY_S = 1.0
 """How often queues are checked without a token, unless a poller requires a shorter interval."""
 
 
-class Turn:
+class Waiter:
     """
     One caller that waits for one queue.
 
     Attributes:
-        woken: complete when the caller should look for jobs.
+        woken: completes when the caller should look for jobs.
     """
 
     def __init__(self) -> None:
@@ -46,21 +46,21 @@ class Turn:
 
 class JobWaits:
     """
-    The waiting callers; any number of threads may share it.
+    The waiting callers. Thread-safe.
 
     Args:
         cluster: the shards.
-        most: how many callers may wait at once.
+        most: how many callers may wait at the same time.
     """
 
     def __init__(self, cluster: Cluster, most: int) -> None:
         self._cluster = cluster
         self._most = most
-        self._look_every_s = LOOK_EVERY_S
+        self._check_every_s = CHECK_EVERY_S
         self._lock = threading.Lock()
-        self._turns: dict[str, deque[Turn]] = defaultdict(deque)
+        self._waiters: dict[str, deque[Waiter]] = defaultdict(deque)
         """The callers waiting for each queue, in order of arrival, without those already woken."""
-        self._look_s: dict[str, float] = {}
+        self._next_check_s: dict[str, float] = {}
         self._count = 0
         self._closed = False
         self._thread: threading.Thread | None = None
@@ -69,7 +69,7 @@ class JobWaits:
         self._nudge.setblocking(False)
 
     @contextmanager
-    def waiting(self, queue: str, due_in_s: float | None) -> Iterator[Turn | None]:
+    def waiting(self, queue: str, due_in_s: float | None) -> Iterator[Waiter | None]:
         """
         Wait for jobs of a queue. Yields None if too many callers are waiting already.
 
@@ -77,21 +77,24 @@ class JobWaits:
             queue: the queue's name in pinlater.
             due_in_s: seconds until the next known job is due, or None without such a job.
         """
-        turn = self._begin(queue, due_in_s)
+        waiter = self._begin(queue, due_in_s)
         try:
-            yield turn
+            yield waiter
         finally:
-            if turn is not None:
-                self._end(queue, turn)
+            if waiter is not None:
+                self._end(queue, waiter)
 
-    def is_woken(self, queue: str, turn: Turn) -> bool:
-        """True if the caller should look for jobs; False if its time is up, which removes it."""
+    def is_woken(self, queue: str, waiter: Waiter) -> bool:
+        """
+        True if the caller should look for jobs; False if its time is up, in which case it is
+        removed.
+        """
         with self._lock:
-            if turn.woken.done():
-                turn.used = True
+            if waiter.woken.done():
+                waiter.used = True
                 return True
-            self._turns[queue].remove(turn)
-            turn.used = True
+            self._waiters[queue].remove(waiter)
+            waiter.used = True
             return False
 
     def close(self) -> None:
@@ -99,38 +102,38 @@ class JobWaits:
         self._closed = True
         self._check_now()
 
-    def _begin(self, queue: str, due_in_s: float | None) -> Turn | None:
+    def _begin(self, queue: str, due_in_s: float | None) -> Waiter | None:
         now_s = time.monotonic()
-        look_s = now_s + min(LOOK_EVERY_S, LOOK_EVERY_S if due_in_s is None else due_in_s)
+        next_check_s = now_s + min(CHECK_EVERY_S, CHECK_EVERY_S if due_in_s is None else due_in_s)
         with self._lock:
             if self._count >= self._most or self._closed:
                 return None
             self._count += 1
-            turn = Turn()
-            self._turns[queue].append(turn)
-            if len(self._turns[queue]) > 1 and self._look_s[queue] <= look_s:
-                return turn
-            self._look_s[queue] = look_s
+            waiter = Waiter()
+            self._waiters[queue].append(waiter)
+            if len(self._waiters[queue]) > 1 and self._next_check_s[queue] <= next_check_s:
+                return waiter
+            self._next_check_s[queue] = next_check_s
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="job-waits", daemon=True)
                 self._thread.start()
         self._check_now()
-        return turn
+        return waiter
 
-    def _end(self, queue: str, turn: Turn) -> None:
+    def _end(self, queue: str, waiter: Waiter) -> None:
         with self._lock:
             self._count -= 1
-            if turn.used:
+            if waiter.used:
                 return
-            if not turn.woken.done():
-                self._turns[queue].remove(turn)
+            if not waiter.woken.done():
+                self._waiters[queue].remove(waiter)
                 return
         self._wake(queue)  # the caller left before it looked for jobs
 
     def _wake(self, queue: str) -> bool:
         """Wake the caller that has waited longest; False if no caller waits."""
         with self._lock:
-            waiting = self._turns.get(queue)
+            waiting = self._waiters.get(queue)
             if not waiting:
                 return False
             woken = waiting.popleft().woken
@@ -149,16 +152,16 @@ class JobWaits:
         used_s = time.monotonic()
         try:
             while not self._closed:
-                queues, look_s = self._wake_due()
+                queues, next_check_s = self._wake_due()
                 now_s = time.monotonic()
                 if queues:
                     used_s = now_s
-                elif self._ended(used_s + IDLE_S - now_s):
+                elif self._is_idle(used_s + IDLE_S - now_s):
                     return
                 for listener in listeners:
                     listener.listen(queues, now_s, self._cluster)
-                self._look_every_s = min((p.look_every_s for p in pollers), default=LOOK_EVERY_S)
-                self._wait_for_tokens(listeners, max(0.0, look_s - now_s))
+                self._check_every_s = min((p.check_every_s for p in pollers), default=CHECK_EVERY_S)
+                self._wait_for_tokens(listeners, max(0.0, next_check_s - now_s))
         finally:
             for listener in listeners:
                 listener.poller.drop()
@@ -170,21 +173,21 @@ class JobWaits:
         """
         now_s = time.monotonic()
         with self._lock:
-            due = [q for q, at_s in self._look_s.items() if at_s <= now_s]
+            due = [q for q, at_s in self._next_check_s.items() if at_s <= now_s]
             for queue in due:
-                self._look_s[queue] = now_s + self._look_every_s
+                self._next_check_s[queue] = now_s + self._check_every_s
         for queue in due:
             self._wake(queue)
         with self._lock:
-            for queue in [q for q, turns in self._turns.items() if not turns]:
-                del self._turns[queue], self._look_s[queue]
-            look_s = min(self._look_s.values(), default=now_s + self._look_every_s)
-            return frozenset(self._turns), look_s
+            for queue in [q for q, turns in self._waiters.items() if not turns]:
+                del self._waiters[queue], self._next_check_s[queue]
+            next_check_s = min(self._next_check_s.values(), default=now_s + self._check_every_s)
+            return frozenset(self._waiters), next_check_s
 
-    def _ended(self, left_s: float) -> bool:
-        """True if the last caller left long enough ago for the thread to end."""
+    def _is_idle(self, left_s: float) -> bool:
+        """True if the last caller left long enough ago to end the thread."""
         with self._lock:
-            if left_s > 0 or self._turns:
+            if left_s > 0 or self._waiters:
                 return False
             self._thread = None
             return True
@@ -220,7 +223,7 @@ class _Listener:
         return None if self.poller.sent_s is None else self.poller.fileno
 
     def listen(self, queues: frozenset[str], now_s: float, cluster: Cluster) -> None:
-        """Make the poller wait for jobs of at least these queues."""
+        """Make the poller wait for jobs of (at least) these queues."""
         poller, shard = self.poller, self.poller.shard
         changed = poller.sent_s is not None and not queues <= self._queues
         if changed or poller.is_overdue(now_s):
@@ -233,20 +236,20 @@ class _Listener:
             self.poller.send(sorted(queues), now_s)
             self._queues = queues
         except (BrokerUnavailable, OSError) as error:
-            self._lost(error)
+            self._on_error(error)
 
     def tokens(self) -> tuple[str, ...]:
-        """The queues whose tokens were read; empty after a timeout or an error."""
+        """Return the queues whose tokens were read; empty after a timeout or an error."""
         try:
             return self.poller.read()
         except OSError as error:
-            self._lost(error)
+            self._on_error(error)
             return ()
 
-    def _lost(self, error: Exception) -> None:
+    def _on_error(self, error: Exception) -> None:
         log.warning("shard %s is unavailable: %s", self.poller.shard.name, error)
         self.poller.drop()
-        self._not_before_s = time.monotonic() + LOOK_EVERY_S
+        self._not_before_s = time.monotonic() + CHECK_EVERY_S
 
 
 def _pass_on(shard: ServerShard, queue: str) -> None:

@@ -49,31 +49,32 @@ class QueueJob:
     """A job to enqueue."""
 
     body: Annotated[
-        bytes, Option("Opaque; a worker gets it as it is.", most_bytes=MOST_BODY_BYTES)
+        bytes, Option("Opaque bytes; workers receive them unchanged.", most_bytes=MOST_BODY_BYTES)
     ] = b""
     priority: Annotated[int, Option("0 (most urgent) to 9.", least=0, most=9)] = PRIORITY_DEFAULT
     delay_ms: Annotated[
-        int, Option("Do not deliver it earlier; one year at most.", least=0, most=YEAR_MS)
+        int,
+        Option("How long to delay the first delivery; at most one year.", least=0, most=YEAR_MS),
     ] = 0
     max_attempts: Annotated[
         int,
-        Option("Deliveries before the job is FAILED; 0: by the queue's setting.",
+        Option("How many attempts the job gets before it is FAILED; 0: as the queue is set.",
                least=0, most=1000),
     ] = 0  # fmt: skip
     unique_key: Annotated[
         str,
-        Option("While a job with this key waits or runs, another one is not accepted.",
+        Option("While a job with this key is queued or running, another one is rejected.",
                most_bytes=MOST_TEXT_BYTES),
     ] = ""  # fmt: skip
     name: Annotated[
         str,
-        Option("The job type, which says what to do with the body; may be empty where the queue "
+        Option("The job type, which tells workers how to handle the body; empty if the queue "
                "has only one.", most_bytes=MOST_TEXT_BYTES),
     ] = ""  # fmt: skip
     content_type: Annotated[
         str,
-        Option("The media type of the body. JSON becomes the arguments of a job type in Python: an "
-               "object by their names, an array by their places.",
+        Option("The media type of the body. A Python job type receives JSON as its arguments: an "
+               "object by name, an array by position.",
                pattern="[!-~]([ -~]{0,198}[!-~])?",
                rule="must have 1 to 200 printable ASCII characters"),
     ] = OCTETS  # fmt: skip
@@ -85,7 +86,10 @@ class EnqueuedJob:
 
     job_id: str
     already_there: bool
-    """True if the unique key was in use: nothing was added, and the id is the other job's."""
+    """
+    True if the unique key was in use: nothing was added, and the id is that of the
+    existing job.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +117,15 @@ class ClaimedJob:
 class JobClaim:
     """A claim that `dequeue_jobs` returned."""
 
-    job_id: Annotated[str, Option("Of the job; it names the queue as well.")]
-    claim_token: Annotated[int, Option("Of the delivery.", least=0, most=2**53)]
+    job_id: Annotated[str, Option("The job's id, which includes its queue.")]
+    claim_token: Annotated[int, Option("The token of this delivery.", least=0, most=2**53)]
     attempt: Annotated[
-        int, Option("The attempt that failed; the delay follows from it.", least=1, most=2**31 - 1)
+        int,
+        Option(
+            "The number of the attempt, which determines the delay before a retry.",
+            least=1,
+            most=2**31 - 1,
+        ),
     ] = 1
 
 
@@ -128,7 +137,7 @@ class Jobs:
 
     Args:
         cluster: the shards of the broker.
-        most_waiting: how many callers may wait for jobs; more callers get a response at once.
+        most_waiting: how many callers may wait for jobs; others get an immediate response.
         reserved: queues that no door may use.
     """
 
@@ -156,7 +165,7 @@ class Jobs:
         ]
         return [
             EnqueuedJob(f"{done.job_id}:{queue}", done.already_there)
-            for done in self.cluster.enqueue(self.doors.to_write(queue, door), accepted)
+            for done in self.cluster.enqueue(self.doors.queue_to_write(queue, door), accepted)
         ]
 
     def dequeue(
@@ -166,7 +175,7 @@ class Jobs:
         until_s = time.monotonic() + wait_ms / 1000
         worker = (worker or "api")[:MOST_TEXT_BYTES]
         while True:
-            sources = self.doors.to_read(queue, door)
+            sources = self.doors.queues_to_read(queue, door)
             jobs, due_in_s = self._claim(sources, limit, claim_ms, worker)
             left_s = until_s - time.monotonic()
             if jobs or left_s <= 0:
@@ -182,7 +191,7 @@ class Jobs:
     def _claim(
         self, sources: Sequence[DoorQueue], limit: int, claim_ms: int, worker: str
     ) -> tuple[list[ClaimedJob], float | None]:
-        """Due jobs of all shards, and the seconds until the next one is due."""
+        """Return due jobs of all shards, and the seconds until the next one is due."""
         jobs: list[ClaimedJob] = []
         due_in_ms: list[int] = []
         failed: BrokerUnavailable | None = None
@@ -203,14 +212,14 @@ class Jobs:
                 continue
             if claimed.next_due_ms is not None:
                 due_in_ms.append(max(0, claimed.next_due_ms - claimed.now_ms))
-            jobs += _readable(shard, source, claimed.claims)
+            jobs += _decode_claims(shard, source, claimed.claims)
         if failed and not jobs:
             raise failed
         return jobs, min(due_in_ms) / 1000 if due_in_ms else None
 
     def ack(self, queue: str, claims: Sequence[JobClaim], *, door: str) -> list[bool]:
         """Complete jobs and end their claims."""
-        return self._each(
+        return self._for_each_shard(
             queue, claims, door,
             lambda shard, name, some: shard.ack(name, [(c.id, c.token) for c in some]),
         )  # fmt: skip
@@ -237,12 +246,15 @@ class Jobs:
             ]
             return [state is not None for state in shard.nack(name, nacks)]
 
-        return self._each(queue, claims, door, end)
+        return self._for_each_shard(queue, claims, door, end)
 
     def _policies(
         self, shard: Shard, name: str, some: Sequence[_SentClaim]
     ) -> dict[str, RetryPolicy]:
-        """Each job's retry policy; job types are only read if types have their own policies."""
+        """
+        Return each job's retry policy; job types are only read if types have their
+        own policies.
+        """
         settings, types = self.cluster.settings(name), dict[str, str]()
         if any(OF_TYPE in setting for setting in settings):
             running = shard.named(name, JobState.RUNNING, [claim.id for claim in some])
@@ -253,7 +265,7 @@ class Jobs:
         self, queue: str, claims: Sequence[JobClaim], claim_ms: int, *, door: str
     ) -> list[bool]:
         """Extend claims."""
-        return self._each(
+        return self._for_each_shard(
             queue,
             claims,
             door,
@@ -267,7 +279,7 @@ class Jobs:
         self._claims.stop()
         self._waits.close()
 
-    def _each(
+    def _for_each_shard(
         self,
         queue: str,
         claims: Sequence[JobClaim],
@@ -281,18 +293,18 @@ class Jobs:
             sent = _SentClaim(claim, place, queue)
             groups[sent.shard, sent.broker_name].append(sent)
         if any(name == queue for _, name in groups):
-            self.doors.to_write(queue, door)
+            self.doors.queue_to_write(queue, door)
         for (name, broker_name), some in groups.items():
             shard = self.cluster.find(name)
             if shard is None:
-                raise BadInput(f"job_id: {some[0].shard}-{some[0].id} is of no shard")
+                raise BadInput(f"job_id: {some[0].shard}-{some[0].id} belongs to no shard")
             with self.cluster.watched(shard):
-                for claim_sent, kept in zip(some, end(shard, broker_name, some), strict=True):
-                    done[claim_sent.place] = bool(kept)
+                for sent_claim, kept in zip(some, end(shard, broker_name, some), strict=True):
+                    done[sent_claim.place] = bool(kept)
         return done
 
 
-class JobPlace(NamedTuple):
+class JobLocation(NamedTuple):
     """A job's location, parsed from its id."""
 
     shard: str
@@ -301,7 +313,7 @@ class JobPlace(NamedTuple):
     """The queue's name in pinlater."""
 
 
-def place_of(job_id: str, queue: str) -> JobPlace:
+def parse_job_id(job_id: str, queue: str) -> JobLocation:
     """
     Parse the id of a job in a queue.
 
@@ -310,34 +322,34 @@ def place_of(job_id: str, queue: str) -> JobPlace:
     """
     match = _JOB_ID.fullmatch(job_id)
     if match is None:
-        raise BadInput("job_id: must be one that dequeue returned")
+        raise BadInput("job_id: must be an id returned by dequeue")
     shard, number, mark, own = match.groups()
     if own != queue:
-        raise BadInput(f"job_id: {job_id[:200]} is of queue {own[:100]}, not of {queue}")
-    return JobPlace(shard, number, queue if mark == ":" else f"{LEGACY}{queue}")
+        raise BadInput(f"job_id: {job_id[:200]} belongs to queue {own[:100]}, not to {queue}")
+    return JobLocation(shard, number, queue if mark == ":" else f"{LEGACY}{queue}")
 
 
 def id_of(job_id: str, source: DoorQueue) -> str:
-    """A job's public id, from its shard, number and queue; the inverse of `place_of`."""
+    """Return a job's public id, from its shard, number and queue; the inverse of `parse_job_id`."""
     if source.is_legacy:
         return f"{job_id}-{source.broker_name.removeprefix(LEGACY)}"
     return f"{job_id}:{source.broker_name}"
 
 
 class _SentClaim:
-    """A claim of a request."""
+    """A claim in a request."""
 
     __slots__ = ("attempt", "broker_name", "id", "place", "shard", "token")
 
     def __init__(self, claim: JobClaim, place: int, queue: str) -> None:
-        self.shard, self.id, self.broker_name = place_of(claim.job_id, queue)
+        self.shard, self.id, self.broker_name = parse_job_id(claim.job_id, queue)
         self.token = claim.claim_token
         self.attempt = claim.attempt
         self.place = place
 
 
-def _readable(shard: Shard, source: DoorQueue, claims: Sequence[Claimed]) -> list[ClaimedJob]:
-    """The claimed jobs; a job that cannot be read becomes FAILED."""
+def _decode_claims(shard: Shard, source: DoorQueue, claims: Sequence[Claimed]) -> list[ClaimedJob]:
+    """Return the claimed jobs; a job that cannot be read becomes FAILED."""
     jobs = []
     for job in claims:
         try:
@@ -356,7 +368,7 @@ def _readable(shard: Shard, source: DoorQueue, claims: Sequence[Claimed]) -> lis
 
 def body_of(stored: bytes, source: DoorQueue) -> JobBody:
     """
-    A job's body in the form that other programs receive.
+    Return a job's body in the form that other programs receive.
 
     Raises:
         InvalidMessage: it cannot be read.

@@ -1,12 +1,12 @@
 """
-Limits for large reads of an embedded store: only a few run at once.
+Limit large reads of an embedded store: only a few may run at the same time.
 
-While a record is being read, it takes several times its stored size: the row, its values, their
-JSON and the response. Responses are counted (`memory.py`) only once they exist, so sixteen threads
-that each build one of 30 MB would use gigabytes before any is counted. A read above 1 MiB therefore
-waits for one of `AT_ONCE` places. A read of many records fails at `MOST_BYTES`, and its caller must
-request fewer. Results are counted together with the rows: many readers of one record share a row,
-but each has its own response.
+While a record is being read, it takes several times its stored size in memory: the row, its values,
+their JSON and the response. Responses are counted (`memory.py`) only once they exist, so sixteen
+threads that each build one of 30 MB would use gigabytes before any is counted. A read above 1 MiB
+therefore waits for one of `AT_ONCE` permits. A read of many records fails at `MOST_BYTES`, and its
+caller must request fewer. Results are counted together with the rows: many readers of one record
+share a row, but each has its own response.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class TooManyReads(TransientError):
     """Other large reads are running; the same call may work later."""
 
 
-class NobodyWaits(TransientError):
+class ReadAbandoned(TransientError):
     """The read's caller has disconnected or its deadline has passed; nobody receives this error."""
 
 
@@ -37,8 +37,8 @@ class ReadTooLarge(TransientError):
     """The records of one read exceed `MOST_BYTES` in total; read fewer at once."""
 
 
-_places = threading.BoundedSemaphore(AT_ONCE)
-"""The places of this process, shared by HTTP and Thrift like its memory."""
+_permits = threading.BoundedSemaphore(AT_ONCE)
+"""The permits of this process; HTTP and Thrift share them, as they share its memory."""
 
 
 class BoundedRead(CountedRows):
@@ -47,40 +47,40 @@ class BoundedRead(CountedRows):
 
     Args:
         is_over: returns True once nobody waits for the read; by default for this thread's call.
-        places: the places for large reads; by default those of this process.
+        permits: the permits for large reads; by default those of this process.
 
     Raises:
         TooManyReads: other large reads are running.
-        NobodyWaits: the caller has gone.
+        ReadAbandoned: the caller has disconnected.
         ReadTooLarge: the records are too large in total.
         SizeExceeded: a single record is too large to read as a whole.
     """
 
-    __slots__ = ("_bytes", "_has_place", "_is_over", "_places", "_results")
+    __slots__ = ("_bytes", "_has_permit", "_is_over", "_permits", "_results")
 
     def __init__(
         self,
         is_over: Callable[[], bool] = is_abandoned,
-        places: threading.BoundedSemaphore | None = None,
+        permits: threading.BoundedSemaphore | None = None,
     ) -> None:
         self._is_over = is_over
-        self._places = places or _places
+        self._permits = permits or _permits
         self._bytes = 0
         self._results = 0
-        self._has_place = False
+        self._has_permit = False
 
     def __exit__(self, *exc: object) -> None:
         super().__exit__(*exc)
-        if self._has_place:
-            self._places.release()
+        if self._has_permit:
+            self._permits.release()
 
     def add(self, size: int) -> None:
         """See `CountedRows`."""
         if self._is_over():
-            raise NobodyWaits("read", "its caller has gone")
+            raise ReadAbandoned("read", "its caller has disconnected")
         if size > MOST_BYTES:
             raise SizeExceeded(
-                f"the record has {size:,} bytes, and {MOST_BYTES:,} are read at once: name the "
+                f"the record has {size:,} bytes, and one read may have {MOST_BYTES:,}: select the "
                 "fields to read (`field_sizes` lists them: GET /v1/fields, Thrift fieldSizes)"
             )
         if self._bytes > MOST_BYTES:
@@ -93,7 +93,7 @@ class BoundedRead(CountedRows):
         be large.
         """
         if self._is_over():
-            raise NobodyWaits("read", "its caller has gone")
+            raise ReadAbandoned("read", "its caller has disconnected")
         if self._results and self._bytes + size > MOST_BYTES:
             raise ReadTooLarge("read", f"more than {MOST_BYTES} bytes of results at once")
         self._results += 1
@@ -101,15 +101,15 @@ class BoundedRead(CountedRows):
 
     def _count(self, size: int) -> None:
         self._bytes += size
-        if self._bytes > FREE_BYTES and not self._has_place:
-            if not self._places.acquire(timeout=WAIT_S):
-                raise TooManyReads("read", f"{AT_ONCE} other large reads run; repeat it later")
-            self._has_place = True
+        if self._bytes > FREE_BYTES and not self._has_permit:
+            if not self._permits.acquire(timeout=WAIT_S):
+                raise TooManyReads("read", f"{AT_ONCE} other large reads are running; retry later")
+            self._has_permit = True
 
 
 class SmallRead(CountedRows):
     """
-    A context manager that aborts a read once it becomes large, for reads that no caller waits for.
+    A context manager that aborts large reads that no caller waits for.
 
     Raises:
         TooManyReads: the read is large.
@@ -124,4 +124,4 @@ class SmallRead(CountedRows):
         """See `CountedRows`."""
         self._bytes += size
         if self._bytes > FREE_BYTES:
-            raise TooManyReads("read", "it is large, and nobody waits for it")
+            raise TooManyReads("read", "the record is large, and nobody waits for it")

@@ -1,4 +1,4 @@
-"""Operations on the URL templates of a host: which ones are followed, and operators' decisions."""
+"""Operations on the URL templates of a host: list which ones are followed, and override that."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ HostName = Annotated[
 Template = Annotated[
     str,
     Option(
-        "One of its templates, as `list_templates` shows it.",
+        "One of the host's templates, as returned by `list_templates`.",
         pattern=r"[^\s\x00-\x1f]{1,500}",
-        rule="must be 1 to 500 characters without blanks",
+        rule="must be 1 to 500 characters without spaces",
     ),
 ]
 
@@ -48,7 +48,7 @@ class TemplatesRequest:
     pool=Pool.BROKER,
 )
 def list_templates(caller: Caller, request: TemplatesRequest) -> HostTemplates:
-    """The templates of a host's URLs, those whose links are not followed first."""
+    """List the templates of a host's URLs, those whose links are not followed first."""
     return host_templates(_store(caller), request.host.lower())
 
 
@@ -60,7 +60,7 @@ class DecideTemplateRequest:
     template: Template
     state: Annotated[
         str,
-        Option("`open`, `closed`, or `learned` to take a decision back.", choices=STATES),
+        Option("`open`, `closed`, or `learned` to revoke an earlier decision.", choices=STATES),
     ]
 
 
@@ -75,7 +75,7 @@ def decide_template(caller: Caller, request: DecideTemplateRequest) -> HostTempl
     """
     Follow all links of a template or none, regardless of its pages. Returns the host's templates.
 
-    URLs that are already queued are still fetched. Takes effect everywhere within a second.
+    URLs that are already queued are still fetched. This takes effect everywhere within a second.
     """
     store, name = _store(caller), request.host.lower()
     decide(store, name, request.template, request.state)

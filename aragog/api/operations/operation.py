@@ -45,7 +45,7 @@ T = TypeVar("T")
 
 
 class Pool(StrEnum):
-    """The part that an operation blocks on; each has its own threads, so none delays another."""
+    """The part that an operation blocks on. Each has its own threads, so none delays another."""
 
     STORE = auto()
     CONTENT = auto()
@@ -68,7 +68,7 @@ class TakedownsChanged(Protocol):
     def __call__(self, *, purge: bool) -> object: ...
 
 
-def unshared(*, purge: bool) -> None:
+def no_notification(*, purge: bool) -> None:
     """Do nothing: there are no other parts to notify."""
 
 
@@ -81,13 +81,13 @@ class OtherParts:
     Args:
         read: reads from the store or its standby; None if there is no standby.
         enqueue: enqueues URLs.
-        fetching: fetches for callers who wait.
+        fetching: fetches for waiting callers.
         batches: the progress of enqueued URLs.
         jobs: the job queues of other programs.
         crawls: controls crawls.
         texts: finds the main texts of pages.
         graphs: the graphs of applications.
-        kinds: the names of the kinds of items in `extract`; None if they are unknown here.
+        kinds: the item kinds in `extract`; None if they are unknown here.
         explain: explains URLs.
         tracer: creates spans for calls; None if tracing is off.
         takedowns_changed: called after each change of the takedowns to notify producers; with
@@ -105,10 +105,10 @@ class OtherParts:
     graphs: ApplicationGraphs = dataclasses.field(default_factory=no_graphs)
     kinds: frozenset[str] | None = None
     tracer: Tracer | None = None
-    takedowns_changed: TakedownsChanged = unshared
+    takedowns_changed: TakedownsChanged = no_notification
 
     def arguments(self) -> dict[str, Any]:
-        """These parts as keyword arguments, for constructors that take them."""
+        """Return these parts as keyword arguments, for constructors that take them."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(OtherParts)}
 
 
@@ -130,7 +130,7 @@ class Parts(OtherParts):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The caller of an operation, with the parts of the system that serve the call."""
+    """The caller of an operation, and the parts of the system that serve the call."""
 
     parts: Parts
     token: str | None = None
@@ -150,11 +150,11 @@ class Caller:
 
     def read(self, call: Callable[[UrlStore], T]) -> T:
         """Read from the store, or from its standby if the store is slow."""
-        result: T = self.read_marked(call)[0]
+        result: T = self.read_with_origin(call)[0]
         return result
 
-    def read_marked(self, call: Callable[[UrlStore], T]) -> tuple[T, bool]:
-        """Like `read`, with True if the standby responded."""
+    def read_with_origin(self, call: Callable[[UrlStore], T]) -> tuple[T, bool]:
+        """Like `read`, but also returns True if the standby responded."""
         return (self.parts.read or unhedged(self.parts.store))(call)
 
 
@@ -163,7 +163,7 @@ def need(part: T | None, what: str) -> T:
     Return a part that the operation needs.
 
     Raises:
-        Unsupported: this server does not have it.
+        Unsupported: this server does not have the part.
     """
     if part is None:
         raise Unsupported(what)
@@ -177,7 +177,7 @@ class Form(StrEnum):
     RECORD = auto()
     """JSON with an ETag; 304 if the client has the current version."""
     FRESH = auto()
-    """The same for a record that may be fetched first, with its age."""
+    """As `RECORD`, with the record's age, since the page may be fetched first."""
     RECORDS = auto()
     """JSON with a status for each item, built from stored data without intermediate objects."""
     CONTENT = auto()
@@ -194,8 +194,8 @@ class HttpRoute:
     Args:
         method, path: of its requests. Options are in the query for GET, PUT and DELETE, otherwise
             in a JSON object, unless the path contains them.
-        status: for a success with a response body; a response without one is 204.
-        member: the member of the JSON object that contains a response which is not an object.
+        status: for a success with a response body; a response without one has status 204.
+        member: the JSON member that contains a response which is not an object itself.
         missing: the problem returned if nothing is stored.
         form: how the response is represented.
         selects: query parameters, with their values, that select this operation among those of the
@@ -204,8 +204,7 @@ class HttpRoute:
         fixed: options whose values the route implies.
         in_query: options in the query although the request has a body.
         next_link: a response with a cursor has a Link header to the next page (RFC 8288).
-        pending: the member of a response that is true while the work continues; the status is then
-            202.
+        pending: the response member that is true while the work continues; the status is then 202.
         also: other routes of the operation.
         text: what this route does, if it differs from the operation's first line.
     """
@@ -243,7 +242,7 @@ class Operation(Generic[P, R]):
     name: str
     request: type[Any]
     run: Callable[[Caller, Any], Any]
-    """Returns the response, or `Steps` that do for a call that waits."""
+    """Returns the response, or `Steps` that return it for a waiting call."""
     answer: Any
     """The type of the response."""
     scope: str
@@ -251,11 +250,11 @@ class Operation(Generic[P, R]):
     repeatable: Callable[[Any], bool]
     """Returns True if a client may repeat this request when it does not know the outcome."""
     waits: bool
-    """True if the operation waits without a thread; `wait_s` returns the maximum time."""
+    """True if a call may wait without occupying a thread; `wait_s` returns the maximum time."""
     in_steps: bool
-    """True if `run` returns `Steps`, which need a thread only at times."""
+    """True if `run` returns `Steps`, which occupy a thread only while they run."""
     in_parts: str | None
-    """The list that a client splits over several requests if it is too long for one."""
+    """The list that a client splits over several requests if it is too long for one request."""
     http: HttpRoute | None
     thrift: tuple[str, str] | None
     """The service and method in the Thrift contract, or None if it is not in the contract."""
@@ -273,14 +272,14 @@ class Operation(Generic[P, R]):
         """
         The scope that is checked before the request is read.
 
-        The request may choose an application's graph; in that case `scope@graph` is checked after
-        it was read (`require_graph`).
+        If the request selects an application's graph, `scope@graph` is checked after it was read
+        (`require_graph`).
         """
         return f"{self.scope}@" if self.in_graphs else self.scope
 
     @property
     def in_graphs(self) -> bool:
-        """True if it can be used on an application's graph."""
+        """True if the operation can be used on an application's graph."""
         return any(field.name == "graph" for field in self.fields)
 
     @property
@@ -293,7 +292,7 @@ def _always(_request: Any) -> bool:
     return True
 
 
-class Defined(Protocol[P, Q_co]):
+class OperationDecorator(Protocol[P, Q_co]):
     """The decorator that `operation` returns, which turns a function into an operation."""
 
     @overload
@@ -302,8 +301,8 @@ class Defined(Protocol[P, Q_co]):
     def __call__(self, run: Callable[[Caller, Q_co], R], /) -> Operation[P, R]: ...
 
 
-def _answer(run: Callable[..., Any]) -> Any:
-    """The return type of a function, or of its steps."""
+def _return_type(run: Callable[..., Any]) -> Any:
+    """Return the return type of a function, or of its steps."""
     answer = typing.get_type_hints(run)["return"]
     if typing.get_origin(answer) is Generator:
         return typing.get_args(answer)[-1]
@@ -315,7 +314,7 @@ def _takes_graph(request: Any) -> bool:
 
 
 def _in_graph(run: Callable[[Caller, Any], Any], scope: str) -> Callable[[Caller, Any], Any]:
-    """Wrap the function to check first that the token may use the request's graph."""
+    """Wrap the function so that it first checks that the token may use the request's graph."""
 
     @wraps(run)
     def allowed_run(caller: Caller, request: Any) -> Any:
@@ -336,7 +335,7 @@ def operation(
     waits: bool = False,
     in_parts: str | None = None,
     tool: bool = True,
-) -> Defined[P, Q]:
+) -> OperationDecorator[P, Q]:
     """
     Turn a function of a caller and a request into an operation of the table.
 
@@ -346,9 +345,9 @@ def operation(
         thrift: its Thrift name, `Service.method`, or None if it has none.
         scope: the scope that a token needs.
         pool: the part that it blocks on.
-        repeatable: says if a client may repeat a request.
-        waits: it waits as long as its caller requests; the function is a generator of waits.
-        in_parts: the list that may be too long for one request.
+        repeatable: returns True if a client may repeat a request.
+        waits: a call waits as long as its caller requests; the function is a generator of waits.
+        in_parts: the list that clients may split over several requests.
         tool: True if a language model may call it as a tool; False for workers' calls.
     """
 
@@ -358,7 +357,7 @@ def operation(
             name=run.__name__,
             request=cast("type", request),
             run=_in_graph(run, scope) if _takes_graph(request) else run,
-            answer=_answer(run),
+            answer=_return_type(run),
             scope=scope,
             pool=pool,
             repeatable=repeatable,
@@ -371,4 +370,4 @@ def operation(
             text=(run.__doc__ or "").strip(),
         )
 
-    return cast("Defined[P, Q]", define)
+    return cast("OperationDecorator[P, Q]", define)

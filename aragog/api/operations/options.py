@@ -1,7 +1,8 @@
 """
 Options of calls, described once: their text, bounds, and names on the wire. Pure.
 
-An option is a field of a frozen dataclass. `Option` in its annotation adds what a type cannot say:
+An option is a field of a frozen dataclass. `Option` in its annotation adds what a type cannot
+express:
 
     depth: Annotated[int, Option("Link hops to follow.", least=0, most=100)] = 0
 
@@ -37,24 +38,25 @@ class Option:
     One option of a call.
 
     Args:
-        text: what it does, in a sentence or two; for documents and docstrings.
+        text: what the option does, in a sentence or two; for documents and docstrings.
         least, most: the bounds of a number.
         capped: a number above `most` is replaced by `most`.
         most_items: the maximum length of a list or mapping.
-        most_bytes: the maximum size of a text, or of each text in a list, in UTF-8.
-        pattern: a regular expression that must match the whole text.
+        most_bytes: the maximum size of a string, or of each string in a list, in UTF-8.
+        pattern: a regular expression that must match the whole string.
         rule: the bounds or the pattern in words, for the error message.
-        choices: the allowed values of a text, or of each text in a list.
-        http, thrift: its name in that protocol, or None for the field's name. An empty `http` means
-            that it is not a member of requests, because a header, the path or the method sets it.
-        http_default: its default over HTTP, if that differs.
-        shares: the query parameter that this option shares with the option of that name; items
-            `name:value` belong to this option, the other items to that one.
+        choices: the allowed values of a string, or of each string in a list.
+        http, thrift: the option's name in that protocol, or None for the field's name. An empty
+            `http` means that it is not a member of requests, because a header, the path or the
+            method sets it.
+        http_default: the default over HTTP, if it differs.
+        shares: another option whose query parameter this option shares; items of the form
+            `name:value` belong to this option, the others to that one.
         omitted: JSON leaves the member out if the value is None.
         nulls: the option whose names JSON sends as members of this one with the value null.
-        cli: its text on the command line, or None for `text`.
+        cli: the help text on the command line, or None for `text`.
         is_url: a client normalizes the URL, or each URL of the list, before sending it.
-        as_given: a client only validates the URL and sends it unchanged.
+        as_given: a client sends the URL unchanged after validating it.
         is_json: a mapping to any JSON; in Thrift each of its values is JSON text.
         by_format: the option has field values, which follow the declared formats of their names in
             JSON.
@@ -88,7 +90,7 @@ class OptionField:
 
     name: str
     kind: Any
-    """The type of its values, without None."""
+    """The type of the option's values, without None."""
     optional: bool
     """True if None is allowed."""
     option: Option
@@ -102,23 +104,23 @@ class OptionField:
 
     @property
     def origin(self) -> Any:
-        """Its type without arguments, such as `tuple` for `tuple[str, ...]`."""
+        """The type without arguments, such as `tuple` for `tuple[str, ...]`."""
         return typing.get_origin(self.kind) or self.kind
 
     @property
     def http(self) -> str:
-        """Its HTTP name."""
+        """The option's HTTP name."""
         return self.name if self.option.http is None else self.option.http
 
     @property
     def thrift(self) -> str:
-        """Its name in the Thrift contract."""
+        """The option's name in the Thrift contract."""
         return self.option.thrift or self.name
 
 
 @cache
 def option_fields(request: Any) -> tuple[OptionField, ...]:
-    """The options of a dataclass, positional ones first."""
+    """Return the options of a dataclass, positional ones first."""
     hints = typing.get_type_hints(request, include_extras=True)
     fields = dataclasses.fields(request)
     return tuple(
@@ -150,14 +152,14 @@ def checked(request: A) -> A:
     Validate a request's options; a number that is `capped` is replaced.
 
     Raises:
-        BadInput: an option is invalid; the message has its name, bounds and value.
+        BadInput: an option is invalid; the message states its name, bounds and value.
     """
     replaced: dict[str, Any] = {}
     for field in _fields_of(request):
         value = getattr(request, field.name)
         if value is None:
             if not field.optional:
-                raise BadInput(f"{field.name}: is missing")
+                raise BadInput(f"{field.name}: is required")
             continue
         accepted = _checked(field, value)
         if accepted is not value:
@@ -183,7 +185,7 @@ def _checked(field: OptionField, value: Any) -> Any:
         _values(field, value)
     elif origin is tuple or (isinstance(origin, type) and issubclass(origin, Sequence)):
         if isinstance(value, str | bytes) or not isinstance(value, Sequence):
-            raise BadInput(f"{field.name}: must be a list of at most {option.most_items}")
+            raise BadInput(f"{field.name}: must be a list of at most {option.most_items} items")
         _size(field, value)
         return _items(field, value)
     return value
@@ -218,9 +220,9 @@ def _values(field: OptionField, value: Mapping[str, Any]) -> None:
 def _bytes(field: OptionField, value: Any) -> None:
     most = field.option.most_bytes
     if not isinstance(value, bytes):
-        raise BadInput(f"{field.name}: must be bytes, got {_shown(value)}")
+        raise BadInput(f"{field.name}: must be bytes, got {_short_repr(value)}")
     if most is not None and len(value) > most:
-        raise BadInput(f"{field.name}: at most {most} bytes, got {len(value)}")
+        raise BadInput(f"{field.name}: must have at most {most} bytes, got {len(value)}")
 
 
 def _number(field: OptionField, value: Any) -> Any:
@@ -233,19 +235,19 @@ def _number(field: OptionField, value: Any) -> Any:
         return int(most) if whole else most
     if not fits or math.isnan(value) or not least <= value <= most:
         if option.rule:
-            raise BadInput(f"{field.name}: {option.rule}, got {_shown(value)}")
-        bounds = "" if option.most is None else f" from {_plain(least)} to {_plain(most)}"
+            raise BadInput(f"{field.name}: {option.rule}, got {_short_repr(value)}")
+        bounds = "" if option.most is None else f" from {_bound_text(least)} to {_bound_text(most)}"
         if option.most is None and option.least is not None:
-            bounds = f", {_plain(least)} or more"
+            bounds = f", {_bound_text(least)} or more"
         kind = "a whole number" if whole else "a number"
-        raise BadInput(f"{field.name}: must be {kind}{bounds}, got {_shown(value)}")
+        raise BadInput(f"{field.name}: must be {kind}{bounds}, got {_short_repr(value)}")
     return value
 
 
 def _text(field: OptionField, value: Any) -> None:
     option = field.option
     if not isinstance(value, str):
-        raise BadInput(f"{field.name}: must be text, got {_shown(value)}")
+        raise BadInput(f"{field.name}: must be a string, got {_short_repr(value)}")
     if option.choices and value not in option.choices:
         raise BadInput(f"{field.name}: must be one of {', '.join(option.choices)}")
     if option.pattern and not re.fullmatch(option.pattern, value, re.ASCII):
@@ -253,25 +255,25 @@ def _text(field: OptionField, value: Any) -> None:
     if option.most_bytes is not None and len(value) * 4 > option.most_bytes:
         size = len(value.encode("utf-8", "replace"))
         if size > option.most_bytes:
-            raise BadInput(f"{field.name}: at most {option.most_bytes} bytes, got {size}")
+            raise BadInput(f"{field.name}: must have at most {option.most_bytes} bytes, got {size}")
 
 
 def _size(field: OptionField, value: Any) -> None:
     most = field.option.most_items
     if most is not None and len(value) > most:
-        raise BadInput(f"{field.name}: at most {most}, got {len(value)}")
+        raise BadInput(f"{field.name}: must have at most {most} items, got {len(value)}")
 
 
-def _plain(bound: float) -> str:
+def _bound_text(bound: float) -> str:
     return str(int(bound)) if bound == int(bound) else str(bound)
 
 
-def _shown(value: Any) -> str:
+def _short_repr(value: Any) -> str:
     return repr(value)[:_SHOWN_CHARS]
 
 
 def arguments_text(request: type) -> str:
-    """The options as the `Args:` section of a docstring."""
+    """Return the options as the `Args:` section of a docstring."""
     return "Args:\n" + "\n".join(
         f"    {field.name}: {field.option.text}" for field in option_fields(request)
     )
@@ -302,7 +304,7 @@ def takes(
 
 
 def given(request: Any) -> dict[str, Any]:
-    """The options of a request that are required or not at their defaults, by field name."""
+    """Return the options of a request that are required or not at their defaults, by field name."""
     values = ((field, getattr(request, field.name)) for field in _fields_of(request))
     return {
         field.name: value for field, value in values if field.required or value != field.default

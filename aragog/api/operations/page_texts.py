@@ -1,5 +1,5 @@
 """
-The main texts of stored pages: stored ones, and others that are extracted when they are read.
+Provide the main texts of stored pages: stored texts, and others extracted when they are read.
 
 `text_processes` extracts them outside of the threads that read and write the store.
 """
@@ -29,20 +29,20 @@ from richpins.main_text import MARKDOWN
 
 ORIGINAL = "original"
 FORMS = (ORIGINAL, *TEXT_FORMS)
-_LONGER_S = 5.0
-"""How much longer than the deadline a caller waits; the extraction ends at the deadline."""
+_GRACE_S = 5.0
+"""How much longer than the deadline a caller waits; extraction stops at the deadline."""
 
 
 class PageTexts:
     """
-    Finds main texts. Threads may share it. Close it, or let it end with the process.
+    Finds main texts. Thread-safe. Close it, or let it end with the process.
 
     Args:
         settings: the text finder and the limits of a page.
-        deadline_s: maximum time for a text from the request on; after that the work is stopped.
-        most_waiting: number of pages that may wait for a process.
-        slow_site_s: a site whose texts took longer than this within a minute leaves one process to
-            others.
+        deadline_s: maximum time for a text, from the request on; extraction stops after that.
+        most_waiting: how many pages may wait for a process.
+        slow_site_s: a site whose texts took longer than this within a minute may not use the last
+            process.
     """
 
     def __init__(
@@ -63,9 +63,10 @@ class PageTexts:
 
     def steps(self, store: UrlStore, url: str, form: str) -> Steps[Content | None]:
         """
-        The main text of a page as content, or None if the page has no HTML, PDF or plain text.
+        Return the main text of a page as content, or None if the page has no HTML, PDF or plain
+        text.
 
-        A waiting call: it needs a thread to read the store, but not while the text is extracted.
+        A waiting call: it occupies a thread to read the store, but not while the text is extracted.
 
         Raises:
             Unsupported: the extra `text` is not installed.
@@ -82,7 +83,7 @@ class PageTexts:
         page = store.content(url)
         if page is None or not is_read(page.meta.get("content_type")):
             return None
-        text = yield from self._found(page, form)
+        text = yield from self._find(page, form)
         return _content(page.url, text, form, finder, page.facts)
 
     def fields(self, store: UrlStore, url: str, names: tuple[str, ...]) -> dict[str, bytes]:
@@ -95,10 +96,10 @@ class PageTexts:
         return found
 
     def find(self, page: Content, form: str) -> str:
-        """The main text of a page's content, extracted now on this thread."""
-        return finished(self._found(page, form))
+        """Extract and return the main text of a page's content, on this thread."""
+        return finished(self._find(page, form))
 
-    def _found(self, page: Content, form: str) -> Steps[str]:
+    def _find(self, page: Content, form: str) -> Steps[str]:
         header = {
             "url": str(page.facts.get("final_url") or page.meta.get("url") or page.url),
             "content_type": page.meta.get("content_type"),
@@ -109,13 +110,13 @@ class PageTexts:
         except PageTextUnavailable as error:
             raise _unavailable(page, str(error)) from None
         try:
-            yield Wait(run.done, self._deadline_s + _LONGER_S)
+            yield Wait(run.done, self._deadline_s + _GRACE_S)
         finally:
             self._processes.end(run)
         if "error" in run.answer:
             raise _unavailable(page, run.answer["error"])
         if "text" not in run.answer:
-            raise TextsBusy("main text", run.answer.get("busy", "it took too long"))
+            raise TextsBusy("main text", run.answer.get("busy", "the extraction took too long"))
         return str(run.answer["text"])
 
     def close(self) -> None:
@@ -123,7 +124,7 @@ class PageTexts:
         self._processes.close()
 
     def _stored(self, store: UrlStore, url: str, form: str, finder: TextFinder) -> Content | None:
-        """The text stored with the page, if this finder extracted it."""
+        """Return the text stored with the page, if this finder extracted it."""
         name = FIELDS[form]
         record = store.get(url, [name, VERSION_FIELD])
         if record is None or name not in record.fields or record.content_key is None:
@@ -151,4 +152,4 @@ def _content(
 
 
 def _unavailable(page: Content, reason: str) -> PageTextUnavailable:
-    return PageTextUnavailable(f"the main text of {page.url} cannot be found: {reason}")
+    return PageTextUnavailable(f"the main text of {page.url} cannot be extracted: {reason}")

@@ -1,5 +1,5 @@
 """
-A page's card: its picture, title, price and description, with source and age. Pure.
+Build a page's card: its picture, title, price and description, with source and age. Pure.
 
 All texts come from the page and are untrusted: escape them before showing them.
 """
@@ -60,7 +60,7 @@ def pin_card(
         fields: decoded values of the record.
         info: the time and source of each field.
         confirmed_at_ms: when a fetch or a 304 last confirmed the page, or None if none did.
-        now_ms: the time from which ages are measured.
+        now_ms: the current time, from which ages are measured.
     """
     image = fields.get("page.image")
     source = image.get("url") if isinstance(image, dict) else None
@@ -80,16 +80,16 @@ def pin_card(
 
 
 def shorten(value: Any) -> str:
-    """A value as text of at most `MOST_CHARACTERS` characters."""
+    """Return a value as text of at most `MOST_CHARACTERS` characters."""
     text = str(value)
     return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"
 
 
 def _is_public(url: Any) -> bool:
     """
-    True if a picture's URL does not point into the viewer's own network, judging by its spelling.
+    True if a picture's URL, judging by its spelling, does not point into the viewer's own network.
 
-    The addresses that a public host name resolves to there cannot be checked here.
+    Which addresses a public host name resolves to for the viewer cannot be checked here.
     """
     try:
         url = normalize(url) if isinstance(url, str) else ""

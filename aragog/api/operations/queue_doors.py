@@ -1,5 +1,5 @@
 """
-Which queues other programs may use, and their names.
+Control which queues other programs may use, and under which names.
 
 A door is a way to access queues: HTTP, Thrift, or Python without a server. Doors use the same queue
 names as pinlater, and a queue that was created through a door is open to all doors. The queue of a
@@ -38,7 +38,7 @@ class DoorQueue(NamedTuple):
 
 class QueueDoors:
     """
-    Checks access to queues; any number of threads may share it.
+    Checks access to queues. Thread-safe.
 
     Args:
         cluster: the shards of the broker.
@@ -55,42 +55,45 @@ class QueueDoors:
         """True if a queue exists and is open to a door; `""` is Python without a server."""
         return not self._is_reserved(queue) and self._opens(self._setting(queue), door)
 
-    def to_write(self, queue: str, door: str) -> str:
+    def queue_to_write(self, queue: str, door: str) -> str:
         """
-        The pinlater name of a queue that a door adds jobs to; opens a new queue.
+        Return the pinlater name of a queue that a door adds jobs to, opening the queue if it is
+        new.
 
         Raises:
-            AccessDenied: the queue is the crawler's, or its app has not opened it to this door.
+            AccessDenied: the queue belongs to the crawler, or its app has not opened it to this
+                door.
             BrokerUnavailable: no shard responds.
         """
         if self._is_reserved(queue):
-            raise AccessDenied(f"queue {queue}: is one of the crawler's; choose another name")
+            raise AccessDenied(f"queue {queue}: belongs to the crawler; choose another name")
         setting = self._setting(queue)
         if setting is None and queue not in self._names():
-            # Use the reachable shards; an unreachable one is no reason to refuse jobs.
+            # Only use the reachable shards: an unreachable shard is no reason to reject jobs.
             self._each(lambda shard: shard.configure(queue, {doors.SETTING: doors.ALL}))
             self._settings[queue] = (time.monotonic(), setting := float(doors.ALL))
         if not self._opens(setting, door):
             raise AccessDenied(
-                f"queue {queue}: belongs to a Celery app; name the door in `doors` of its job types"
+                f"queue {queue}: belongs to a Celery app; add the door to `doors` of its job types"
             )
         return queue
 
-    def to_read(self, queue: str, door: str) -> list[DoorQueue]:
+    def queues_to_read(self, queue: str, door: str) -> list[DoorQueue]:
         """
-        The pinlater queues that a door's jobs come from; one from an old version comes first.
+        Return the pinlater queues that a door's jobs come from; one from an old version comes
+        first.
 
         Raises:
-            AccessDenied, BrokerUnavailable: see `to_write`.
+            AccessDenied, BrokerUnavailable: see `queue_to_write`.
         """
         old = f"{LEGACY}{queue}"
         found = [DoorQueue(old, is_legacy=True)] if old in self._legacy_names() else []
         if not found or not self._is_reserved(queue):
-            found.append(DoorQueue(self.to_write(queue, door), is_legacy=False))
+            found.append(DoorQueue(self.queue_to_write(queue, door), is_legacy=False))
         return found
 
     def listed(self, door: str) -> list[str]:
-        """The queues that a door may use, sorted."""
+        """Return the queues that a door may use, sorted."""
         names = self._names()
         old = {name.removeprefix(LEGACY) for name in names if name.startswith(LEGACY)}
         return sorted(old | {name for name in names if self.may_use(name, door)})
@@ -104,10 +107,10 @@ class QueueDoors:
 
     def _setting(self, queue: str) -> float | None:
         """
-        The setting `doors` of a queue, at most two seconds old, or None if it has none.
+        Return the setting `doors` of a queue, at most two seconds old, or None if it has none.
 
-        All shards are asked, because one that was unreachable when the queue was opened lacks the
-        setting.
+        This queries all shards, because one that was unreachable when the queue was opened does
+        not have the setting.
         """
         at_s, setting = self._settings.get(queue, (float("-inf"), None))
         if time.monotonic() - at_s < FRESH_S:
@@ -129,7 +132,10 @@ class QueueDoors:
         return names
 
     def _each(self, ask: Callable[[Shard], T]) -> list[T]:
-        """The responses of the reachable shards; raises BrokerUnavailable if there are none."""
+        """
+        Return the responses of the reachable shards; raises BrokerUnavailable if
+        there are none.
+        """
         answers, problem = [], None
         for shard in self._cluster.healthy():
             try:

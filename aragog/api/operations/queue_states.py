@@ -1,4 +1,4 @@
-"""The state of job queues for administrators; `job_administration.py` has the operations."""
+"""Read and change the state of job queues, for the operations in `job_administration.py`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from aragog.api.operations.jobs import Jobs, body_of, id_of, place_of
+from aragog.api.operations.jobs import Jobs, body_of, id_of, parse_job_id
 from aragog.api.operations.queue_doors import DoorQueue
 from aragog.errors import AccessDenied, InvalidMessage
 from pinlater.admin import Admin
@@ -62,7 +62,7 @@ class KeptJob:
     problem: str
     """Why its last attempt failed."""
     body: bytes
-    """Empty if the job has SUCCEEDED."""
+    """The job's body; empty if the job has SUCCEEDED."""
     content_type: str
 
 
@@ -84,10 +84,10 @@ class QueueStates:
         self._admin = Admin(jobs.cluster)
 
     def _sources(self, queue: str) -> list[DoorQueue]:
-        return self._jobs.doors.to_read(queue, self._door)
+        return self._jobs.doors.queues_to_read(queue, self._door)
 
     def state(self, queue: str) -> QueueState | None:
-        """A queue's state, or None if no queue has this name."""
+        """Return a queue's state, or None if no queue has this name."""
         if queue not in self._jobs.doors.listed(self._door):
             if queue in self._admin.queues():
                 raise AccessDenied(f"queue {queue}: is not open to other programs")
@@ -117,7 +117,7 @@ class QueueStates:
         )
 
     def jobs(self, queue: str, state: JobState, limit: int) -> list[KeptJob]:
-        """Jobs in a state."""
+        """List jobs in a state."""
         found = [
             _kept(job, source)
             for source in self._sources(queue)
@@ -133,7 +133,7 @@ class QueueStates:
         return sum(self._admin.retry(source.broker_name) for source in self._sources(queue))
 
     def delete(self, queue: str, state: JobState, ids: Sequence[str]) -> int:
-        """Delete jobs of a state."""
+        """Delete jobs in a state."""
         if ids:
             groups = self._by_queue(queue, ids)
             return sum(self._admin.delete(name, state, own) for name, own in groups.items())
@@ -143,8 +143,8 @@ class QueueStates:
     def _by_queue(self, queue: str, ids: Sequence[str]) -> dict[str, list[str]]:
         groups = defaultdict[str, list[str]](list)
         for job_id in ids:
-            place = place_of(job_id, queue)
-            groups[place.broker_name].append(f"{place.shard}-{place.id}")
+            location = parse_job_id(job_id, queue)
+            groups[location.broker_name].append(f"{location.shard}-{location.id}")
         self._sources(queue)
         return groups
 

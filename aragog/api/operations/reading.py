@@ -42,7 +42,7 @@ _RECORD = tuple(field.name for field in fields(Record))
 Include = Annotated[
     Sequence[str],
     Option(
-        "Also some of `aliases`, `inlinks` (their number) and `fetch` (the last one); each costs "
+        "Extras to return: `aliases`, `inlinks` (how many) and `fetch` (the last one); each costs "
         "about one more read.",
         choices=EXTRAS,
         most_items=len(EXTRAS),
@@ -69,7 +69,7 @@ class GetRequest:
     facts: Annotated[
         bool,
         Option(
-            "Also the facts of the last fetch, when the next one is due, and size and hash of the "
+            "Also return facts of the last fetch, when the next is due, and size and hash of the "
             "content.",
             http="",
             http_default=True,
@@ -82,9 +82,9 @@ class GetRequest:
 @operation(GetRequest, http=HttpRoute("GET", "/v1/urls", form=Form.RECORD), thrift="UrlStore.get")
 def get(caller: Caller, request: GetRequest) -> PageRecord | None:
     """
-    A URL's record.
+    Return a URL's record.
 
-    None if nothing is stored. Raises TakenDown if it was taken down.
+    Returns None if nothing is stored. Raises TakenDown if it was taken down.
     """
 
     def read(store: UrlStore) -> tuple[Record | None, dict[str, Any]]:
@@ -93,13 +93,13 @@ def get(caller: Caller, request: GetRequest) -> PageRecord | None:
             return None, {}
         return record, extras(store, request.url, request.include) if record else {}
 
-    (record, more), standby = caller.read_marked(read)
+    (record, more), standby = caller.read_with_origin(read)
     found = _page_record(caller, record, standby, facts=request.facts)
     return replace(found, **more, extras=tuple(request.include)) if found and more else found
 
 
 def extras(store: UrlStore, url: str, include: Sequence[str]) -> dict[str, Any]:
-    """The extras of records, as members of `PageRecord`."""
+    """Return the extras of a record, as members of `PageRecord`."""
     values: dict[str, Any] = {}
     if "aliases" in include:
         values["aliases"] = tuple(store.aliases.of(url)[:MOST_ALIASES])
@@ -131,9 +131,10 @@ class GetManyRequest:
 )
 def get_many(caller: Caller, request: GetManyRequest) -> list[PageRecord | TakenDown | None]:
     """
-    The records of URLs, in order.
+    Return the records of URLs, in order.
 
-    None for each URL without a record, and the error `TakenDown` for each that was taken down.
+    The list contains None for each URL without a record, and the error `TakenDown` for each URL
+    that was taken down.
     """
 
     def read(store: UrlStore) -> Sequence[Record | TakenDown | None]:
@@ -142,7 +143,7 @@ def get_many(caller: Caller, request: GetManyRequest) -> list[PageRecord | Taken
         allowed = [r if r and is_allowed(r.facts, request.purpose) else None for r in found]
         return with_takedowns(store, urls, allowed)
 
-    results, standby = caller.read_marked(read)
+    results, standby = caller.read_with_origin(read)
     return [
         result
         if isinstance(result, TakenDown)
@@ -180,9 +181,9 @@ class InlinksRequest(LinksRequest):
     """A part of a list of links, optionally with the total number of links."""
 
     _: KW_ONLY
-    count: Annotated[
-        bool, Option("Also how many there are in all, on any page.", http_default=True)
-    ] = False
+    count: Annotated[bool, Option("Also return the total number of links.", http_default=True)] = (
+        False
+    )
 
 
 @operation(
@@ -191,7 +192,7 @@ class InlinksRequest(LinksRequest):
     thrift="UrlStore.outlinks",
 )
 def outlinks(caller: Caller, request: LinksRequest) -> LinkPage:
-    """The page's links, in document order."""
+    """List the page's links, in document order."""
 
     def read(store: UrlStore) -> ListPage[LinkRecord]:
         if not is_usable(store, request.url, request.purpose):
@@ -208,10 +209,10 @@ def outlinks(caller: Caller, request: LinksRequest) -> LinkPage:
 )
 def inlinks(caller: Caller, request: InlinksRequest) -> LinkPage:
     """
-    Links to the page and to its aliases; new links appear after the next compaction.
+    List links to the page and to its aliases; new links appear after the next compaction.
 
     A link belongs to the page that contains it. With a purpose, a part may therefore have fewer
-    links than its limit, or none, although more links follow its cursor.
+    links than its limit, or none, even if more links follow its cursor.
     """
 
     def read(store: UrlStore) -> ListPage[LinkRecord]:
@@ -239,7 +240,7 @@ def _links(page: ListPage[LinkRecord]) -> LinkPage:
     thrift="UrlStore.countInlinks",
 )
 def count_inlinks(caller: Caller, request: UrlRequest) -> int:
-    """The number of links that `inlinks` lists; reads stored counts, so the cost is constant."""
+    """Count the links that `inlinks` lists; reads stored counts, so the cost is constant."""
     return caller.read(lambda store: store.links.count_inlinks(request.url))
 
 
@@ -247,7 +248,7 @@ def count_inlinks(caller: Caller, request: UrlRequest) -> int:
     UrlRequest, http=HttpRoute("GET", "/v1/aliases", member="aliases"), thrift="UrlStore.aliases"
 )
 def aliases(caller: Caller, request: UrlRequest) -> list[str]:
-    """The other URLs of the same page, without the canonical one."""
+    """List the other URLs of the same page, without the canonical one."""
     return caller.read(lambda store: store.aliases.of(request.url))
 
 
@@ -267,7 +268,7 @@ class HistoryRequest:
     thrift="UrlStore.history",
 )
 def history(caller: Caller, request: HistoryRequest) -> list[PastValue]:
-    """Earlier values of a field in `store.history`, newest first."""
+    """Return earlier values of a field in `store.history`, newest first."""
 
     def read(store: UrlStore) -> Sequence[tuple[bytes, int]]:
         usable = is_usable(store, request.url, request.purpose)
@@ -288,12 +289,17 @@ class ContentRequest:
     ] = 0
     limit_bytes: Annotated[
         int | None,
-        Option("How many bytes at most; over Thrift 15,000,000.", least=1, most=2**62, http=""),
+        Option(
+            "Maximum number of bytes; over Thrift, at most 15,000,000.",
+            least=1,
+            most=2**62,
+            http="",
+        ),
     ] = None
     form: Annotated[
         str,
         Option(
-            "`original`, as it was fetched; or the page's main text as `text` or `markdown`, in "
+            "`original`: as fetched; `text` or `markdown`: the page's main text in that format, in "
             "UTF-8.",
             choices=FORMS,
             http="as",
@@ -303,8 +309,8 @@ class ContentRequest:
     at_ms: Annotated[
         int | None,
         Option(
-            "The content of that instant, if it is kept (`content.keep_versions`); only as it was "
-            "fetched. None: the present one.",
+            "Return the version of this time, if kept (`content.keep_versions`); only with "
+            "`original`. Default: the current version.",
             least=0,
             most=2**62,
         ),
@@ -319,14 +325,14 @@ class ContentRequest:
 )
 def content_part(caller: Caller, request: ContentRequest) -> Steps[ContentPart | None]:
     """
-    A page's content, or a part of it.
+    Return a page's content, or a part of it, either as fetched or as its main text.
 
-    Either as fetched, or as its main text, which only HTML has. None if it is not stored. Raises
-    Unsupported without the extra `text`, or if extracting the text takes more than
-    `pipeline.page_max_cpu_s`. Extracting a text does not occupy the threads that read content.
+    Only HTML has a main text. Returns None if nothing is stored. Raises Unsupported without the
+    extra `text`, or if extracting the text takes more than `pipeline.page_max_cpu_s`. Extracting a
+    text does not occupy the threads that read content.
     """
     if request.at_ms is not None and request.form != ORIGINAL:
-        raise BadInput("at_ms: an earlier version is given out only in its original form")
+        raise BadInput("at_ms: earlier versions are only available as original")
     if request.form == ORIGINAL:
         stored = caller.store.content(request.url, caller.admit, at_ms=request.at_ms)
     else:
@@ -343,5 +349,5 @@ def content_part(caller: Caller, request: ContentRequest) -> Steps[ContentPart |
     UrlRequest, http=HttpRoute("GET", "/v1/watches", member="owners"), thrift="UrlStore.watchers"
 )
 def watchers(caller: Caller, request: UrlRequest) -> list[str]:
-    """The owners that watch the URL's page, sorted."""
+    """List the owners that watch the URL's page, sorted."""
     return caller.store.schedule.watchers(request.url)

@@ -1,4 +1,4 @@
-"""Pages of a host with the same body, and near copies of a page's text."""
+"""Find pages of a host with the same body, and near copies of a page's text."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class SameContentRequest:
     within: Annotated[
         int | None,
         Option(
-            "Also near copies: pages whose fingerprints (`page.fingerprint`) differ in at most "
-            "this many of 64 bits. Without it only pages with the same body.",
+            "Also return near copies, whose fingerprints (`page.fingerprint`) differ in at most "
+            "this many of 64 bits. Default: only pages with the same body.",
             least=0,
             most=MOST_DISTANCE,
         ),
@@ -49,10 +49,10 @@ class SameContentRequest:
 )
 def same_content(caller: Caller, request: SameContentRequest) -> SamePages:
     """
-    Other pages of the same host with the same body and, if requested, those with nearly the same
+    List other pages of the same host with the same body or, if requested, with nearly the same
     text.
 
-    They are in no particular order. A part may have fewer pages than its limit, or none, although
+    They are in no particular order. A part may have fewer pages than its limit, or none, even if
     more pages follow its cursor.
     """
 

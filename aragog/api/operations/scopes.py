@@ -47,7 +47,7 @@ class Token(str):
 
     def allows(self, scope: str) -> bool:
         """
-        Return True if it has a scope; `admin` includes all.
+        Return True if the token has a scope; `admin` includes all.
 
         `read@` matches the scope `read` and that of any graph, such as `read@pins`.
         """

@@ -1,4 +1,4 @@
-"""Waiting calls: generators that need a thread only while they take a step."""
+"""Waiting calls: generators that occupy a thread only while they run a step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Wait(NamedTuple):
 
     until: Future[bool]
     most_s: float
-    """The next step runs after this time in any case, and at once if the server stops."""
+    """Maximum wait; the next step then runs in any case, and at once if the server stops."""
 
 
 Steps = Generator[Wait, None, T]
@@ -30,7 +30,7 @@ class Run(Protocol):
 
 
 def finished(steps: Steps[T]) -> T:
-    """Run a waiting call on this thread; returns its result."""
+    """Run a waiting call on this thread, and return its result."""
     try:
         while True:
             future, most_s = next(steps)
@@ -44,7 +44,8 @@ def finished(steps: Steps[T]) -> T:
 
 async def finished_async(steps: Steps[T], run: Run) -> T:
     """
-    Run a waiting call on an event loop; no thread is occupied while it waits. Returns its result.
+    Run a waiting call on an event loop, and return its result; no thread is occupied while it
+    waits.
 
     Args:
         steps: the call.
@@ -52,14 +53,14 @@ async def finished_async(steps: Steps[T], run: Run) -> T:
     """
     try:
         while True:
-            step = await run(lambda: _advanced(steps))
+            step = await run(lambda: _next_step(steps))
             if isinstance(step, _Ended):
                 value: T = step.value
                 return value
             future, most_s = step
             await asyncio.wait([asyncio.wrap_future(future)], timeout=most_s)
     finally:
-        with suppress(ValueError):  # cancelled while a thread runs a step
+        with suppress(ValueError):  # the call was cancelled while a thread runs a step
             steps.close()
 
 
@@ -69,7 +70,7 @@ class _Ended(NamedTuple):
     value: Any
 
 
-def _advanced(steps: Steps[Any]) -> Wait | _Ended:
+def _next_step(steps: Steps[Any]) -> Wait | _Ended:
     try:
         return next(steps)
     except StopIteration as end:

@@ -23,7 +23,10 @@ class ReadStore(Protocol):
 
 
 def unhedged(store: UrlStore) -> ReadStore:
-    """Reads from a store without a standby; only a few large reads run at once."""
+    """
+    Return a reader for a store without a standby; it runs only a few large reads at
+    the same time.
+    """
 
     def read(call: Callable[[UrlStore], Any]) -> HedgedResult:
         with BoundedRead():

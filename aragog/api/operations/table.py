@@ -64,7 +64,7 @@ Choice = tuple[Operation[Any, Any], HttpRoute]
 
 
 def choices() -> dict[tuple[str, str], list[Choice]]:
-    """The operations of each HTTP path and method."""
+    """Return the operations of each HTTP path and method."""
     found: dict[tuple[str, str], list[Choice]] = {}
     for operation in OPERATIONS.values():
         for route in operation.routes:

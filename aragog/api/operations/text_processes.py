@@ -1,5 +1,5 @@
 """
-Extract main texts in separate processes, limited in number, each until its deadline.
+Extract main texts in a limited number of separate processes, each text with a deadline.
 
 The library that extracts texts is Python code, and pages may be hostile. It runs within the limits
 of a page (`pipeline.page_max_cpu_s`, `pipeline.page_max_memory_bytes`). A page that exceeds them
@@ -11,8 +11,8 @@ run, and a page that exceeded its limits is refused for a while without another 
 hostile page therefore does not depend on the number of requests for it.
 
 Sites share the processes fairly: the next text is from the site that used the least time in the
-last minute, and sites that used more than `FREE_S` leave one process to the others. Any number of
-hostile pages of a site delays other sites' texts by one text at most.
+last minute, and sites that used more than `FREE_S` leave one process to the others. Even many
+hostile pages of one site delay another site's text by at most one text.
 
 A process is started for the first text (0.5 s) and kept; at most `AT_ONCE` run. A process ends when
 its input is closed, so it never outlives the process that started it.
@@ -42,12 +42,12 @@ from aragog.settings import PipelineSettings
 
 AT_ONCE = 2
 DEADLINE_S = 10.0
-"""Time for a text, including the wait for a process."""
+"""Time limit for a text, including the wait for a process."""
 MOST_WAITING = 256
 MOST_WAITING_BYTES = 64 << 20
 """
-Maximum size of all bodies waiting for a process; beyond this or the number, callers
-must retry.
+Maximum total size of bodies waiting for a process; beyond this or the maximum number, callers must
+retry.
 """
 REFUSED_FOR_S = 600.0
 """How long a page that exceeded its limits is refused without another run."""
@@ -57,9 +57,9 @@ FREE_S = 2.0
 FORGOTTEN_S = 60.0
 """A site's used time is forgotten this long after its last text."""
 _MOST_SITES = 1_000
-ENDED = "the page ended the process that read it"
-_LOOK_S = 0.1
-"""How often a run checks if anybody still waits for it."""
+ENDED = "the page crashed the process that extracted its text"
+_CHECK_S = 0.1
+"""How often a run checks whether anybody still waits for it."""
 _IDLE_S = 60.0
 """An idle thread ends after this time."""
 _HEAD_BYTES = 8
@@ -70,7 +70,7 @@ class PageTextUnavailable(Unsupported):
 
 
 class TextsBusy(TransientError):
-    """Other texts are being extracted; the same call may work later."""
+    """Too many other texts are being extracted; the same call may work later."""
 
 
 @dataclass(slots=True, eq=False)
@@ -83,12 +83,12 @@ class TextRun:
     deadline_s: float
     done: Future[bool] = field(default_factory=Future)
     answer: dict[str, Any] = field(default_factory=dict)
-    """Has `text`, or the reason for the failure: `error`, or `busy` if a retry may work."""
+    """Contains `text`, or the reason for the failure: `error`, or `busy` if a retry may work."""
     callers: int = 0
     site: str = ""
     """The registered domain of the page."""
     is_slow: bool = False
-    """True if it runs in a slot for slow sites."""
+    """True if it occupies one of the processes that slow sites may use."""
 
     @property
     def abandoned(self) -> bool:
@@ -98,14 +98,14 @@ class TextRun:
 
 class TextProcesses:
     """
-    Extracts main texts. Threads may share it. Close it, or let it end with the process.
+    Extracts main texts. Thread-safe. Close it, or let it end with the process.
 
     Args:
         settings: the text finder and the limits of a page.
-        deadline_s: maximum time for a text, from the request on.
-        most_waiting: number of pages that may wait for a process.
-        slow_site_s: a site whose texts took longer than this within a minute leaves one process to
-            others.
+        deadline_s: time limit for a text, from the request on.
+        most_waiting: how many pages may wait for a process.
+        slow_site_s: a site whose texts took longer than this within a minute may not use the last
+            process.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class TextProcesses:
         return self._shared.begin(header, body, time.monotonic() + self._deadline_s)
 
     def end(self, run: TextRun) -> None:
-        """Stop waiting for a run; it is stopped if no other caller waits for it."""
+        """Stop waiting for a run, and stop the run if no other caller waits for it."""
         self._shared.end(run)
 
     def close(self) -> None:
@@ -139,7 +139,10 @@ class TextProcesses:
 
 
 class _Shared:
-    """State shared by callers and the threads that run processes; it holds no reference to them."""
+    """
+    State shared by callers and the threads that run processes; it holds no
+    reference to either.
+    """
 
     def __init__(self, settings: PipelineSettings, most_waiting: int, slow_site_s: float) -> None:
         self._settings = settings
@@ -152,7 +155,7 @@ class _Shared:
         self._took_s: OrderedDict[str, tuple[float, float]] = OrderedDict()
         """For each site, the time that its texts took and when the last one ended."""
         self._slow = 0
-        """Number of processes that are working on a slow site's text."""
+        """How many processes are working on a slow site's text."""
         self._threads = 0
         self._closed = False
 
@@ -177,10 +180,10 @@ class _Shared:
             len(self._waiting) >= self._most_waiting
             or sum(len(run.body) for run in self._waiting) >= MOST_WAITING_BYTES
         ):
-            raise TextsBusy("main text", f"{len(self._waiting)} others wait; repeat it later")
+            raise TextsBusy("main text", f"{len(self._waiting)} others are waiting; retry later")
         of_site = sum(run.site == site for run in self._waiting)
         if key not in self._runs and 2 * of_site >= self._most_waiting > 1:
-            raise TextsBusy("main text", f"{of_site} others of {site} wait; repeat it later")
+            raise TextsBusy("main text", f"{of_site} others from {site} are waiting; retry later")
 
     def _wake(self) -> None:
         if self._threads < AT_ONCE and self._threads < len(self._runs):
@@ -210,7 +213,7 @@ class _Shared:
                 process = process or TextProcess(self._settings)
                 began_s = time.monotonic()
                 answer = process.ask(run)
-                self._ended(run, time.monotonic() - began_s)
+                self._end_run(run, time.monotonic() - began_s)
                 self._finish(run, answer)
                 if not process.usable:
                     process.close()
@@ -226,7 +229,7 @@ class _Shared:
         with self._changed:
             while not self._closed:
                 self._drop_late()
-                if (run := self._choice()) is not None:
+                if (run := self._choose()) is not None:
                     self._waiting.remove(run)
                     run.is_slow = self._is_slow(run.site)
                     self._slow += run.is_slow
@@ -241,16 +244,16 @@ class _Shared:
         for run in [run for run in self._waiting if run.abandoned or run.deadline_s <= now_s]:
             self._waiting.remove(run)
             if not run.abandoned:
-                self._settle(run, {"busy": "others took too long; repeat it later"})
+                self._set_answer(run, {"busy": "other texts took too long; retry later"})
 
-    def _choice(self) -> TextRun | None:
+    def _choose(self) -> TextRun | None:
         """
-        The next run, or None if no run is waiting, or only runs of slow sites whose slots are
-        taken.
+        Return the next run, or None if no run is waiting, or only runs of slow sites whose slots
+        are taken.
         """
         kept = self._slow >= max(1, AT_ONCE - 1)
         fitting = [run for run in self._waiting if not (kept and self._is_slow(run.site))]
-        # the first one among equals
+        # the first one of several with the least time
         return min(fitting, key=lambda run: self._used_s(run.site), default=None)
 
     def _used_s(self, site: str) -> float:
@@ -260,7 +263,7 @@ class _Shared:
     def _is_slow(self, site: str) -> bool:
         return self._used_s(site) > self._slow_site_s
 
-    def _ended(self, run: TextRun, took_s: float) -> None:
+    def _end_run(self, run: TextRun, took_s: float) -> None:
         with self._changed:
             self._slow -= run.is_slow
             self._took_s[run.site] = (self._used_s(run.site) + took_s, time.monotonic())
@@ -275,9 +278,9 @@ class _Shared:
                 self._refused[run.key] = (time.monotonic() + REFUSED_FOR_S, answer["error"])
                 while len(self._refused) > _MOST_REFUSED:
                     self._refused.popitem(last=False)
-            self._settle(run, answer)
+            self._set_answer(run, answer)
 
-    def _settle(self, run: TextRun, answer: dict[str, Any]) -> None:
+    def _set_answer(self, run: TextRun, answer: dict[str, Any]) -> None:
         run.answer = answer
         if self._runs.get(run.key) is run:
             del self._runs[run.key]
@@ -304,7 +307,7 @@ class TextProcess:
     def __init__(self, settings: PipelineSettings) -> None:
         limits = (settings.page_max_cpu_s, settings.page_max_memory_bytes)
         command = [sys.executable, "-m", __name__, settings.text_finder, *map(str, limits)]
-        # Errors are part of its results; a library's warnings do not belong in the server's log.
+        # Errors are part of the results; a library's warnings do not belong in the server's log.
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -315,7 +318,7 @@ class TextProcess:
         self.usable = True
 
     def ask(self, run: TextRun) -> dict[str, Any]:
-        """A page's text, or the reason why it has no text."""
+        """Return a page's text, or the reason why it has no text."""
         assert self._process.stdin is not None  # noqa: S101 - a pipe, see above
         began_s = time.monotonic()
         try:
@@ -331,12 +334,12 @@ class TextProcess:
     def _answer(self, run: TextRun) -> dict[str, Any]:
         assert self._process.stdout is not None  # noqa: S101 - a pipe, see above
         source = self._process.stdout.fileno()
-        size = int.from_bytes(_received(source, _HEAD_BYTES, run))
-        answer: dict[str, Any] = orjson.loads(_received(source, size, run))
+        size = int.from_bytes(_receive(source, _HEAD_BYTES, run))
+        answer: dict[str, Any] = orjson.loads(_receive(source, size, run))
         return answer
 
     def close(self) -> None:
-        """Stop it, even in the middle of a text."""
+        """Stop the process, even while it extracts a text."""
         self._process.kill()
         self._process.communicate()
 
@@ -347,7 +350,7 @@ def _send(sink: BinaryIO, header: Mapping[str, Any], body: bytes) -> None:
     sink.flush()
 
 
-def _received(source: int, size: int, run: TextRun) -> bytes:
+def _receive(source: int, size: int, run: TextRun) -> bytes:
     """
     Read `size` bytes from a pipe.
 
@@ -360,7 +363,7 @@ def _received(source: int, size: int, run: TextRun) -> bytes:
         left_s = run.deadline_s - time.monotonic()
         if left_s <= 0 or run.abandoned:
             raise TimeoutError
-        if not readable.poll(1e3 * min(left_s, _LOOK_S)):
+        if not readable.poll(1e3 * min(left_s, _CHECK_S)):
             continue
         more = os.read(source, min(size - len(data), 1 << 20))
         if not more:
@@ -381,7 +384,7 @@ def _serve(finder: str, max_cpu_s: float, max_memory_bytes: int) -> None:
         header = json.loads(source.read(int.from_bytes(head)))
         body = source.read(header["body_bytes"])
         try:
-            answer = {"text": _found(finder, header, body, max_cpu_s, max_memory_bytes)}
+            answer = {"text": _find(finder, header, body, max_cpu_s, max_memory_bytes)}
         except MemoryError:
             answer = {"error": f"took more than {max_memory_bytes} bytes of memory"}
         except Exception as error:  # noqa: BLE001 - a page must not end the process
@@ -391,7 +394,7 @@ def _serve(finder: str, max_cpu_s: float, max_memory_bytes: int) -> None:
         sink.flush()
 
 
-def _found(
+def _find(
     finder: str, header: Mapping[str, Any], body: bytes, max_cpu_s: float, max_memory_bytes: int
 ) -> str:
     from aragog.crawl.stages.page_limits import PageTooExpensive, limited  # noqa: PLC0415

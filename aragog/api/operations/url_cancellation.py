@@ -17,17 +17,22 @@ from aragog.api.operations.values import MOST_ITEMS
 class CancelRequest:
     """The queued URLs that should not be fetched."""
 
-    urls: Annotated[Sequence[str], Option("These URLs.", most_items=MOST_ITEMS, is_url=True)] = ()
-    hosts: Annotated[Sequence[str], Option("All URLs of these hosts.", most_items=100)] = ()
+    urls: Annotated[
+        Sequence[str], Option("URLs to cancel.", most_items=MOST_ITEMS, is_url=True)
+    ] = ()
+    hosts: Annotated[Sequence[str], Option("Cancel all URLs of these hosts.", most_items=100)] = ()
     domains: Annotated[
         Sequence[str],
-        Option("All URLs of these domains, and of the hosts below them.", most_items=100),
+        Option("Cancel all URLs of these domains and their subdomains.", most_items=100),
     ] = ()
     patterns: Annotated[
         Sequence[str],
-        Option("Whole normalized URLs that match; `*` stands for any characters.", most_items=50),
+        Option(
+            "Cancel URLs whose whole normalized form matches; `*` matches any characters.",
+            most_items=50,
+        ),
     ] = ()
-    dry_run: Annotated[bool, Option("Only count what waits of them.")] = False
+    dry_run: Annotated[bool, Option("Only count the matching queued URLs.")] = False
 
 
 @dataclass(frozen=True, slots=True)

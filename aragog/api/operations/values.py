@@ -24,44 +24,44 @@ EXTRAS = ("aliases", "inlinks", "fetch")
 Url = Annotated[str, Option("The URL, in any spelling; aliases are followed.", is_url=True)]
 Fields = Annotated[
     Sequence[str] | None,
-    Option("Names of the fields to return; none given: all.", most_items=MOST_ITEMS,
+    Option("Names of the fields to return; default: all.", most_items=MOST_ITEMS,
            most_bytes=MOST_NAME_BYTES),
 ]  # fmt: skip
 
 Purpose = Annotated[
     str | None,
     Option(
-        "Only pages whose sites do not refuse this use of them (`search`, `ai-input` or "
-        "`ai-train`); others are as if they were not stored.",
+        "Return pages only if their sites allow this purpose (`search`, `ai-input` or "
+        "`ai-train`); other pages are treated as not stored.",
         choices=PURPOSES, http="for",
     ),
 ]  # fmt: skip
 
 LinkPurpose = Annotated[
     str | None,
-    Option("Only links on pages whose sites do not refuse this use of them (`search`, `ai-input` "
+    Option("Return only links on pages whose sites allow this purpose (`search`, `ai-input` "
            "or `ai-train`).", choices=PURPOSES, http="for"),
 ]  # fmt: skip
 
 Limit = Annotated[
-    int, Option("How many at most; up to 1,000.", least=1, most=MOST_ITEMS, capped=True)
+    int, Option("Maximum number of results, up to 1,000.", least=1, most=MOST_ITEMS, capped=True)
 ]
-Cursor = Annotated[str | None, Option("Continues a list: the cursor of the answer before.")]
+Cursor = Annotated[str | None, Option("Continue a list: the cursor of the previous response.")]
 
 
 @dataclass(frozen=True, slots=True)
 class PageRecord(Record):
     """
-    The stored data of one URL, as programs receive it.
+    The stored data of one URL, as returned to programs.
 
     `record["product.price"]` is the value decoded by the field's format: a `str` for text, a
     `Decimal` for a price, the parsed value for JSON. `record.fields["product.price"]` is its bytes.
     """
 
     formats: FieldFormats = field(default=BUILT_IN, repr=False, compare=False)
-    """How values are decoded."""
+    """Determines how values are decoded."""
     aliases: tuple[str, ...] | None = None
-    """Other URLs of the page, up to 1,000. Like the next two, None unless requested."""
+    """Other URLs of the page, up to 1,000. None unless requested, like the next two."""
     inlinks: int | None = None
     """Number of links to the page."""
     fetch: FetchRecord | None = None
@@ -76,7 +76,7 @@ class PageRecord(Record):
         return name in self.fields
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The decoded value of a field, or `default` if the record does not have it."""
+        """Return the decoded value of a field, or `default` if the record does not have it."""
         return self[name] if name in self.fields else default
 
 
@@ -105,7 +105,7 @@ class PastValue:
 
     value: bytes
     at_ms: int
-    """When the field got the value, in ms since the epoch."""
+    """When the field was set to this value, in ms since the epoch."""
     field: Annotated[str, Option("", http="")] = dataclasses.field(default="", compare=False)
     """The name of the field, whose format determines the value's JSON."""
 
@@ -124,7 +124,7 @@ class ContentPart:
 
     @classmethod
     def of(cls, content: Content, begin: int = 0, limit: int | None = None) -> ContentPart:
-        """A part of the stored content."""
+        """Return a part of the stored content."""
         end = None if limit is None else begin + limit
         return cls(content.url, content.body[begin:end], len(content.body), dict(content.meta))
 
@@ -177,7 +177,7 @@ class Explanation:
     """Everything that is known about one URL."""
 
     input: str
-    """The URL as it was given."""
+    """The URL as passed to the call."""
     url: str
     """The normalized URL."""
     sections: tuple[ExplanationSection, ...]
@@ -189,7 +189,7 @@ class EnqueuedUrls(Sequence[EnqueueResult]):
 
     results: tuple[EnqueueResult, ...]
     batch: str | None = None
-    """The id of the batch that they were added to, or None if the server has no batches."""
+    """The id of the batch that the URLs were added to, or None if the server has no batches."""
 
     @overload
     def __getitem__(self, place: int) -> EnqueueResult: ...

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Annotated
 
-from aragog.api.operations.graph import naming_the_holder
+from aragog.api.operations.graph import with_holder_url
 from aragog.api.operations.operation import Caller, HttpRoute, Pool, operation
 from aragog.api.operations.options import Option
 from aragog.api.operations.scopes import WRITE
@@ -16,12 +16,12 @@ from aragog.urlstore.records import OutLink
 from aragog.urlstore.store import UrlStore
 
 ANY_VERSION = "*"
-"""A condition: the record exists, in any version."""
+"""A version condition: the record exists, in any version."""
 Owner = Annotated[str, Option("The owner of the watch: 1 to 200 bytes.")]
 IfVersion = Annotated[
     str | None,
     Option(
-        "Write only if the record has this version; empty: only if there is none; `*`: only if "
+        "Write only if the record has this version; empty: only if it is new; `*`: only if "
         "there is one.",
         http="",
     ),
@@ -36,7 +36,7 @@ class PutRequest:
     fields: Annotated[
         Mapping[str, bytes],
         Option(
-            "Field to value; over HTTP null deletes the field.",
+            "Field names and values; over HTTP, null deletes the field.",
             most_items=MOST_ITEMS, by_format=True, nulls="deleted",
         ),
     ]  # fmt: skip
@@ -44,20 +44,23 @@ class PutRequest:
     at_ms: Annotated[
         int | None,
         Option(
-            "When the values were true; a value never replaces one of a later instant. None: now.",
+            "When the values were true; a value never replaces a later one. Default: now.",
             least=-(2**63),
             most=2**63 - 1,
         ),
     ] = None
     provenance: Annotated[
         Mapping[str, str] | None,
-        Option("Field to where its value was found.", most_items=MOST_ITEMS),
+        Option("Field names and where each value was found.", most_items=MOST_ITEMS),
     ] = None
     if_version: IfVersion = None
     deleted: Annotated[
         Sequence[str],
         Option(
-            "Fields to delete as well.", most_items=MOST_ITEMS, most_bytes=MOST_NAME_BYTES, http=""
+            "Fields to delete in the same call.",
+            most_items=MOST_ITEMS,
+            most_bytes=MOST_NAME_BYTES,
+            http="",
         ),
     ] = ()
     replace: Annotated[bool, Option("Delete all other fields that the record had.", http="")] = (
@@ -95,11 +98,11 @@ def put(caller: Caller, request: PutRequest) -> str:
     writers.check(caller.token, [*request.fields, *request.deleted])
     if request.replace:
         writers.check_all(caller.token, store, request.url)
-    with naming_the_holder(caller):
-        return _written(store, request)
+    with with_holder_url(caller):
+        return _write(store, request)
 
 
-def _written(store: UrlStore, request: PutRequest) -> str:
+def _write(store: UrlStore, request: PutRequest) -> str:
     """
     Write before deleting, so that a refused write deletes nothing.
 
@@ -126,7 +129,10 @@ def _written(store: UrlStore, request: PutRequest) -> str:
 
 
 def _expected(store: UrlStore, url: str, if_version: str | None) -> str | None:
-    """The version that the write is based on; for any version, None once the record exists."""
+    """
+    Return the version that the write is based on; for any version, None once the
+    record exists.
+    """
     if if_version != ANY_VERSION:
         return if_version
     if store.get(url, ()) is None:
@@ -142,7 +148,7 @@ class DeleteFieldsRequest:
     names: Annotated[
         Sequence[str],
         Option(
-            "Names of the fields; those that the record does not have are ignored.",
+            "Field names; names that the record does not have are ignored.",
             most_items=MOST_ITEMS,
             most_bytes=MOST_NAME_BYTES,
             http="fields",
@@ -224,7 +230,7 @@ class RemoveLinksRequest:
     url: Url
     targets: Annotated[
         Sequence[str],
-        Option("Their targets; those that the page does not have are ignored.",
+        Option("The links' targets; targets that the page does not have are ignored.",
                most_items=MOST_ITEMS, is_url=True),
     ]  # fmt: skip
 

@@ -5,9 +5,9 @@ Public:
 
     http        the HTTP API
     thrift      the Thrift services
-    listener    listens, accepts connections with or without TLS, and stops
+    listener    accepts connections with or without TLS
     tokens      bearer tokens and their rates
-    memory      limits on memory that clients make a server use
+    memory      limits on the memory used for clients' requests and responses
     hedging     hedged reads from a standby store, and their metrics
     access_log  a sample of all requests and calls
 """

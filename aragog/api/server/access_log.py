@@ -28,7 +28,7 @@ class AccessLog:
     def __init__(self, share: float) -> None:
         self._share = share
         self._random = random.Random()
-        """Separate from Python's generator, so logging does not affect programs that seed it."""
+        """A separate generator, so that logging does not affect programs that seed Python's own."""
 
     def takes(self, *, failed: bool) -> bool:
         """
@@ -45,7 +45,7 @@ class AccessLog:
 
         Args:
             what: the route or method that was called.
-            target: what the caller requested, in its own bytes.
+            target: the requested path or arguments, as the caller sent them.
             result: the response's status, or the outcome of the call.
             ms: time from the arrival of the request to its response.
             token: the name of the bearer token.

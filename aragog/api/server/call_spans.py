@@ -19,8 +19,7 @@ def call_span(
     tracer: Tracer | None, caller: str, name: str, attributes: Attributes
 ) -> Iterator[str]:
     """
-    Open a span for the block as a child of the caller's; yields the context for the block to
-    continue.
+    Open a span for the block as a child of the caller's; yields the span's context.
 
     Args:
         tracer: None if tracing is off.

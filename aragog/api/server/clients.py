@@ -1,6 +1,5 @@
 """
-The connected clients of a server: limits on their number, in total and per address, and on
-slowness.
+The connected clients of a server, limited in number (in total and per address) and in slowness.
 
 An idle connection costs its client nothing. A full server therefore closes the connection that has
 been idle the longest, starting with the address that has the most connections. It refuses a new
@@ -21,11 +20,11 @@ from aragog.settings import ServingSettings
 
 _CHECK_S = 1.0
 _NETWORK_BITS = 64
-"""An IPv6 host usually owns all addresses of such a network."""
+"""An IPv6 host usually owns all addresses in a /64 network."""
 
 
 class ConnectedClient(Protocol):
-    """A connection that is counted here."""
+    """A connection that counts towards the limits."""
 
     @property
     def idle_since_s(self) -> float | None:
@@ -35,7 +34,7 @@ class ConnectedClient(Protocol):
         """Close it at once."""
 
     def end_if_late(self, now_s: float) -> None:
-        """Close it if the client is too slow or has been silent for too long."""
+        """Close the connection if the client is too slow or has been silent for too long."""
 
 
 class Clients:
@@ -120,7 +119,7 @@ class Clients:
 
 
 def _network(address: str) -> str:
-    """The network that counts as one address."""
+    """Return the network that counts as one address."""
     if ":" not in address:
         return address
     try:

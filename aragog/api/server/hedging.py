@@ -10,10 +10,9 @@ The delay follows the measured latencies. As long as stalls are rare, it is the 
 If more than one read in a thousand stalls, that percentile is the stall itself; then the delay is
 four medians, but at least the percentile that uses up the budget.
 
-Reads of both stores are limited (`large_reads.py`). Each store has its own places for large reads,
-because reads of a stalled primary keep their places while the standby must respond. A read that
-nobody waits for any more, because its caller has gone or the other store has responded, stops
-before its next row.
+Reads of both stores are limited (`large_reads.py`). Each store has its own permits for large reads,
+because reads of a stalled primary keep their permits while the standby must respond. An abandoned
+read, whose caller has disconnected or got a result from the other store, stops before its next row.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from aragog.api.operations.abandonment import abandonment
 from aragog.api.operations.large_reads import (
     AT_ONCE,
     BoundedRead,
-    NobodyWaits,
+    ReadAbandoned,
     ReadTooLarge,
     SmallRead,
     TooManyReads,
@@ -43,7 +42,7 @@ from aragog.urlstore.store import UrlStore
 T = TypeVar("T")
 
 EXTRA_SHARE = 0.02
-"""The maximum fraction of reads, hedged and mirrored, that are also sent to the standby."""
+"""The maximum fraction of reads that are also sent to the standby, hedged and mirrored together."""
 WARM_SHARE = 0.01
 """The minimum fraction, which keeps the standby's caches and connections warm."""
 LEAST_DELAY_S, MOST_DELAY_S, FIRST_DELAY_S = 0.001, 0.1, 0.02
@@ -104,10 +103,10 @@ class HedgePolicy:
 
     Attributes:
         delay_s: how long to wait for the primary.
-        down_after_s: without any response for this long, the primary counts as down.
+        down_after_s: the primary counts as down after this long without any response.
         reads: number of reads.
         hedged: reads that were late and were sent to the standby.
-        repeated: reads that failed at the primary and were sent to the standby.
+        repeated: reads that failed on the primary and were sent to the standby.
         mirrored: reads that were sent to the standby to keep it warm.
         won: reads that the standby answered.
     """
@@ -120,7 +119,7 @@ class HedgePolicy:
         self._room = 1.0
         self._owed = 0.0
 
-    def begun(self) -> None:
+    def count_read(self) -> None:
         """Count a read."""
         self.reads += 1
         self._room = min(_BURST, self._room + EXTRA_SHARE)
@@ -133,12 +132,12 @@ class HedgePolicy:
             self.delay_s = min(MOST_DELAY_S, max(LEAST_DELAY_S, wanted_s))
             self.down_after_s = min(MOST_DOWN_S, max(LEAST_DOWN_S, DOWN_AFTER_P99S * p99_s))
 
-    def answered(self, latency_s: float) -> None:
+    def count_response(self, latency_s: float) -> None:
         """Count a response of the primary."""
         self._latencies.add(latency_s)
 
     def hedge(self, *, down: bool = False) -> bool:
-        """Decide if a late read goes to the standby; with `down`, regardless of the budget."""
+        """Decide whether a late read goes to the standby; with `down`, regardless of the budget."""
         if self._room < 1 and not down:
             return False
         self.hedged += 1
@@ -146,7 +145,7 @@ class HedgePolicy:
         return True
 
     def mirror(self) -> bool:
-        """Decide if an answered read is repeated at the standby to keep it warm."""
+        """Decide whether to repeat an answered read on the standby to keep it warm."""
         if self._owed < 1 or self._room < 1:
             return False
         self.mirrored += 1
@@ -158,7 +157,7 @@ class HedgePolicy:
         self._owed = max(0.0, self._owed - 1)
 
 
-class _OneRead:
+class _SharedRead:
     """
     A read that both stores may perform.
 
@@ -179,24 +178,24 @@ class _OneRead:
         return self.is_decided or self._is_abandoned()
 
     def require_waiting(self) -> None:
-        """Raise NobodyWaits if there is no need to start it."""
+        """Raise ReadAbandoned if nobody waits for the read."""
         if self.is_over():
-            raise NobodyWaits("read", "its caller has gone")
+            raise ReadAbandoned("read", "its caller has disconnected")
 
-    def of(self, store: UrlStore, places: threading.BoundedSemaphore) -> Any:
-        """The result from one store; runs in a thread."""
-        with BoundedRead(self.is_over, places):
+    def run_on(self, store: UrlStore, permits: threading.BoundedSemaphore) -> Any:
+        """Run the read on one store, in this thread, and return its result."""
+        with BoundedRead(self.is_over, permits):
             return self.call(store)
 
 
 class HedgedReads:
     """
-    Reads two stores. Any number of threads may share it.
+    Reads from two stores. Thread-safe.
 
     Args:
         primary: the store that is written to.
         standby: a replica, whose data may be older.
-        threads: how many reads of each store run at once.
+        threads: how many reads of each store run at the same time.
         deadline_s: how long callers wait for a read.
         policy: decides when to use the standby.
     """
@@ -212,50 +211,50 @@ class HedgedReads:
     ) -> None:
         self.policy = policy or HedgePolicy()
         self._stores = primary, standby
-        self._places = tuple(threading.BoundedSemaphore(AT_ONCE) for _ in self._stores)
+        self._permits = tuple(threading.BoundedSemaphore(AT_ONCE) for _ in self._stores)
         self._primary = ThreadPoolExecutor(threads, thread_name_prefix="primary")
         self._standby = ThreadPoolExecutor(threads, thread_name_prefix="standby")
         self._lock = threading.Lock()
         self._deadline_s = deadline_s
         self._answered_s = time.monotonic()
         self._waiting_since_s: dict[Future[Any], float] = {}
-        """Reads that the primary has not answered, with their start times, the oldest first."""
+        """Reads that the primary has not answered, with their start times, oldest first."""
 
     def read(self, call: Callable[[UrlStore], T]) -> HedgedResult:
         """
-        `call(store)` on the primary, and on the standby if the primary is slow or fails.
+        Run `call(store)` on the primary, and on the standby if the primary is slow or fails.
 
         An empty result from the standby is ignored, since it may lack the latest writes.
 
         Raises:
-            the error that `call` raised on the primary, if the standby has no result either.
+            Exception: what `call` raised on the primary, if the standby has no result either.
         """
-        one = _OneRead(call)
+        one = _SharedRead(call)
         try:
             return self._read(one)
         finally:
             one.is_decided = True
 
-    def _read(self, one: _OneRead) -> HedgedResult:
+    def _read(self, one: _SharedRead) -> HedgedResult:
         started_s = time.monotonic()
         first = self._primary.submit(self._timed, one)
         with self._lock:
-            self.policy.begun()
+            self.policy.count_read()
             delay_s = self.policy.delay_s
             self._waiting_since_s[first] = started_s
-        first.add_done_callback(self._ended)
+        first.add_done_callback(self._on_primary_done)
         while not wait([first], delay_s).done:
             delay_s = self._until_hedged_s(started_s)
             if delay_s <= 0:
-                return self._hedged(first, one)
+                return self._hedge(first, one)
         return self._after_answer(first, one)
 
-    def _ended(self, first: Future[Any]) -> None:
+    def _on_primary_done(self, first: Future[Any]) -> None:
         with self._lock:
             self._waiting_since_s.pop(first, None)
 
     def _until_hedged_s(self, started_s: float) -> float:
-        """How much longer a late read waits before the next check; 0 if it is to be hedged now."""
+        """Return how much longer a late read waits before the next check; 0 to hedge it now."""
         now_s = time.monotonic()
         latest_s = started_s + DEADLINE_SHARE * self._deadline_s
         with self._lock:
@@ -264,26 +263,26 @@ class HedgedReads:
             left_s = min(down_s, latest_s) - now_s
             return 0.0 if self.policy.hedge(down=left_s <= 0) else left_s
 
-    def _hedged(self, first: Future[Any], one: _OneRead) -> HedgedResult:
-        """The first result from either store."""
-        second = self._at_standby(one)
+    def _hedge(self, first: Future[Any], one: _SharedRead) -> HedgedResult:
+        """Return the first result from either store."""
+        second = self._submit_to_standby(one)
         wait([first, second], return_when=FIRST_COMPLETED)
         if not first.done() and _is_answer(second):
-            first.cancel()  # it may still be queued for a thread, after stalled reads
-            return self._won(second)
-        return self._best(first, second)
+            first.cancel()  # it may still be queued behind stalled reads
+            return self._standby_won(second)
+        return self._choose_result(first, second)
 
     def close(self) -> None:
         """Release the threads without waiting for running reads."""
         for pool in (self._primary, self._standby):
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _timed(self, one: _OneRead) -> Any:
+    def _timed(self, one: _SharedRead) -> Any:
         one.require_waiting()
         started_at_s = time.monotonic()
         try:
-            value = one.of(self._stores[0], self._places[0])
-        except NobodyWaits:  # it took longer than this, and slow reads must be counted
+            value = one.run_on(self._stores[0], self._permits[0])
+        except ReadAbandoned:  # the read took at least this long, and slow reads must be counted
             self._count_answer(started_at_s)
             raise
         self._count_answer(started_at_s)
@@ -292,52 +291,52 @@ class HedgedReads:
     def _count_answer(self, started_at_s: float) -> None:
         self._answered_s = ended_s = time.monotonic()
         with self._lock:
-            self.policy.answered(ended_s - started_at_s)
+            self.policy.count_response(ended_s - started_at_s)
 
-    def _at_standby(self, one: _OneRead) -> Future[Any]:
+    def _submit_to_standby(self, one: _SharedRead) -> Future[Any]:
         def read() -> Any:
             one.require_waiting()
-            return one.of(self._stores[1], self._places[1])
+            return one.run_on(self._stores[1], self._permits[1])
 
         return self._standby.submit(read)
 
-    def _mirror(self, one: _OneRead) -> None:
+    def _mirror(self, one: _SharedRead) -> None:
         with SmallRead():
             one.call(self._stores[1])
 
-    def _after_answer(self, first: Future[Any], one: _OneRead) -> HedgedResult:
+    def _after_answer(self, first: Future[Any], one: _SharedRead) -> HedgedResult:
         """
-        The primary responded in time: its value, or the standby's if the primary had an
+        The primary responded in time: return its value, or the standby's if the primary had an
         outage.
         """
         if _is_outage(first.exception()):
             with self._lock:
                 self.policy.repeated += 1
-            return self._best(first, self._at_standby(one))
+            return self._choose_result(first, self._submit_to_standby(one))
         with self._lock:
             mirrored = self.policy.mirror()
         if mirrored:
             self._standby.submit(self._mirror, one)
         return HedgedResult(first.result(), from_standby=False)
 
-    def _won(self, second: Future[T]) -> HedgedResult:
+    def _standby_won(self, second: Future[T]) -> HedgedResult:
         with self._lock:
             self.policy.won += 1
         return HedgedResult(second.result(), from_standby=True)
 
-    def _best(self, first: Future[T], second: Future[T]) -> HedgedResult:
-        """The primary's value, or the standby's if the primary fails temporarily."""
+    def _choose_result(self, first: Future[T], second: Future[T]) -> HedgedResult:
+        """Return the primary's value, or the standby's if the primary fails temporarily."""
         error = first.exception()
         if _is_outage(error) or isinstance(error, TooManyReads):
             wait([second])
             if _is_answer(second):
-                return self._won(second)
+                return self._standby_won(second)
         return HedgedResult(first.result(), from_standby=False)
 
 
 def _is_outage(error: BaseException | None) -> bool:
     """True for a temporary failure of the store, as opposed to a limit of this process."""
-    bounds = (NobodyWaits, ReadTooLarge, TooManyReads)
+    bounds = (ReadAbandoned, ReadTooLarge, TooManyReads)
     return isinstance(error, TRANSIENT) and not isinstance(error, bounds)
 
 
@@ -359,7 +358,9 @@ class HedgingMetrics(Collector):
         """The current metrics."""
         policy = self._policy
         reads = CounterMetricFamily(
-            "aragog_hedged_reads", "Reads at the primary and at the standby.", labels=["sent_to"]
+            "aragog_hedged_reads",
+            "Reads sent to the primary and to the standby.",
+            labels=["sent_to"],
         )
         reads.add_metric(["primary"], policy.reads)
         reads.add_metric(["standby, late"], policy.hedged)
@@ -370,5 +371,7 @@ class HedgingMetrics(Collector):
             "aragog_hedged_reads_won", "Reads that the standby answered.", policy.won
         )
         yield GaugeMetricFamily(
-            "aragog_hedge_delay_seconds", "After which a read is late.", policy.delay_s
+            "aragog_hedge_delay_seconds",
+            "Delay after which a read is also sent to the standby.",
+            policy.delay_s,
         )

@@ -1,5 +1,5 @@
 """
-Listens, accepts connections with or without TLS, and stops without losing a request.
+Accept connections with or without TLS, and stop without losing a request.
 
 A connection counts as a client from its first packet. asyncio's own server creates a protocol only
 after the TLS handshake, so a client that never completes one would not be counted.
@@ -19,16 +19,16 @@ from aragog.errors import ConfigError
 from aragog.settings import ServingSettings
 
 QUIET_S = 0.2
-"""A stopping server closes idle connections after this time, since a request may be in transit."""
+"""How long a stopping server keeps idle connections open, since a request may be in transit."""
 BACKLOG = 1024
-"""Number of connections that the kernel keeps until they are accepted."""
-ACCEPT_AGAIN_S = 0.2
+"""How many connections the kernel keeps until they are accepted."""
+ACCEPT_PAUSE_S = 0.2
 """Pause after a system error, usually too many open files."""
 
 
 def tls_context(settings: ServingSettings) -> ssl.SSLContext | None:
     """
-    The TLS context for the settings, or None without a certificate.
+    Return the TLS context for the settings, or None without a certificate.
 
     Raises:
         ConfigError: the certificate or its key cannot be used.
@@ -57,7 +57,7 @@ class Handshake(asyncio.Protocol):
         self._clients = clients
         self._protocol = protocol
         self.idle_since_s: float | None = time.monotonic()
-        """When the client connected; it is idle until the handshake is complete."""
+        """When the client connected; it counts as idle until the handshake is complete."""
         self._complete = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -72,7 +72,7 @@ class Handshake(asyncio.Protocol):
         """Close at once, unless the server's protocol has taken over."""
         if self._complete:
             return
-        # The event loop owns the file, so the socket is shut down, not closed.
+        # The event loop owns the file descriptor, so the socket is shut down, not closed.
         with suppress(OSError):  # the client has closed it
             self._sock.shutdown(socket.SHUT_RDWR)
 
@@ -82,7 +82,7 @@ class Handshake(asyncio.Protocol):
 
 class Listener:
     """
-    Accepts a server's connections; used on its event loop.
+    Accepts a server's connections; must be used on its event loop.
 
     Args:
         protocol: creates the protocol of a connection.
@@ -146,15 +146,15 @@ class Listener:
             try:
                 sock, _ = await loop.sock_accept(listening)
             except OSError:
-                await asyncio.sleep(ACCEPT_AGAIN_S)
+                await asyncio.sleep(ACCEPT_PAUSE_S)
                 continue
             self._begin(sock)
-            await asyncio.sleep(0)  # let other tasks run between waiting connections
+            await asyncio.sleep(0)  # let other tasks run between queued connections
 
     def _begin(self, sock: socket.socket) -> asyncio.Task[None]:
         """
-        Create the protocol of an accepted connection; with TLS, count it and do the handshake
-        first.
+        Create the protocol of an accepted connection; with TLS, count the client and do the
+        handshake first.
         """
         loop = asyncio.get_running_loop()
         if self._tls is None:
@@ -188,7 +188,7 @@ def _address(sock: socket.socket) -> str:
 
 def _accepted(listening: socket.socket) -> list[socket.socket]:
     result = []
-    with suppress(OSError):  # BlockingIOError: there are no more
+    with suppress(OSError):  # BlockingIOError: no more are queued
         while True:
             result.append(listening.accept()[0])
     return result
@@ -196,11 +196,11 @@ def _accepted(listening: socket.socket) -> list[socket.socket]:
 
 def thrift_sockets(settings: ServingSettings, processes: int = 1) -> list[socket.socket]:
     """
-    Listening sockets for the processes of the Thrift server, all on one port.
+    Return listening sockets for the processes of the Thrift server, all on one port.
 
-    The kernel distributes connections among them (SO_REUSEPORT), because connections of Thrift
-    clients last long. First, a socket is bound without SO_REUSEPORT, to detect another server that
-    would otherwise share the port unnoticed.
+    The kernel distributes connections among them (SO_REUSEPORT), because Thrift connections are
+    long-lived. First, a socket is bound without SO_REUSEPORT, to detect another server that would
+    otherwise share the port unnoticed.
 
     Raises:
         ConfigError: the port is in use or not permitted.
@@ -225,6 +225,6 @@ def thrift_sockets(settings: ServingSettings, processes: int = 1) -> list[socket
             sock.close()
         raise ConfigError(
             f"serving.thrift_port: cannot listen on {host}:{port} ({error.strerror or error}); "
-            "set ARAGOG_SERVING__THRIFT_PORT to a free port, or to 0 to serve no Thrift"
+            "set ARAGOG_SERVING__THRIFT_PORT to a free port, or to 0 to turn Thrift off"
         ) from error
     return sockets

@@ -3,9 +3,9 @@ Run reads from an embedded store on the event loop, as long as they stay short.
 
 Reading a page from SQLite takes about 40 µs. Handing the read to a thread and getting the result
 back takes just as long, and can mean a wait of up to 5 ms for the interpreter's lock. So calls that
-can share a read run right where they arrive, and those that arrive in the same turn of the loop run
-together (docs/adr/0088). When the disk is slow, calls go to threads for a while; by then, the reads
-that showed it was slow have already held up the loop.
+can share a read run right where they arrive, and those that arrive in the same iteration of the
+loop run together (docs/adr/0088). When the disk is slow, calls go to threads for a while; by then,
+the reads that revealed it have already delayed the loop.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 
-from aragog.api.server.threads import MOST_TOGETHER, CallThreads, ThreadCall
+from aragog.api.server.threads import MAX_GROUP, CallThreads, ThreadCall
 
 _SLOW_S = 0.005
 """On idle cores, a group of reads takes 0.05 to 1.3 ms (`python -m bench.busy_reads`)."""
@@ -25,13 +25,13 @@ _IN_THREADS_S = 1.0
 
 class LoopCalls(CallThreads):
     """
-    Runs an embedded store's calls in threads, except those that can share a read (`alike`).
+    Runs an embedded store's calls in threads, except those that can share a read (`groups_with`).
 
     Calls that can share a read run on the event loop, so they must not wait for anything but the
     disk.
 
     Args:
-        name: the same as in `CallThreads`, and so are `threads` and `most`.
+        name, threads, most: as in `CallThreads`.
         now_s: the clock for deadlines; it also times the reads.
     """
 
@@ -52,42 +52,45 @@ class LoopCalls(CallThreads):
             return
         self._arrived.append(call)
         if len(self._arrived) == 1:
-            asyncio.get_running_loop().call_soon(self._make_all)
+            asyncio.get_running_loop().call_soon(self._run_all)
 
     def close(self) -> None:
-        """Close as `CallThreads` does; calls that arrived in this turn never run."""
+        """Close as `CallThreads` does; calls that arrived in this iteration never run."""
         arrived, self._arrived = self._arrived, []
         for call in arrived:
             self.busy -= 1
             call.expire()
         super().close()
 
-    def _make_all(self) -> None:
-        """Run the calls that arrived in this turn of the event loop, or hand them to threads."""
+    def _run_all(self) -> None:
+        """
+        Run the calls that arrived in this iteration of the event loop, or hand them
+        to threads.
+        """
         calls, self._arrived = self._arrived, []
         while calls:
             group = self._group(calls)
             del calls[: max(1, len(group))]
             if group:
-                self._make(group)
+                self._run_group(group)
 
     def _group(self, calls: Sequence[ThreadCall]) -> Sequence[ThreadCall]:
         """
         Return the calls at the front that can run together.
 
-        If the first call can't run here, hand it to a thread and return nothing.
+        If the first call cannot run here, hand it to a thread and return nothing.
         """
         first = calls[0]
-        fits = first.alike() if self._now_s() >= self._in_threads_until_s else None
+        fits = first.groups_with() if self._now_s() >= self._in_threads_until_s else None
         if fits is None:
             self._begin(first)
             return ()
         size = 1
-        while size < min(len(calls), MOST_TOGETHER) and fits(calls[size]):
+        while size < min(len(calls), MAX_GROUP) and fits(calls[size]):
             size += 1
         return calls[:size]
 
-    def _make(self, group: Sequence[ThreadCall]) -> None:
+    def _run_group(self, group: Sequence[ThreadCall]) -> None:
         began_s = self._now_s()
         first, *others = group
         if others:
@@ -95,14 +98,14 @@ class LoopCalls(CallThreads):
         else:
             first.run()
         now_s = self._now_s()
-        self._note(now_s - began_s)
+        self._record_duration(now_s - began_s)
         for call in group:
             self.busy -= 1
             if call.deadline_s <= now_s:
                 call.expire()
             call.finish()
 
-    def _note(self, took_s: float) -> None:
+    def _record_duration(self, took_s: float) -> None:
         """Switch to threads for a while if reads are slow."""
         self._slow_in_a_row = self._slow_in_a_row + 1 if took_s > _SLOW_S else 0
         if took_s > _HANGS_S or self._slow_in_a_row >= _SLOW_IN_A_ROW:

@@ -1,4 +1,4 @@
-"""The memory that clients can make a server use, counted over all its connections."""
+"""Limit the memory that clients can make a server use, counted over all its connections."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ A larger response is passed to its connection in pieces of this size.
 
 UNCOUNTED_BYTES = 16_384
 """
-Uncounted bytes that the buffer of a connection may hold: 16 MiB for 1,024 connections.
+Uncounted bytes that a connection's buffer may hold: 16 MiB for 1,024 connections.
 
 Event loops report that a client does not read once its buffer exceeds a limit, by default 64 KiB. A
-limit below this one has no advantage: together with what the kernel takes from a new connection (46
-KB), it makes up a response of `SMALL_BYTES`. A client that reads is therefore never disconnected
-for such a response while the memory is full.
+lower limit than this one has no advantage: together with what the kernel accepts on a new
+connection (46 KB), it adds up to a response of `SMALL_BYTES`. A client that reads is therefore
+never disconnected because of such a response while the memory is full.
 """
 
 
@@ -53,16 +53,14 @@ class MemoryLimit:
             self.held_bytes += size
             return True
 
-    def give_back(self, size: int) -> None:
-        """Count fewer bytes."""
+    def release(self, size: int) -> None:
+        """Stop counting these bytes."""
         with self._lock:
             self.held_bytes -= size
 
     def problem(self) -> Problem:
-        """The 503 problem for a reached limit."""
-        return unavailable(
-            f"too much memory is in use for {self._purpose}; repeat the request later"
-        )
+        """Return the 503 problem for a reached limit."""
+        return unavailable(f"too much memory is in use for {self._purpose}; retry later")
 
     def require(self, size: int) -> None:
         """
@@ -87,7 +85,7 @@ class MemoryLimit:
         try:
             yield
         finally:
-            self.give_back(counted)
+            self.release(counted)
 
 
 class GrowingBytes:
@@ -95,7 +93,7 @@ class GrowingBytes:
     The counted bytes of a response while a thread still reads its parts.
 
     A context manager that releases all bytes at its end. A thread abandoned at its deadline cannot
-    take more.
+    count more.
 
     Args:
         memory: counts the bytes.
@@ -113,7 +111,7 @@ class GrowingBytes:
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._is_closed = True
-            self._memory.give_back(self._bytes)
+            self._memory.release(self._bytes)
 
     def take(self, size: int) -> bool:
         """Count more bytes; False if there is no memory, or nobody waits for them any more."""
@@ -134,11 +132,11 @@ class GrowingBytes:
             raise self.problem()
 
     def require_copy(self) -> None:
-        """`require` all parts once more, for a response built from copies of them."""
+        """`require` the memory of all parts once more, for a response built from copies of them."""
         self.require(self._bytes)
 
     def problem(self) -> Problem:
-        """The 503 problem for a reached limit."""
+        """Return the 503 problem for a reached limit."""
         return self._memory.problem()
 
 
@@ -167,19 +165,19 @@ class UnreadBytes:
         self._pending = size
 
     def written(self, size: int, *, blocked: bool) -> None:
-        """Keep counted bytes until `were_read`; release them if the client reads at once."""
+        """Keep counted bytes until `mark_read`; release them if the client reads at once."""
         self._pending = 0
         if blocked:
             self._bytes += size
         else:
-            self._memory.give_back(size)
+            self._memory.release(size)
 
     def blocked(self, buffered: int) -> bool:
         """
         Count the buffered bytes that are not counted yet.
 
-        False if there is no memory: the connection must be closed, because its client does not
-        read.
+        Returns False if there is no memory: the connection must be closed, because its client does
+        not read.
         """
         more = buffered - self._bytes - self._buffered - self._pending
         if more <= 0:
@@ -189,7 +187,7 @@ class UnreadBytes:
         self._buffered += more
         return True
 
-    def were_read(self) -> None:
-        """Release the bytes, since the client has read nearly all or has disconnected."""
-        self._memory.give_back(self._bytes + self._buffered)
+    def mark_read(self) -> None:
+        """Release the bytes, because the client has read nearly all of them or has disconnected."""
+        self._memory.release(self._bytes + self._buffered)
         self._bytes = self._buffered = 0

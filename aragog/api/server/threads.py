@@ -1,15 +1,15 @@
 """
 Run blocking calls in threads, limited in number and time; each kind of call has its own threads.
 
-An event loop submits calls and gets each back once its thread has run it, or at its deadline. A
-call that misses its deadline is abandoned but occupies its thread until it returns. A store that
-hangs therefore occupies only its own threads, and the event loop continues.
+An event loop submits calls, and gets each one back once its thread has run it or its deadline has
+passed. A call that misses its deadline is abandoned but occupies its thread until it returns. A
+store that hangs therefore occupies only its own threads, and the event loop continues.
 
 Waking a thread costs more than most calls. On an embedded store, a single thread therefore runs
-calls as long as there are any, and another is woken only if the first makes no progress. Calls
-waiting in the meantime are executed together if possible, and the event loop is woken for several
-results at once. On a store behind a network every call wakes a thread, because threads spend their
-time waiting; the first one to run takes a few of the waiting calls.
+calls as long as there are any, and another is woken only if the first makes no progress. Calls that
+arrive in the meantime run together if possible, and the event loop is woken once for several
+results. On a store behind a network, every call wakes a thread, because threads spend their time
+waiting; the first one to run takes a few of the queued calls.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from aragog.api.problems import Overloaded
 
 T = TypeVar("T")
 
-MOST_TOGETHER = 32
-"""Maximum number of calls that a thread executes together."""
-_TOGETHER_EAGER = 8
-"""The same behind a network, where other threads read the rest concurrently."""
+MAX_GROUP = 32
+"""Maximum number of calls that a thread runs together."""
+_MAX_EAGER_GROUP = 8
+"""The maximum behind a network, where other threads run the remaining calls concurrently."""
 _RESULTS_AT_ONCE = 16
 _TICK_S = 0.002
 """How often deadlines and the threads' progress are checked while calls are in flight."""
@@ -45,7 +45,7 @@ class Cancellable(Protocol):
 
 
 CALLER: ContextVar[Cancellable | None] = ContextVar("caller", default=None)
-"""The caller that waits for a task's calls, or None for a caller that waits until its deadline."""
+"""The caller that waits for a task's calls, or None if it always waits until its deadline."""
 
 
 class ThreadCall(ABC):
@@ -65,12 +65,15 @@ class ThreadCall(ABC):
     def run(self) -> None:
         """Execute the call in a thread; must not raise."""
 
-    def alike(self) -> Callable[[Any], bool] | None:
-        """A test for calls that can be executed with this one, or None. Runs in a thread."""
+    def groups_with(self) -> Callable[[Any], bool] | None:
+        """
+        Return a test for calls that can run together with this one, or None. Runs
+        in a thread.
+        """
         return None
 
     def run_with(self, others: Sequence[Any]) -> None:
-        """Execute this call and similar ones in a thread; must not raise."""
+        """Run this call and others in a thread; must not raise."""
         for call in (self, *others):
             call.run()
 
@@ -87,7 +90,7 @@ class ThreadCall(ABC):
         """True if nobody waits for the result any more. Can be read in any thread."""
         return False
 
-    def wait(self, now_s: float) -> None:  # noqa: B027 - most calls need not know
+    def wait(self, now_s: float) -> None:  # noqa: B027 - most calls do not use it
         """Called on the event loop from time to time until the result is available."""
 
 
@@ -97,12 +100,13 @@ class CallThreads:
 
     Args:
         name: prefix of the threads' names.
-        threads: how many calls run at once.
-        most: how many calls run or wait at once; for `run`, and for callers that check `busy`.
+        threads: how many calls run at the same time.
+        most: how many calls may be running or waiting; for `run`, and for callers that check
+            `busy`.
         eager: wake a thread for each call; for calls that wait for a network.
 
     Attributes:
-        busy: how many calls run or wait, including abandoned ones.
+        busy: how many calls are running or waiting, including abandoned ones.
     """
 
     def __init__(self, name: str, threads: int, most: int, *, eager: bool = True) -> None:
@@ -131,7 +135,7 @@ class CallThreads:
         loop = self._loop = self._loop or asyncio.get_running_loop()
         self._in_flight.add(call)
         self._threads.submit(call)
-        if self._done and not self._signalled:  # they need not wait, since the event loop is awake
+        if self._done and not self._signalled:  # the event loop is awake, so they need not wait
             self._signalled = True
             loop.call_soon(self._flush)
         if not self._ticking:
@@ -144,11 +148,11 @@ class CallThreads:
 
         Args:
             call: a function without arguments.
-            deadline_s: how long it may take from now.
+            deadline_s: how long the call may take from now.
 
         Raises:
-            Overloaded: too many calls run or wait.
-            TimeoutError: it took longer; if it has not started, it never runs.
+            Overloaded: too many calls are running or waiting.
+            TimeoutError: the call took longer; if it has not started, it never runs.
         """
         if self.full:
             raise Overloaded
@@ -175,16 +179,16 @@ class CallThreads:
         else:
             RUNNING.call = call
             call.run()
-            RUNNING.call = None  # an idle thread would keep its last result in memory
+            RUNNING.call = None  # otherwise an idle thread would keep its last result in memory
             self._done.append(call)
         if self._threads.waiting and len(self._done) < _RESULTS_AT_ONCE:
             return  # waking the event loop costs as much as a call; its timer limits the delay
         self._wake_loop()
 
     def _others(self, call: ThreadCall) -> Sequence[ThreadCall]:
-        fits = call.alike() if self._threads.waiting else None
-        most = _TOGETHER_EAGER if self._eager else MOST_TOGETHER
-        return () if fits is None else self._threads.also(fits, most - 1)
+        fits = call.groups_with() if self._threads.waiting else None
+        most = _MAX_EAGER_GROUP if self._eager else MAX_GROUP
+        return () if fits is None else self._threads.take_more(fits, most - 1)
 
     def _wake_loop(self) -> None:
         if not self._signalled and self._loop is not None:
@@ -240,7 +244,7 @@ class _AwaitedCall(ThreadCall, Generic[T]):
             return
         try:
             self._result = self._call()
-        except BaseException as error:  # noqa: BLE001 - its caller gets it
+        except BaseException as error:  # noqa: BLE001 - the call's caller gets it
             self._error = error
 
     def finish(self) -> None:
@@ -270,7 +274,7 @@ class _Threads(Generic[T]):
     Args:
         name: prefix of the threads' names.
         run: called with each item; must not raise.
-        threads: how many items run at once.
+        threads: how many items run at the same time.
         eager: wake a thread for each item; otherwise wake one, and more through `help_if_stuck`.
     """
 
@@ -297,12 +301,12 @@ class _Threads(Generic[T]):
         """Number of items that no thread has taken yet."""
         return len(self._waiting)
 
-    def also(self, fits: Callable[[T], bool], most: int) -> list[T]:
+    def take_more(self, fits: Callable[[T], bool], most: int) -> list[T]:
         """
-        Take further items for the caller to run with its current one.
+        Take further items for the caller to run together with its current one.
 
-        Takes the items that have waited longest, up to `most`, and stops at the first that does not
-        fit.
+        Takes the items that have waited longest, up to `most`, and stops at the first one that does
+        not fit.
         """
         result: list[T] = []
         with suppress(IndexError):
@@ -322,8 +326,8 @@ class _Threads(Generic[T]):
 
     def close(self) -> list[T]:
         """
-        Stop idle threads now and busy ones after their call. Returns the items left in
-        the queue.
+        Stop idle threads now, and busy ones after their call. Returns the items
+        left in the queue.
         """
         self._stopping = True
         left = list(self._waiting)
@@ -351,10 +355,10 @@ class _Threads(Generic[T]):
             except IndexError:
                 idle.append(ready)
                 if waiting or self._stopping:
-                    # An item arrived after the check and before this thread was idle.
+                    # an item arrived after the check and before this thread was idle
                     self._wake()
                 ready.acquire()
                 continue
             run(item)
-            del item  # an idle thread would keep its last result in memory
+            del item  # otherwise an idle thread would keep its last result in memory
             self._finished += 1

@@ -21,9 +21,9 @@ from aragog.runtime.hosts import is_loopback
 from aragog.settings import ServingSettings
 
 
-def make(name: str, scopes: Iterable[str], rate: float | None = None) -> tuple[str, str]:
+def new_token(name: str, scopes: Iterable[str], rate: float | None = None) -> tuple[str, str]:
     """
-    A new token, and its entry for `serving.tokens`, which does not reveal the token.
+    Return a new token, and its entry for `serving.tokens`, which does not reveal the token.
 
     Args:
         name: for the access log.
@@ -37,7 +37,7 @@ def make(name: str, scopes: Iterable[str], rate: float | None = None) -> tuple[s
 
 class TokenRateExceeded(Problem):
     """
-    A token exceeds its rate of requests.
+    A token exceeds its request rate.
 
     Args:
         wait_s: seconds until its next request is allowed.
@@ -45,12 +45,12 @@ class TokenRateExceeded(Problem):
 
     def __init__(self, wait_s: float) -> None:
         headers = {"Retry-After": str(math.ceil(wait_s))}
-        super().__init__(429, "this token exceeds its rate of requests", headers)
+        super().__init__(429, "this token exceeds its request rate", headers)
         self.wait_s = wait_s
 
 
-class _Known(NamedTuple):
-    """A token in the settings, with the rest of its rate in this process."""
+class _KnownToken(NamedTuple):
+    """A token in the settings, with its rate limiter in this process."""
 
     token: Token
     bucket: Bucket | None
@@ -58,7 +58,7 @@ class _Known(NamedTuple):
 
 class Tokens:
     """
-    The tokens in the settings. All protocols of a process share one object and so the rates.
+    The tokens in the settings. All protocols of a process share one object and therefore the rates.
 
     Args:
         entries: each is `name:scopes:sha256` or `name:scopes:sha256:rate`; without entries, every
@@ -74,12 +74,12 @@ class Tokens:
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._now_s = now_s
-        self._tokens: dict[str, _Known] = {}
+        self._tokens: dict[str, _KnownToken] = {}
         for entry in entries:
             name, scopes, digest, *rate = entry.split(":")
             limit = float(rate[0]) if rate else None
             bucket = None if limit is None else Bucket(limit / processes)
-            self._tokens[digest] = _Known(Token(name, scopes.split("+"), limit), bucket)
+            self._tokens[digest] = _KnownToken(Token(name, scopes.split("+"), limit), bucket)
 
     @property
     def required(self) -> bool:
@@ -103,7 +103,9 @@ class Tokens:
         has_token = scheme.lower() == "bearer" and bool(token)
         known = self._tokens.get(_hash(token.strip())) if has_token else None
         if known is None:
-            detail = "serving.tokens has no such token" if has_token else "needs a bearer token"
+            detail = (
+                "unknown token; see serving.tokens" if has_token else "a bearer token is required"
+            )
             error = ', error="invalid_token"' if has_token else ""
             raise Problem(401, detail, {"WWW-Authenticate": f'Bearer realm="aragog"{error}'})
         if not known.token.allows(scope):
@@ -123,8 +125,8 @@ def check_exposure(settings: ServingSettings) -> None:
     """
     if not settings.tokens and not is_loopback(settings.host):
         raise ConfigError(
-            f"serving.host: {settings.host} is reached from other machines, and serving.tokens is "
-            "empty; make a token with `aragog token NAME --scope read`"
+            f"serving.host: {settings.host} is reachable from other machines, and serving.tokens "
+            "is empty; create a token with `aragog token NAME --scope read`"
         )
 
 
@@ -150,8 +152,8 @@ class Bucket:
 
     def take(self, now_s: float) -> float:
         """
-        0.0 if a request is allowed at this monotonic time, otherwise the seconds until
-        one is.
+        Return 0.0 if a request is allowed at this monotonic time, otherwise the seconds until one
+        is.
         """
         if self._updated_s is not None:
             gained = max(0.0, now_s - self._updated_s) * self._rate

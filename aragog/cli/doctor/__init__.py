@@ -43,7 +43,7 @@ CHECKS: tuple[Check, ...] = (
     configuration.check_standby,
     configuration.check_one_machine,
 )
-# Checks of processes that start after the servers; --no-workers skips them.
+# These checks need processes that start after the servers; --no-workers skips them.
 PROCESS_CHECKS: tuple[Check, ...] = (servers.check_workers, servers.check_beat)
 
 
@@ -61,7 +61,7 @@ def doctor(*, no_workers: bool, as_json: bool) -> None:
         echo_json([result._asdict() for result in findings])
     else:
         _print(findings)
-    if hung:  # exit now, since Python would wait for the check's thread
+    if hung:  # exit now, since Python would wait for the thread of the hanging check
         sys.stdout.flush()
         os._exit(FAILED)
     if not all(result.ok for result in findings):

@@ -1,4 +1,4 @@
-"""Checks of the settings: their source, their conflicts, and what they refer to and expose."""
+"""Check the settings: their source, their conflicts, and what they refer to and expose."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def check_settings(system: CheckedSystem) -> Iterator[Finding]:
     if in_use.differing:
         yield Finding("settings", ok=False, text=in_use.difference("this command"))
     elif in_use.running:
-        text = f"those of the system that runs in {in_use.settings.data_dir}, {in_use.running}"
+        text = f"from the system running in {in_use.settings.data_dir}, {in_use.running}"
         yield Finding("settings", ok=True, text=text)
 
 
@@ -52,11 +52,11 @@ def check_agent(system: CheckedSystem) -> Iterator[Finding]:
     if has_contact(system.settings.fetch):
         yield Finding("fetch.user_agent", ok=True, text=agent)
     elif is_demo(system.settings):
-        text = f"{agent}, with which only the demo web is fetched"
+        text = f"{agent}, which only fetches the demo web"
         yield Finding("fetch.user_agent", ok=True, text=text)
     else:
         remedy = 'set it to something like "examplebot/1.0 (+https://example.com/bot)"'
-        text = f"{agent!r} has no contact, so only loopback is fetched; {remedy}"
+        text = f"{agent!r} has no contact, so only loopback addresses are fetched; {remedy}"
         yield Finding("fetch.user_agent", ok=False, text=text)
 
 
@@ -64,15 +64,17 @@ def check_one_machine(system: CheckedSystem) -> Iterator[Finding]:
     """
     Check that data is not in this machine's files while jobs are on another machine.
 
-    Workers there would store pages in their own files, so each machine would have a part of the
-    URLs, without any error.
+    Otherwise, workers on other machines would store pages in their own files, and each machine
+    would have a part of the data, without any error.
     """
     settings = system.settings
     local = []
     if settings.store.engine == "sqlite":
         local.append('store.engine is "sqlite" (set it to "postgres" or "hbase")')
     if settings.private_postgres:
-        local.append("store.dsn is empty (name a PostgreSQL that all machines reach)")
+        local.append(
+            "store.dsn is empty (set it to a PostgreSQL server that all machines can reach)"
+        )
     if settings.content.engine == "folder":
         local.append('content.engine is "folder" (set it to "s3")')
     if settings.crawl_log.engine == "folder" and settings.crawl_log.folder is None:
@@ -80,8 +82,8 @@ def check_one_machine(system: CheckedSystem) -> Iterator[Finding]:
     elsewhere = sorted({where for where in _shared(system) if not is_this_machine(where)})
     if local and elsewhere:
         text = (
-            f"{' and '.join(local)}, but jobs are on {', '.join(elsewhere)}: workers of several "
-            "machines would each keep a part of the data"
+            f"{' and '.join(local)}, but jobs are on {', '.join(elsewhere)}: workers on several "
+            "machines would each store a part of the data"
         )
         yield Finding("one machine", ok=False, text=text)
 
@@ -98,7 +100,7 @@ def _shared(system: CheckedSystem) -> Iterator[str]:
 
 def is_this_machine(host: str) -> bool:
     """
-    Return True if `host` is an address of this machine, which means that a socket can bind to it.
+    True if `host` is an address of this machine, which means that a socket can bind to it.
 
     False for a name that does not resolve.
     """
@@ -125,23 +127,24 @@ def check_listeners(system: CheckedSystem) -> Iterator[Finding]:
     """
     Check that something listens on the ports of HTTP, Thrift and Flower.
 
-    If the servers are external, these may run on another machine, so this is no defect. If the
-    standalone system is down, anything that listens on these ports is another program.
+    If Redis and the broker are external, these may run on another machine, so a silent port is not
+    an error. If the standalone system is down, anything that listens on these ports is another
+    program.
     """
-    listening = system.settled(
+    listening = system.wait_for(
         lambda: listeners(system.settings), lambda found: all(found.values())
     )
     must_run = system.should_run and (system.settings.private_redis or bool(system.in_use.running))
     for address, listens in listening.items():
         text = f"{address.host}:{address.port}"
         if listens and system.is_down:
-            remedy = f"end it, or set serving.{address.setting}, before `aragog up`"
-            yield Finding(address.name, ok=False, text=f"another program has {text}: {remedy}")
+            remedy = f"stop it, or set serving.{address.setting}, before `aragog up`"
+            yield Finding(address.name, ok=False, text=f"another program uses {text}: {remedy}")
         elif listens:
-            yield Finding(address.name, ok=True, text=f"answers on {text}")
+            yield Finding(address.name, ok=True, text=f"responds on {text}")
         else:
             remedy = "; `aragog up` starts it" if system.is_down else ""
-            text = f"nothing listens on {text} of this machine{remedy}"
+            text = f"nothing listens on {text}{remedy}"
             yield Finding(address.name, ok=not must_run, text=text)
 
 
@@ -150,12 +153,12 @@ def check_open_files(system: CheckedSystem) -> Iterator[Finding]:
     running = system.running_pid
     allowed = (open_files.limit_of(running) if running else None) or open_files.limit()
     if allowed >= open_files.ENOUGH:
-        yield Finding("open files", ok=True, text=f"a process may have {allowed:,}")
+        yield Finding("open files", ok=True, text=f"a process may open {allowed:,}")
         return
     text = (
-        f"a process may have {allowed:,} only, so it fetches from fewer hosts and serves fewer "
-        f"clients at once than the settings say: allow {open_files.ENOUGH:,} (`ulimit -Hn`, "
-        "LimitNOFILE of systemd) and start it again"
+        f"a process may only open {allowed:,}, so it fetches from fewer hosts and serves fewer "
+        f"clients than configured: allow {open_files.ENOUGH:,} (`ulimit -Hn`, "
+        "or LimitNOFILE in systemd) and restart"
     )
     yield Finding("open files", ok=True, text=text, warning=True)
 
@@ -178,7 +181,7 @@ def check_standby(system: CheckedSystem) -> Iterator[Finding]:
     if not settings.serving.standby_gateways:
         return
     if settings.store.engine != "hbase":
-        text = 'only an HBase store has a standby; set store.engine to "hbase"'
+        text = 'requires an HBase store; set store.engine to "hbase"'
         yield Finding("serving.standby_gateways", ok=False, text=text)
         return
     require("hbase", "serving.standby_gateways")
@@ -191,7 +194,7 @@ def check_standby(system: CheckedSystem) -> Iterator[Finding]:
 def _replica(settings: Settings) -> Iterator[Finding]:
     """Check that the replica of a PostgreSQL store responds and is not too far behind."""
     if settings.store.engine != "postgres":
-        text = 'only a PostgreSQL store has such a standby; set store.engine to "postgres"'
+        text = 'requires a PostgreSQL store; set store.engine to "postgres"'
         yield Finding("serving.standby_dsn", ok=False, text=text)
         return
     with closing(replica_tables(settings)) as engine:
@@ -200,7 +203,7 @@ def _replica(settings: Settings) -> Iterator[Finding]:
             engine["n"].get(b"doctor")
         except StoreUnavailable as error:
             problems.append(str(error))
-    text = "; ".join(problems) or "answers, and is not too far behind"
+    text = "; ".join(problems) or "responds, and is not too far behind"
     yield Finding(f"standby {settings.serving.standby_dsn}", ok=not problems, text=text)
 
 
@@ -263,7 +266,7 @@ def check_site_rules(system: CheckedSystem) -> Iterator[Finding]:
 
 
 _PUBLISH = "publish what `aragog identity files` writes, or set identity.serve"
-_FORWARD = "identity.serve is on: a web server of that host must pass its paths on to the HTTP port"
+_FORWARD = "identity.serve is on: that host's web server must forward its paths to the HTTP port"
 
 
 def check_identity(system: CheckedSystem) -> Iterator[Finding]:
@@ -273,8 +276,9 @@ def check_identity(system: CheckedSystem) -> Iterator[Finding]:
         return
     now_s = time.time()
     keys = read_keys(settings.identity.key)
-    signs = signing_key(keys, now_s)
-    text = f"{signs.thumbprint} signs, one of {len(published_keys(keys, now_s))} keys"
+    signing = signing_key(keys, now_s)
+    count = len(published_keys(keys, now_s))
+    text = f"{signing.thumbprint} signs requests; {count} keys are published"
     yield Finding("identity.key", ok=True, text=text)
     outcome, remedy = _directory(settings), _FORWARD if settings.identity.serve else _PUBLISH
     if not isinstance(outcome, Fetched) or outcome.hops:
@@ -288,7 +292,7 @@ def check_identity(system: CheckedSystem) -> Iterator[Finding]:
         text = f"{settings.identity.agent}: {problem}; {remedy}"
         yield Finding("identity.agent", ok=False, text=text)
     if not problems:
-        text = f"{settings.identity.agent} has these keys, and their signatures are valid"
+        text = f"{settings.identity.agent} publishes these keys, with valid signatures"
         yield Finding("identity.agent", ok=True, text=text)
 
 

@@ -1,4 +1,4 @@
-"""Checks of stored data: the store, page content, the disk, the overrides file."""
+"""Check stored data: the store, page content, the disk, the overrides file."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from aragog.urlstore.content_port import ContentStore
 READ_FILES_WITHIN_S = 5.0
 """Time limit for reading SQLite files; files that are not reached are listed."""
 _STEPS = 10_000
-"""Number of SQLite instructions between two checks of the time limit."""
-_REPAIR = "run `aragog store repair` to save its rows into a new file"
+"""How many SQLite instructions run between two checks of the time limit."""
+_REPAIR = "run `aragog store repair` to copy its readable rows to a new file"
 LEAST_FREE_BYTES = 1_000_000_000
 PROBE_BYTES = 1024
 LEAST_TO_READ_BYTES = 1_000_000
-"""Free space that opening a SQLite file needs: even a reader writes the log's index (32 KB)."""
+"""Free space that opening a SQLite file needs: even a reader writes the WAL index (32 KB)."""
 S3_TIMEOUT_S = 5.0
 
 
@@ -51,12 +51,15 @@ def check_store(system: CheckedSystem) -> Iterator[Finding]:
     elif settings.store.engine == "postgres":
         yield from _postgres(system)
     else:
-        text = "store.engine is memory: each process has its own data, and loses it when it ends"
+        text = "store.engine is memory: each process has its own data and loses it when it exits"
         yield Finding("store", ok=False, text=text)
 
 
 def problems_of(settings: Settings, gateway: str) -> list[str]:
-    """Problems of the tables behind an HBase gateway, including a gateway that is down."""
+    """
+    Return the problems of the tables behind an HBase gateway, including a gateway
+    that is down.
+    """
     alone = dataclasses.replace(settings.store, hbase_gateways=(gateway,))
     try:
         with closing(tables(dataclasses.replace(settings, store=alone))) as engine:
@@ -67,12 +70,12 @@ def problems_of(settings: Settings, gateway: str) -> list[str]:
 
 def _postgres(system: CheckedSystem) -> Iterator[Finding]:
     """
-    Check that PostgreSQL responds and has the tables; a private one only runs with the
-    system.
+    Check that PostgreSQL responds and has the tables; a private one only runs with
+    the system.
     """
     settings = system.settings
     if settings.private_postgres and system.is_down:
-        text = "the private PostgreSQL runs while the system does; `aragog up` starts it"
+        text = "not running; `aragog up` starts the private PostgreSQL"
         yield Finding("postgres", ok=True, text=text)
         return
     name = f"postgres {settings.store_dsn}"
@@ -95,26 +98,27 @@ def _sqlite(settings: Settings) -> Iterator[Finding]:
     known = (*unreadable.values(), *set_aside)
     # Check the other files even if one is known to be damaged.
     others = [file for file in files if not any(text.startswith(str(file)) for text in known)]
-    broken, left = _damaged(others)
+    broken, left = _find_damage(others)
     for problem in (*known, *broken):
         yield Finding("store", ok=False, text=problem)
     if not known and not broken:
         text = f"{len(files)} SQLite files in {folder}" if files else f"nothing in {folder} yet"
         if kept := replaced_files(settings):
-            text += f"; {len(kept)} files that a repair replaced are kept"
+            text += f"; {len(kept)} damaged files were kept by a repair"
         if left:
             text += (
-                f"; {len(left)} were not read to their end in {READ_FILES_WITHIN_S:g} s: "
-                "`aragog store repair` reads all"
+                f"; {len(left)} could not be read completely within {READ_FILES_WITHIN_S:g} s: "
+                "`aragog store repair` reads everything"
             )
         yield Finding("store", ok=True, text=text)
 
 
-def _damaged(files: Sequence[Path]) -> tuple[list[str], list[str]]:
+def _find_damage(files: Sequence[Path]) -> tuple[list[str], list[str]]:
     """
-    Read through the files: returns the damage found, and the names of files not read in time.
+    Read through the files; returns the damage found, and the names of files not read in time.
 
-    Reads files in a different order each time, so that repeated calls also cover large stores.
+    The files are read in a different order each time, so that repeated calls also cover large
+    stores.
     """
     until_s = time.monotonic() + READ_FILES_WITHIN_S
     broken, left = [], []
@@ -150,7 +154,7 @@ def check_store_claim(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _unreadable(file: Path) -> str | None:
-    """Why a SQLite file cannot be opened, or None; reads only the file's schema."""
+    """Return why a SQLite file cannot be opened, or None; reads only the file's schema."""
     if not os.access(file, os.R_OK | os.W_OK):
         return f"{file} cannot be read and written by this user; check owner and mode"
     try:
@@ -193,7 +197,7 @@ def check_content(system: CheckedSystem) -> Iterator[Finding]:
         _probe(open_content(_with_short_timeouts(settings).content, settings.data_dir))
     except CorruptContent:
         text += (
-            " gives back other bytes than were put: set content.s3_checksums to false; some "
+            "returns different bytes than were put: set content.s3_checksums to false; some "
             "servers store the frame of the checksums, too"
         )
         yield Finding("content", ok=False, text=text)
@@ -215,7 +219,7 @@ def _probe(content: ContentStore) -> None:
     content.put(key, body, {})
     try:
         if (stored := content.get(key)) is None or stored[0] != body:
-            raise CorruptContent(key, "is not what was put")
+            raise CorruptContent(key, "the object read differs from the object put")
         next(iter(content.keys(key)), None)
     finally:
         content.delete(key)
@@ -237,7 +241,10 @@ def check_crawl_log(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _with_short_timeouts(settings: Settings) -> Settings:
-    """Settings with short timeouts and no retries, to detect a dead server within seconds."""
+    """
+    Return settings with short timeouts and no retries, to detect a dead server
+    within seconds.
+    """
     content = dataclasses.replace(
         settings.content,
         s3_attempts=1,
@@ -263,7 +270,7 @@ def check_disk(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def existing(folder: Path) -> Path:
-    """The folder, or its nearest parent that exists."""
+    """Return the folder, or its nearest parent that exists."""
     while not folder.exists():
         folder = folder.parent
     return folder

@@ -1,4 +1,4 @@
-"""Checks of the egress ways: their logins, addresses and proxies, and where they fail."""
+"""Check the ways out for requests: their logins, addresses and proxies, and where they fail."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import socket
 from collections.abc import Iterator
 
 from aragog.cli.doctor.finding import CheckedSystem, Finding
-from aragog.crawl.egress.ways import Way
+from aragog.crawl.egress.routes import EgressRoute
 from aragog.errors import ConfigError
 
 CONNECT_S = 5.0
@@ -15,26 +15,28 @@ _EXAMPLE = "https://example.com/"
 
 
 def check_egress(system: CheckedSystem) -> Iterator[Finding]:
-    """Check that each way out can be used on this machine, without sending anything through it."""
+    """Check that this machine can use each egress route. Sends nothing through it."""
     settings = system.settings
     for name, each in settings.egress.ways.items():
         part = f"egress.ways.{name}"
         try:
-            yield Finding(part, ok=True, text=_tried(Way.of(name, each)))
+            yield Finding(part, ok=True, text=_try(EgressRoute.from_settings(name, each)))
         except ConfigError as error:
             yield Finding(part, ok=False, text=str(error))
         except OSError as error:
-            yield Finding(part, ok=False, text=f"{error.strerror or error}: its URLs wait")
+            yield Finding(part, ok=False, text=f"{error.strerror or error}: its URLs are waiting")
     if settings.fetch.proxy:
         try:
-            text = _tried(Way.of_fetch_proxy(settings.fetch.proxy))
+            text = _try(EgressRoute.from_fetch_proxy(settings.fetch.proxy))
             yield Finding("fetch.proxy", ok=True, text=text)
         except OSError as error:
-            yield Finding("fetch.proxy", ok=False, text=f"{error.strerror or error}: all URLs wait")
+            yield Finding(
+                "fetch.proxy", ok=False, text=f"{error.strerror or error}: all URLs are waiting"
+            )
 
 
-def _tried(way: Way) -> str:
-    """Try a way out and describe the result. Raises OSError, whose message contains no login."""
+def _try(way: EgressRoute) -> str:
+    """Try an egress route and describe the result. Raises OSError without credentials."""
     server = way.server(_EXAMPLE, "", 0)
     if server is None:
         for version, address in way.addresses.items():

@@ -1,4 +1,4 @@
-"""The arguments and findings of the checks of `aragog doctor`, which run with a time limit."""
+"""The input and findings of the checks of `aragog doctor`, and a runner with a time limit."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class CheckedSystem:
 
     in_use: SettingsInUse
     should_run: bool = True
-    """False before the system is started: servers that do not run are then no defect."""
+    """False before the system is started: a server that is not running is then not an error."""
 
     @property
     def settings(self) -> Settings:
-        """The settings as they were given."""
+        """The settings as given."""
         return self.in_use.settings
 
     @cached_property
@@ -61,10 +61,10 @@ class CheckedSystem:
 
     @property
     def running_pid(self) -> int | None:
-        """The process id of the standalone system that runs in this data folder, or None."""
+        """Return the process id of the standalone system that runs in this data folder, or None."""
         return running_pid(self._run_dir)
 
-    def settled(self, read: Callable[[], T], is_complete: Callable[[T], bool]) -> T:
+    def wait_for(self, read: Callable[[], T], is_complete: Callable[[T], bool]) -> T:
         """
         Call `read` until its result is complete, or until the system has had time to start.
 
@@ -89,7 +89,7 @@ WITHIN_S = 2 * STARTS_WITHIN_S
 """Time limit for a check: enough for the system to start, and for its servers' timeouts."""
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
-"""Errors of writes for lack of disk space."""
+"""Errno values of writes that fail because the disk is full."""
 
 
 def findings_within(
@@ -114,7 +114,7 @@ def findings_within(
             raise defect
         if thread.is_alive():
             hung = True
-            text = f"no result within {within_s:g} s: a server accepts connections and hangs"
+            text = f"no result within {within_s:g} s: a server accepts connections but hangs"
             findings.append(Finding(_name(check), ok=False, text=text))
     return findings, hung
 
@@ -127,12 +127,12 @@ def _run(
     except ALL as error:
         found.append(Finding(_name(check), ok=False, text=str(error)))
     except redis.RedisError as error:
-        text = f"does not answer: {type(error).__name__}: {error}"
+        text = f"does not respond: {type(error).__name__}: {error}"
         found.append(Finding(_name(check), ok=False, text=text))
     except OSError as error:
-        text = _disk_full(error) or f"does not answer: {type(error).__name__}: {error}"
+        text = _disk_full(error) or f"does not respond: {type(error).__name__}: {error}"
         found.append(Finding(_name(check), ok=False, text=text))
-    except Exception as error:  # noqa: BLE001 - raised again in the thread that waits
+    except Exception as error:  # noqa: BLE001 - raised again in the waiting thread
         defects.append(error)
 
 

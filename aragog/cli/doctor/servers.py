@@ -1,4 +1,4 @@
-"""Checks of servers and processes: Redis, the limiter, the broker, clocks, workers and beat."""
+"""Check servers and processes: Redis, the limiter, the broker, clocks, workers and beat."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from pinlater.redis_shard import RedisShard
 
 TIMEOUT_S = 3.0
 REPLY_WITHIN_S = 2.0
-# The doctor reports a server that uses at least this fraction of its maxmemory.
+# Servers that use at least this fraction of their maxmemory are reported.
 NEARLY_FULL = 0.85
-# Larger files of the private Redis are not checked: reading takes a second for 100 MB.
+# Larger files of the private Redis are not read: reading takes a second per 100 MB.
 MOST_READ_BYTES = 300_000_000
-# A larger difference breaks nothing, but makes it misleading to compare logs and due times.
+# A larger difference is harmless, but makes it misleading to compare logs and due times.
 CLOCK_DIFFERENCE_S = 2.0
 # Older versions get no more security fixes from their projects, as of November 2026.
 OLDEST_SUPPORTED = {"Redis": (7, 4), "Valkey": (7, 2)}
@@ -66,7 +66,7 @@ def check_redis(system: CheckedSystem) -> Iterator[Finding]:
 
 def _files(files: AppendOnlyFiles) -> Iterator[Finding]:
     """
-    Problems of the private Redis's files, while it is down, that lose data or block its
+    Yield problems of the private Redis's files, while it is down, that lose data or prevent its
     start.
     """
     problems = files.problems()
@@ -76,13 +76,13 @@ def _files(files: AppendOnlyFiles) -> Iterator[Finding]:
     for problem in problems:
         yield Finding("redis, files", ok=False, text=f"{problem}; {REPAIR}")
     if not problems and total_bytes:
-        part = "" if total_bytes <= MOST_READ_BYTES else "; they were not read, for their size"
+        part = "" if total_bytes <= MOST_READ_BYTES else "; too large to be read here"
         text = f"{total_bytes:,} bytes in {files.folder}{part}"
         yield Finding("redis, files", ok=True, text=text)
 
 
 def redis_servers(resolved: Settings) -> dict[str, list[str]]:
-    """The URL of each Redis server in the settings, with the names of these settings."""
+    """Return the URL of each Redis server in the settings, with the names of these settings."""
     named: list[tuple[str, str]] = [("redis.url", resolved.redis.url)]
     named += [("redis.nodes", url) for url in resolved.redis.nodes]
     named += [("politeness.limiter_urls", url) for url in resolved.politeness.limiter_urls]
@@ -111,7 +111,7 @@ def _server(url: str, part: str, *, durable: bool) -> Iterator[Finding]:
             seconds, micros = client.time()
             now_s = (start_s + time.time()) / 2
     except (redis.RedisError, OSError, *CONFIG) as error:
-        yield Finding(part, ok=False, text=f"does not answer: {type(error).__name__}")
+        yield Finding(part, ok=False, text=f"does not respond: {type(error).__name__}")
         return
     name, version = product_of(server)
     yield _memory(part, memory, f"{name} {version}")
@@ -126,18 +126,18 @@ def _server(url: str, part: str, *, durable: bool) -> Iterator[Finding]:
 
 
 def product_of(server: dict[str, Any]) -> tuple[str, str]:
-    """Name and version of a server, from its INFO; Valkey also reports a version of Redis."""
+    """Return name and version of a server from its INFO; Valkey also reports a Redis version."""
     if server.get("server_name") == "valkey":
         return "Valkey", str(server["valkey_version"])
     return "Redis", str(server["redis_version"])
 
 
 def support_findings(part: str, name: str, version: str) -> Iterator[Finding]:
-    """A warning if the server's project no longer maintains this version."""
+    """Yield a warning if the server's project no longer maintains this version."""
     oldest = OLDEST_SUPPORTED[name]
     if tuple(map(int, re.findall(r"[0-9]+", version)[:2])) < oldest:
         text = (
-            f"{name} {version} gets no more security fixes from its project: upgrade to "
+            f"{name} {version} no longer gets security fixes from its project: upgrade to "
             f"{name} {'.'.join(map(str, oldest))} or newer, or make sure that your distribution "
             "still maintains it"
         )
@@ -145,7 +145,7 @@ def support_findings(part: str, name: str, version: str) -> Iterator[Finding]:
 
 
 def clock_findings(part: str, ahead_s: float) -> Iterator[Finding]:
-    """A finding if a server's clock differs too much from this machine's clock."""
+    """Yield a finding if a server's clock differs too much from this machine's clock."""
     if abs(ahead_s) > CLOCK_DIFFERENCE_S:
         way = "ahead of" if ahead_s > 0 else "behind"
         text = f"its clock is {abs(ahead_s):.1f} s {way} this machine's: run NTP on both"
@@ -153,7 +153,7 @@ def clock_findings(part: str, ahead_s: float) -> Iterator[Finding]:
 
 
 def client_of(url: str) -> redis.Redis:
-    """A client with a short timeout that does not retry."""
+    """Return a client with a short timeout that does not retry."""
     return connect(url, timeout_s=TIMEOUT_S, connect_timeout_s=TIMEOUT_S, attempts=1)
 
 
@@ -161,7 +161,7 @@ def _memory(part: str, info: dict[str, Any], version: str) -> Finding:
     policy, most = info.get("maxmemory_policy"), info.get("maxmemory", 0)
     text = f"{version}, {info['used_memory_human']} used"
     if policy != "noeviction":
-        text = f"maxmemory-policy is {policy}: jobs and slots may vanish; set it to noeviction"
+        text = f"maxmemory-policy is {policy}: jobs and slots may be evicted; set it to noeviction"
         return Finding(part, ok=False, text=text)
     if most and info["used_memory"] > NEARLY_FULL * most:
         text += f" of {info['maxmemory_human']}: it will soon refuse writes; raise maxmemory"
@@ -170,7 +170,7 @@ def _memory(part: str, info: dict[str, Any], version: str) -> Finding:
 
 
 def check_broker(system: CheckedSystem) -> Iterator[Finding]:
-    """Check that the broker responds, and report the features that it lacks."""
+    """Check that the broker responds, and report features that it lacks."""
     url = system.resolved.broker.url
     scheme = url.partition("://")[0]
     if kind_of(url) == "rabbitmq":
@@ -209,7 +209,7 @@ def _rabbitmq(url: str) -> Finding:
         with Connection(reveal(url), connect_timeout=TIMEOUT_S) as connection:  # type: ignore[no-untyped-call]
             connection.connect()
     except Exception as error:  # noqa: BLE001 - whatever the library of this broker raises
-        text = f"{without_password(url)} does not answer: {type(error).__name__}"
+        text = f"{without_password(url)} does not respond: {type(error).__name__}"
         return Finding("broker.url", ok=False, text=text)
     return Finding("broker.url", ok=True, text=f"{without_password(url)} answers")
 
@@ -234,7 +234,7 @@ def check_workers(system: CheckedSystem) -> Iterator[Finding]:
     app.conf.update(broker_connection_timeout=REPLY_WITHIN_S)
     needed = [queue for queue in Queue if queue != Queue.RENDER or system.settings.rendering.hosts]
     try:
-        result = system.settled(
+        result = system.wait_for(
             lambda: _answers(app), lambda found: _queues(found).issuperset(needed)
         )
     except Exception as error:  # noqa: BLE001 - whatever the library of this broker raises
@@ -254,7 +254,7 @@ def check_workers(system: CheckedSystem) -> Iterator[Finding]:
 
 
 def _answers(app: Celery) -> dict[str, list[dict[str, Any]]]:
-    """The queues of each worker that responds."""
+    """Return the queues of each worker that responds."""
     return app.control.inspect(timeout=REPLY_WITHIN_S).active_queues() or {}
 
 
@@ -268,11 +268,11 @@ def check_beat(system: CheckedSystem) -> Iterator[Finding]:
         return
     with redis_client(system.resolved) as client:
         counters = Counters(client, prefix=system.resolved.redis.prefix)
-        age_s = system.settled(counters.tick_age_s, lambda found: found is not None)
+        age_s = system.wait_for(counters.tick_age_s, lambda found: found is not None)
     if age_s is None:
         text = (
-            "no periodic task ran within a minute: nothing is refreshed; start `aragog up`, whose "
-            "upkeep.log says more if it runs, or `python -m aragog.workers upkeep,webhooks,beat`"
+            "no periodic task ran in the last minute, so nothing is refreshed; start `aragog up` "
+            "(if it is running, see upkeep.log) or `python -m aragog.workers upkeep,webhooks,beat`"
         )
         yield Finding("beat", ok=False, text=text)
     else:
@@ -296,7 +296,7 @@ def check_limiter(system: CheckedSystem) -> Iterator[Finding]:
     yield from _nodes(report, named)
     if named != {node.node for node in report.nodes if node.state != "leaving"}:
         text = (
-            "politeness.limiter_urls differs from the ring that is in use, which applies "
+            "politeness.limiter_urls is ignored, because it differs from the ring in use "
             "(`aragog limiter list`); set it to the same nodes"
         )
         yield Finding("limiter, settings", ok=True, text=text, warning=True)
@@ -307,11 +307,13 @@ def _nodes(report: RingReport, named: set[str]) -> Iterator[Finding]:
     text = f"epoch {report.epoch}, {len(active)} of {len(report.nodes)} nodes active"
     yield Finding("limiter", ok=True, text=text)
     if report.moving:
-        text = "domains move to other nodes; if no command does it now, run `aragog limiter finish`"
+        text = (
+            "domains are moving; unless a command is moving them now, run `aragog limiter finish`"
+        )
         yield Finding("limiter, move", ok=True, text=text, warning=True)
     for node in report.nodes:
         if not node.answers and node.node not in named:
-            text = "does not answer: start it, or replace it (docs/operations.md)"
+            text = "does not respond: start it, or replace it (docs/operations.md)"
             yield Finding(f"limiter node {node.node}", ok=False, text=text)
 
 
@@ -319,8 +321,8 @@ def check_stray_jobs(system: CheckedSystem) -> Iterator[Finding]:
     """
     Check that no producer sends URLs to a place on the broker's server that no worker reads.
 
-    Sending them succeeds, but no worker processes them. This happens if a producer's broker URL has
-    another database number, or starts with `redis://` where the workers use `pinlater://`.
+    Such sends succeed, but no worker processes the URLs. This happens if a producer's broker URL
+    has another database number, or starts with `redis://` where the workers use `pinlater://`.
     """
     url = system.resolved.broker.url
     if system.is_down or kind_of(url) != "pinlater":
@@ -354,8 +356,11 @@ def _waiting(client: redis.Redis, number: int, *, ours: bool) -> Iterator[tuple[
         if not ours:
             sizes = RedisShard(other).sizes(Queue.FETCH.value)
             if jobs := sizes.due + sizes.later:
-                yield "jobs wait", jobs
+                yield "jobs are waiting", jobs
         # kombu's Redis transport keeps a queue as a list under the queue's name.
         if other.type(Queue.FETCH.value) == b"list":
-            yield "messages of Celery's redis:// transport wait", other.llen(Queue.FETCH.value)
+            yield (
+                "messages of Celery's redis:// transport are waiting",
+                other.llen(Queue.FETCH.value),
+            )
     there.disconnect()

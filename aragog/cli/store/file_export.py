@@ -33,9 +33,9 @@ def export_files(
     folder: Path, items: tuple[str, ...] | None, host: str | None, purpose: str | None
 ) -> None:
     """
-    Write the files of items to FOLDER, each once, as SHA256.ENDING.
+    Write the files of items to FOLDER, each once, as SHA256.EXTENSION.
 
-    Files that exist already stay as they are, so you can stop and repeat the command.
+    Existing files are kept, so you can stop and repeat the command.
     """
     settings = command_settings()
     kinds = load_kinds(settings.extract)
@@ -47,13 +47,13 @@ def export_files(
             written = _write(store, folder, url, sha256, content_type)
             new += written is True
             present += written is False
-    note(f"{new:,} files in {folder}" + (f", and {present:,} that were there" if present else ""))
+    note(f"{new:,} files in {folder}" + (f"; {present:,} already existed" if present else ""))
 
 
 def _files(
     store: UrlStore, sites: Sequence[tuple[str, str]], host: str | None, purpose: str | None
 ) -> Iterator[tuple[str, str | None, str | None]]:
-    """URL, hash and type of each file of the items; files with the same hash only once."""
+    """Yield URL, hash and type of each file of the items; files with the same hash only once."""
     seen: set[bytes] = set()
     for kind, site in sites:
         for item in store.items.all(kind, site, below=host or "", purpose=purpose):
@@ -72,14 +72,14 @@ def _stored(value: Any) -> Iterator[dict[str, Any]]:
 def _write(
     store: UrlStore, folder: Path, url: str, sha256: str | None, content_type: str | None
 ) -> bool | None:
-    """Write a file; False if it exists, None if it cannot be read or was taken down since."""
+    """Write a file; False if it exists, None if it cannot be read or was taken down."""
     ending = mimetypes.guess_extension(content_type or "") or ""
     if sha256 and (folder / f"{sha256}{ending}").exists():
         return False
     try:
         content = store.content(url)
     except (CorruptContent, ContentReplaced, TakenDown) as error:
-        echo(one_line(f"{url}: left out: {error}"), err=True)
+        echo(one_line(f"{url}: skipped: {error}"), err=True)
         return None
     if content is None:
         return None

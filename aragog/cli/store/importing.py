@@ -1,4 +1,4 @@
-"""`aragog store import`: import URLs and pages from files of aragog and other programs."""
+"""`aragog store import`: import URLs and pages from files written by aragog and other programs."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ KINDS = {
     "--format",
     "kind",
     type=click.Choice(["jsonl", "parquet", "warc", "cdx", *addons.reads_formats()]),
-    help="Default: by the name of FILE.",
+    help="Default: by the extension of FILE.",
 )
-@click.option("--after", type=NOT_NEGATIVE, default=0, help="Number of lines or records to skip.")
+@click.option("--after", type=NOT_NEGATIVE, default=0, help="How many lines or records to skip.")
 @click.option("--due", is_flag=True, help="Fetch the URLs again soon (not for warc).")
 def import_(file: Path, kind: str | None, after: int, *, due: bool) -> None:
     """
-    Read URLs from FILE: JSON Lines (.gz, .zst) or Parquet, as `export` writes them, the pages of a
-    WARC file, the captures of an index (CDX, CDXJ), or one of the other formats of --format.
+    Read URLs from FILE: JSON Lines (.gz, .zst) or Parquet as written by `export`, the pages of a
+    WARC file, the captures of an index (CDX, CDXJ), or another format of --format.
 
-    Bad lines are reported with their number; the others are imported. The exit status is 4.
+    Bad lines are reported with their number; the others are imported. The exit status is then 4.
     """
     kind = kind or _kind(file)
     if due and kind == "warc":
-        raise click.UsageError("--due is not for warc: import its index (.cdxj) with --due")
+        raise click.UsageError("--due does not work with warc: import its index (.cdxj) with --due")
     settings = command_settings()
     with closing(url_store(settings)) as opened:
         run = _archive if kind == "warc" else partial(_records, kind=kind, due=due)
@@ -78,7 +78,10 @@ def _records(
             on_problem=_reporter(file),
             on_progress=counted,
         )
-    note(f"{report.written:,} written, {report.problems:,} bad, up to {report.last_number:,}")
+    unit = "row" if kind == "parquet" else "line"
+    note(
+        f"{report.written:,} written, {report.problems:,} bad, up to {unit} {report.last_number:,}"
+    )
     return report.problems
 
 
@@ -93,7 +96,7 @@ def _archive(file: Path, store: UrlStore, settings: Settings, *, after: int) -> 
         )
     note(
         f"{report.written:,} written, {report.stale:,} stored from a later fetch, "
-        f"{report.problems:,} bad, up to {report.last_number:,}"
+        f"{report.problems:,} bad, up to record {report.last_number:,}"
     )
     return report.problems
 
@@ -134,5 +137,6 @@ def _kind(file: Path) -> str:
         if suffix in KINDS:
             return KINDS[suffix]
     raise BadInput(
-        f"{file}: name it .jsonl (.gz, .zst), .parquet, .warc, .cdx or .cdxj, or give --format"
+        f"{file}: unknown extension; use .jsonl (.gz, .zst), .parquet, .warc, .cdx, .cdxj "
+        "or --format"
     )

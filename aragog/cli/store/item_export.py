@@ -1,4 +1,4 @@
-"""`aragog store export --items`: write a row per item, from all pages of the store."""
+"""`aragog store export --items`: write one row per item, from all pages of the store."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ def export_items(
     Write the items of some kinds; an item that several pages show is one row.
 
     Args:
-        file: its ending determines the format; it is replaced when all rows are written. None for
-            JSON Lines to standard output.
+        file: its extension determines the format; it is replaced when all rows are written. None
+            for JSON Lines to standard output.
         names: names of the kinds.
         fields: the columns; None for all fields and the page.
         host: only items on pages of this host and its subdomains.
-        purpose: only items on pages whose sites do not refuse this use.
+        purpose: only items on pages whose sites allow this purpose.
         settings: the settings with the kinds in `extract`.
 
     Raises:
-        BadInput: the name of a kind or of the file is not usable.
+        BadInput: the name of a kind or of the file is invalid.
         ConfigError: the file cannot be written.
     """
     kinds = load_kinds(settings.extract)
@@ -59,7 +59,7 @@ def export_items(
 
 def _to_stdout(rows: Iterator[Row]) -> int:
     count = 0
-    for count, row in enumerate(rows, 1):  # noqa: B007 - how many there were
+    for count, row in enumerate(rows, 1):  # noqa: B007 - the number of rows
         line = orjson.dumps(row, default=exact_json, option=orjson.OPT_APPEND_NEWLINE)
         sys.stdout.buffer.write(line)
     sys.stdout.flush()

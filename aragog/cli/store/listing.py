@@ -1,4 +1,4 @@
-"""`aragog store list`: the stored URLs of a host, or those with an outcome."""
+"""`aragog store list`: list the stored URLs of a host, or those with an outcome."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ READ_AT_ONCE = 500
     type=Since(),
     help="Only URLs whose last fetch is more recent: 1h (s, m, h, d), or a date and time.",
 )
-@click.option("--limit", type=COUNT, default=1000, show_default=True, help="Maximum number.")
+@click.option(
+    "--limit", type=COUNT, default=1000, show_default=True, help="Maximum number of URLs."
+)
 @as_json_lines
 def list_(
     host: str | None, outcomes: tuple[str, ...], since: int | None, limit: int, *, as_json: bool
@@ -42,28 +44,28 @@ def list_(
     """
     List the stored URLs of HOST, or those of all hosts with an outcome.
 
-    With --outcome or --since, a line has the URL, the outcome of its last fetch, its status (-
-    if there was none), the time and the reason, separated by tabs. Without HOST, this reads
-    every record.
+    With --outcome or --since, a line contains the URL, the outcome of its last fetch, its status (-
+    if there was none), the time and the reason, separated by tabs. Without HOST, this reads every
+    record.
     """
     if host is None and not outcomes and since is None:
-        raise click.UsageError("give a HOST, --outcome or --since")
+        raise click.UsageError("pass a HOST, --outcome or --since")
     with closing(url_store(command_settings())) as opened:
         urls = urls_of_host(opened, host) if host else _all_urls(opened)
         rows: Iterator[dict[str, Any]] = ({"url": url} for url in urls)
         if outcomes or since is not None:
-            rows = _tried(opened, urls, outcomes, since or 0)
+            rows = _fetched_pages(opened, urls, outcomes, since or 0)
         for row in islice(rows, limit):
             if as_json:
                 echo_json(row)
             else:
                 echo("\t".join(one_line(text) for text in _texts(row)))
         if next(rows, None) is not None:
-            echo(f"these are the first {limit:,}; --limit shows more", err=True)
+            echo(f"only the first {limit:,} are shown; use --limit for more", err=True)
 
 
 def _texts(row: dict[str, Any]) -> list[str]:
-    """The columns of a line."""
+    """Return the columns of a line."""
     if "tried_at_ms" not in row:
         return [row["url"]]
     when = datetime.fromtimestamp(row["tried_at_ms"] / 1000, UTC).isoformat(timespec="seconds")
@@ -72,7 +74,7 @@ def _texts(row: dict[str, Any]) -> list[str]:
 
 
 def urls_of_host(opened: UrlStore, host: str) -> Iterator[str]:
-    """All stored URLs of a host."""
+    """Yield all stored URLs of a host."""
     cursor = None
     while True:
         page = opened.pages.urls_of_host(host, cursor)
@@ -92,10 +94,10 @@ def _all_urls(opened: UrlStore) -> Iterator[str]:
             return
 
 
-def _tried(
+def _fetched_pages(
     opened: UrlStore, urls: Iterable[str], outcomes: tuple[str, ...], since_ms: int
 ) -> Iterator[dict[str, Any]]:
-    """The pages whose last fetch had one of the outcomes and was not before `since_ms`."""
+    """Yield the pages whose last fetch had one of the outcomes and was not before `since_ms`."""
     left = iter(urls)
     while some := list(islice(left, READ_AT_ONCE)):
         for url, record in zip(some, opened.get_many(some, ()), strict=True):

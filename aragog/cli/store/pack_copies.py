@@ -20,10 +20,10 @@ from aragog.transfer.pack_export import export_packs as export
 @PURPOSE
 def export_packs(folder: Path, purpose: str | None) -> None:
     """
-    Copy the packs of the store to FOLDER, without content that may not be given out.
+    Copy the packs of the store to FOLDER, without content that must not be passed on.
 
-    Packs are WARC files, each with its index (.cdxj) next to it. After an interruption, repeat
-    the command: packs that exist already are not copied again.
+    Packs are WARC files, each with its index (.cdxj) next to it. After an interruption, repeat the
+    command: packs that already exist are not copied again.
     """
     with closing(url_store(command_settings())) as store, counting("packs") as counted:
         report = export(
@@ -34,6 +34,6 @@ def export_packs(folder: Path, purpose: str | None) -> None:
             on_progress=counted,
         )
     note(
-        f"{report.records:,} records: {report.whole:,} packs as they are, "
-        f"{report.partial:,} with records left out"
+        f"{report.records:,} records: {report.whole:,} packs unchanged, "
+        f"{report.partial:,} with records removed"
     )

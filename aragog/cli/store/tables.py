@@ -28,7 +28,7 @@ WALKED = {
     "n": "pages and aliases", "d": "due rows", "h": "host rows", "e": "edges",
     "content": "contents", "l": "lists of inlinks",
 }  # fmt: skip
-"""The tables that repair walks, by name."""
+"""The tables that a repair walks, by name."""
 
 
 @click.command("create-tables")
@@ -38,7 +38,7 @@ WALKED = {
 )
 def create_tables(regions: int, *, show: bool) -> None:
     """
-    Create missing tables; existing tables stay.
+    Create missing tables; existing tables are kept.
 
     For a cluster, pipe the output of --print to `hbase shell`, because Thrift cannot split new
     tables.
@@ -59,7 +59,8 @@ def create_tables(regions: int, *, show: bool) -> None:
 @click.command()
 def upgrade() -> None:
     """
-    Upgrade the tables in PostgreSQL to the version that this aragog needs; the system may run.
+    Upgrade the tables in PostgreSQL to the version that this aragog needs; the system may be
+    running.
 
     You cannot undo this: an older aragog refuses the new version.
     """
@@ -69,15 +70,15 @@ def upgrade() -> None:
 
 @click.command()
 @click.option(
-    "--no-wait", is_flag=True, help="Skip content without a page, whose removal takes ten minutes."
+    "--no-wait", is_flag=True, help="Do not remove content without a page, which takes ten minutes."
 )
 def repair(*, no_wait: bool) -> None:
     """
     Save the rows of damaged files, then check all tables and repair inconsistencies.
 
-    It shows its progress as the share of the pages and of their content, and the rows of the
-    other tables. It prints what it repaired, and on standard error what it waits for. The
-    system may run.
+    It shows how much of the pages and their content it has checked, and the rows of the other
+    tables. It prints what it repaired and, on standard error, what it is waiting for. The system
+    may be running.
     """
     with closing(url_store(command_settings())) as opened:
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
@@ -93,7 +94,7 @@ def repair(*, no_wait: bool) -> None:
             )
     for file in report.salvaged:
         if file.old == file.new:
-            echo(f"{file.new}: the note of what it replaced was damaged; all lost pages are due")
+            echo(f"{file.new}: the record of what it replaced was damaged; all lost pages are due")
             continue
         echo(
             f"{file.old} was damaged: {file.saved:,} cells and nodes saved to {file.new}, "
@@ -111,21 +112,21 @@ def repair(*, no_wait: bool) -> None:
 @click.argument("name")
 def repair_graph(name: str) -> None:
     """
-    Correct the indexes, edges and counts of a graph in store.graphs; the system may run.
+    Correct the indexes, edges and counts of a graph in store.graphs; the system may be running.
 
     If edges are written at the same time, their counts may become wrong.
     """
     with closing(application_graphs(command_settings())) as graphs:
         report = graphs[name].repair()
     for count, what in (
-        (report.entries, "values entered in indexes"),
-        (report.rows, "rows of edges"),
+        (report.entries, "index entries"),
+        (report.rows, "edge rows"),
         (report.counts, "counts"),
     ):
         if count:
             echo(f"{count:>12,} repaired: {what}")
     if report.taken:
-        echo(f"{report.taken:>12,} unique values that two nodes have; lookups return one of them")
+        echo(f"{report.taken:>12,} unique values shared by two nodes; lookups return one of them")
     if not any(report):
         note("no problems found")
 
@@ -142,7 +143,7 @@ def adopt() -> None:
     with closing(tables(settings)) as engine, redis_client(resolved) as client:
         mine = store_identity(settings, engine)
         StoreClaim(client, prefix=resolved.redis.prefix).take(mine)
-    note(f"redis.url serves {mine}")
+    note(f"redis.url now belongs to {mine}")
 
 
 @click.command("copy")
@@ -151,12 +152,12 @@ def copy(to: Path) -> None:
     """
     Copy all tables and content to the stores in another SETTINGS file, such as a cluster's.
 
-    It removes nothing there, and you can repeat it. Damaged objects are reported and left out;
-    the exit status is then 4.
+    Nothing is deleted there, and you can repeat the command. Damaged objects are reported and
+    skipped; the exit status is then 4.
     """
     source_settings, target_settings = command_settings(), load_settings(to, {})
     if _place_of(source_settings) == _place_of(target_settings):
-        raise BadInput(f"{to}: it is the store of this data folder, which needs another to copy to")
+        raise BadInput(f"{to}: is this data folder's own store; pass the settings of another store")
     with closing(tables(source_settings)) as source, closing(tables(target_settings)) as target:
         target.create()
         with counting("rows") as counted:
@@ -189,9 +190,9 @@ def pack() -> None:
     """
     Move content that is stored as objects into packs.
 
-    This needs `content.layout = "packs"`. Workers may run, and you can repeat it. Objects that
-    cannot be read stay, and `aragog store repair` enqueues their pages; the exit status is then
-    4.
+    This needs `content.layout = "packs"`. Workers may be running, and you can repeat the command.
+    Objects that cannot be read are kept, and `aragog store repair` enqueues their pages; the exit
+    status is then 4.
     """
     with closing(url_store(command_settings())) as store, counting("objects") as counted:
         report = store.maintenance.pack_objects(counted)
@@ -202,7 +203,7 @@ def pack() -> None:
 
 
 def _place_of(settings: Settings) -> tuple[object, ...]:
-    """Where the tables are."""
+    """Return what identifies the store of these settings."""
     store = settings.store
     if store.engine == "hbase":
         return store.engine, *sorted(store.hbase_gateways), store.hbase_prefix

@@ -30,22 +30,22 @@ def _url(_context: click.Context, _option: click.Parameter, url: str | None) -> 
 
 
 def _one_of(**options: str | None) -> str:
-    """The value of the only option that was given."""
+    """Return the value of the only option that was given."""
     values = [value for value in options.values() if value is not None]
     if len(values) != 1:
-        raise click.UsageError(f"give one of {', '.join(options)}")
+        raise click.UsageError(f"pass exactly one of {', '.join(options)}")
     return values[0]
 
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _of_what(command: F) -> F:
-    """Add the argument and options that select what to take down, the same for both commands."""
+def _target_options(command: F) -> F:
+    """Add the argument and options that select what to take down; both commands have the same."""
     for option in (
         click.option("--domain", type=Host(), help="A domain and its subdomains."),
-        click.option("--host", type=Host(), help="A host, on all its ports."),
-        click.option("--url", "named", callback=_url, help="The same as URL."),
+        click.option("--host", type=Host(), help="A host, on any port."),
+        click.option("--url", "named", callback=_url, help="Same as URL."),
         click.argument("url", required=False, callback=_url),
     ):
         command = option(command)
@@ -53,40 +53,39 @@ def _of_what(command: F) -> F:
 
 
 @click.command()
-@_of_what
-@click.option("--yes", is_flag=True, help="Do not ask for a confirmation.")
+@_target_options
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def takedown(
     url: str | None, named: str | None, host: str | None, domain: str | None, *, yes: bool
 ) -> None:
     """
     Delete the page of URL, a host or a domain, and refuse it from now on.
 
-    A page is deleted with its aliases. If URL is an alias of a page on another host, only the
-    alias is deleted. Pages that the URL sent are also deleted if a redirect stored them under
-    another URL.
+    A page is deleted with its aliases. If URL is an alias of a page on another host, only the alias
+    is deleted. Pages that URL served and that a redirect stored under another URL are also deleted.
     """
     what = _one_of(URL=url, **{"--url": named, "--host": host, "--domain": domain})
     url = url or named
     settings = command_settings()
     with closing(url_store(settings)) as opened:
-        shown = what if url is None else _named(opened, url)
+        shown = what if url is None else _describe(opened, url)
         if not yes:
             click.confirm(f"Delete {shown} permanently?", abort=True)
         count = opened.takedowns.take_down(url=url, host=host, domain=domain)
         note(f"{what}: {count:,} URLs deleted; it is refused from now on")
         _share_takedowns(opened, settings, purge=True)
     for path in replaced_files(settings):
-        echo(f"{path} is a damaged file that a repair kept; delete it, as it may hold this data")
+        echo(f"{path} is a damaged file kept by a repair; delete it, as it may contain this data")
 
 
-def _named(opened: UrlStore, url: str) -> str:
+def _describe(opened: UrlStore, url: str) -> str:
     """Describe a URL's takedown, including an alias's page on another host, which is kept."""
     pages = opened.takedowns.pages_of(url)
     canonical = opened.resolve(url)
     if canonical not in pages:
         note(
-            f"{url} is an alias of {canonical}, which is on another host and stays; "
-            f"to delete that page: --url {canonical}"
+            f"{url} is an alias of {canonical}, which is on another host and is kept; "
+            f"to delete that page, use --url {canonical}"
         )
     return " and ".join(pages)
 
@@ -110,13 +109,13 @@ def takedowns(*, as_json: bool) -> None:
 
 
 @click.command("lift-takedown")
-@_of_what
+@_target_options
 def lift_takedown(url: str | None, named: str | None, host: str | None, domain: str | None) -> None:
     """
     Accept URL, a host or a domain again; deleted data is not restored.
 
-    Pages that were stored when their host or domain was taken down stay refused until you lift
-    each URL.
+    Pages that were stored when their host or domain was taken down stay refused until you lift each
+    URL.
     """
     what = _one_of(URL=url, **{"--url": named, "--host": host, "--domain": domain})
     settings = command_settings()
@@ -137,8 +136,8 @@ def _share_takedowns(opened: UrlStore, settings: Settings, *, purge: bool = Fals
         done = TakedownSharing(settings, opened)(purge=purge)
     except (BrokerUnavailable, RobotsUnavailable, SpoolUnavailable):
         echo(
-            "Redis does not respond. When it is back, run the takedown again to remove what "
-            "Redis holds; producers refuse these URLs within minutes"
+            "Redis does not respond. When it is back, run the takedown again to delete its data in "
+            "Redis; producers will refuse these URLs within minutes"
         )
         return
     if done is not None:

@@ -57,7 +57,7 @@ def _cursor(_context: click.Context, _option: click.Parameter, cursor: str | Non
     "--format",
     "kind",
     type=click.Choice(["jsonl", "parquet", *ROW_KINDS, "warc", *addons.writes_formats()]),
-    help="Default: by the name of FILE.",
+    help="Default: by the extension of FILE.",
 )
 @click.option(
     "--fields", type=FieldNames(known=True), help="Field names, separated by commas; default: all."
@@ -65,10 +65,10 @@ def _cursor(_context: click.Context, _option: click.Parameter, cursor: str | Non
 @click.option(
     "--items",
     type=FieldNames(),
-    help="Write a row for each item of these kinds, separated by commas (docs/own-fields.md).",
+    help="Write one row per item of these kinds, separated by commas (docs/own-fields.md).",
 )
-@click.option("--host", type=Host(), help="Only the URLs of this host.")
-@click.option("--crawl", help="Only the pages of this crawl.")
+@click.option("--host", type=Host(), help="Only URLs of this host.")
+@click.option("--crawl", help="Only pages of this crawl.")
 @click.option("--links", is_flag=True, help="Include outlinks (jsonl, parquet).")
 @PURPOSE
 @click.option("--cursor", callback=_cursor, help="Continue where an earlier export stopped.")
@@ -89,17 +89,17 @@ def export(
     """
     Write URLs to FILE or s3://BUCKET/KEY: JSON Lines, tables, or their content as a web archive.
 
-    The ending of FILE chooses the format. .jsonl and .parquet have complete records, which can
-    be imported. .csv, .json and .sqlite have a row per page and a column per field. JSON Lines,
-    CSV and JSON can be compressed (.gz, .zst). If FILE is `-`, JSON Lines go to standard
-    output. For WARC, FILE is a prefix of file names, and each file has its index (.cdxj) next
-    to it.
+    The extension of FILE determines the format. .jsonl and .parquet contain complete records, which
+    can be imported. .csv, .json and .sqlite have one row per page and one column per field. JSON
+    Lines, CSV and JSON can be compressed (.gz, .zst). If FILE is `-`, JSON Lines are written to
+    standard output. For WARC, FILE is a prefix of file names, and each file has its index (.cdxj)
+    next to it.
     """
     settings = command_settings()
     with _local(file, settings) as path:
         if items:
             if links or crawl or cursor or limit or kind:
-                raise click.UsageError("--items goes with FILE, --fields, --host and --for alone")
+                raise click.UsageError("--items only works with FILE, --fields, --host and --for")
             target = None if path == STDOUT else path
             export_items(target, items, fields, host, purpose, settings)
             return
@@ -109,7 +109,7 @@ def export(
 
 @contextmanager
 def _local(file: str, settings: Settings) -> Iterator[Path]:
-    """A path to write to; if `file` is in S3, the written files are then copied there."""
+    """Yield a path to write to; if `file` is in S3, the written files are then copied there."""
     if not file.startswith("s3://"):
         yield STDOUT if file == "-" else Path(file)
         return
@@ -138,14 +138,16 @@ def _export(
     if to_stdout := file == STDOUT:
         kind = kind or "jsonl"
         if kind != "jsonl":
-            raise click.UsageError("standard output takes JSON Lines only")
+            raise click.UsageError("only JSON Lines can be written to standard output")
     kind = kind or _kind(file)
     if links and kind in ROW_KINDS:
-        raise click.UsageError(f"--links: a {kind} file has one row a page; use .jsonl or .parquet")
+        raise click.UsageError(
+            f"--links: a {kind} file has one row per page; use .jsonl or .parquet"
+        )
     if cursor and host:
-        raise click.UsageError("--cursor continues an export of all URLs: leave out --host")
+        raise click.UsageError("--cursor continues an export of all URLs: omit --host")
     if cursor and kind not in ("jsonl", "warc") and file.exists():
-        raise click.UsageError(f"{file} is complete: continue in another file, with --cursor")
+        raise click.UsageError(f"{file} is complete: continue in another file with --cursor")
     with closing(url_store(settings)) as store, counting(kind) as counted:
         if host:
             selection = replace(selection, urls=urls_of_host(store, host))
@@ -170,7 +172,10 @@ def _export(
 
 
 def _archive_writer(kind: str, file: Path, *, is_continued: bool) -> Callable[..., WarcReport]:
-    """The function that writes archives of this kind; WARC files continue after the last number."""
+    """
+    Return the function that writes this kind of archive; WARC files continue after
+    the last number.
+    """
     if place := addons.writes_formats().get(kind):
         return addons.function(place)
     return partial(export_warc, first_file=next_file(file) if is_continued else 0)
@@ -194,10 +199,10 @@ def _export_records(
     Returns the number of records, the cursor to continue, and a text about fields that no page had.
     """
     types, append = types_of(store, settings), selection.cursor is not None
-    fields = _of_pages(fields)
+    fields = _page_fields(fields)
     with (
         closing(PageTexts(settings.pipeline, deadline_s=60)) as texts,
-        closing(_NotingSink(_sink(file, kind, types, fields, append=append))) as sink,
+        closing(_FieldRecorder(_sink(file, kind, types, fields, append=append))) as sink,
     ):
         report = import_export.export_urls(
             store.zen,
@@ -213,12 +218,12 @@ def _export_records(
     return report.records, report.cursor, absent
 
 
-def _of_pages(names: Sequence[str] | None) -> tuple[str, ...] | None:
-    """The fields among these names; every record has its URL and other members anyway."""
+def _page_fields(names: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Return the fields among these names; every record has its URL and other members anyway."""
     return names if names is None else tuple(name for name in names if name not in OF_RECORDS)
 
 
-class _NotingSink:
+class _FieldRecorder:
     """A sink that records which fields its records have."""
 
     def __init__(self, sink: import_export.Sink) -> None:
@@ -235,9 +240,9 @@ class _NotingSink:
 
 def _texts_of(texts: PageTexts, store: UrlStore, fields: Sequence[str] | None) -> TextsOf | None:
     """
-    A function that finds the main texts named in `fields`; None if it names none.
+    Return a function that finds the main texts among `fields`; None if there are none.
 
-    If a page's text cannot be found, this is reported and the stored fields are used.
+    If a page's text cannot be extracted, this is reported and the stored fields are used.
     """
     names = tuple(name for name in FIELDS.values() if name in (fields or ()))
     if not names:
@@ -254,7 +259,7 @@ def _texts_of(texts: PageTexts, store: UrlStore, fields: Sequence[str] | None) -
 
 
 def types_of(store: UrlStore, settings: Settings) -> TypedFields:
-    """The types of fields in files, including fields of the settings' rules."""
+    """Return the types of fields in files, including fields of the settings' rules."""
     return TypedFields(store.formats, rule_types(settings.extract))
 
 
@@ -276,7 +281,7 @@ def _sink(
     "numbers",
     type=NOT_NEGATIVE,
     multiple=True,
-    help="Write only this part, from 0; repeatable.",
+    help="Write only this part, counted from 0; repeatable.",
 )
 @click.option(
     "--format", "kind", type=click.Choice(FORMATS), default="jsonl.zst", show_default=True
@@ -306,8 +311,8 @@ def export_parts(
     """
     Write all URLs to FOLDER in parts, for programs that read them in parallel.
 
-    After an interruption, repeat the command: complete parts are not written again. Each part
-    can be written by a different process or machine (--part).
+    After an interruption, repeat the command: complete parts are not written again. Each part can
+    be written by a different process or machine (--part).
     """
     if parts > MAX_PARTS:
         raise click.BadParameter(f"at most {MAX_PARTS:,}", param_hint="--parts")
@@ -324,7 +329,7 @@ def export_parts(
     ):
         options = PartOptions(
             format=kind,
-            fields=_of_pages(fields),
+            fields=_page_fields(fields),
             links=links,
             types=types_of(store, settings),
             texts_of=_texts_of(texts, store, fields),
@@ -336,7 +341,7 @@ def export_parts(
     existing = len(chosen) - len(written)
     note(
         f"{sum(written):,} records in {len(written):,} parts"
-        + (f"; {existing:,} were there" if existing else "")
+        + (f"; {existing:,} already existed" if existing else "")
     )
 
 
@@ -355,18 +360,21 @@ def _export_chosen(
         task = progress.add_task("exporting", total=len(chosen))
         for done, part in enumerate(chosen):
 
-            def on_share(share: float, done: int = done) -> None:
+            def on_fraction(share: float, done: int = done) -> None:
                 progress.update(task, completed=done + share)
 
-            counts.append(write(part, options, on_share=on_share, on_problem=_report_url))
-            on_share(1.0)
+            counts.append(write(part, options, on_fraction=on_fraction, on_problem=_report_url))
+            on_fraction(1.0)
     return counts
 
 
 def _span_of(day: datetime, kind: str) -> SpanMs:
-    """A day as times in ms. Raises UsageError if it is not over, since its pages may change."""
+    """
+    Return a day as times in ms. Raises UsageError if it is not over, since its
+    pages may change.
+    """
     if kind == "warc":
-        raise click.UsageError("--date is for jsonl and parquet; warc has all pages")
+        raise click.UsageError("--date only works with jsonl and parquet; warc contains all pages")
     begin = day.replace(tzinfo=UTC)
     end = begin + timedelta(days=1)
     if end > datetime.now(UTC):
@@ -383,9 +391,9 @@ def _kind(file: Path) -> str:
     try:
         return kind_of(file)
     except BadInput as error:
-        raise BadInput(f"{error}, .warc{more}, or give --format") from None
+        raise BadInput(f"{error}, .warc{more}, or use --format") from None
 
 
 def _report_url(url: str, reason: str) -> None:
-    """Print a problem with a URL on standard error."""
+    """Print a problem with a URL to standard error."""
     echo(one_line(f"{url}: {reason}"), err=True)

@@ -1,11 +1,11 @@
 """
-Egress: which way out a request takes, and which ways work.
+Egress routes: choosing the proxy or local address for a request, and tracking which routes fail.
 
 Public:
 
-    choice   `EgressChoice`, `EgressRules`: the ways of a URL by the rules; pure
-    ways     `Way`, `ProxyServer`: a way out, its proxy and the proxy's login
-    health   `WayHealth`: which ways fail, and when each is tried again
-    board    `WayBoard`: failing ways of all processes, for display
-    egress   `Egress`: all ways out of one process
+    rules           `EgressRules`: chooses the routes for a URL; pure
+    routes          `EgressRoute`, `ProxyServer`: a route, its proxy and the proxy's credentials
+    health          `EgressHealth`: which routes are failing, and when to retry each one
+    failing_routes  `FailingRoutes`: the failing routes of all processes, for display
+    egress          `Egress`: all routes of one process
 """

@@ -1,13 +1,14 @@
 """
-Which ways fail, as one process finds out by using them.
+Tracks which egress routes fail, from the requests of one process.
 
-A way fails if its own part does: this machine does not have its address, or its proxy does not
-respond or rejects the login. If a proxy reports a failure of the target, the way has not failed,
-unless the proxy cannot reach five different domains in a row. A failing way is skipped. One request
-tries it after 5 s, and then after twice the time each, up to 5 minutes. The first successful
-connection ends the failure.
+A route fails if this machine does not have its address, or if its proxy does not respond or rejects
+the credentials. If a proxy reports that it could not reach the target, that is not a failure of the
+route, unless it happens for five different domains in a row.
 
-Each process decides by its own failures, because a direct way works only on machines that have its
+A failing route is skipped. After 5 s, one request tries it again. The delay doubles after each
+failure, up to 5 minutes, and one successful connection marks the route as working.
+
+Processes do not share this state, because a direct route works only on machines that have its
 address.
 """
 
@@ -23,14 +24,14 @@ from aragog.runtime.clock import Clock
 FIRST_RETRY_S = 5.0
 LONGEST_RETRY_S = 300.0
 TRIAL_S = 15.0
-"""If a trial takes longer, another request may try the way."""
+"""If a trial takes longer than this, another request may try the route."""
 SUSPICIOUS_DOMAINS = 5
-"""A proxy has failed itself if it could not reach this many domains in a row."""
+"""A proxy counts as failing if it could not reach this many domains in a row."""
 
 
 @dataclass(frozen=True, slots=True)
-class Failing:
-    """A way that fails. Instants are times of the process's monotonic clock."""
+class RouteFailure:
+    """A failing route. Times are in seconds of the process's monotonic clock."""
 
     failures: int
     """Consecutive failures."""
@@ -38,34 +39,34 @@ class Failing:
     since_s: float
     retry_at_s: float
     on_trial: bool = False
-    """True while a request tries the way."""
+    """True while a request is trying the route."""
 
 
 @dataclass(slots=True)
-class WayHealth:
+class EgressHealth:
     """
-    The failing ways of one process. Thread-safe.
+    The failing routes of one process. Thread-safe.
 
     Args:
-        clock: its monotonic time decides when a way is tried again.
-        tell: called after each failure with the name of the way and its state, and with None when
-            the way works again.
+        clock: its monotonic time decides when a route is tried again.
+        on_change: called with a route's name after each failure, with the failure, and with None
+            when the route works again.
     """
 
     clock: Clock
-    tell: Callable[[str, Failing | None], None] = lambda _name, _state: None
+    on_change: Callable[[str, RouteFailure | None], None] = lambda _name, _state: None
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _failing: dict[str, Failing] = field(default_factory=dict)
+    _failing: dict[str, RouteFailure] = field(default_factory=dict)
     _unreached: dict[str, set[str]] = field(default_factory=dict)
 
     def usable(self, names: Sequence[str]) -> Iterator[str]:
-        """The ways of `names` that work or are due for a trial, in order."""
+        """Yield the routes that work or are due for a trial, in the order of `names`."""
         for name in names:
             if name not in self._failing or self._on_trial(name):
                 yield name
 
     def _on_trial(self, name: str) -> bool:
-        """True if this request should try a failing way now."""
+        """Return True if this request may use the route, possibly as a trial."""
         with self._lock:
             state, now_s = self._failing.get(name), self.clock.monotonic_s()
             if state is None:
@@ -75,23 +76,23 @@ class WayHealth:
             self._failing[name] = replace(state, retry_at_s=now_s + TRIAL_S, on_trial=True)
             return True
 
-    def failed(self, name: str, reason: str) -> None:
-        """Record that a way itself failed."""
+    def record_failure(self, name: str, reason: str) -> None:
+        """Record that a route itself failed."""
         EGRESS_FAILURES.of(name).add()
         with self._lock:
             now_s = self.clock.monotonic_s()
             before = self._failing.get(name)
             if before and not before.on_trial:
-                return  # the request began before the way failed, so it was not a trial
+                return  # sent before the route failed, so it is not a trial
             failures = before.failures + 1 if before else 1
             wait_s = min(FIRST_RETRY_S * 2 ** min(failures - 1, 10), LONGEST_RETRY_S)
             since_s = before.since_s if before else now_s
-            state = Failing(failures, reason, since_s, now_s + wait_s)
+            state = RouteFailure(failures, reason, since_s, now_s + wait_s)
             self._failing[name] = state
-        self.tell(name, state)
+        self.on_change(name, state)
 
-    def unreached(self, name: str, domain: str, reason: str) -> None:
-        """Record that a proxy could not reach a domain, which may be the domain's fault."""
+    def record_unreached(self, name: str, domain: str, reason: str) -> None:
+        """Record that a proxy could not reach a domain. This may be the domain's fault."""
         with self._lock:
             domains = self._unreached.setdefault(name, set())
             domains.add(domain)
@@ -99,20 +100,24 @@ class WayHealth:
             if all_fail:
                 del self._unreached[name]
         if all_fail:
-            self.failed(name, f"{SUSPICIOUS_DOMAINS} domains in a row were not reached: {reason}")
+            text = f"cannot reach {SUSPICIOUS_DOMAINS} domains in a row: {reason}"
+            self.record_failure(name, text)
 
-    def worked(self, name: str) -> None:
-        """Record a successful connection by a way."""
+    def record_success(self, name: str) -> None:
+        """Record a successful connection through a route."""
         if not (self._failing or self._unreached):
             return
         with self._lock:
             self._unreached.pop(name, None)
             recovered = self._failing.pop(name, None)
         if recovered:
-            self.tell(name, None)
+            self.on_change(name, None)
 
     def retry_in_ms(self, names: Sequence[str]) -> int:
-        """When the first of these ways is tried again, in ms; 0 if now."""
+        """
+        Return how long until the first of these routes is tried again, in ms; 0 if it can be used
+        now.
+        """
         with self._lock:
             now_s = self.clock.monotonic_s()
             states = [self._failing.get(name) for name in names]
@@ -120,7 +125,7 @@ class WayHealth:
         return int(max(0.0, min(waits_s, default=0.0)) * 1000)
 
     def reason(self, names: Sequence[str]) -> str:
-        """Describe, for users, why these ways fail."""
+        """Explain to users why these routes fail."""
         with self._lock:
             states = {name: self._failing.get(name) for name in names}
         return "; ".join(f"{name}: {state.reason}" for name, state in states.items() if state)

@@ -1,11 +1,10 @@
 """
-A requests adapter that sends over connections pinned to addresses the SSRF filter allows.
+A requests adapter that connects only to addresses that the SSRF filter allows.
 
 Any `requests.Session` can mount it. The adapter resolves the host once, checks every address, and
-opens the socket to one of those addresses. `Fetcher` calls `exchange` with a `PoliteRequest`, which
-also carries the deadline of the fetch and the callbacks that acquire and release its send permit.
-It uses HTTP/1.1, or HTTP/2 if `fetch.http2_hosts` includes the host and the server chooses it
-(ALPN).
+opens the socket to one of them. `Fetcher` calls `exchange` with a `PoliteRequest`, which also
+carries the deadline of the fetch and its permit callbacks. The adapter speaks HTTP/1.1, or HTTP/2
+if `fetch.http2_hosts` includes the host and the server chooses it (ALPN).
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ from typing import Any
 import requests
 from requests.adapters import BaseAdapter
 
-from aragog.crawl.egress.choice import DIRECT
-from aragog.crawl.egress.egress import Egress, Exit
-from aragog.crawl.egress.ways import ProxyServer
+from aragog.crawl.egress.egress import Egress, SelectedRoute
+from aragog.crawl.egress.routes import ProxyServer
+from aragog.crawl.egress.rules import DIRECT
 from aragog.crawl.fetcher.body_limits import Bounds
 from aragog.crawl.fetcher.deadline import Deadline
 from aragog.crawl.fetcher.destinations import proxy_of, vetted_addresses
 from aragog.crawl.fetcher.faults import (
-    BeyondProxy,
     NoPermit,
+    RouteFailed,
+    RouteRefusesTarget,
     TargetBlocked,
+    TargetUnreached,
     TransportError,
-    WayFailed,
-    WayRefuses,
 )
 from aragog.crawl.fetcher.gate import Later
 from aragog.crawl.fetcher.http1.connection import (
@@ -70,10 +69,10 @@ from aragog.settings import EgressSettings, FetchSettings
 from urlspelling.domain import is_ip, registered_domain
 
 # How long a request waits for a TLS connection that is in use before it opens another one. A
-# handshake takes about a millisecond of CPU here, and at least as much on the server.
+# handshake costs about a millisecond of CPU here, and at least as much on the server.
 REUSE_WITHIN_S = 0.1
 METHODS = ("GET", "HEAD", "POST")
-"""Supported methods. Only POST may have a body, and the body must be bytes in memory."""
+"""Supported methods. Only POST may have a body, which must be bytes."""
 
 
 class PinnedAdapter(BaseAdapter):
@@ -84,14 +83,14 @@ class PinnedAdapter(BaseAdapter):
         settings: size limits, timeouts, proxy.
         ssrf_filter: checks each URL and address.
         clock: measures timeouts and idle times.
-        tls: context for HTTPS, whose ALPN protocols are offered to every host. By default it trusts
-            certifi's roots, the system's and `SSL_CERT_FILE`.
-        needs_contact: if True, as a crawler must set it, raise ConfigError when the User-Agent has
-            no contact and the host is not on loopback.
-        sharing: an adapter with the same ways out, TLS and HTTP/2 hosts, whose idle connections
-            this one also uses.
-        signer: signs every request; requests are unsigned if None.
-        egress: the ways out. By default those of `sharing`, else direct or by `fetch.proxy`.
+        tls: context for HTTPS. Its ALPN protocols are offered to every host. By default it trusts
+            the roots of certifi, the system and `SSL_CERT_FILE`.
+        needs_contact: if True, raise ConfigError when the User-Agent has no contact and the host is
+            not on loopback. Crawlers must set it.
+        sharing: an adapter with the same egress routes, TLS and HTTP/2 hosts, to share connections
+            with.
+        signer: signs every request. If None, requests are not signed.
+        egress: the egress routes. By default those of `sharing`, or else `fetch.proxy` or direct.
     """
 
     def __init__(
@@ -138,10 +137,10 @@ class PinnedAdapter(BaseAdapter):
         proxies: Any = None,  # noqa: ARG002 - `proxy` decides
     ) -> requests.Response:
         """
-        Return the response to `request`; with `stream` its body is not read yet.
+        Return the response to `request`. With `stream`, its body is not read yet.
 
         Raises:
-            requests.RequestException: the request failed or its target is not allowed.
+            requests.RequestException: the request failed, or its target is not allowed.
         """
         with faults_as_requests_errors(request):
             reason = self._ssrf_filter.vet_url(request.url or "")
@@ -181,31 +180,36 @@ class PinnedAdapter(BaseAdapter):
         """
         Send `request` and read the head of the response.
 
-        If a way out fails, the next one of the request's route is used, because nothing has been
-        sent yet. If the server has closed an idle connection, the request is sent once more on a
-        new one. A POST always uses a new connection, because it must not be sent twice.
+        If an egress route fails, the next route is tried, because nothing has been sent yet. If the
+        server has closed an idle connection, the request is sent once more on a new one. A POST
+        always uses a new connection, because it must not be sent twice.
 
         Raises:
-            Fault: the request failed; its class and `reason` state why.
+            Fault: the request failed. Its class and `reason` say why.
         """
         target = Target(request.url or "")
-        route = request.route or self.egress.rules.usual
-        refused: WayRefuses | None = None
-        for by in self.egress.exits(route, request.url or "", request.crawl):
+        route = request.route or self.egress.rules.default_routes
+        refused: RouteRefusesTarget | None = None
+        for by in self.egress.usable_routes(route, request.url or "", request.crawl):
             request.way = None if by.way.name == DIRECT else by.way.name
             try:
                 return self._exchange_by(by, request, target)
-            except WayFailed as fault:
-                self.egress.health.failed(by.way.name, fault.reason)
-            except WayRefuses as fault:
+            except RouteFailed as fault:
+                self.egress.health.record_failure(by.way.name, fault.reason)
+            except RouteRefusesTarget as fault:
                 refused = fault
         if refused is not None:
             raise TransportError(UnreachableKind.CONNECT, refused.reason)
-        reason = self.egress.why_none(route)
+        reason = self.egress.explain_failures(route)
         raise NoPermit(Later(DeferralCause.EGRESS, reason, self.egress.retry_at_ms(route)))
 
-    def _exchange_by(self, by: Exit, request: PoliteRequest, target: Target) -> HttpResponse:
-        """Send a request by a way out; raises WayFailed and WayRefuses before anything is sent."""
+    def _exchange_by(
+        self, by: SelectedRoute, request: PoliteRequest, target: Target
+    ) -> HttpResponse:
+        """
+        Send a request through an egress route. RouteFailed and RouteRefusesTarget are raised before
+        anything is sent.
+        """
         http2 = target.scheme == "https" and self.http2_hosts.offers(target.host)
         peer = Peer(target.scheme, target.host, target.port, by.key, http2)
         wait_s = REUSE_WITHIN_S if target.scheme == "https" else 0.0
@@ -213,7 +217,7 @@ class PinnedAdapter(BaseAdapter):
         if connection is not None:
             with contextlib.suppress(_StaleConnection):
                 response = self._exchange_on(connection, request, target, dns_ms=None, reused=True)
-                self.egress.health.worked(by.way.name)
+                self.egress.health.record_success(by.way.name)
                 return response
         connection, dns_ms = self._connect(by, peer, target, request.deadline)
         self.connections.opened(connection)
@@ -265,15 +269,15 @@ class PinnedAdapter(BaseAdapter):
                 connection.keep_tls = partial(
                     self.tls_sessions.keep, key, began_s=self._clock.monotonic_s()
                 )
-        # A busy process reads the head late. That delay is not counted as the server's.
+        # A busy process reads the head late. This delay is not the server's.
         elapsed_s = deadline.now_s() - sent_s
         response.timings["first_byte_ms"] = max(0.0, elapsed_s - connection.unread_s()) * 1000
         return response
 
     def _connect(
-        self, by: Exit, peer: Peer, target: Target, deadline: Deadline
+        self, by: SelectedRoute, peer: Peer, target: Target, deadline: Deadline
     ) -> tuple[HttpConnection, float]:
-        """Open a new connection; also return the duration of DNS in milliseconds."""
+        """Open a new connection. Returns it and the duration of the DNS lookup in milliseconds."""
         started_s = deadline.now_s()
         at_proxy = by.way.resolves
         addresses = vetted_addresses(self._ssrf_filter, target.host, target.port, at_proxy=at_proxy)
@@ -287,7 +291,7 @@ class PinnedAdapter(BaseAdapter):
             session = partial(self._session, peer)
             source = by.way.addresses
             connection = connect(peer, addresses, deadline, tls=tls, source=source, session=session)
-        self.egress.health.worked(by.way.name)
+        self.egress.health.record_success(by.way.name)
         if connection.alpn == HTTP2:
             from aragog.crawl.fetcher.http2.protocol import Http2  # noqa: PLC0415 - an extra
 
@@ -298,14 +302,14 @@ class PinnedAdapter(BaseAdapter):
 
     def _tunnel(
         self,
-        by: Exit,
+        by: SelectedRoute,
         proxy: ProxyServer,
         peer: Peer,
         addresses: Sequence[Address],
         deadline: Deadline,
         tls: ssl.SSLContext | None,
     ) -> HttpConnection:
-        """Connect through a proxy to the first allowed address that it reaches."""
+        """Connect through a proxy, to the first allowed address that it can reach."""
         last_error: TransportError | None = None
         to_proxy = proxy_addresses(proxy)
         for address in addresses[:MAX_ADDRESSES]:
@@ -318,8 +322,8 @@ class PinnedAdapter(BaseAdapter):
                     tunnel=Tunnel(proxy, address),
                     session=partial(self._session_through, peer, address[0]),
                 )
-            except BeyondProxy as error:
-                self.egress.health.unreached(
+            except TargetUnreached as error:
+                self.egress.health.record_unreached(
                     by.way.name, registered_domain(peer.host), error.reason
                 )
                 if error.kind is not UnreachableKind.CONNECT:
@@ -332,7 +336,7 @@ class PinnedAdapter(BaseAdapter):
         raise last_error or TransportError(UnreachableKind.DNS, "the host has no address")
 
     def _session_through(self, peer: Peer, address: str, _: str) -> ssl.SSLSession | None:
-        """Return the session for the address of the target, not for the proxy's."""
+        """Return the session for the target's address instead of the proxy's."""
         return self._session(peer, address)
 
     def _session(self, peer: Peer, address: str) -> ssl.SSLSession | None:
@@ -353,9 +357,9 @@ class PinnedAdapter(BaseAdapter):
         self, request: PoliteRequest, accept_signature: str
     ) -> SignatureRequest | None:
         """
-        Return the signature that the server of `request` asks for, if it can be made.
+        Return the signature that the server of `request` asks for, or None if it cannot be made.
 
-        Returns None without a signer, or if the signature was already sent.
+        Returns None without a signer, or if that signature was already sent.
         """
         if self._signer is None:
             return None
@@ -363,7 +367,7 @@ class PinnedAdapter(BaseAdapter):
         return self._signer.wanted_by(message, accept_signature)
 
     def _bytes(self, connection: HttpConnection, request: PoliteRequest, target: Target) -> bytes:
-        """Return the request as sent over the connection, with a new signature each time."""
+        """Return the request as sent on the connection, with a new signature."""
         if self._signer is not None:
             message = _signed_message(request, target)
             request.headers.update(self._signer.sign(message, request.wanted))
@@ -392,4 +396,4 @@ def _session_key(peer: Peer, address: str) -> SessionKey:
 
 
 class _StaleConnection(Exception):
-    """The server closed an idle connection; GET and HEAD can safely be sent again."""
+    """The server closed an idle connection. GET and HEAD can safely be sent again."""

@@ -1,4 +1,4 @@
-"""One run of `Fetcher.fetch`: send requests and follow redirects until there is an outcome."""
+"""One run of `Fetcher.fetch`: sends requests and follows redirects until there is an outcome."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from aragog.fetch_record.outcome import (
 )
 from urlspelling.domain import origin
 
-# Temporary client errors: request timeout, misdirected connection, too early (RFC 9110, 8470).
+# Temporary client errors: timeout, misdirected request, too early (RFC 9110, 8470).
 TEMPORARY = frozenset({408, 421, 425})
 MOST_ACCEPT_SIGNATURE_CHARS = 4096
 
@@ -58,7 +58,7 @@ class FetchAttempt:
         url: the URL to request, normalized.
         gate: admits redirect targets and grants send permits.
         hops: redirects that an earlier attempt followed.
-        options: how the caller wants the requests to be sent.
+        options: how to send the requests.
     """
 
     def __init__(
@@ -82,14 +82,14 @@ class FetchAttempt:
         self._validators = _one_line(options.etag), _one_line(options.last_modified)
         self._validators_url = options.validators_url or url
         self._conditional = False
-        """True if the last request carried validators, so that a 304 is a valid response."""
+        """True if the last request carried validators, so that 304 is a valid response."""
         self._cookies: Cookies | None = options.cookies
         if self._cookies is None and defaults.settings.cookies:
             self._cookies = Cookies(defaults.clock)
         self._response: HttpResponse | None = None
         self._request: PoliteRequest | None = None
         self._wanted: SignatureRequest | None = None
-        """The signature that a server requested with a 403. It is sent at most once per fetch."""
+        """The signature that a server requested with a 403. Sent at most once per fetch."""
         self._wanted_at = url
         self._deadline = defaults.adapter.deadline()
         self._started_s = defaults.clock.monotonic_s()
@@ -104,14 +104,14 @@ class FetchAttempt:
                 response = self._send()
                 location = location_of(response.head)
                 if location is None:
-                    if self._signs_again(response):
+                    if self._should_sign_again(response):
                         continue
                     return self._outcome_of(response)
                 response.discard()
                 if (outcome := self._follow(response.head, location)) is not None:
                     return outcome
         except TransportError as fault:
-            # Without this, a 200 whose body never arrived would look like an empty page or an
+            # Keep no status: a 200 whose body never arrived would look like an empty page or an
             # empty robots.txt.
             record = self._record()
             if fault.kind is not UnreachableKind.REDIRECT:
@@ -130,7 +130,7 @@ class FetchAttempt:
                 self._response.close()
 
     def _send(self) -> HttpResponse:
-        """Send one request. Returns its response with the body unread."""
+        """Send one request. Returns the response with its body unread."""
         self._response = None
         url = self._url
         request = PoliteRequest(
@@ -152,12 +152,12 @@ class FetchAttempt:
             self._cookies.learn(self._spelling, response.head)
         return response
 
-    def _signs_again(self, response: HttpResponse) -> bool:
+    def _should_sign_again(self, response: HttpResponse) -> bool:
         """
-        Decide whether to repeat the request with the signature that a 403 asks for.
+        Decide whether to repeat the request with the signature that a 403 asks for
+        (Accept-Signature).
 
-        The header is Accept-Signature. Repeats at most once per fetch, in a new slot, and only if
-        that slot is near.
+        Repeats at most once per fetch, in a new slot, and only if that slot is near.
         """
         head = response.head
         if head.status != 403 or self._wanted is not None or self._request is None:
@@ -199,7 +199,10 @@ class FetchAttempt:
         return headers
 
     def _cookie_header(self) -> str | None:
-        """The Cookie header. Without a session's cookies if another origin chose this URL."""
+        """
+        Return the Cookie header.
+        Leaves out session cookies if another origin redirected here.
+        """
         if self._cookies is None:
             return None
         if isinstance(self._cookies, OriginCookies) and any(
@@ -239,7 +242,7 @@ class FetchAttempt:
                 assert_never(admission)
 
     def _deferred(self, later: Later) -> Deferred:
-        """Return the outcome of a request that got no permit."""
+        """Return the outcome for a request that got no permit."""
         if len(self._hops) > self._hops_before:
             return self._redirected(later, self._url, self._given)
         at_ms = later.retry_at_ms
@@ -259,7 +262,7 @@ class FetchAttempt:
         """
         Choose the spelling of `target` to request.
 
-        Returns the normalized one, unless that was requested before: some origins redirect to
+        This is the normalized one, unless it was already requested: some origins redirect to
         another spelling of the same URL and serve the page only there.
         """
         if target not in self._requested or self._cookies is not None:
@@ -276,7 +279,7 @@ class FetchAttempt:
         if status == 304:
             response.discard()
             if not self._conditional:
-                reason = f"{status_line}, although the request had no condition"
+                reason = f"{status_line}, although the request was not conditional"
                 return Unreachable(**self._record(), kind=UnreachableKind.STATUS, reason=reason)
             return NotModified(**self._record())
         if status in (429, 503):
@@ -284,7 +287,8 @@ class FetchAttempt:
             date = next(iter(head.values("date")), None)
             now_ms = self._defaults.clock.now_ms()
             at_ms = retry_at_ms(after, now_ms, date)
-            # Reported before the body is read, because other workers may request this domain soon.
+            # Report this before reading the body, because other workers may request this domain
+            # soon.
             self._gate.busy(self._url, None if at_ms is None else (at_ms - now_ms) / 1000)
             return Busy(**self._error(response), retry_at_ms=at_ms, reason=status_line)
         if status in WITHHELD:
@@ -302,7 +306,10 @@ class FetchAttempt:
         return self._request is not None and "Range" in self._request.headers
 
     def _part(self, response: HttpResponse) -> Outcome:
-        """Handle an unrequested 206. The start of a page is stored as a truncated response."""
+        """
+        Handle a 206 that was not requested.
+        The start of a page is stored as a truncated response.
+        """
         part = part_of(response.head)
         if part.is_start:
             return self._read(response, part.missing)
@@ -328,13 +335,16 @@ class FetchAttempt:
         )
         try:
             body = response.read_body(bounds)
-        except Fault:  # the status is enough, even without the body
+        except Fault:  # the status is enough without the body
             return self._record() | {"truncated": True}
         truncated = body.truncated_why is not None
         return self._record() | {"error_body": body.data, "truncated": truncated}
 
     def _read(self, response: HttpResponse, missing: str | None = None) -> Outcome:
-        """Read the body and return Fetched. `missing` says why even a whole body is incomplete."""
+        """
+        Read the body and return Fetched. `missing` is the reason if even the whole body is
+        incomplete.
+        """
         head, settings = response.head, self._defaults.settings
         content_type = content_type_of(head.values("content-type"))
         framing = response.framing

@@ -1,15 +1,14 @@
 """
-What is denied regardless of settings: some host names, before DNS, and ranges of IP addresses.
-Pure.
+Host names and IP ranges that are denied regardless of settings. Pure.
 
-*Names* are local names, metadata services and wildcard DNS services. A name that resolves to a
-local address is denied in any case. The list denies such names without a lookup, because a resolver
-may change its response between two lookups, and local files may resolve them.
+*Names*: local names, metadata services and wildcard DNS services. Names that resolve to local
+addresses are denied anyway. This list denies them without a lookup, because a resolver may return
+something else at the next lookup, and local files may also resolve them.
 
-*Ranges* are IANA's special-purpose address registries for IPv4 and IPv6 as of October 2025 (column
-"Globally Reachable"), multicast, IPv6 outside 2000::/3, the only allocated global unicast space,
-and addresses of metadata services. The table is here because `ipaddress.is_global` depends on the
-Python version. If an address embeds an IPv4 address, that one is checked as well.
+*Ranges*: IANA's special-purpose address registries for IPv4 and IPv6 as of October 2025 (column
+"Globally Reachable"), multicast, IPv6 outside of 2000::/3 (the only allocated global unicast
+space), and addresses of metadata services. We do not use `ipaddress.is_global`, because its result
+depends on the Python version. If an address embeds an IPv4 address, that one is checked as well.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from functools import lru_cache
 
 from urlspelling.hosts import longest_match
 
-# Cloud metadata services by name. Denied even when networks are allowed.
+# Names of cloud metadata services. Denied even if networks are allowed.
 _METADATA = frozenset(
     (
         "metadata",
@@ -41,7 +40,7 @@ _METADATA = frozenset(
     )
 )
 
-# Names that are local by standard or convention, with all names below them.
+# Names that are local by standard or convention, including all names below them.
 _LOCAL = {
     "localhost": "loopback, RFC 6761",
     "localdomain": "a customary local domain",
@@ -58,7 +57,7 @@ _LOCAL = {
     "consul": "services of a Consul cluster",
 }
 
-# Public names whose subdomains all resolve to loopback, or resolve differently on two lookups
+# Public names whose subdomains all resolve to loopback, or to different addresses on two lookups
 # (DNS rebinding).
 _LOOPBACK_SERVICES = frozenset(
     (
@@ -69,7 +68,7 @@ _LOOPBACK_SERVICES = frozenset(
     )
 )  # fmt: skip
 
-# Names below these resolve to an address that is part of the name.
+# Names below these resolve to the address that they contain.
 _WILDCARD_SERVICES = frozenset(
     ("nip.io", "sslip.io", "backname.io", "ipq.co", "xip.lhjmmc.cn", "ip.addr.tools")
 )
@@ -80,16 +79,16 @@ _COLONS = re.compile(r"[0-9a-f]*(?:-[0-9a-f]*){2,7}")
 
 
 def why_metadata(host: str) -> str | None:
-    """Return why the name `host` is a metadata service; None if it is not."""
+    """Return why the name `host` is a metadata service, or None if it is not."""
     return "the name of a cloud's metadata service" if host in _METADATA else None
 
 
 def why_local(host: str) -> str | None:
     """
-    Return why the name `host` belongs to a private network; None if it can be public.
+    Return why the name `host` belongs to a private network, or None if it may be public.
 
     Args:
-        host: lower case, in ASCII, without a final dot; not an IP address.
+        host: lower case, in ASCII, without a trailing dot; not an IP address.
     """
     if "." not in host and host not in _LOCAL:
         return "a name without a dot belongs to the local network"
@@ -105,7 +104,7 @@ def loopback_service(host: str) -> str | None:
 def embedded_addresses(
     host: str,
 ) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
-    """Return the addresses contained in a name of a wildcard DNS service; empty for others."""
+    """Return the addresses contained in a name of a wildcard DNS service; empty for other names."""
     service = longest_match(host, _WILDCARD_SERVICES)
     if service is None:
         return []
@@ -126,7 +125,8 @@ def embedded_addresses(
 IP = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-# The most specific range first. None marks a globally reachable exception inside a denied range.
+# The most specific range comes first. None marks a globally reachable exception inside a denied
+# range.
 _V4: tuple[tuple[str, str | None], ...] = (
     ("0.0.0.0/8", "this network, RFC 791"),
     ("10.0.0.0/8", "private use, RFC 1918"),
@@ -180,8 +180,8 @@ _V6: tuple[tuple[str, str | None], ...] = (
     ("::/0", "outside 2000::/3, the only global unicast space"),
 )
 
-# Cloud metadata services, which return the machine's credentials. Some addresses are global. They
-# stay denied even if their network is allowed; only an entry for the exact address allows them.
+# Cloud metadata services, which return the machine's credentials. Some of these addresses are
+# global. Allowing their network does not allow them; only an entry with the exact address does.
 METADATA = frozenset(
     map(
         ipaddress.ip_address,
@@ -219,7 +219,7 @@ _RANGES = {4: _ranges(_V4), 6: _ranges(_V6)}
 
 @lru_cache(maxsize=16_384)
 def why_not_global(address: IP) -> str | None:
-    """Return why `address` is not globally reachable; None if it is."""
+    """Return why `address` is not globally reachable, or None if it is."""
     if address in METADATA:
         return "a cloud's metadata service"
     number = int(address)
@@ -238,7 +238,8 @@ def embedded_ipv4(address: IP) -> tuple[ipaddress.IPv4Address, ...]:
     """
     Return the IPv4 addresses that an IPv6 address embeds.
 
-    Mapped, compatible, translated, NAT64, 6to4, Teredo (server and client) and ISATAP.
+    Covers mapped, compatible, translated, NAT64, 6to4, Teredo (server and client) and ISATAP
+    addresses.
     """
     if address.version == 4:
         return ()

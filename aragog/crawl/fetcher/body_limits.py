@@ -1,5 +1,5 @@
 """
-Collects and decodes the received pieces of a response body, within size limits.
+Collects and decodes a response body, within size limits.
 
 An incomplete body is kept and marked as truncated, unless it is empty.
 """
@@ -16,11 +16,12 @@ from aragog.fetch_record.outcome import UnreachableKind
 # HTML rarely compresses better than 30:1, so a higher ratio than this is treated as an attack.
 BOMB_RATIO = 100
 
-# The maximum that MIME sniffing reads (WHATWG MIME Sniffing section 5).
+# How many bytes MIME sniffing reads (WHATWG MIME Sniffing section 5).
 PEEK_BYTES = 1445
 
-# A coded body is decoded in units of this size, counted from its start. Otherwise the output before
-# a decoding error, and the size at which a bomb is detected, would depend on the network packets.
+# A coded body is decoded in units of this size, counted from its start. Otherwise, the output
+# before a decoding error, and the size at which a bomb is detected, would depend on network
+# packets.
 UNIT_BYTES = 8192
 
 
@@ -34,7 +35,7 @@ class DecodedBody:
     wire_bytes: int
     """Bytes received, without chunk framing."""
     drained: bool
-    """True if it was read to its end, so that the connection may be reused."""
+    """True if it was read to the end, so that the connection can be reused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +43,12 @@ class Bounds:
     """Size limits of one body."""
 
     max_wire_bytes: int
-    """The limit of the body as sent, including chunk lines and their extensions."""
+    """Limit of the body as sent, including chunk lines and their extensions."""
     max_body_bytes: int
-    """The limit of the body after decompression."""
+    """Limit of the body after decompression."""
     start_is_enough: bool = False
-    """
-    If True, only the first `max_body_bytes` are wanted (robots.txt, RFC 9309 section 2.5), so a
-    body of any declared or decoded size is truncated instead of refused.
-    """
+    """If True, only the first `max_body_bytes` are needed (robots.txt, RFC 9309 section 2.5):
+    larger bodies are truncated instead of refused."""
 
 
 def collect(
@@ -66,7 +65,7 @@ def collect(
         pieces: the received bytes; may raise TransportError.
         decoders: in the order of application.
         bounds: limits at which the body is truncated.
-        sniff: called once with the first 1445 decoded bytes, or all if fewer; may raise
+        sniff: called once with the first 1445 decoded bytes, or all if there are fewer; may raise
             UnsupportedContent.
         framing_bytes: returns the size of the chunk lines or frame headers received so far.
 
@@ -96,14 +95,14 @@ class _Collector:
         self._waiting = b""
         """Received bytes of an incomplete unit."""
         self._decoded_wire = 0
-        """Number of received bytes that were passed to the decoders."""
+        """How many received bytes were passed to the decoders."""
 
     def collect(self, pieces: Iterable[bytes]) -> DecodedBody:
         reason: str | None = None
         drained = False
         try:
             for piece in pieces:
-                if reason := self._take(piece):
+                if reason := self._receive(piece):
                     break
             else:
                 drained = True
@@ -118,8 +117,8 @@ class _Collector:
         data = self._out[0] if len(self._out) == 1 else b"".join(self._out)
         return DecodedBody(data, reason, self._wire, drained)
 
-    def _take(self, piece: bytes) -> str | None:
-        """Decode and keep `piece`. Returns the reason if the body is truncated here."""
+    def _receive(self, piece: bytes) -> str | None:
+        """Decode and keep `piece`. If this truncates the body, returns the reason."""
         room = self._bounds.max_wire_bytes - self._wire - self._framing_bytes()
         cut = len(piece) > room
         piece = piece[: max(0, room)] if cut else piece
@@ -131,7 +130,7 @@ class _Collector:
         return reason
 
     def _decode_units(self, piece: bytes) -> str | None:
-        """Decode the units that `piece` completes."""
+        """Decode the units that are complete with `piece`."""
         data, at = self._waiting + piece if self._waiting else piece, 0
         while len(data) - at >= UNIT_BYTES:
             if reason := self._decode(data[at : at + UNIT_BYTES]):
@@ -142,7 +141,7 @@ class _Collector:
         return None
 
     def _decode_rest(self, *, whole: bool = False) -> str | None:
-        """Decode the last unit, which may be incomplete, and end the decoders."""
+        """Decode the last unit, which may be incomplete, and finish the decoders."""
         data, self._waiting = self._waiting, b""
         if data and (reason := self._decode(data)):
             return reason
@@ -188,7 +187,10 @@ class _Collector:
             sniff((first if len(first) >= PEEK_BYTES else b"".join(self._out))[:PEEK_BYTES])
 
     def _overflow(self, piece: bytes, *, inner: bool) -> str:
-        """Handle output over the limit. `inner`: of a decoder that is not the last one."""
+        """
+        Handle output beyond the limit. `inner` is True if it came from a decoder before the last
+        one.
+        """
         limit, wire = self._bounds.max_body_bytes, self._decoded_wire
         if inner or (limit > BOMB_RATIO * wire and not self._bounds.start_is_enough):
             raise LimitExceeded(f"decompression bomb: {wire} bytes decode to more than {limit}")

@@ -1,4 +1,4 @@
-"""Content types: decide from the header and the first bytes whether a body is a page. Pure."""
+"""Decides from the Content-Type header and the first bytes whether a body is a page. Pure."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _NOT_BINARY = bytes(b for b in range(256) if b not in _BINARY)
 _TEXT_BOMS = (b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe")
 
 
-# A type and a subtype, each of token characters (WHATWG MIME Sniffing section 4.4).
+# Type and subtype consist of token characters (WHATWG MIME Sniffing section 4.4).
 _TYPE = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+/[!#$%&'*+.^_`|~0-9a-z-]+")
 _CHARSET = re.compile(r";[ \t]*(charset=[^;]+)", re.IGNORECASE)
 # Types that servers send if they do not know the type (WHATWG MIME Sniffing section 7).
@@ -53,9 +53,9 @@ def content_type_of(values: Sequence[str]) -> str | None:
     """
     Return the effective Content-Type: the last valid one (Fetch, "extract a MIME type").
 
-    Returns None if there is no valid one (`html` and `text/` are not), or if it means that the
-    server does not know the type. The body's first bytes decide then. A charset also applies to
-    later values of the same type.
+    Returns None if none is valid (`html` and `text/` are not), or if the last one means that the
+    server does not know the type. The first bytes of the body then decide. A charset also applies
+    to later values of the same type.
     """
     parts = [m.group().strip(" \t") for value in values for m in _PART.finditer(value)]
     usable = [part for part in parts if is_type(part) and media_type(part) != "*/*"]
@@ -72,7 +72,7 @@ def content_type_of(values: Sequence[str]) -> str | None:
 
 
 def is_type(content_type: str) -> bool:
-    """Return True if the value has the syntax of a MIME type. It need not be registered."""
+    """Return True if the value has the syntax of a MIME type, registered or not."""
     return _TYPE.fullmatch(media_type(content_type)) is not None
 
 
@@ -82,7 +82,10 @@ def media_type(content_type: str) -> str:
 
 
 def refused_by_type(content_type: str | None, allowed: Sequence[str]) -> str | None:
-    """Return why a body of that type is not read; None if it is read, or if the type is None."""
+    """
+    Return why bodies of this type are not read.
+    None if they are read, or if the type is None.
+    """
     if content_type is None:
         return None
     name = media_type(content_type)
@@ -96,23 +99,23 @@ def refused_by_content(
     first: bytes, content_type: str | None, allowed: Sequence[str]
 ) -> str | None:
     """
-    Return why a body with these first bytes is not a page; None if it may be one.
+    Return why a body with these first bytes is not a page. None if it may be a page.
 
     A body declared as text is refused only if it has the signature of another format or many binary
-    bytes. If there is no type, or it is `text/plain` (many servers' default for unknown files), one
-    binary byte is enough.
+    bytes. Without a declared type, or with `text/plain` (the default of many servers for unknown
+    files), a single binary byte is enough.
     """
     if "*/*" in allowed or first.startswith(_TEXT_BOMS):
         return None
     detected = next((name for magic, name in _MAGIC if first.startswith(magic)), None)
     if detected == "image/bmp" and not _has_binary(first):
-        detected = None  # a text that happens to begin with "BM"
+        detected = None  # text that happens to begin with "BM"
     if detected is not None and refused_by_type(detected, allowed):
         declared = f", declared as {media_type(content_type)}" if content_type else ""
         return f"the content is {detected}{declared}"
     name = media_type(content_type or "")
     if detected is not None and name in ("", detected):
-        return None  # the format is the declared one, and allowed
+        return None  # the format is the declared one and is allowed
     if name in ("", "text/plain") and _has_binary(first) and not _may_be_utf16(first):
         return "the content is binary and has no specific content type"
     if _is_mostly_binary(first):
@@ -121,7 +124,7 @@ def refused_by_content(
 
 
 def is_undecoded(headers: Headers, body: bytes) -> bool:
-    """Return True if `body` was not decoded, because Content-Encoding names an unknown coding."""
+    """Return True if Content-Encoding names an unknown coding and the body looks binary."""
     codings = [v for name, v in headers if name.lower() == "content-encoding"]
     return undecoded(codings) and _has_binary(body[:PEEK_BYTES])
 
@@ -134,13 +137,16 @@ def _is_mostly_binary(first: bytes) -> bool:
     """
     Return True if more than 5 % of the bytes are binary.
 
-    Compressed data has about 10 %, text none, and a damaged page only a few. Zeros do not count,
-    because UTF-16 contains many.
+    In compressed data about 10 % are, in text none, and in a damaged page only a few. Zeros do not
+    count, because UTF-16 contains many.
     """
     return 20 * len(first.translate(None, _NOT_BINARY + b"\0")) > len(first)
 
 
 def _may_be_utf16(first: bytes) -> bool:
-    """Detect Latin text in UTF-16 without a BOM: only every other byte is zero."""
+    """
+    Return True if this looks like Latin text in UTF-16 without a BOM: every other
+    byte is zero.
+    """
     zeros = first.count(0)
     return 10 * zeros > 3 * len(first) and zeros in (first[::2].count(0), first[1::2].count(0))

@@ -1,10 +1,10 @@
 """
-The cookies of one fetch and its redirects, or of the session of an origin (RFC 6265).
+Cookies of one fetch and its redirects, or of a session with an origin (RFC 6265).
 
-A fetch's cookies are dropped at its end. A cookie whose Domain is a public suffix is ignored
-(section 5.3, step 5): `a.github.io` cannot set a cookie for all of `github.io`. The rules for names
-that begin with `__Secure-` and `__Host-`, and for Secure itself, are enforced (RFC 6265bis,
-sections 4.1.3 and 5.7).
+The cookies of a fetch are dropped at its end. A cookie whose Domain is a public suffix is ignored
+(section 5.3, step 5), so `a.github.io` cannot set a cookie for all of `github.io`. The rules for
+`__Secure-` and `__Host-` names and for the Secure attribute are enforced (RFC 6265bis, sections
+4.1.3 and 5.7).
 """
 
 from __future__ import annotations
@@ -22,19 +22,18 @@ from aragog.runtime.clock import Clock, SystemClock
 from urlspelling.domain import is_ip, is_public_suffix
 from urlspelling.domain import origin as origin_of_url
 
-# A session needs far fewer. More would be an attack on memory.
+# A session needs far fewer cookies. More would be an attack on our memory.
 MAX_COOKIES = 50
-# RFC 6265 section 6.1 requires support for 4096 bytes per cookie. Servers reject headers that are
-# longer than 8 KB.
+# RFC 6265 section 6.1 requires support for 4096 bytes per cookie. Servers reject headers over 8 KB.
 MAX_COOKIE_BYTES = 4096
 MAX_HEADER_BYTES = 8192
-# Maximum number of Set-Cookie headers that are read in one response.
+# Maximum number of Set-Cookie headers to read from one response.
 MAX_READ = 200
 
 
 @dataclass(frozen=True, slots=True)
 class _CookiePlace:
-    """The identity of a cookie: a later cookie with the same name, domain and path replaces it."""
+    """The identity of a cookie. A later cookie with the same name, domain and path replaces it."""
 
     name: str
     domain: str
@@ -43,18 +42,18 @@ class _CookiePlace:
 
 @dataclass(frozen=True, slots=True)
 class _Cookie:
-    """One cookie, with the attributes that determine which requests get it."""
+    """A cookie with the attributes that decide which requests it is sent with."""
 
     place: _CookiePlace
     value: str
     host_only: bool
-    """True if only its own host gets it, because it was set without Domain."""
+    """True if it is sent only to its own host, because it was set without Domain."""
     secure: bool
     ends_at_ms: float
-    """When it expires, by this machine's clock; infinite if it does not."""
+    """When it expires, by this machine's clock; infinite if never."""
 
     def goes_to(self, scheme: str, host: str, path: str) -> bool:
-        """Return True if a request gets the cookie (section 5.4, step 1)."""
+        """Return True if the cookie is sent with this request (section 5.4, step 1)."""
         in_domain = host == self.place.domain if self.host_only else _in(host, self.place.domain)
         return (
             in_domain and _below(path, self.place.path) and (scheme == "https" or not self.secure)
@@ -63,7 +62,7 @@ class _Cookie:
 
 @dataclass(slots=True)
 class Cookies:
-    """A jar for one fetch: at most 50 cookies of at most 4 KB each over all redirects."""
+    """The cookie jar of one fetch: at most 50 cookies of at most 4 KB each, over all redirects."""
 
     clock: Clock = field(default_factory=SystemClock)
     _jar: dict[_CookiePlace, _Cookie] = field(default_factory=dict)
@@ -82,7 +81,7 @@ class Cookies:
                 self._jar[cookie.place] = cookie
 
     def plain(self) -> list[tuple[Any, ...]]:
-        """Return all cookies in a form for JSON, which `Cookies.keep` accepts."""
+        """Return all cookies as JSON values, which `keep` accepts."""
         return [
             (
                 *dataclasses.astuple(cookie.place),
@@ -95,14 +94,14 @@ class Cookies:
         ]
 
     def keep(self, plain: Iterable[Sequence[Any]]) -> None:
-        """Add cookies that `plain` of another jar returned."""
+        """Add cookies returned by `plain` of another jar."""
         for name, domain, path, value, host_only, secure, ends_at_ms in plain:
             place = _CookiePlace(name, domain, path)
             ends = float("inf") if ends_at_ms is None else float(ends_at_ms)
             self._jar[place] = _Cookie(place, value, host_only, secure, ends)
 
     def header(self, url: str) -> str | None:
-        """Return the Cookie header for `url`, at most 8 KB; None if no cookie matches."""
+        """Return the Cookie header for `url`, at most 8 KB, or None if no cookie matches."""
         scheme, host, path = _parts(url)
         now_ms = self.clock.now_ms()
         cookies = [
@@ -110,7 +109,7 @@ class Cookies:
             for cookie in self._jar.values()
             if cookie.ends_at_ms > now_ms and cookie.goes_to(scheme, host, path)
         ]
-        cookies.sort(key=lambda cookie: -len(cookie.place.path))  # stable: the oldest first
+        cookies.sort(key=lambda cookie: -len(cookie.place.path))  # stable: oldest first
         header = "; ".join(f"{cookie.place.name}={cookie.value}" for cookie in cookies)
         if len(header) > MAX_HEADER_BYTES:
             header = header[: MAX_HEADER_BYTES + 1].rpartition("; ")[0]
@@ -119,42 +118,42 @@ class Cookies:
 
 @dataclass(slots=True)
 class OriginCookies(Cookies):
-    """One origin's cookies, which are set by that origin and sent to it alone."""
+    """The cookies of one origin. Only that origin sets and receives them."""
 
     origin: str = ""
 
     @classmethod
     def of(cls, origin: str, plain: Iterable[Sequence[Any]], clock: Clock) -> Self:
-        """A jar with these cookies."""
+        """Return a jar with these cookies."""
         jar = cls(clock=clock, origin=origin)
         jar.keep(plain)
         return jar
 
     def learn(self, url: str, head: ResponseHead) -> None:
-        """Store the cookies of a response of the origin; other origins' cookies are ignored."""
+        """Store the cookies of a response from the origin. Ignores other origins."""
         if origin_of_url(url) == self.origin:
             Cookies.learn(self, url, head)
 
     def header(self, url: str) -> str | None:
-        """Return the Cookie header for a URL of the origin; None for URLs of other origins."""
+        """Return the Cookie header for a URL of the origin, or None for other origins."""
         return Cookies.header(self, url) if origin_of_url(url) == self.origin else None
 
 
 def _read(line: str, url: str, now_ms: int) -> _Cookie | None:
-    """Parse a Set-Cookie header; None if the cookie is ignored (sections 5.2 and 5.3)."""
+    """Parse a Set-Cookie header. Returns None if the cookie is ignored (sections 5.2 and 5.3)."""
     pair, *attributes = line.split(";")
     name, equals, value = (part.strip(" \t") for part in pair.partition("="))
     if not equals or not name or not pair.isprintable():
         return None
     named = {}
-    for attribute in attributes:  # the last attribute with a name wins
+    for attribute in attributes:  # the last attribute of each name wins
         key, _, text = (part.strip(" \t") for part in attribute.partition("="))
         named[key.lower()] = text
     _, host, path = _parts(url)
     domain = _domain(named.get("domain", ""), host)
     if domain is None:
         return None
-    if _breaks_promise(name.lower(), named, url):
+    if _breaks_prefix_rules(name.lower(), named, url):
         return None
     at = named.get("path", "")
     return _Cookie(
@@ -166,8 +165,11 @@ def _read(line: str, url: str, now_ms: int) -> _Cookie | None:
     )
 
 
-def _breaks_promise(name: str, named: dict[str, str], url: str) -> bool:
-    """Return True if a cookie violates its name's prefix, or is Secure but came without TLS."""
+def _breaks_prefix_rules(name: str, named: dict[str, str], url: str) -> bool:
+    """
+    Return True if a cookie breaks the rules of its name prefix, or is Secure but came
+    without TLS.
+    """
     is_safe = "secure" in named and url.startswith("https://")
     if "secure" in named and not is_safe:
         return True
@@ -177,7 +179,7 @@ def _breaks_promise(name: str, named: dict[str, str], url: str) -> bool:
 
 
 def _domain(text: str, host: str) -> str | None:
-    """Return the Domain, "" if for `host` alone, or None if `host` may not set this cookie."""
+    """Return the Domain, "" for `host` alone, or None if `host` may not set this cookie."""
     domain = text.removeprefix(".").lower()
     if not domain or (domain == host and is_public_suffix(domain)):
         return ""
@@ -185,7 +187,7 @@ def _domain(text: str, host: str) -> str | None:
 
 
 def _in(host: str, domain: str) -> bool:
-    """Return True if a host is a domain or below it (section 5.1.3)."""
+    """Return True if a host equals a domain or is below it (section 5.1.3)."""
     return host == domain or (host.endswith(f".{domain}") and not is_ip(host))
 
 
@@ -201,7 +203,7 @@ def _default_path(path: str) -> str:
 
 
 def _parts(url: str) -> tuple[str, str, str]:
-    """Scheme, host and path of a normalized URL."""
+    """Return scheme, host and path of a normalized URL."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     port = re.search(r":\d*\Z", host)
@@ -209,7 +211,7 @@ def _parts(url: str) -> tuple[str, str, str]:
 
 
 def _ends_at_ms(named: dict[str, str], now_ms: int) -> float:
-    """When a cookie expires. Max-Age overrides Expires; invalid values are ignored."""
+    """Return when a cookie expires. Max-Age overrides Expires; invalid values are ignored."""
     age = named.get("max-age", "")
     if re.fullmatch(r"-?[0-9]{1,15}", age, re.ASCII):
         return now_ms + int(age) * 1000 if int(age) > 0 else 0

@@ -1,4 +1,4 @@
-"""The time limits of one fetch: its deadline, connect and read timeouts, and minimum rate."""
+"""The time limits of one fetch: deadline, connect and read timeouts, and minimum rate."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aragog.crawl.fetcher.faults import TransportError
 from aragog.fetch_record.outcome import UnreachableKind
 from aragog.runtime.clock import Clock
 
-# The minimum rate applies after this time, so that a slow start is tolerated.
+# The minimum rate applies only after this time, so a slow start is tolerated.
 RATE_AFTER_S = 5.0
 
 
@@ -19,7 +19,7 @@ class Deadline:
 
     Args:
         clock: only its `monotonic_s` is used.
-        deadline_s: limit for the whole fetch, in seconds.
+        deadline_s: limit of the whole fetch, in seconds.
         connect_timeout_s: limit for opening one connection.
         read_timeout_s: limit between two reads.
         min_bytes_per_s: minimum rate of a body after its first 5 s; 0 for none.
@@ -55,16 +55,16 @@ class Deadline:
         self._body_bytes = 0
 
     def now_s(self) -> float:
-        """Return the clock's monotonic time in seconds."""
+        """Return the current monotonic time in seconds."""
         return self._clock.monotonic_s()
 
     def extend(self, seconds: float) -> None:
-        """Extend the deadline by the time that was spent waiting for a send permit."""
+        """Extend the deadline by the time spent waiting for a permit or a slot."""
         self._ends_s += seconds
 
     @contextlib.contextmanager
     def shortened(self, seconds: float) -> Iterator[None]:
-        """Limit the code inside to `seconds`, or to the deadline if that is earlier."""
+        """Limit the block to `seconds`, or to the deadline if that is earlier."""
         ends_s = self._ends_s
         self._ends_s = min(ends_s, self._clock.monotonic_s() + seconds)
         try:
@@ -73,11 +73,11 @@ class Deadline:
             self._ends_s = ends_s
 
     def connect_timeout_s(self) -> float:
-        """Return the timeout of the next connect; raise TransportError past the deadline."""
+        """Return the timeout of the next connect. Raises TransportError after the deadline."""
         return min(self._connect_s, self._left_s())
 
     def read_timeout_s(self) -> float:
-        """Return the timeout of the next read; raise TransportError past any of the limits."""
+        """Return the timeout of the next read. Raises TransportError if any limit is exceeded."""
         left_s = self._left_s()
         if self._body_started_s is not None:
             elapsed_s = self._clock.monotonic_s() - self._body_started_s
@@ -89,7 +89,7 @@ class Deadline:
         return min(self._read_s, left_s)
 
     def start_body(self) -> None:
-        """Start to measure the rate of a body."""
+        """Start measuring the rate of a body."""
         self._body_started_s, self._body_bytes = self._clock.monotonic_s(), 0
 
     def end_body(self) -> None:
@@ -97,7 +97,7 @@ class Deadline:
         self._body_started_s = None
 
     def received(self, number: int) -> None:
-        """Add `number` bytes to the bytes of the body received so far."""
+        """Count bytes of the body as received."""
         self._body_bytes += number
 
     def _left_s(self) -> float:

@@ -1,37 +1,41 @@
-"""Where a request's connection may go: allowed addresses, and the proxy of its way out."""
+"""
+Decides where a request's connection goes: allowed addresses, or the proxy of its
+egress route.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import assert_never
 
-from aragog.crawl.egress.egress import Exit
-from aragog.crawl.egress.ways import ProxyServer
-from aragog.crawl.fetcher.faults import TargetBlocked, TransportError, WayFailed
+from aragog.crawl.egress.egress import SelectedRoute
+from aragog.crawl.egress.routes import ProxyServer
+from aragog.crawl.fetcher.faults import RouteFailed, TargetBlocked, TransportError
 from aragog.crawl.fetcher.ssrf import Address, AddressPolicy, Denied, Unresolved, Vetted
 from aragog.errors import ConfigError
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import UnreachableKind
 
 
-def proxy_of(by: Exit) -> ProxyServer | None:
+def proxy_of(by: SelectedRoute) -> ProxyServer | None:
     """
-    Return the proxy of a way out; None if the way is direct.
+    Return the proxy of an egress route, or None for a direct route.
 
     Raises:
-        WayFailed: the proxy's login is no longer available.
+        RouteFailed: the proxy's credentials are no longer available.
     """
     try:
         return by.server()
     except ConfigError as error:
-        raise WayFailed(str(error)) from error
+        raise RouteFailed(str(error)) from error
 
 
 def vetted_addresses(
     ssrf_filter: AddressPolicy, host: str, port: int, *, at_proxy: bool = False
 ) -> Sequence[Address]:
     """
-    Return the allowed addresses of `host`; raise TargetBlocked or TransportError if none.
+    Return the allowed addresses of `host`. Raises TargetBlocked or TransportError if there are
+    none.
 
     With `at_proxy`, returns the name instead, for a proxy that resolves names.
     """

@@ -1,8 +1,8 @@
 """
 DNS resolution with a time limit and a short-lived cache.
 
-It uses the system's resolver, so /etc/hosts and nsswitch.conf apply. That resolver reports no TTL,
-so results are cached for a fixed short time.
+It uses the system's resolver, so /etc/hosts and nsswitch.conf apply. That resolver does not report
+TTLs, so results are cached for a fixed short time.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ from dataclasses import dataclass
 from aragog.runtime.clock import Clock
 from aragog.runtime.green_threads import GreenEvent
 
-# Long enough for the pages of one batch, short enough to follow a host that changes its address.
+# Long enough for the pages of one batch, short enough to notice a changed address.
 TTL_S = 60.0
 # A failed lookup is repeated soon, but not for every URL of a batch.
 FAILURE_TTL_S = 5.0
 MAX_ENTRIES = 10_000
 
 Lookup = Callable[[str], list[str]]
-"""Returns the addresses of a host name; raises OSError if there are none."""
+"""Returns the addresses of a host name. Raises OSError if there are none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The result of one lookup: addresses in the order to try them, or the reason of a failure."""
+    """The result of a lookup: addresses in the order to try them, or the reason for a failure."""
 
     addresses: tuple[str, ...]
     reason: str = ""
 
 
 def system_lookup(host: str) -> list[str]:
-    """Return the addresses from the system's resolver, without duplicates, in its order."""
+    """Return the addresses from the system's resolver in its order, without duplicates."""
     infos = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(info[4][0]) for info in infos))
 
@@ -46,8 +46,9 @@ class Resolver:
     Args:
         lookup: performs one lookup; may block.
         clock: measures the age of cached results.
-        timeout_s: limit for one lookup in seconds. After it, the thread ends in the background.
-        max_entries: maximum number of cached names; the oldest is evicted.
+        timeout_s: limit of one lookup in seconds. After that, its thread continues in the
+            background.
+        max_entries: maximum number of cached names. The oldest one is evicted.
     """
 
     def __init__(
@@ -61,7 +62,10 @@ class Resolver:
         self._lock = threading.Lock()
 
     def find(self, host: str) -> Resolution:
-        """Return the addresses of `host`; 1 µs from the cache, else at most `timeout_s`."""
+        """
+        Return the addresses of `host`.
+        Takes 1 µs from the cache, otherwise at most `timeout_s`.
+        """
         cached = self._cache.get(host)
         now_s = self._clock.monotonic_s()
         if cached is not None and now_s < cached[0]:
@@ -85,10 +89,10 @@ class Resolver:
 
 def look_up(lookup: Lookup, host: str, timeout_s: float) -> Resolution:
     """
-    Return the result of `lookup`, waiting at most `timeout_s`, without a cache.
+    Return the result of `lookup`, waiting at most `timeout_s`. Not cached.
 
-    The lookup runs in its own thread, which may take longer, because the system's resolver has no
-    time limit and would block all green threads of the calling thread.
+    The lookup runs in its own thread, because the system's resolver has no time limit and would
+    block all green threads of the calling thread. That thread may run longer than `timeout_s`.
     """
     results: list[Resolution] = []
     ended = GreenEvent()

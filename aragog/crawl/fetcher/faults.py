@@ -1,7 +1,7 @@
 """
-Exceptions that end a fetch early. They are internal to the fetcher.
+Exceptions that end a fetch early. Internal to the fetcher.
 
-`Fetcher.fetch` converts them into outcomes. For a plain `requests.Session` the adapter converts
+`Fetcher.fetch` converts them into outcomes. For a plain `requests.Session`, the adapter converts
 them into exceptions of requests.
 """
 
@@ -13,7 +13,7 @@ from aragog.fetch_record.outcome import UnreachableKind
 
 
 class Fault(Exception):
-    """The base class. `reason` is one line that states why the fetch ended."""
+    """The base class. `reason` is one line that says why the fetch ended."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -28,16 +28,19 @@ class TransportError(Fault):
         self.kind = kind
 
 
-class BeyondProxy(TransportError):
-    """A proxy reports that it could not reach the target, or did not respond in time."""
+class TargetUnreached(TransportError):
+    """A proxy could not reach the target, or did not respond in time."""
 
 
-class WayFailed(Fault):
-    """A way out itself failed. Nothing was sent to the target, so the next way may be used."""
+class RouteFailed(Fault):
+    """
+    The egress route itself failed.
+    Nothing was sent to the target, so the next route can be tried.
+    """
 
 
-class WayRefuses(Fault):
-    """A way out does not allow this target, so the next way may be used."""
+class RouteRefusesTarget(Fault):
+    """The egress route does not allow this target, so the next route can be tried."""
 
 
 class LimitExceeded(Fault):
@@ -45,7 +48,7 @@ class LimitExceeded(Fault):
 
 
 class UnsupportedContent(Fault):
-    """The response is not a page: its content type or its encoding is not supported."""
+    """The response is not a page: its content type or encoding is not supported."""
 
 
 class TargetBlocked(Fault):
@@ -57,7 +60,7 @@ class TargetBlocked(Fault):
 
 
 class NoPermit(Fault):
-    """The gate gave no permit after the connection was opened."""
+    """The connection was opened, but the gate granted no permit."""
 
     def __init__(self, later: Later) -> None:
         super().__init__(later.reason)

@@ -1,10 +1,10 @@
 """
-`Fetcher`: fetch one URL and return an outcome, whatever the origin does.
+`Fetcher`: fetches one URL and returns an outcome for whatever the origin does.
 
-`Fetcher` uses requests with its own adapter (`adapter.PinnedAdapter`). It follows redirects itself.
-For each redirect it normalizes the target, checks it with the SSRF filter, asks the gate to admit
-it and records a hop. All limits come from `FetchSettings`. It raises only for an invalid URL and
-failures of the gate.
+It uses requests with its own adapter (`adapter.PinnedAdapter`), and follows redirects itself: for
+each one, it normalizes the target, checks it with the SSRF filter, asks the gate to admit it, and
+records a hop. All limits come from `FetchSettings`. It raises only for an invalid URL, or if the
+gate fails.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Self
 
 import requests
 
-from aragog.crawl.egress.choice import ANY, EgressChoice
 from aragog.crawl.egress.egress import Egress
+from aragog.crawl.egress.rules import ANY, EgressContext
 from aragog.crawl.fetcher import ssrf
 from aragog.crawl.fetcher.adapter import PinnedAdapter
 from aragog.crawl.fetcher.attempt import FetchAttempt
@@ -39,15 +39,15 @@ class Fetcher:
 
     Args:
         settings: limits, proxy, headers.
-        ssrf_filter: decides which addresses are allowed. By default, `SsrfFilter(settings)`.
-        clock: measures time and interprets Retry-After.
-        tls: context for HTTPS. By default it trusts the system's and certifi's roots.
-        sharing: a fetcher with the same ways out and TLS, whose connections this one also uses.
-        signer: signs every request; requests are unsigned if None.
-        as_declared: if True, a body of an accepted type is not sniffed.
-        start_is_enough: if True, bodies of any size are cut at `max_body_bytes`, and none becomes
+        ssrf_filter: decides which addresses are allowed. By default `SsrfFilter(settings)`.
+        clock: measures time, and interprets Retry-After.
+        tls: context for HTTPS. By default it trusts the roots of the system and certifi.
+        sharing: a fetcher with the same egress routes and TLS, to share connections with.
+        signer: signs every request. If None, requests are not signed.
+        as_declared: if True, bodies of an accepted type are not sniffed.
+        start_is_enough: if True, bodies of any size are cut at `max_body_bytes` and never become
             TooLarge.
-        egress: the ways out. By default those of `sharing`, else direct or by `fetch.proxy`.
+        egress: the egress routes. By default those of `sharing`, or else `fetch.proxy` or direct.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Fetcher:
         method: str = "GET",
         body: bytes = b"",
         error_body_bytes: int = 0,
-        egress: EgressChoice = ANY,
+        egress: EgressContext = ANY,
         cookies: OriginCookies | None = None,
     ) -> Outcome:
         """
@@ -108,17 +108,18 @@ class Fetcher:
             gate: admits redirect targets and grants send permits. If None, all are allowed.
             etag: ETag of the stored copy. If the page is unchanged, the outcome is NotModified.
             last_modified: Last-Modified of the stored copy, as the origin sent it.
-            validators_url: the URL of the stored copy. Only requests to it carry the validators.
-                `url` if None.
+            validators_url: URL of the stored copy; `url` if None. Only requests to it carry the
+                validators.
             hops: redirects that led to `url`, if an earlier fetch stopped at one of them.
-            headers: added to the usual headers, or replacing those with the same name.
+            headers: added to the usual headers; replace those with the same name.
             method: GET, HEAD or POST. Redirects of a POST are not followed: the outcome has their
                 status and headers.
             body: the body of a POST.
-            error_body_bytes: how much of the body of a 4xx or 5xx is kept in the outcome's
+            error_body_bytes: how much of the body of a 4xx or 5xx to keep in the outcome's
                 `error_body`; 0 for none.
-            egress: the properties, besides each request's URL, that choose its way out.
-            cookies: an origin's session. Its cookies are sent to the origin and updated from it.
+            egress: what the egress rules look at besides each request's URL.
+            cookies: a session with an origin. Its cookies are sent to that origin only, and updated
+                by it.
 
         Raises:
             InvalidUrl: `url` is not an http(s) URL.

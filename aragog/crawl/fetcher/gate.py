@@ -1,10 +1,10 @@
 """
-The port through which a fetch asks for admission of redirect targets and for send permits.
+The interface through which a fetch asks for permission to follow redirects and to send requests.
 
-The caller of a fetch has already admitted its first URL. The fetch asks the gate for each redirect
-target and for a permit before each request, and reports 429 and 503 responses to it. The fetcher
-depends only on this port; `aragog.crawl.stages.polite_gate` implements it with robots rules and the
-rate limiter.
+The caller of a fetch has already admitted its first URL. The fetch asks the gate to admit each
+redirect target, asks for a permit before each request, and reports 429 and 503 responses. The
+fetcher depends only on this interface; `aragog.crawl.stages.polite_gate` implements it with robots
+rules and the rate limiter.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Go:
 
 @dataclass(frozen=True, slots=True)
 class Deny:
-    """The target must not be requested: the fetch ends as Refused."""
+    """The target must not be requested. The fetch ends as Refused."""
 
     reason: str
     cause: RefusalCause
@@ -30,7 +30,7 @@ class Deny:
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """The target must be requested later: the fetch ends as Redirected or Deferred."""
+    """The target must be requested later. The fetch ends as Redirected or Deferred."""
 
     cause: DeferralCause
     reason: str
@@ -42,7 +42,7 @@ Admission = Go | Deny | Later
 
 
 class Gate(Protocol):
-    """Called from the fetching thread; raises only when our own infrastructure fails."""
+    """Called from the thread of the fetch. Raises only if our own infrastructure fails."""
 
     def admit(self, url: str, given: str) -> Admission:
         """
@@ -51,28 +51,29 @@ class Gate(Protocol):
         `url` is the normalized target, which the SSRF filter allows. `given` is the absolute target
         as the origin spelled it. robots.txt must allow both.
 
-        May wait for a slot that is near. That time does not count toward the fetch's deadline.
+        May wait for a slot that is near. This time does not count toward the fetch's deadline.
         """
 
     def acquire_permit(self, url: str) -> Later | None:
         """
-        Acquire the permit to send; called on the open connection (TCP and TLS) before sending.
+        Acquire the permit to send. Called when the connection is open (TCP and TLS), before
+        sending.
 
         Returns None if the request may be sent now. Returns Later if its slot has passed: the fetch
         then ends as Deferred, or as Redirected if a redirect led to `url`.
 
-        May wait, like `admit`. Called again when a request is repeated because the server had
+        May wait, like `admit`. Called again if the request is repeated because the server had
         closed the idle connection.
         """
 
     def release_permit(self, url: str) -> None:
-        """Release the permit; called right after the kernel has accepted the request's bytes."""
+        """Release the permit. Called right after the kernel has accepted the request's bytes."""
 
     def busy(self, url: str, wait_s: float | None) -> None:
         """
-        Report a 429 or 503 from `url`; called when its headers have arrived.
+        Report a 429 or 503 from `url`. Called when the response headers have arrived.
 
-        `wait_s` is the delay from Retry-After in seconds; None if there is no usable Retry-After.
+        `wait_s` is the delay from Retry-After in seconds; None without a usable Retry-After.
         """
 
 

@@ -1,4 +1,7 @@
-"""Response headers that affect a fetch: dates, Retry-After, ranges, Location, freshness. Pure."""
+"""
+Parses response headers that affect a fetch: dates, Retry-After, ranges, Location, freshness.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ from urlspelling import normalize
 
 
 def http_date_ms(text: str | None) -> int | None:
-    """Milliseconds since the epoch, or None for an invalid date. UTC if it has no time zone."""
+    """
+    Return milliseconds since the epoch, or None for an invalid date.
+    The default time zone is UTC.
+    """
     if not text:
         return None
     try:
@@ -30,16 +36,16 @@ def http_date_ms(text: str | None) -> int | None:
         return None
 
 
-# 30 days. Larger values are mistakes or attacks, so they are capped.
+# 30 days. Higher values are mistakes or attacks.
 MAX_RETRY_AFTER_S = 30 * 86_400
 
 
 def retry_at_ms(value: str | None, now_ms: int, date: str | None = None) -> int | None:
     """
-    Return the instant at which `value` allows the next request; None if it is not usable.
+    Return when `value` allows the next request, or None if it is not usable.
 
-    Seconds count from `now_ms`, a past date means now, and the maximum is 30 days. A date refers to
-    the origin's clock, whose time is in `date`, its Date header (RFC 9110 section 6.6.1). So the
+    Seconds count from `now_ms`. A date in the past means now. The maximum is 30 days. A date refers
+    to the origin's clock, which `date`, the Date header (RFC 9110 section 6.6.1), tells, so the
     difference between the two dates is used.
     """
     text = (value or "").strip()
@@ -62,19 +68,19 @@ class PartOfPage(NamedTuple):
     """Which part of a page a 206 response contains."""
 
     is_start: bool
-    """True if the part begins where the page does."""
+    """True if the part starts at the beginning of the page."""
     missing: str | None
-    """A description of the missing part; None if the page is complete."""
+    """A description of what is missing; None if the page is complete."""
 
 
 def part_of(head: ResponseHead) -> PartOfPage:
-    """Read the Content-Range of a 206 response (RFC 9110 sections 14.4 and 15.3.7)."""
+    """Parse the Content-Range of a 206 response (RFC 9110 sections 14.4 and 15.3.7)."""
     if any(value.lower().startswith("multipart/") for value in head.values("content-type")):
         return PartOfPage(is_start=False, missing="several parts of the page")
     values = head.values("content-range")
     match = _CONTENT_RANGE.fullmatch(values[-1]) if values else None
     if match is None:
-        return PartOfPage(is_start=True, missing="206 without the range that it has")
+        return PartOfPage(is_start=True, missing="206 without Content-Range")
     first, last = int(match[1]), int(match[2])
     if first:
         return PartOfPage(is_start=False, missing=f"bytes {values[-1][5:].strip()}")
@@ -89,7 +95,7 @@ FOLLOWED = frozenset({300, 301, 302, 303, 307, 308})
 
 def location_of(head: ResponseHead) -> str | None:
     """
-    Return the Location as sent; None if the response is not a redirect.
+    Return the Location as sent, or None if the response is not a redirect.
 
     Raises:
         TransportError: several Location headers differ, so the target is ambiguous.
@@ -134,10 +140,10 @@ _NEVER = re.compile(r"(?:^|[,\s])no-(?:store|cache)\b", re.IGNORECASE)
 
 def fresh_s(headers: Mapping[str, str], now_ms: int) -> float | None:
     """
-    Seconds for which the response remains fresh; None if its headers do not specify it.
+    Return how many seconds the response remains fresh, or None if its headers do not specify it.
 
     Args:
-        headers: by name in lower case.
+        headers: by lower-case name.
         now_ms: when the response arrived.
     """
     control = headers.get("cache-control", "")

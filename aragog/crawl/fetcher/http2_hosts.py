@@ -1,4 +1,4 @@
-"""The hosts to which HTTP/2 is offered: the setting `fetch.http2_hosts`."""
+"""Decides to which hosts HTTP/2 is offered, by the setting `fetch.http2_hosts`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from urlspelling import normalize
 from urlspelling.hosts import longest_match
 
 EVERY_HOST = "*"
-# A host whose HTTP/2 failed is offered it again after an hour, in case it was repaired.
+# If HTTP/2 failed, it is offered to the host again after an hour, in case it was repaired.
 REFUSED_S = 3_600.0
 MAX_REFUSED = 1_000
 
 
 class Http2Hosts:
     """
-    Decides whether the handshake with a host also offers HTTP/2. The server chooses the version.
+    Decides whether the handshake with a host offers HTTP/2. The server then chooses the version.
 
     Args:
         names: hosts, and domains with all hosts below them; `*` for all. Empty for none.
@@ -45,7 +45,10 @@ class Http2Hosts:
         return until_s is None or self._clock.monotonic_s() >= until_s
 
     def refused(self, host: str) -> None:
-        """Offer only HTTP/1.1 to `host` for an hour: it requires that, or its HTTP/2 is invalid."""
+        """
+        Offer only HTTP/1.1 to `host` for an hour, because it requires that or its HTTP/2 is
+        invalid.
+        """
         if len(self._refused) >= MAX_REFUSED:
             self._refused.clear()
         self._refused[host] = self._clock.monotonic_s() + REFUSED_S

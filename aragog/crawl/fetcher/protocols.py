@@ -1,9 +1,8 @@
 """
-The port of the HTTP versions: the protocol on an open connection.
+The interface of the HTTP versions: the protocol on an open connection.
 
-`http1.protocol.Http1` and `http2.protocol.Http2` implement it. Both get the same bytes of the same
-socket and the same limits. Connections, TLS, deadlines, decoding and outcomes are independent of
-the version and use this port.
+`http1.protocol.Http1` and `http2.protocol.Http2` implement it, on the same sockets and with the
+same limits. Connections, TLS, deadlines, decoding and outcomes do not depend on the version.
 """
 
 from __future__ import annotations
@@ -23,19 +22,19 @@ class HttpProtocol(Protocol):
 
     @property
     def framing_bytes(self) -> int:
-        """Bytes received since the connection began, other than heads and bodies."""
+        """Bytes received since the connection was opened, other than heads and bodies."""
 
     @property
     def busy(self) -> bool:
-        """True if the connection cannot carry another request: it has more data, or is closing."""
+        """True if the connection cannot be reused, because it has unread data or is closing."""
 
     @property
     def repeatable(self) -> bool:
-        """True if a GET that failed on this connection may be sent once more on another one."""
+        """True if a GET that failed on this connection may be repeated on another one."""
 
     def request(self, request: PoliteRequest, target: Target) -> bytes:
         """
-        Return the bytes of a request, which are written in one piece.
+        Return the bytes of a request, to be written at once.
 
         Raises:
             TransportError: the connection accepts no more requests.
@@ -43,7 +42,7 @@ class HttpProtocol(Protocol):
 
     def head(self, max_bytes: int) -> ResponseHead:
         """
-        Read the head of the final response; interim ones (100, 103, …) are skipped.
+        Read the head of the final response. Interim responses (100, 103, …) are skipped.
 
         Raises:
             TransportError: the response must not be used, or did not arrive.
@@ -52,7 +51,7 @@ class HttpProtocol(Protocol):
 
     def framing(self, head: ResponseHead) -> Framing:
         """
-        Return how the body of that response ends.
+        Return how the body of the response ends.
 
         Raises:
             TransportError, UnsupportedContent: see `http1.head.framing_of`.
@@ -60,11 +59,15 @@ class HttpProtocol(Protocol):
 
     def body(self, framing: Framing) -> Iterator[bytes]:
         """
-        Yield the pieces of the body until it is complete; b"" after data that is not part of it.
+        Yield the pieces of the body until it is complete, and b"" after data that is not part of
+        it.
 
         Raises:
             TransportError: the body ended early or is invalid. Pieces yielded before are valid.
         """
 
     def received_idle(self, data: bytes) -> bool:
-        """Read data that arrived between two requests; False if the connection is unusable."""
+        """
+        Process data that arrived between two requests.
+        Returns False if the connection is unusable.
+        """

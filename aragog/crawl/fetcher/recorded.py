@@ -1,9 +1,9 @@
 """
-Read an HTTP response from a recording, such as a record of a web archive.
+Reads an HTTP response from a recording, such as a record of a web archive.
 
-Uses the decoders and the limits of a fetch. The body ends with the record, whatever its headers
-say. An archive may have decoded the body and kept the header that names the coding. So the body is
-used undecoded if it does not begin as that coding does, or if it cannot be decoded and is markup.
+Uses the decoders and limits of a fetch. The body ends where the record ends, regardless of its
+headers. An archive may have decoded the body but kept the header that names the coding. So the body
+is used undecoded if it does not start like that coding, or if it cannot be decoded and is markup.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _HEX = b"0123456789abcdefABCDEF"
 
 
 class RecordedLimits(NamedTuple):
-    """The limits of a recorded response, in bytes: those of `fetch` in the settings."""
+    """The limits of a recorded response in bytes, equal to those of `fetch` in the settings."""
 
     head: int
     wire: int
@@ -33,7 +33,7 @@ class RecordedLimits(NamedTuple):
 
 
 class RecordedResponse(NamedTuple):
-    """A recorded response with its body decoded."""
+    """A recorded response with its decoded body."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
@@ -44,9 +44,9 @@ class RecordedResponse(NamedTuple):
 
 def read_recorded(read: Callable[[int], bytes], limits: RecordedLimits) -> RecordedResponse:
     """
-    Read one response. `read(n)` returns at most n of its next bytes, b"" at its end.
+    Read one response. `read(n)` returns at most n of the next bytes, b"" at the end.
 
-    Memory is bounded by the limits.
+    The limits bound the memory that it uses.
 
     Raises:
         Fault: the data is not a response, its head is too long, or its body cannot be decoded.
@@ -84,7 +84,7 @@ def _as_http_1(block: bytes) -> bytes:
 def _body(
     head: ResponseHead, first: bytes, read: Callable[[int], bytes], limits: RecordedLimits
 ) -> DecodedBody:
-    """Read the body after a head; `first` has been read already."""
+    """Read the body. `first` contains the bytes that were already read."""
     wire, is_cut = _wire(first, read, limits.wire)
     bounds = Bounds(limits.wire, limits.body)
     try:
@@ -99,7 +99,7 @@ def _body(
 
 
 def _wire(first: bytes, read: Callable[[int], bytes], most: int) -> tuple[bytes, bool]:
-    """Return the body as sent, and True if it was longer than the limit."""
+    """Return the body as sent, and True if it exceeds the limit."""
     pieces, size = [first], len(first)
     while size <= most and (piece := read(PIECE_BYTES)):
         pieces.append(piece)
@@ -112,7 +112,7 @@ def _decoded(head: ResponseHead, wire: bytes, bounds: Bounds) -> DecodedBody:
     is_chunked = transfer[-1:] == ["chunked"] and _begins_with_a_chunk(wire)
     codings = head.tokens("content-encoding"), [n for n in transfer if n != "chunked"]
     if is_chunked:
-        with suppress(TransportError):  # it only looked like chunks: use it as it is
+        with suppress(TransportError):  # it only looked chunked: use it as it is
             return collect(_pieces(wire, Delimiter.LAST_CHUNK), decoders_for(*codings), bounds)
     pieces = _pieces(wire, Delimiter.CLOSE)
     is_coded = _begins_as(wire, [*codings[0], *codings[1]])
@@ -126,12 +126,15 @@ def _pieces(wire: bytes, delimiter: Delimiter) -> Iterator[bytes]:
 
 
 def _begins_with_a_chunk(wire: bytes) -> bool:
-    """Return True if the body begins with a chunk size. Archives may have removed the chunks."""
+    """
+    Return True if the body starts with a chunk size.
+    Archives may have removed the chunk framing.
+    """
     line = wire[:80].partition(b"\n")[0].partition(b";")[0].strip()
     return bool(line) and all(byte in _HEX for byte in line)
 
 
 def _begins_as(wire: bytes, codings: Sequence[str]) -> bool:
-    """Return True if a body may have its last coding; few codings have a recognizable start."""
+    """Return True if the body may be in its last coding. Few codings have a recognizable start."""
     magic = _MAGIC.get(codings[-1]) if codings else None
     return magic is None or wire.startswith(magic)

@@ -1,4 +1,4 @@
-"""`PoliteRequest`: a prepared request with the deadline and the permit callbacks of its fetch."""
+"""`PoliteRequest`: a prepared request with the deadline and permit callbacks of its fetch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import requests
 from requests.structures import CaseInsensitiveDict
 
-from aragog.crawl.egress.choice import Route
+from aragog.crawl.egress.rules import RouteList
 from aragog.crawl.fetcher.deadline import Deadline
 from aragog.crawl.fetcher.faults import TransportError
 from aragog.crawl.fetcher.gate import Later
@@ -33,8 +33,8 @@ class PoliteRequest(requests.PreparedRequest):
         release_permit: called right after the request was written.
         method: GET, HEAD or POST.
         body: the body of a POST.
-        route: the ways out that the request may take; the default way if None.
-        crawl: the crawl's name, which a proxy's session name may contain.
+        route: the egress routes that the request may use; the default routes if None.
+        crawl: the crawl's name, which may be part of a proxy's session name.
         wanted: the signature that the server requested.
     """
 
@@ -48,7 +48,7 @@ class PoliteRequest(requests.PreparedRequest):
         release_permit: Callable[[], None] = _no_op,
         method: str = "GET",
         body: bytes = b"",
-        route: Route | None = None,
+        route: RouteList | None = None,
         crawl: str = "",
         wanted: SignatureRequest | None = None,
     ) -> None:
@@ -64,7 +64,7 @@ class PoliteRequest(requests.PreparedRequest):
         self.crawl = crawl
         self.wanted = wanted
         self.way: str | None = None
-        """The way out that the adapter used, or tried last; None if direct."""
+        """The egress route that was used, or tried last; None if direct."""
 
 
 class Target:
@@ -72,7 +72,7 @@ class Target:
     The parts of a URL that a connection and a request line need.
 
     Args:
-        url: absolute and well-formed, as `urlspelling.normalize` and requests return it.
+        url: absolute and well-formed, as returned by `urlspelling.normalize` and requests.
     """
 
     __slots__ = ("authority", "host", "host_header", "path", "port", "scheme")

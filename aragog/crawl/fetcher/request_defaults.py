@@ -1,4 +1,4 @@
-"""Settings, limits, request headers and helper objects that all fetches of a `Fetcher` share."""
+"""Settings, limits, headers and helper objects that all fetches of a `Fetcher` share."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 class RequestDefaults:
     """
-    What all fetches of one `Fetcher` share.
+    Everything that the fetches of one `Fetcher` share.
 
     Raises:
-        ConfigError: a configured header or credential cannot be sent. Names the setting.
+        ConfigError: a configured header or credential cannot be sent. The message names the
+            setting.
     """
 
     def __init__(
@@ -67,8 +68,8 @@ class RequestDefaults:
         """
         Return all request headers for `url` except Host.
 
-        Credentials are sent only to their own origin, and only if every `earlier` URL of this
-        redirect chain has that origin, because another site must not choose the URL that gets them.
+        Credentials are sent only to their own origin, and only if every `earlier` URL of the
+        redirect chain has that origin, so that no other site can choose the URL that receives them.
         """
         if not self._credentials:
             return dict(self.headers)
@@ -82,7 +83,7 @@ class RequestDefaults:
 
 
 def _by_origin(settings: FetchSettings) -> dict[str, dict[str, str]]:
-    """Return the headers bound to each origin."""
+    """Return the headers for each origin."""
     headers: dict[str, dict[str, str]] = {}
     for key, login in settings.basic_auth.items():
         user, _, password = reveal(login).partition(":")

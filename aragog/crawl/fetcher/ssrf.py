@@ -1,11 +1,10 @@
 """
-The SSRF filter: which URLs may be fetched and which addresses a connection may use.
+The SSRF filter: decides which URLs may be fetched and which addresses a connection may use.
 
-A crawler fetches untrusted URLs, inside a network whose hosts may trust each other. The filter
-therefore allows only http(s) on allowed ports, without credentials, to globally reachable
-addresses, in any spelling. The connection uses exactly the address that was checked. The filter
-applies to every URL, every redirect target and every connection. docs/security.md lists what is
-denied and how to allow a network.
+A crawler fetches untrusted URLs inside a network whose hosts may trust each other. So the filter
+allows only http(s), on allowed ports, without credentials, to globally reachable addresses in any
+spelling. The connection uses exactly the address that was checked. The filter applies to every URL,
+redirect target and connection. docs/security.md lists what is denied and how to allow a network.
 """
 
 from __future__ import annotations
@@ -43,20 +42,20 @@ Address = tuple[str, int]
 
 _DEFAULT_PORTS = {"http:": 80, "https:": 443}
 
-# Characters that make parsers disagree about the host.
+# Characters that different parsers interpret differently when they look for the host.
 _AMBIGUOUS = re.compile(r"[\\@\s\x00-\x1f]")
 
 
 @dataclass(frozen=True, slots=True)
 class Vetted:
-    """The addresses that a connection may use, in the order to try them; never empty."""
+    """The addresses that a connection may use, in the order to try them. Never empty."""
 
     addresses: tuple[Address, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """The target is denied, and the fetch ends as Blocked."""
+    """The target is denied. The fetch ends as Blocked."""
 
     reason: str
 
@@ -76,7 +75,7 @@ class SsrfFilter:
     The filter with the operator's exceptions. Thread-safe; may be used across forks.
 
     Args:
-        settings: `allowed_ports`, `allowed_networks`, `host_map`, `connect_timeout_s`.
+        settings: `allowed_ports`, `allowed_networks`, `host_map` and `connect_timeout_s`.
         clock: measures the age of DNS results.
         lookup: performs DNS lookups.
 
@@ -98,15 +97,16 @@ class SsrfFilter:
         self._resolver = Resolver(
             lookup, clock or SystemClock(), timeout_s=settings.connect_timeout_s
         )
-        # Cached, because the result depends only on the text and a batch's pages share few hosts.
+        # Cached, because the result depends only on the text, and the pages of a batch share few
+        # hosts.
         self._vet_ip = lru_cache(maxsize=8192)(self._vet_ip_text)
         self._vet_host = lru_cache(maxsize=8192)(self._vet_host_text)
 
     def vet_url(self, url: str) -> str | None:
         """
-        Return why the text of `url` forbids a fetch; None if it does not.
+        Return why the text of `url` forbids a fetch, or None if it does not.
 
-        Does not use DNS. `resolve` does, when a connection is opened.
+        Does not use DNS. `resolve` does that when a connection is opened.
         """
         try:
             parts = _parse(url)
@@ -118,18 +118,18 @@ class SsrfFilter:
         """
         Resolve `host` and return the addresses that a connection may use.
 
-        Every address of the name is checked. If one is denied, the name is denied. The caller must
-        connect to one of the returned addresses and never resolve the name again.
+        All addresses of the name are checked, and a single denied one denies the name. The caller
+        must connect to one of the returned addresses and must not resolve the name again.
 
         Args:
             host: name or IP address, IPv6 with or without brackets.
-            port: port of the URL, which an entry of `host_map` may replace.
+            port: port of the URL. An entry of `host_map` may replace it.
         """
         host = _plain(host)
         if (mapped := self._mapped(host)) is not None:
             return self._vet_mapped(mapped, port)
         if port not in self._ports:
-            return Denied(_port_why(port))
+            return Denied(_port_problem(port))
         if reason := self._vet_host(host):
             return Denied(reason)
         if _ip(host) is not None:
@@ -146,19 +146,22 @@ class SsrfFilter:
         """
         Return `host` itself instead of addresses, for a proxy that resolves names.
 
-        The text of the name is checked; an address or an entry of `host_map` is checked as in
-        `resolve`. The addresses that the proxy resolves the name to cannot be checked.
+        Checks the text of the name. Addresses and entries of `host_map` are checked as in
+        `resolve`. The addresses to which the proxy resolves the name cannot be checked.
         """
         host = _plain(host)
         if self._mapped(host) is not None or _ip(host) is not None:
             return self.resolve(host, port)
         if port not in self._ports:
-            return Denied(_port_why(port))
+            return Denied(_port_problem(port))
         reason = self._vet_host(host) or self._vet_name(host)
         return Denied(reason) if reason else Vetted(((host, port),))
 
     def vet_address(self, address: str) -> str | None:
-        """Return why connections to the IP address `address` are denied; None if allowed."""
+        """
+        Return why connections to the IP address `address` are denied, or None if they
+        are allowed.
+        """
         return self._vet_ip(address)
 
     def _vet_ip_text(self, address: str) -> str | None:
@@ -192,13 +195,13 @@ class SsrfFilter:
         if self._mapped(host) is None:
             if reason := self._vet_host(host):
                 return reason
-            if _AMBIGUOUS.search(url) and (reason := self._vet_other_reading(url, host)):
+            if _AMBIGUOUS.search(url) and (reason := self._vet_other_parse(url, host)):
                 return reason
         port = int(parts.port) if parts.port else _DEFAULT_PORTS[parts.protocol]
-        return None if port in self._ports else _port_why(port)
+        return None if port in self._ports else _port_problem(port)
 
     def _vet_host_text(self, host: str) -> str | None:
-        """Return why the text of a host that is not mapped is denied; None if it is not."""
+        """Return why the text of an unmapped host is denied, or None if it is allowed."""
         if not host:
             return "no host"
         if ":" in host or host[-1].isdigit():
@@ -208,12 +211,13 @@ class SsrfFilter:
         if reason := why_metadata(host):
             return f"{host}: {reason}"
         if self._networks:
-            # If networks are allowed, a local name may resolve into one: check its addresses later.
+            # With allowed networks, a local name may resolve into one, so its addresses are checked
+            # later.
             return None
         return self._vet_name(host)
 
     def _vet_name(self, host: str) -> str | None:
-        """Return why a name is denied regardless of its addresses; None if it is not."""
+        """Return why a name is denied regardless of its addresses, or None if it is not."""
         if reason := why_local(host):
             return f"{host}: {reason}"
         if service := loopback_service(host):
@@ -223,11 +227,11 @@ class SsrfFilter:
                 return f"{host} resolves to {reason}"
         return None
 
-    def _vet_other_reading(self, url: str, host: str) -> str | None:
+    def _vet_other_parse(self, url: str, host: str) -> str | None:
         """
-        Check the host that an RFC 3986 parser finds in the same text, if it is different.
+        Check the host that an RFC 3986 parser finds in the same text, if it differs.
 
-        The fetch uses the WHATWG parser, so this denies only URLs that are written to deceive.
+        The fetch uses the WHATWG parser, so this denies only URLs that were written to deceive.
         """
         try:
             other = urlsplit(url).hostname
@@ -237,7 +241,7 @@ class SsrfFilter:
         except ValueError:
             return None
         reason = self._vet_host(_plain(parts.hostname))
-        return f"the URL is ambiguous: other parsers read the host {other}" if reason else None
+        return f"the URL is ambiguous: other parsers find the host {other}" if reason else None
 
     def _mapped(self, host: str) -> tuple[IP, int | None] | None:
         if not self._map:
@@ -249,7 +253,7 @@ class SsrfFilter:
 
     def _vet_mapped(self, to: tuple[IP, int | None], port: int) -> Resolution:
         """
-        Return the mapped address, which is allowed only for this host.
+        Return the mapped address, which is allowed for this host only.
 
         The mapping itself is the permission. An entry in `allowed_networks` would allow the address
         for all hosts.
@@ -258,7 +262,10 @@ class SsrfFilter:
         return Vetted(((str(address), mapped_port or port),))
 
     def _is_allowed(self, ip: IP) -> bool:
-        """True if `allowed_networks` contains `ip`; a metadata address needs its own entry."""
+        """
+        Return True if `allowed_networks` contains `ip`. Metadata addresses need an entry of their
+        own.
+        """
         for address in (ip, *embedded_ipv4(ip)):
             if address in METADATA:
                 return any(
@@ -277,8 +284,8 @@ def is_forbidden(url: str) -> bool:
     """
     Return True if a fetch of `url` with the default settings would be denied.
 
-    Uses DNS; results are cached for 60 s. A name without an address is not forbidden, because it
-    cannot be reached, and a later connection checks it again.
+    Uses DNS and caches results for 60 s. A name without an address is not forbidden: it cannot be
+    reached, and a later connection would check it again.
 
     Raises:
         InvalidUrl: `url` cannot be parsed.
@@ -304,7 +311,7 @@ def _plain(host: str) -> str:
 
 
 def _ip(text: str) -> IP | None:
-    """Parse an IP address; None for names and for addresses with a zone."""
+    """Parse an IP address. Returns None for names and for addresses with a zone."""
     if "%" in text:
         return None
     try:
@@ -313,7 +320,7 @@ def _ip(text: str) -> IP | None:
         return None
 
 
-def _port_why(port: int) -> str:
+def _port_problem(port: int) -> str:
     return f"port {port} is not in fetch.allowed_ports"
 
 
@@ -348,13 +355,16 @@ def _host_map(entries: Mapping[str, str]) -> dict[str, tuple[IP, int | None]]:
 
 
 class AddressPolicy(Protocol):
-    """The methods of `SsrfFilter` that the fetcher uses."""
+    """The part of `SsrfFilter` that the fetcher uses."""
 
     def vet_url(self, url: str) -> str | None:
-        """Return why the text of `url` forbids a fetch; None if it does not. Does not use DNS."""
+        """
+        Return why the text of `url` forbids a fetch, or None if it does not.
+        Does not use DNS.
+        """
 
     def resolve(self, host: str, port: int) -> Resolution:
         """Resolve `host` and return the addresses that a connection may use."""
 
     def resolve_at_proxy(self, host: str, port: int) -> Resolution:
-        """Return the name, for a proxy that resolves names, unless its text is denied."""
+        """Return the name itself, for a proxy that resolves names, unless its text is denied."""

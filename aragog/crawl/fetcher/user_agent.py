@@ -1,4 +1,4 @@
-"""The User-Agent header, which must name a contact so that site owners can reach the operator."""
+"""The User-Agent header. It must contain a contact, so that site owners can reach the operator."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from urlspelling.hosts import split_port
 _CONTACT = re.compile(
     r"https?://[^\s/)]{1,253}\.[^\s)]|[^\s@(<+;]@[^\s@]{1,253}\.[a-z]{2}", re.IGNORECASE
 )
-"""A URL or a mail address. A host name has at most 253 characters."""
+"""A URL or mail address. Host names have at most 253 characters."""
 
 
 def user_agent(settings: FetchSettings) -> str:
-    """Return the User-Agent of every request."""
+    """Return the User-Agent of all requests."""
     return settings.user_agent or f"aragog/{importlib.metadata.version(DISTRIBUTION)}"
 
 
 def has_contact(settings: FetchSettings) -> bool:
-    """Return True if the User-Agent contains a URL or a mail address as contact."""
+    """Return True if the User-Agent contains a URL or mail address."""
     return bool(_CONTACT.search(settings.user_agent))
 
 
@@ -33,21 +33,21 @@ def check_user_agent(settings: FetchSettings, url: str) -> None:
 
     Raises:
         ConfigError: the User-Agent has no contact, and `url` is not on loopback, neither directly
-            nor by `host_map`.
+            nor through `host_map`.
     """
     if reason := why_anonymous(settings, url):
         raise ConfigError(reason)
 
 
 def why_anonymous(settings: FetchSettings, url: str) -> str | None:
-    """Return why `url` may not be requested with this User-Agent; None if it may."""
+    """Return why `url` must not be requested with this User-Agent, or None if it may be."""
     if has_contact(settings) or _is_loopback(settings, url):
         return None
     return missing_contact(settings)
 
 
 def missing_contact(settings: FetchSettings) -> str:
-    """Return an error message about a User-Agent without a contact, with the remedy."""
+    """Return the error message for a User-Agent without a contact, which says how to fix it."""
     return (
         f"fetch.user_agent: must contain a contact URL or mail address, got "
         f"{settings.user_agent!r}; "

@@ -1,12 +1,12 @@
 """
-The crawler's identity: its keys, the signatures of its requests, and what it publishes.
+The crawler's identity: its keys, signed requests, and the files that it publishes.
 
 Public:
 
-    keys                the key file
-    request_signer      signatures of requests (Web Bot Auth)
-    signature_base      the text that a signature covers
-    signature_requests  signatures that a server requests
-    published_files     the key directory, the page, the address list
-    directory_check     checks a published directory against the keys
+    keys                reads and writes the key file
+    request_signer      signs requests (Web Bot Auth)
+    signature_base      builds the text that a signature covers
+    signature_requests  parses the signatures that a server requests
+    published_files     the key directory, the page about the crawler, the address list
+    directory_check     compares a published directory with the keys
 """

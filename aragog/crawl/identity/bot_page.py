@@ -1,4 +1,7 @@
-"""The page about the crawler: what it does, how to reach its operator, how to keep it out. Pure."""
+"""
+Generates the page about the crawler: what it does, how to contact its operator, how to block it.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ _STYLE = "body{max-width:45rem;margin:2rem auto;padding:0 1rem;font:1rem/1.5 san
 
 
 def product_token(user_agent: str) -> str:
-    """Return the name that robots.txt uses: the text before the first `/`, space or bracket."""
+    """
+    Return the crawler's name in robots.txt: the User-Agent up to the first `/`, space or
+    parenthesis.
+    """
     return re.split(r"[/\s(;]", user_agent, maxsplit=1)[0] or "aragog"
 
 
@@ -25,8 +31,8 @@ def bot_page(settings: Settings, addresses: str | None) -> str:
     Return the page as HTML.
 
     Args:
-        settings: the crawler's settings: User-Agent, rate, purposes and identity.
-        addresses: relative URL of the address list; None if there is no list.
+        settings: the crawler's settings.
+        addresses: relative URL of the address list, or None if there is none.
     """
     name = escape(product_token(settings.fetch.user_agent))
     agent = escape(settings.fetch.user_agent or "aragog")
@@ -68,15 +74,15 @@ def _uses(purposes: tuple[str, ...]) -> str:
     items = "".join(f"<li><code>{each}</code>: {USES[each]}</li>" for each in purposes)
     return (
         "<p>Pages that it fetches are used for:</p>"
-        f"<ul>{items}</ul><p>What your site does not allow for one of these uses, by "
-        "Content-Usage, Content-Signal, TDMRep, X-Robots-Tag or meta robots, is not kept.</p>"
+        f"<ul>{items}</ul><p>Pages that your site does not allow for these uses (by Content-Usage, "
+        "Content-Signal, TDMRep, X-Robots-Tag or meta robots) are not kept.</p>"
     )
 
 
 def _rates(politeness: PolitenessSettings) -> str:
     return (
-        f"<p>It obeys robots.txt (RFC 9309), and sends at most {politeness.qps:g} requests a "
-        "second to one domain, evenly spaced. <code>Crawl-delay</code> is obeyed up to "
+        f"<p>It obeys robots.txt (RFC 9309) and sends at most {politeness.qps:g} requests per "
+        "second to one domain, evenly spaced. It obeys <code>Crawl-delay</code> up to "
         f"{politeness.crawl_delay_cap_s:g} s. A 429 or 503 with Retry-After pauses it.</p>"
     )
 
@@ -86,8 +92,8 @@ def _signatures(agent: str) -> str:
         return ""
     return (
         "<p>Every request is signed (RFC 9421, Web Bot Auth). The public keys are at "
-        f'<a href="{escape(agent)}">{escape(agent)}</a>; requests whose signature does not '
-        "verify with one of them are not from this crawler.</p>"
+        f'<a href="{escape(agent)}">{escape(agent)}</a>; requests with any other signature are '
+        "not from this crawler.</p>"
     )
 
 
@@ -96,6 +102,6 @@ def _contact(contact: str) -> str:
         return ""
     href = contact if "://" in contact else f"mailto:{contact}"
     return (
-        f'<h2>How to reach us</h2><p><a href="{escape(href)}">{escape(contact)}</a>. Write to us '
-        "also to have pages removed that we have.</p>"
+        f'<h2>How to contact us</h2><p><a href="{escape(href)}">{escape(contact)}</a>. You can '
+        "also ask us to delete pages that we have stored.</p>"
     )

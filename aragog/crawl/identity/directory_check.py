@@ -1,8 +1,8 @@
 """
-Check that a key directory, as a verifier receives it, belongs to the signing keys. Pure.
+Compares a key directory, as a verifier receives it, with the signing keys. Pure.
 
-`aragog doctor` fetches the directory and calls this. It makes the checks of verifiers of
-draft-ietf-webbotauth-httpsig-protocol, and one that they cannot make: that no key is missing.
+`aragog doctor` fetches the directory and calls this. It repeats the checks that verifiers make
+(draft-ietf-webbotauth-httpsig-protocol), and also checks that no key is missing.
 """
 
 from __future__ import annotations
@@ -39,25 +39,25 @@ def directory_problems(
     Yield the problems of a published key directory, most important first.
 
     Args:
-        agent: the URL of the directory, `identity.agent`.
-        body: the response's body.
-        headers: the response's headers, with lower-case names.
+        agent: URL of the directory, `identity.agent`.
+        body: the response body.
+        headers: the response headers, with lower-case names.
         keys: the keys of the key file.
         now_s: the current time.
     """
     media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != DIRECTORY_TYPE:
-        yield f"its type is {media_type or 'missing'}, and must be {DIRECTORY_TYPE}"
+        yield f"its content type must be {DIRECTORY_TYPE}, got {media_type or 'none'}"
     published = _published(body)
     if published is None:
-        yield "it is no JSON Web Key Set"
+        yield "it is not a JSON Web Key Set"
         return
     for key in published_keys(keys, now_s):
         if published.get(key.thumbprint) != key.x:
             signs = "signs now" if key.from_s <= now_s else "signs soon"
             yield f"it lacks the key {key.thumbprint}, which {signs}; publish it"
     for thumbprint in published.keys() - {key.thumbprint for key in keys}:
-        yield f"it has the key {thumbprint}, which the key file lacks; remove it"
+        yield f"it contains the key {thumbprint}, which is not in the key file; remove it"
     yield from _signature_problems(agent, body, headers, published, now_s)
 
 
@@ -78,10 +78,10 @@ def _signature_problems(
     published: Mapping[str, str],
     now_s: float,
 ) -> Iterator[str]:
-    """Yield problems of the signatures that prove that the owner has the private keys."""
+    """Yield problems of the signatures, which prove that the owner has the private keys."""
     digest = base64.b64encode(hashlib.sha256(body).digest()).decode()
     if headers.get("content-digest", "").find(f"sha-256=:{digest}:") < 0:
-        yield "its Content-Digest is not that of its content; send the headers of `identity files`"
+        yield "its Content-Digest does not match its body; send the headers of `identity files`"
         return
     try:
         inputs = parse_dictionary(headers.get("signature-input", ""))

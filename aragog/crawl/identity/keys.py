@@ -1,9 +1,9 @@
 """
 The key file: Ed25519 keys as a JSON Web Key Set (RFC 7517, 8037), each with its period of use.
 
-During a rotation a file has several keys: the one that signs, its successor, which is published
-before it is used, and predecessors, which are published until verifiers no longer need them. The
-file is private (mode 0600). No message ever contains a private key.
+During a rotation the file contains several keys: the signing key, its successor, which is published
+before it is used, and older keys, which stay published while verifiers may need them. The file is
+private (mode 0600). Error messages never contain a private key.
 """
 
 from __future__ import annotations
@@ -31,39 +31,39 @@ log = logging.getLogger(__name__)
 SETTING = "identity.key"
 EXTRA = "identity"
 MOST_FILE_BYTES = 65_536
-READ_AGAIN_S = 30.0
+CHECK_EVERY_S = 30.0
 RFC_TEST_KEY = "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"
-"""The thumbprint of the example key in RFC 9421, B.1.4, whose private half is public."""
+"""Thumbprint of the example key in RFC 9421, B.1.4, whose private key is public."""
 
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """One Ed25519 key pair and its period of use."""
+    """An Ed25519 key pair and its period of use."""
 
     thumbprint: str
     """The key's `keyid` (RFC 7638; RFC 8037, appendix A.3)."""
     x: str
-    """The public key, base64url."""
+    """The public key in base64url."""
     from_s: int
-    """When the key begins to sign, in seconds since the epoch."""
+    """When the key starts to sign, in seconds since the epoch."""
     until_s: int | None
-    """When it is no longer published; None if it has no successor yet."""
+    """When the key stops being published; None if it has no successor yet."""
     private: Any = field(repr=False, compare=False)
     """`cryptography`'s Ed25519PrivateKey."""
 
     @classmethod
     def of(cls, private: Any, from_s: int, until_s: int | None = None) -> SigningKey:
-        """Return the key of an Ed25519PrivateKey."""
+        """Wrap an Ed25519PrivateKey."""
         x = encoded(private.public_key().public_bytes_raw())
         return cls(thumbprint_of(x), x, from_s, until_s, private)
 
     def sign(self, text: bytes) -> bytes:
-        """Return the signature, 64 bytes. About 0.03 ms."""
+        """Return the signature, 64 bytes. Takes about 0.03 ms."""
         signature: bytes = self.private.sign(text)
         return signature
 
     def public_jwk(self) -> dict[str, Any]:
-        """Return the public part, as published."""
+        """Return the public key as published."""
         times = {"nbf": self.from_s} | ({} if self.until_s is None else {"exp": self.until_s})
         key = {"kty": "OKP", "crv": "Ed25519", "kid": self.thumbprint, "x": self.x, "use": "sig"}
         return key | times
@@ -80,7 +80,7 @@ def new_key(from_s: int) -> SigningKey:
 
 
 def thumbprint_of(x: str) -> str:
-    """Return the JWK SHA-256 thumbprint of a public Ed25519 key in base64url."""
+    """Return the JWK SHA-256 thumbprint of a public Ed25519 key given in base64url."""
     return encoded(hashlib.sha256(f'{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}'.encode()).digest())
 
 
@@ -106,19 +106,19 @@ def decoded(text: str) -> bytes:
 
 def signing_key(keys: Sequence[SigningKey], now_s: float) -> SigningKey:
     """
-    Return the key that signs at `now_s`: of the keys in use, the one that began last.
+    Return the signing key at `now_s`: of the keys in use, the one that started last.
 
     Raises:
         ConfigError: no key is in use at that time.
     """
     usable = [key for key in keys if key.from_s <= now_s < _end(key)]
     if not usable:
-        raise ConfigError(f"{SETTING}: no key is in its time; run `aragog identity rotate --now`")
+        raise ConfigError(f"{SETTING}: no key is valid now; run `aragog identity rotate --now`")
     return max(usable, key=lambda key: key.from_s)
 
 
 def published_keys(keys: Sequence[SigningKey], now_s: float) -> list[SigningKey]:
-    """Return the keys that verifiers need: current, future and recent signing keys."""
+    """Return the keys that verifiers need: all that have not expired."""
     return [key for key in keys if now_s < _end(key)]
 
 
@@ -126,10 +126,10 @@ def rotated(
     keys: Sequence[SigningKey], successor: SigningKey, now_s: int, overlap_s: int
 ) -> list[SigningKey]:
     """
-    Return `keys` and their successor, without expired keys.
+    Return the unexpired keys of `keys` and their successor.
 
-    Each older key is published for `overlap_s` after the successor begins to sign. With an overlap
-    of 0, older keys are dropped at once.
+    Older keys stay published for `overlap_s` after the successor starts to sign. An overlap of 0
+    drops them immediately.
     """
     end_s = successor.from_s + overlap_s
     older = [replace(key, until_s=min(int(_end(key)), end_s)) for key in keys if now_s < _end(key)]
@@ -145,8 +145,8 @@ def read_keys(path: Path) -> list[SigningKey]:
     Read a key file.
 
     Raises:
-        ConfigError: the file cannot be read, is readable by others, or is not a key file. States
-            the remedy and shows no key.
+        ConfigError: the file cannot be read, is readable by others, or is not a key file. The
+            message says how to fix it and contains no key.
     """
     try:
         with path.open("rb") as file:
@@ -156,26 +156,28 @@ def read_keys(path: Path) -> list[SigningKey]:
         raise ConfigError(f"{SETTING}: {path} cannot be read: {error.strerror}") from error
     if mode & 0o077:
         raise ConfigError(
-            f"{SETTING}: {path} has mode {mode:04o}, so others may read it; run chmod 600 {path}"
+            f"{SETTING}: {path} has mode {mode:04o}, so others can read it; run chmod 600 {path}"
         )
     try:
         keys = [_key_of(entry) for entry in orjson.loads(data)["keys"]]
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
-        # `from None`: the message of the cause could contain a part of the file.
-        raise ConfigError(f"{SETTING}: {path} is no key file of `aragog identity new`") from error
+    except (AttributeError, LookupError, TypeError, ValueError):
+        # `from None`, because the message of the cause could contain a part of the file.
+        raise ConfigError(
+            f"{SETTING}: {path} is not a key file; create one with `aragog identity new`"
+        ) from None
     if not keys:
         raise ConfigError(f"{SETTING}: {path} has no key; run `aragog identity rotate --now`")
     if any(key.thumbprint == RFC_TEST_KEY for key in keys):
         raise ConfigError(
-            f"{SETTING}: {path} has the test key of RFC 9421, which everybody has; "
-            "make a key with `aragog identity new`"
+            f"{SETTING}: {path} contains the test key of RFC 9421, which is public; "
+            "create a key with `aragog identity new`"
         )
     return keys
 
 
 def check_key_file(path: Path, now_s: float) -> SigningKey:
     """
-    Return the key that signs at `now_s`.
+    Return the signing key at `now_s`.
 
     Raises:
         ConfigError: see `read_keys` and `signing_key`.
@@ -198,10 +200,10 @@ def _key_of(entry: dict[str, Any]) -> SigningKey:
 
 class KeyFile:
     """
-    The keys of a key file, which is read again after a rotation. Thread-safe.
+    The keys of a key file. Reads it again after a rotation. Thread-safe.
 
     Args:
-        path: the path of the file.
+        path: path of the file.
         clock: decides when to check the file for changes.
     """
 
@@ -209,8 +211,8 @@ class KeyFile:
         self._path = path
         self._clock = clock
         self._keys: list[SigningKey] = []
-        self._read_as: tuple[int, int] | None = None
-        self._look_at_s = -1.0
+        self._file_stamp: tuple[int, int] | None = None
+        self._check_at_s = -1.0
 
     def keys(self) -> list[SigningKey]:
         """
@@ -220,21 +222,21 @@ class KeyFile:
             ConfigError: see `read_keys`. Not raised once the file has been read successfully.
         """
         now_s = self._clock.monotonic_s()
-        if now_s >= self._look_at_s:
-            self._look()
-            self._look_at_s = now_s + READ_AGAIN_S
+        if now_s >= self._check_at_s:
+            self._reload_if_changed()
+            self._check_at_s = now_s + CHECK_EVERY_S
         return self._keys
 
-    def _look(self) -> None:
+    def _reload_if_changed(self) -> None:
         stamp = self._stamp()
-        if self._keys and stamp == self._read_as:
+        if self._keys and stamp == self._file_stamp:
             return
         try:
-            self._keys, self._read_as = read_keys(self._path), stamp
+            self._keys, self._file_stamp = read_keys(self._path), stamp
         except CONFIG as error:
             if not self._keys:
                 raise
-            log.warning("the keys of before are used: %s", error)
+            log.warning("still using the keys read earlier: %s", error)
 
     def _stamp(self) -> tuple[int, int] | None:
         try:
@@ -246,11 +248,10 @@ class KeyFile:
 
 def write_keys(path: Path, keys: Sequence[SigningKey], *, replaces: bool) -> None:
     """
-    Write a key file with mode 0600. Other processes read either the whole old or the whole new
-    file.
+    Write a key file with mode 0600. Other processes see either the old file or the new one.
 
     Args:
-        path: the path of the file.
+        path: path of the file.
         keys: all keys of the file.
         replaces: if False, an existing file is an error.
 

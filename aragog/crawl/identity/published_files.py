@@ -1,10 +1,10 @@
 """
-What an operator publishes about the crawler: its key directory, its page and its address list.
+The files that an operator publishes: the key directory, a page about the crawler, the address list.
 
-The key directory is a JSON Web Key Set that is signed by its own keys (draft-ietf-webbotauth-
-httpsig-protocol). The page explains what the crawler does, how to reach its operator and how to
-keep it out. The address list has the format of draft-illyes-webbotauth-jafar, and the page links to
-it as draft-illyes-webbotauth-cbcp requires.
+The key directory is a JSON Web Key Set, signed by its own keys
+(draft-ietf-webbotauth-httpsig-protocol). The page explains what the crawler does, how to contact
+its operator, and how to block it. The address list has the format of draft-illyes-webbotauth-jafar,
+and the page links to it as draft-illyes-webbotauth-cbcp requires.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ ADDRESSES_TYPE = "application/jafar+json;version=1.0"
 DIRECTORY_TAG = "http-message-signatures-directory"
 DIRECTORY_COMPONENTS = (Component("@authority", (("req", True),)), Component("content-digest"))
 MAX_AGE_S = 86_400
-"""Caches may keep copies for a day, half of the usual overlap of a key rotation."""
+"""Caches may keep copies for one day, half of the default overlap of a key rotation."""
 SIGNATURE_S = 30 * MAX_AGE_S
-"""Lifetime of the directory's signatures, and of lists that are made from them."""
-MADE_AGAIN_S = 3600
+"""Lifetime of the directory's signatures."""
+REGENERATE_S = 3600
 PAGE, ADDRESSES = "/bot.html", "/addresses.json"
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedFile:
-    """A resource that a web server publishes."""
+    """A file with its URL path and headers."""
 
     path: str
-    """The path of its URL."""
+    """Path of its URL."""
     body: bytes
     headers: Mapping[str, str]
 
@@ -53,12 +53,12 @@ def published_files(
     settings: Settings, keys: Sequence[SigningKey], now_s: int
 ) -> list[PublishedFile]:
     """
-    Return all files that must be published at the host of `identity.agent`.
+    Return all files to publish at the host of `identity.agent`.
 
     Args:
         settings: the crawler's settings.
         keys: the keys of the key file.
-        now_s: the time of the signatures, which are valid for 30 days.
+        now_s: when the signatures start. They are valid for 30 days.
     """
     files = [key_directory(settings.identity.agent, keys, now_s)]
     networks = published_networks(settings)
@@ -73,7 +73,7 @@ def published_files(
 
 
 def published_networks(settings: Settings) -> tuple[str, ...]:
-    """Networks that requests come from: `identity.networks`, and addresses of direct ways out."""
+    """Return `identity.networks` plus the addresses of direct egress routes."""
     networks = [ipaddress.ip_network(each) for each in settings.identity.networks]
     for way in settings.egress.ways.values():
         for address in map(ipaddress.ip_network, way.addresses):
@@ -85,10 +85,10 @@ def published_networks(settings: Settings) -> tuple[str, ...]:
 
 def key_directory(agent: str, keys: Sequence[SigningKey], now_s: int) -> PublishedFile:
     """
-    Return the key directory for the URL `agent`, with a signature by each of its keys.
+    Return the key directory, signed by each of its keys.
 
     Args:
-        agent: the URL of the directory; signatures are for its host alone.
+        agent: URL of the directory. The signatures are valid only for its host.
         keys: the keys of the key file. Expired ones are left out.
         now_s: the current time.
     """
@@ -124,8 +124,7 @@ def key_directory(agent: str, keys: Sequence[SigningKey], now_s: int) -> Publish
 
 def address_list(networks: Sequence[str], now_s: int) -> PublishedFile:
     """
-    Return the list of networks that requests come from, in the draft-illyes-webbotauth-jafar
-    format.
+    Return the list of networks that requests come from (draft-illyes-webbotauth-jafar).
 
     Args:
         networks: networks in CIDR notation.
@@ -146,11 +145,11 @@ def address_list(networks: Sequence[str], now_s: int) -> PublishedFile:
 
 
 def nginx_locations(files: Sequence[PublishedFile]) -> str:
-    """Return the part of an nginx configuration that sends `files` with their headers."""
+    """Return nginx `location` blocks that serve `files` with their headers."""
     locations = []
     for each in files:
         headers = dict(each.headers)
-        # An empty `types` block, so that nginx uses the default type below for all files.
+        # The empty `types` block makes nginx use the default type below for all files.
         lines = ["types { }", f"default_type {_quoted(headers.pop('Content-Type'))};"]
         lines += [f"add_header {name} {_quoted(value)} always;" for name, value in headers.items()]
         body = "".join(f"    {line}\n" for line in lines)
@@ -159,24 +158,24 @@ def nginx_locations(files: Sequence[PublishedFile]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Quote a string for nginx. The values here contain neither apostrophes nor dollars."""
+    """Quote a string for nginx. Our values contain neither apostrophes nor dollar signs."""
     return f"'{text}'"
 
 
 class Publication:
     """
-    The published files, regenerated when a key changes and every hour. Thread-safe.
+    The published files. Regenerates them when a key changes, and every hour. Thread-safe.
 
     Args:
         settings: settings with a key and an agent.
-        clock: dates the signatures.
+        clock: provides the signature times.
     """
 
     def __init__(self, settings: Settings, clock: Clock | None = None) -> None:
         self._settings = settings
         self._clock = clock or SystemClock()
         self._file = KeyFile(settings.identity.key or Path(), self._clock)
-        self._made: tuple[tuple[str, ...], int, dict[str, PublishedFile]] = ((), 0, {})
+        self._generated: tuple[tuple[str, ...], int, dict[str, PublishedFile]] = ((), 0, {})
         addresses = (ADDRESSES,) if published_networks(settings) else ()
         self.paths = (urlsplit(settings.identity.agent).path, PAGE, *addresses)
         """The paths of all files."""
@@ -191,8 +190,8 @@ class Publication:
         now_s = self._clock.now_ms() // 1000
         keys = published_keys(self._file.keys(), now_s)
         thumbprints = tuple(key.thumbprint for key in keys)
-        made_of, made_at_s, files = self._made
-        if thumbprints != made_of or not 0 <= now_s - made_at_s < MADE_AGAIN_S:
+        old_thumbprints, made_at_s, files = self._generated
+        if thumbprints != old_thumbprints or not 0 <= now_s - made_at_s < REGENERATE_S:
             files = {file.path: file for file in published_files(self._settings, keys, now_s)}
-            self._made = (thumbprints, now_s, files)
+            self._generated = (thumbprints, now_s, files)
         return files

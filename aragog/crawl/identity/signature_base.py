@@ -1,8 +1,8 @@
 """
-The signature base of HTTP signatures: components of a message (RFC 9421, section 2). Pure.
+Builds the signature base of HTTP signatures from parts of a message (RFC 9421, section 2). Pure.
 
-Components are derived components of requests and responses, header fields as sent, members of
-dictionaries (`;key=`) and components of the request that belongs to a response (`;req`). The
+Supported components are derived components of requests and responses, header fields as sent,
+members of dictionaries (`;key=`), and components of the request of a response (`;req`). The
 parameters `sf`, `bs` and `tr` are not supported.
 """
 
@@ -19,7 +19,7 @@ DEFAULT_PORTS = {"https": ":443", "http": ":80"}
 
 
 class UnsignableError(ValueError):
-    """The message lacks a component, or the component is not supported. Names the component."""
+    """The message lacks a component, or it is not supported. The error names the component."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,34 +29,34 @@ class SignedMessage:
     method: str = ""
     scheme: str = "https"
     authority: str = ""
-    """The Host header as it is sent."""
+    """The Host header as sent."""
     path: str = "/"
     query: str = "?"
-    """The query with its question mark. A question mark alone is an empty query."""
+    """The query, with its question mark. A lone question mark is an empty query."""
     fields: Mapping[str, str] = field(default_factory=dict)
-    """Values of the header fields by lower-case name. The values of a repeated field are joined
-    by commas."""
+    """Values of the header fields by lower-case name. Values of a repeated field are joined with
+    commas."""
     status: int | None = None
-    """A response's status; None for a request."""
+    """The status of a response; None for a request."""
     request: SignedMessage | None = None
-    """The request to which a response belongs."""
+    """For a response: its request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """The name of a component, with its parameters."""
+    """A component's name and parameters."""
 
     name: str
     parameters: tuple[tuple[str, str | bool], ...] = ()
     identifier: str = field(init=False, default="")
-    """The component's name in a signature base."""
+    """The component as written in a signature base."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "identifier", string_text(self.name) + _text_of(self.parameters))
 
     def value(self, message: SignedMessage) -> str:
         """
-        Return the value of this component of `message`.
+        Return the value of this component in `message`.
 
         Raises:
             UnsignableError: the message lacks the component.
@@ -94,7 +94,7 @@ class Component:
 
 
 def authority_of(host_header: str, scheme: str) -> str:
-    """Return `@authority` (section 2.2.3): in lower case, without the default port of `scheme`."""
+    """Return `@authority` (section 2.2.3): lower case, without the default port of `scheme`."""
     return host_header.lower().removesuffix(DEFAULT_PORTS[scheme])
 
 
@@ -102,12 +102,12 @@ def signature_base(
     message: SignedMessage, components: tuple[Component, ...], parameters: str
 ) -> str:
     """
-    Return the text that is signed (section 2.5).
+    Return the text to sign (section 2.5).
 
     Args:
         message: the request or response.
-        components: the components that the signature covers, in order.
-        parameters: the signature's parameters, as formatted by `signature_parameters`.
+        components: the components to cover, in order.
+        parameters: the result of `signature_parameters`.
 
     Raises:
         UnsignableError: the message lacks one of the components.
@@ -125,7 +125,7 @@ def signature_parameters(
 
 
 def _text_of(parameters: tuple[tuple[str, str | bool | int], ...]) -> str:
-    """Format the parameters of a structured field; a flag has no value."""
+    """Format the parameters of a structured field. Flags are written without a value."""
     return "".join(
         f";{name}"
         if value is True
@@ -136,26 +136,29 @@ def _text_of(parameters: tuple[tuple[str, str | bool | int], ...]) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _member_text(value: str, key: str) -> str | None:
-    """Return a dictionary's member (section 2.1.2). Assumes that it was sent in canonical form."""
+    """Return one member of a dictionary (section 2.1.2), which must be in canonical form."""
     try:
         member = parse_dictionary(value).get(key)
     except ValueError:
         return None
     if member is None:
         return None
-    # A flag is sent without its value, but the signature base contains it.
+    # A flag is sent without a value, but the signature base contains its value.
     flag = member.value is True and not member.text.startswith("?1")
     return f"?1{member.text}" if flag else member.text
 
 
 def _query_parameter(query: str, name: str) -> str | None:
-    """Return the value of one query parameter (section 2.2.8); None if there is not exactly one."""
+    """
+    Return the value of a query parameter (section 2.2.8), or None if it does not occur exactly
+    once.
+    """
     values = [v for n, v in parse_qsl(query[1:], keep_blank_values=True) if _encoded(n) == name]
     return _encoded(values[0]) if len(values) == 1 else None
 
 
 def _encoded(text: str) -> str:
-    """Percent-encode as forms do, with a space as %20."""
+    """Percent-encode as in HTML forms, but a space becomes %20."""
     return quote(text, safe="*").replace("~", "%7E")
 
 

@@ -1,8 +1,8 @@
 """
-Signatures that a server requests: the header Accept-Signature (RFC 9421, section 5.1). Pure.
+Parses the signatures that a server requests with Accept-Signature (RFC 9421, section 5.1). Pure.
 
-A server sends it with a 403. Requests beyond the profile of Web Bot Auth are ignored: other keys,
-algorithms and tags, and components that cannot be signed.
+Servers send this header with a 403. Requests that Web Bot Auth does not cover are ignored: other
+keys, algorithms or tags, and components that cannot be signed.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class SignatureRequest:
 
 def signature_requests(text: str, keyid: str, tag: str) -> Iterator[SignatureRequest]:
     """
-    Yield the requested signatures that `keyid` could make; nothing if the header is invalid.
+    Yield the requested signatures that `keyid` can make. Yields nothing if the header is invalid.
 
     Args:
-        text: the header's value; several headers are joined by commas.
-        keyid: the id of the signing key.
+        text: the header's value. Several headers are joined with commas.
+        keyid: ID of the signing key.
         tag: the tag of the crawler's signatures.
     """
     try:
@@ -53,7 +53,7 @@ def signature_requests(text: str, keyid: str, tag: str) -> Iterator[SignatureReq
 
 
 def _components(label: str, member: Member) -> tuple[Component, ...] | None:
-    """Return the components of a member; None if it is not a list of components."""
+    """Return the components in a member, or None if it is not a list of valid components."""
     if not isinstance(member.value, tuple) or len(member.value) > MOST_COMPONENTS:
         return None
     components = []

@@ -42,11 +42,11 @@ class Breaker:
 
     @property
     def healthy(self) -> bool:
-        """Return whether the server is in rotation."""
+        """True if the server is in rotation."""
         return self.out_since_s is None
 
-    def worth_asking(self, now_s: float) -> bool:
-        """Return whether the server is in rotation, or is due for a probe."""
+    def may_call(self, now_s: float) -> bool:
+        """Return True if the server is in rotation or is due for a probe."""
         return now_s >= self.probe_at_s
 
     def answered(self, took_s: float, now_s: float) -> None:

@@ -1,4 +1,4 @@
-"""Changes as JSON, for the feed's readers and for webhooks."""
+"""Changes as JSON, for readers of the feed and for webhooks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ Reader = Callable[[str, bytes], Any]
 
 
 def plain(change: Change, read: Reader) -> dict[str, Any]:
-    """A change as readers receive it (docs/refresh.md), with field values in their formats."""
+    """
+    Return a change as readers receive it (docs/refresh.md), with field values in
+    their formats.
+    """
     more: dict[str, Any] = {}
     if change.content_hash:
         before, now = change.content_hash

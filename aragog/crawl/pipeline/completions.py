@@ -1,10 +1,10 @@
 """
-Wait until URLs are done: stored, or given up.
+Notifies callers when URLs are done: stored, or given up.
 
-`InFlightSet.clear` publishes the keys of finished URLs on one Redis channel. A process with waiting
-callers listens to the channel in one thread, and notifies the callers that wait for one of the
+`InFlightSet.clear` publishes the keys of finished URLs on one Redis channel. In a process with
+waiting callers, one thread listens to the channel and notifies the callers that wait for one of the
 keys. A broken connection loses messages, so after each new connection all waiting callers are
-notified, and read the store again.
+notified and read the store again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from urlspelling import KEY_BYTES, url_key
 
 WHERE = "redis, URLs that are done"
 CONNECT_S = 5.0
-LOOK_S = 0.2
+POLL_S = 0.2
 """How often the thread checks whether it was closed. Messages are delivered immediately."""
 PAUSE_S = 0.2
 
@@ -35,10 +35,8 @@ class Subscription:
 
     def __init__(self) -> None:
         self.notified: Future[bool] = Future()
-        """
-        True if the URL is done. False if it may be done, because a message may have
-        been lost.
-        """
+        """True if the URL is done. False if it may be done, because a message may have been
+        lost."""
 
     def renew(self) -> None:
         """Wait for the next notification."""
@@ -52,11 +50,12 @@ class Subscription:
 
 class Completions:
     """
-    The subscriptions of waiting callers, and the thread that listens. The first caller starts it.
+    The subscriptions of waiting callers, and the thread that listens, which the first caller
+    starts.
 
     Args:
         client: the shared Redis. The thread uses one of its connections.
-        prefix: the start of this system's keys.
+        prefix: the start of every key.
     """
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
@@ -71,10 +70,10 @@ class Completions:
     @contextmanager
     def subscribe(self, url: str) -> Iterator[Subscription]:
         """
-        Subscribe to the completion of a normalized URL. Nothing is missed from now on.
+        Subscribe to the completion of a normalized URL. No completion is missed from now on.
 
         Raises:
-            BrokerUnavailable: Redis did not answer.
+            BrokerUnavailable: Redis did not respond.
         """
         self._listen()
         key, subscription = url_key(url), Subscription()
@@ -95,7 +94,7 @@ class Completions:
             return sum(map(len, self._subscriptions.values()))
 
     def close(self) -> None:
-        """End the thread, and notify all waiting callers."""
+        """Stop the thread, and notify all waiting callers."""
         self._closed.set()
         self.notify_all()
         if self._thread is not None:
@@ -120,7 +119,7 @@ class Completions:
 
     def _receive(self, pubsub: PubSub) -> None:
         while not self._closed.is_set():
-            message = pubsub.get_message(timeout=LOOK_S)
+            message = pubsub.get_message(timeout=POLL_S)
             if message is None:
                 continue
             if message["type"] == "subscribe":  # redis-py subscribes again after a lost connection

@@ -1,8 +1,8 @@
 """
 Counters of URL outcomes for progress and metrics, in one Redis hash.
 
-They count events, not URLs: a batch that runs twice counts twice. `InFlightSet.count` returns the
-exact number of URLs that are still to be done.
+They count events instead of URLs: a batch that runs twice counts twice. `InFlightSet.count` returns
+the exact number of URLs that are not done yet.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ REFUSED = "refused"
 FAILED = "failed"
 STORED = "stored"
 OLDER = "older"
-"""Pages that were not stored, because a later fetch is already stored."""
+"""Pages that were not stored because a later fetch is already stored."""
 SAME_BODY = "same_body"
-"""Pages whose body was not stored again, because another page of the host has the same one."""
+"""Pages whose body was not stored again because another page of the host has the same one."""
 ALREADY_STORED = "already_stored"
 ROBOTS = "robots"
 ROBOTS_COMPARED = "robots_compared"
 """Files that reppy parsed as well (`politeness.compare_with_reppy`)."""
 ROBOTS_DIFFERENT = "robots_different"
-"""Those files about which reppy disagreed."""
+"""Files about which reppy disagreed."""
 BYTES = "bytes"
 DEGRADED = "degraded"
-"""Pages of which a part could not be analyzed and was left out."""
+"""Pages of which a part was left out because its analysis failed."""
 UNREADABLE = "unreadable"
 """Pages whose analysis failed, exceeded its limits or killed its process."""
 RUNS_LOST = "runs_lost"
@@ -56,7 +56,10 @@ EVENTS = (
 
 
 def failed_as(outcome: OutcomeKind) -> str:
-    """The counter for failures with this outcome. `FAILED` counts all failures."""
+    """
+    Return the name of the counter for failures with this outcome.
+    `FAILED` counts all failures.
+    """
     return f"{FAILED}_{outcome.value}"
 
 
@@ -65,7 +68,7 @@ TICK_KEPT_S = 60
 
 
 class Counters:
-    """Counters by name. They never fail a task: a count that cannot be written is dropped."""
+    """Counters by name. They never make a task fail: a count that cannot be written is dropped."""
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
         self._redis = client
@@ -81,7 +84,7 @@ class Counters:
             pipe.execute()
 
     def read(self) -> dict[str, int]:
-        """All counters. Empty if Redis does not answer."""
+        """Return all counters; empty if Redis does not respond."""
         try:
             cells = cast("dict[bytes, bytes]", self._redis.hgetall(self._key))
         except redis.RedisError:
@@ -89,16 +92,17 @@ class Counters:
         return {name.decode(): int(number) for name, number in cells.items()}
 
     def note_tick(self) -> None:
-        """Record that a periodic task has just run, which shows that beat and its worker are up."""
+        """Record that a periodic task just ran, which shows that beat and its worker are up."""
         with contextlib.suppress(redis.RedisError):
             self._redis.set(self._tick_key, b"1", ex=TICK_KEPT_S)
 
     def tick_age_s(self) -> float | None:
         """
-        Seconds since a periodic task last ran, by the server's clock. None if over a minute ago.
+        Return seconds since a periodic task last ran, by the server's clock. None if over a minute
+        ago.
 
         Raises:
-            redis.RedisError: the server did not answer.
+            redis.RedisError: the server did not respond.
         """
         left_ms = self._redis.pttl(self._tick_key)
         return None if left_ms < 0 else TICK_KEPT_S - left_ms / 1000

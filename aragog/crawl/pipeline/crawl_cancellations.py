@@ -12,7 +12,7 @@ KINDS = ("url", "host", "domain", "pattern")
 
 
 class Cancellation(NamedTuple):
-    """Cancels matching URLs that were enqueued before it, for every crawl."""
+    """Cancels matching URLs that were enqueued before it, for all crawls."""
 
     kind: str
     """One of `KINDS`."""
@@ -21,7 +21,7 @@ class Cancellation(NamedTuple):
     """The time of the cancellation, by the clock of `redis.url`."""
 
     def matches(self, url: str) -> bool:
-        """Whether a normalized URL matches."""
+        """Return True if a normalized URL matches."""
         match self.kind:
             case "url":
                 return url == self.value

@@ -1,13 +1,13 @@
 """
-The counts of crawls: how many URLs were enqueued for each, and their outcomes.
+The counts of crawls: how many URLs were enqueued for each crawl, and their outcomes.
 
-Each server of the in-flight set counts the URLs that it holds; a crawl's counts are the sum. They
-only change in the scripts that add a URL to a crawl's set and remove it (`in_flight`), so
+Each server of the in-flight set counts its own URLs; a crawl's counts are the sum. They only change
+in the scripts that add URLs to a crawl and remove them (`in_flight`), so on each server, at any
+time,
 
     enqueued = repeated + each outcome + waiting
 
-holds at any moment on each server. URLs that wait for an ended crawl count as cancelled, although
-they are still in memory.
+URLs that wait for an ended crawl count as cancelled, although they are still in memory.
 """
 
 from __future__ import annotations
@@ -28,11 +28,9 @@ STORED = "stored"
 REPEATED = "repeated"
 WAITING = "waiting"
 UNCHANGED, DUPLICATE, TRAP, HELD = "unchanged", "duplicate", "trap", "held"
-"""
-Notes: pages that have not changed since they were stored, duplicates of another canonical URL,
-links dropped as parts of traps, and held links (`aragog.crawl.traps.held_links` counts the last
-two).
-"""
+"""Notes: pages that have not changed since they were stored; duplicates of another canonical URL;
+links dropped as parts of traps; and held links (`aragog.crawl.traps.held_links` counts the last
+two)."""
 CANCELLED = "cancelled"
 _IS, _OF = "is ", "of "
 HOURS_KEPT, DAYS_KEPT = 24 * 90, 2
@@ -44,8 +42,8 @@ _CHOICES = ("refused", "reserved", "out of scope")
 
 def is_failure(outcome: str) -> bool:
     """
-    Whether an outcome is a failure on the web. URLs that a rule leaves out are not
-    failures. Pure.
+    Return True if an outcome is a failure of the site or the network. URLs that a rule leaves out
+    are not failures. Pure.
     """
     return outcome not in _NO_FAILURES and not outcome.startswith(_CHOICES)
 
@@ -57,15 +55,13 @@ class CrawlCounts:
     enqueued: int = 0
     waiting: int = 0
     outcomes: Mapping[str, int] = field(default_factory=dict)
-    """URLs by outcome, including `stored` and `cancelled`. The most frequent comes first."""
+    """URLs by outcome, including `stored` and `cancelled`, most frequent first."""
     repeated: int = 0
     """URLs that were enqueued again after they had been stored for this crawl."""
     bytes: int = 0
     notes: Mapping[str, int] = field(default_factory=dict)
-    """
-    Additional counts: `unchanged` and `duplicate` for stored URLs, `trap` and `held` for links that
-    were not enqueued.
-    """
+    """Additional counts: `unchanged` and `duplicate` for stored URLs, `trap` and `held` for links
+    that were not enqueued."""
 
     @property
     def stored(self) -> int:
@@ -79,7 +75,7 @@ class CrawlCounts:
 
     @property
     def traps(self) -> int:
-        """Links that were dropped as parts of traps. Each counts once."""
+        """Links that were dropped as parts of traps. Each is counted once."""
         return self.notes.get(TRAP, 0)
 
     @property
@@ -89,19 +85,22 @@ class CrawlCounts:
 
     @property
     def is_exact(self) -> bool:
-        """True if the enqueued URLs equal those that wait plus those with an outcome."""
+        """True if enqueued URLs = waiting URLs + URLs with an outcome."""
         return self.enqueued == self.waiting + self.repeated + sum(self.outcomes.values())
 
 
 class CrawlCounters:
-    """Reads the counts. A call takes a round trip per server and may raise `BrokerUnavailable`."""
+    """
+    Reads the counts.
+    Each call takes one round trip per server and may raise `BrokerUnavailable`.
+    """
 
     def __init__(self, nodes: redis.Redis | RedisNodes, *, prefix: str) -> None:
         self._nodes = RedisNodes.of(nodes)
         self._prefix = f"{prefix}crawl:"
 
     def of(self, numbers: Sequence[int], *, ended: Iterable[int] = ()) -> CrawlCounts:
-        """The sum over these numbers. URLs waiting for one of `ended` count as cancelled."""
+        """Return the sum over these numbers. URLs waiting for one of `ended` count as cancelled."""
         total: Counter[str] = Counter()
         over = set(ended)
         with _our_errors():
@@ -114,7 +113,7 @@ class CrawlCounters:
         return _counts(total)
 
     def use(self, numbers: Sequence[int], day: int) -> list[dict[int, CrawlUse]]:
-        """What each of these numbers has used on a day since the epoch, by server."""
+        """Return what each of these numbers has used on a day (days since the epoch), by server."""
         found = []
         with _our_errors():
             for client in self._nodes.clients:
@@ -133,7 +132,10 @@ class CrawlCounters:
         return found
 
     def domains(self, numbers: Sequence[int]) -> dict[str, Counter[str]]:
-        """Outcomes by registered domain. `*` stands for all domains after the first 50,000."""
+        """
+        Return outcomes by registered domain.
+        `*` stands for all domains after the first 50,000.
+        """
         found: dict[str, Counter[str]] = {}
         for place, outcome, count in self._table(numbers, "domains"):
             if outcome != WAITING:
@@ -142,18 +144,18 @@ class CrawlCounters:
 
     def nothing_waits(self, number: int, domain: str) -> bool:
         """
-        Whether no URL of a registered domain waits for a crawl.
+        Return True if no URL of a registered domain waits for a crawl.
 
-        Servers are read one after the other, and in between a page on one server may enqueue links
-        on another. So they are read twice, and the sums differ if anything was enqueued in between.
+        Servers are read one after the other, and meanwhile a page on one server may enqueue links
+        on another. So all are read twice: if anything was enqueued in between, the sums differ.
         """
         waiting, enqueued = self._waiting(number, domain)
         return not waiting and self._waiting(number, domain) == (0, enqueued)
 
     def _waiting(self, number: int, domain: str) -> tuple[int, int]:
         """
-        The approximate number of a domain's waiting URLs, and the number of all
-        enqueued URLs.
+        Return the approximate number of a domain's waiting URLs, and the number of all enqueued
+        URLs.
         """
         key, found = f"{self._prefix}{number}", Counter[str]()
         with _our_errors():
@@ -168,7 +170,10 @@ class CrawlCounters:
         return 0 if is_none else max(1, found["domain"]), found["enqueued"]
 
     def open_domains(self, number: int) -> Counter[str]:
-        """Approximate waiting URLs by registered domain. `*` is all after the first 50,000."""
+        """
+        Return approximate waiting URLs by registered domain.
+        `*` is all after the first 50,000.
+        """
         found = Counter[str]()
         for place, outcome, count in self._table([number], "domains"):
             if outcome == WAITING:
@@ -176,7 +181,7 @@ class CrawlCounters:
         return +found
 
     def days(self, numbers: Sequence[int]) -> dict[int, Counter[tuple[str, str]]]:
-        """URLs by domain and outcome for each day since the epoch, without stored ones."""
+        """Return URLs by domain and outcome, without stored ones, for each day since the epoch."""
         found: dict[int, Counter[tuple[str, str]]] = {}
         for day, rest, count in self._table(numbers, "days"):
             domain, _, outcome = rest.partition(" ")
@@ -184,7 +189,7 @@ class CrawlCounters:
         return found
 
     def hours(self, numbers: Sequence[int]) -> dict[int, Counter[str]]:
-        """Outcomes for each hour since the epoch."""
+        """Return outcomes for each hour since the epoch."""
         found: dict[int, Counter[str]] = {}
         for place, outcome, count in self._table(numbers, "hours"):
             found.setdefault(int(place), Counter())[outcome] += count
@@ -201,7 +206,7 @@ class CrawlCounters:
                         yield place, outcome, int(count)
 
     def forget_before(self, numbers: Sequence[int], table: str, first: int) -> None:
-        """Delete the counts of `hours` or `days` before this one. The totals stay."""
+        """Delete the counts of `hours` or `days` before `first`. The totals stay."""
         with _our_errors():
             for client in self._nodes.clients:
                 for number in numbers:
@@ -211,7 +216,7 @@ class CrawlCounters:
                         client.hdel(key, *names)
 
     def forget_hosts(self, numbers: Sequence[int]) -> None:
-        """Reset the number of URLs of each host, because its limit applies to each round."""
+        """Reset the number of URLs of each host, because its limit applies per round."""
         with _our_errors():
             for client in self._nodes.clients:
                 client.unlink(*(f"{self._prefix}{number}:hosts" for number in numbers))

@@ -1,16 +1,16 @@
 """
-The crawl log: a row for each fetch, in dated Parquet files in a folder or S3.
+The crawl log: one row per fetch, in dated Parquet files in a folder or S3.
 
 The store stage creates the rows; `COLUMNS` lists their names and types. A Redis stream keeps the
-rows that are not in a file yet, about 600 bytes each. The ids of a stream never go back, even if
-the server's clock does. So once a span of time has passed, its rows are final, and every reader
-sees the same rows.
+rows that are not in a file yet, about 600 bytes each. The IDs of a stream never decrease, even if
+the server's clock goes back. So once a time span has passed, its rows are final, and every reader
+gets the same rows.
 
-The writer creates a file for each span: `dt=2026-01-31/crawl-20260131T080500Z-300s`. As in Secor, a
-file's name and rows follow from its span alone. Rows are removed from Redis only after the file is
-durable, so if a writer is killed earlier, the next one writes the same file again. A lease prevents
-two writers from doing the same work at once. Each row is in exactly one file. A fetch whose batch
-ran twice has two rows with the same `url` and `fetched_at`.
+The writer creates one file per span: `dt=2026-01-31/crawl-20260131T080500Z-300s`. As in Secor, the
+name and rows of a file depend only on its span. Rows are removed from Redis only after the file is
+durable, so if a writer is killed before, the next one writes the same file again. A lease prevents
+two writers from doing the same work at the same time. Each row is in exactly one file. A fetch
+whose batch ran twice has two rows with the same `url` and `fetched_at`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _TYPES = {str: "string", int: "int64", float: "float", bool: "bool"}
 
 
 def _columns_of_the_fetch() -> dict[str, str]:
-    """A column for each scalar value of the fetch record."""
+    """Return a column for each scalar value of the fetch record."""
     columns = {
         _OTHER_NAMES.get(name, name): "int32" if name in _SMALL else _TYPES[value.type]
         for name, value in SINGLE_VALUES.items()
@@ -65,20 +65,18 @@ COLUMNS = {
     "request_id": "string",
     "same_as": "string",
 }
-"""
-Types by column. `fetched_at` is by the worker's clock, `logged_at` by that of Redis; both in ms,
-UTC. `same_as` is the URL of another page with the same body, which is why the body was not stored
-again.
-"""
+"""Types by column. `fetched_at` is by the worker's clock, `logged_at` by that of Redis; both in ms,
+UTC. `same_as` is the URL of another page with the same body, if the body was not stored again
+because of it."""
 
 
 def rows_of(
     writes: Sequence[PageWrite], jobs: Sequence[UrlJob], done: Mapping[str, Written]
 ) -> list[bytes]:
     """
-    A row for each fetch of a stored batch, as JSON, without `logged_at`.
+    Return one row per fetch of a stored batch, as JSON, without `logged_at`.
 
-    `done` has the result of each write, by the URL of the fetch.
+    `done` contains the result of each write, by the URL of the fetch.
     """
     by_url = {job.url: job for job in jobs}
     return [
@@ -107,10 +105,10 @@ def _row(write: PageWrite, fetch: FetchRecord, job: UrlJob, done: Written | None
 
 def table_of(rows: Sequence[tuple[int, bytes]], arrow: Any) -> Any:
     """
-    A pyarrow table of rows, each given as its time of logging and its JSON.
+    Return a pyarrow table of rows, each given as its time of logging and its JSON.
 
-    Arrow parses the JSON. `Table.from_pylist` would import pandas (40 MB), and each writing thread
-    would keep 15 MB.
+    Arrow parses the JSON, because `Table.from_pylist` would import pandas (40 MB), and each writing
+    thread would keep 15 MB.
     """
     from pyarrow import json  # noqa: PLC0415 - an extra
 
@@ -128,7 +126,7 @@ def table_of(rows: Sequence[tuple[int, bytes]], arrow: Any) -> Any:
 
 
 def schema(arrow: Any) -> Any:
-    """The pyarrow schema of `COLUMNS`."""
+    """Return the pyarrow schema of `COLUMNS`."""
     types: Mapping[str, Any] = {
         "timestamp": arrow.timestamp("ms", tz="UTC"),
         "string": arrow.string(),
@@ -141,14 +139,14 @@ def schema(arrow: Any) -> Any:
 
 
 PAGE_ROWS = 500
-"""How many rows are read at once. Each reading thread keeps 13 MB with 5,000 rows."""
+"""How many rows to read at once. With 5,000 rows, each reading thread would keep 13 MB."""
 GROUP_PAGES = 10
 """How many pages form a row group, which readers of the file read as a whole."""
 
 
 class CrawlLogStream:
     """
-    The stream of rows. Every method raises `BrokerUnavailable` if Redis does not answer.
+    The stream of rows. Every method raises `BrokerUnavailable` if Redis does not respond.
 
     Args:
         client: a client of `redis.url`.
@@ -168,24 +166,24 @@ class CrawlLogStream:
                 )
 
     def now_ms(self) -> int:
-        """The time by the clock that generates the ids."""
+        """Return the time by the clock that generates the IDs."""
         with redis_errors("crawl log"):
             seconds, micros = self._redis.time()
         return seconds * 1000 + micros // 1000
 
     def first(self) -> bytes | None:
-        """The id of the oldest row, or None if there are no rows."""
+        """Return the ID of the oldest row, or None if there are no rows."""
         with redis_errors("crawl log"):
             entries = cast("list[Any]", self._redis.xrange(self._key, count=1))
         return entries[0][0] if entries else None
 
     def has(self, row_id: bytes) -> bool:
-        """Whether the row is still in the stream."""
+        """Return True if the row is still in the stream."""
         with redis_errors("crawl log"):
             return bool(self._redis.xrange(self._key, row_id, row_id))
 
     def pages(self, from_id: bytes, until_ms: int) -> Iterator[list[tuple[int, bytes]]]:
-        """Yield pages of (time in ms, row) in order, from an id up to a time (exclusive)."""
+        """Yield pages of (time in ms, row) in order, from an ID up to a time (exclusive)."""
         start = from_id.decode()
         while True:
             with redis_errors("crawl log"):
@@ -199,18 +197,18 @@ class CrawlLogStream:
             start = f"({entries[-1][0].decode()}"
 
     def forget(self, until_ms: int) -> None:
-        """Remove all rows before a time at once. Safe to repeat."""
+        """Remove all rows before a time at once. Can be repeated."""
         with redis_errors("crawl log"):
             self._redis.xtrim(self._key, minid=f"{until_ms}-0", approximate=False)
 
     def waiting(self) -> int:
-        """How many rows are not in a file yet."""
+        """Return how many rows are not in a file yet."""
         with redis_errors("crawl log"):
             return self._redis.xlen(self._key)
 
 
 def at_ms(row_id: bytes) -> int:
-    """When the row with this id was added, in ms since the epoch."""
+    """Return when the row with this ID was added, in ms since the epoch."""
     return int(row_id.partition(b"-")[0])
 
 
@@ -219,14 +217,14 @@ class LogFiles(Protocol):
 
     def put(self, name: str, source: Path) -> None:
         """
-        Store a finished local file, replacing one with the same name. It is durable afterwards.
+        Store a finished local file, replacing any file of that name. It is durable afterward.
 
         Raises:
             ContentUnavailable: it was not stored. An old file of that name is still there.
         """
 
     def check(self) -> None:
-        """Write and remove a small file. Raises the same as `put`."""
+        """Write and remove a small file. Raises the same errors as `put`."""
 
 
 class FolderFiles:
@@ -263,7 +261,7 @@ class FolderFiles:
 
 
 def _sync(folder: Path) -> None:
-    """Make a rename durable, since it is part of the folder's data (fsync(2))."""
+    """Make a rename durable, because it is part of the folder's data (fsync(2))."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -273,7 +271,7 @@ def _sync(folder: Path) -> None:
 
 class S3Files:
     """
-    Objects of a bucket, with the endpoint, region and time limits of `[content]`.
+    Objects in a bucket, with the endpoint, region and time limits of `[content]`.
 
     Raises:
         ConfigError: boto3 is not installed, or the endpoint cannot be used.
@@ -301,7 +299,7 @@ class S3Files:
 
 def log_files(settings: CrawlLogSettings, content: ContentSettings, data_dir: Path) -> LogFiles:
     """
-    The place for crawl log files, from the settings.
+    Return the place for crawl log files, from the settings.
 
     Raises:
         ConfigError: a required package is not installed.
@@ -313,32 +311,29 @@ def log_files(settings: CrawlLogSettings, content: ContentSettings, data_dir: Pa
 
 
 # Redis syncs its append-only file every second. If the server is killed, it may lose the removal of
-# rows whose file exists. Then all rows of the file must come back, not just some.
+# rows whose file exists. In that case all rows of the file must come back, not just some.
 SETTLED_MS = 5_000
 LEASE_S = 150.0
-"""
-Longer than an upload to a hanging server takes. After a writer was killed, rows wait
-this long.
-"""
+"""Longer than an upload to a hanging server takes. If a writer is killed, rows wait this long."""
 _LEASE = "writer"
 
 
 def writer_lease(client: redis.Redis, *, prefix: str) -> Leases:
-    """The lease that only one writer in all processes holds at a time."""
+    """Return the lease that only one writer of all processes can hold at a time."""
     return Leases(client, f"{prefix}crawl_log.writer", LEASE_S)
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlLogWriter:
     """
-    Writes the files of all spans that are over.
+    Writes the files of all spans that have passed.
 
     Args:
         stream: the rows.
         files: where the files go.
-        span_s: the time that one file covers.
-        lease: keeps out writers of other processes, which would only write the same files. With
-            None there is no such protection.
+        span_s: the length of the span of one file.
+        lease: excludes writers of other processes, which would only write the same files. None for
+            no such protection.
     """
 
     stream: CrawlLogStream
@@ -350,11 +345,11 @@ class CrawlLogWriter:
         """
         Write the spans that are due, oldest first. Returns the names of the files.
 
-        Does nothing while another process writes.
+        Does nothing while another process is writing.
 
         Raises:
-            BrokerUnavailable: Redis did not answer; call again.
-            ContentUnavailable: a file could not be stored; call again.
+            BrokerUnavailable: Redis did not respond; call it again.
+            ContentUnavailable: a file could not be stored; call it again.
             ConfigError: pyarrow is not installed.
         """
         if self.lease is None:
@@ -389,14 +384,15 @@ class CrawlLogWriter:
         return self.span_s * 1000
 
     def _write(self, name: str, first: bytes, end_ms: int) -> bool:
-        """Write one span. False if another writer finished it in the meantime."""
+        """Write one span. Returns False if another writer finished it in the meantime."""
         with tempfile.TemporaryDirectory(prefix="aragog-crawl-log-") as folder:
             path = Path(folder) / "crawl.parquet"
-            # In a thread that ends, because each living thread would keep 10 MB of the memory used.
+            # In a thread that ends, because each living thread would keep 10 MB of the memory that
+            # it used.
             with ThreadPoolExecutor(1, "crawl-log") as thread:
                 thread.submit(self._make, path, first, end_ms).result()
-            # All rows of a span leave the stream at once. If its first row is still there, none was
-            # missing.
+            # All rows of a span are removed from the stream at once. If its first row is still
+            # there, none was missing.
             if not self.stream.has(first):
                 return False
             self.files.put(name, path)
@@ -415,6 +411,6 @@ class CrawlLogWriter:
 
 
 def file_name(start_ms: int, span_s: int) -> str:
-    """The file name of a span. It includes the length of the span. Pure."""
+    """Return the file name of a span, which includes the length of the span. Pure."""
     start = datetime.fromtimestamp(start_ms / 1000, tz=UTC)
     return f"dt={start:%Y-%m-%d}/crawl-{start:%Y%m%dT%H%M%SZ}-{span_s}s.parquet"

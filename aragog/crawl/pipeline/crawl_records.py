@@ -1,5 +1,5 @@
 """
-A crawl's record: its name, what it may fetch, its limits and its state.
+The record of a crawl: its name, what it may fetch, its limits and its state.
 
 A crawl has a number, which its URLs carry. When it is started again after a cancellation, it gets a
 new number, so URLs with the old number stay cancelled. Numbers are never reused.
@@ -24,18 +24,18 @@ from urlspelling import normalize
 
 VERSION = 1
 ENQUEUED, REFRESHED = 0, 1
-"""The built-in crawls, for URLs that were enqueued without a name and for refreshes."""
+"""The built-in crawls, for URLs that were enqueued without a name, and for refreshes."""
 FIRST_NUMBER = 2
 OWN_NAMES = {ENQUEUED: "enqueued", REFRESHED: "refresh"}
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 
 
 class CrawlPhase(StrEnum):
-    """A crawl's state."""
+    """The state of a crawl."""
 
     RUNNING = "running"
     PAUSED = "paused"
-    """Nothing new is requested; its URLs wait until it is resumed."""
+    """Nothing new is requested. Its URLs wait until it is resumed."""
     CANCELLED = "cancelled"
     """Someone ended it. Its waiting URLs are not fetched."""
     ENDED = "ended"
@@ -47,15 +47,15 @@ ENDS = (CrawlPhase.CANCELLED, CrawlPhase.ENDED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlTerms:
-    """The options of a crawl that its creator chooses, apart from its scope."""
+    """The options that the creator of a crawl chooses, apart from its scope."""
 
     depth: int = 0
     """How many levels of links are followed from its seeds."""
     nofollow: bool = False
-    """True to follow links marked `nofollow` too."""
+    """True to follow links marked `nofollow`, too."""
     priority: int = PRIORITY_DEFAULT
     purposes: str | None = None
-    """Its purposes, separated by spaces. None means those in the settings."""
+    """Its purposes, separated by spaces; None for those in the settings."""
     max_urls: int | None = None
     max_urls_per_host: int | None = None
     max_bytes: int | None = None
@@ -67,13 +67,13 @@ class CrawlTerms:
     weight: float = 1.0
     """Its share of a domain's slots, relative to other waiting crawls of its token."""
     max_open_hosts: int | None = None
-    """How many hosts are fetched at a time. The others wait for their turn."""
+    """How many hosts are fetched at the same time. The others wait for their turn."""
     every_s: int | None = None
-    """The time between two rounds (`crawl_rounds`). With 0 or None it runs once."""
+    """The time between two rounds (`crawl_rounds`). It runs once if 0 or None."""
     notify: str = ""
-    """The address for a notice when it is done, has ended, or fails too often. Empty for none."""
+    """The address for notices when it is done, has ended, or fails too often. Empty for none."""
     notify_error_rate: float | None = None
-    """The share of failed URLs that triggers a notice, or None for no notice."""
+    """The share of failed URLs that triggers a notice; None for no notice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,10 +104,8 @@ class CrawlRecord(CrawlTerms):
     round_bytes: int = 0
     """The same for `max_bytes`."""
     told_ms: int = 0
-    """
-    Until when changes of its pages have been reported by a run, by the clock of `redis.url`. The
-    next run reports what has changed since. 0 if no run has started.
-    """
+    """The time up to which a run has reported changes of its pages, by the clock of `redis.url`.
+    The next run reports later changes. 0 if no run has started."""
     notify_secret: str = ""
     """The key for signing notices sent to `notify`."""
     notified: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -126,12 +124,12 @@ class CrawlRecord(CrawlTerms):
         return self.state in ENDS
 
     def plain(self) -> dict[str, Any]:
-        """The record as JSON values."""
+        """Return the record as JSON values."""
         values = {name: getattr(self, name) for name in _NAMES}
         return {**self.unknown, **values, "scope": list(self.scope.rules), "v": VERSION}
 
     def wire(self) -> bytes:
-        """The record as JSON."""
+        """Return the record as JSON."""
         return orjson.dumps(self.plain())
 
     @classmethod
@@ -164,7 +162,7 @@ MOST_NOTIFY_CHARS = 2_000
 
 def checked(record: CrawlRecord) -> CrawlRecord:
     """
-    The record, if its name and limits are valid.
+    Return the record if its name and limits are valid.
 
     Raises:
         BadInput: a value is invalid. The message names it.
@@ -186,9 +184,7 @@ def checked(record: CrawlRecord) -> CrawlRecord:
     if record.notify:
         _check_address(record.notify)
         if not record.notify_secret:
-            raise BadInput(
-                "notify: give a secret as well (notify_secret), which signs what is sent"
-            )
+            raise BadInput("notify: also needs notify_secret, the key for signing notices")
     return record
 
 
@@ -196,7 +192,7 @@ def _check_address(url: str) -> None:
     try:
         normalize(url)
     except InvalidUrl as error:
-        raise BadInput(f"notify: {url[:80]!r} is no address: {error.reason}") from error
+        raise BadInput(f"notify: {url[:80]!r} is not a URL: {error.reason}") from error
     if len(url) > MOST_NOTIFY_CHARS:
         raise BadInput(f"notify: at most {MOST_NOTIFY_CHARS} characters, got {len(url)}")
 
@@ -210,24 +206,24 @@ def check_name(name: str) -> None:
     """
     if not NAME.fullmatch(name):
         raise BadInput(
-            f"crawl: {name[:80]!r} is no name; use 1 to 64 letters, digits, '.', '-' and '_'"
+            f"crawl: {name[:80]!r} is not a name; use 1 to 64 letters, digits, '.', '-' and '_'"
         )
     if name in OWN_NAMES.values():
         raise BadInput(f"crawl: {name!r} always exists; choose another name")
 
 
 def own_record(number: int) -> CrawlRecord:
-    """The record of a built-in crawl."""
+    """Return the record of a built-in crawl."""
     return CrawlRecord(name=OWN_NAMES[number], number=number)
 
 
 def changed(record: CrawlRecord, now_ms: int, **values: Any) -> CrawlRecord:
-    """A copy of the record with other values, changed at `now_ms`."""
+    """Return a copy of the record with other values, changed at `now_ms`."""
     return dataclasses.replace(record, changed_at_ms=now_ms, **values)
 
 
 def numbered(record: CrawlRecord, now_ms: int, number: int) -> CrawlRecord:
-    """A copy with a new number. URLs with the old number are cancelled. Pure."""
+    """Return a copy with a new number. URLs with the old number are then cancelled. Pure."""
     return changed(
         record, now_ms, past=record.numbers, number=number,
         is_seeding=False, round_urls=0, round_bytes=0,
@@ -235,6 +231,6 @@ def numbered(record: CrawlRecord, now_ms: int, number: int) -> CrawlRecord:
 
 
 def scheduled(record: CrawlRecord, now_ms: int) -> CrawlRecord:
-    """A copy whose next round is a whole interval from now. Pure."""
+    """Return a copy whose next round is one interval from now. Pure."""
     next_ms = now_ms + record.every_s * 1000 if record.every_s else 0
     return dataclasses.replace(record, next_round_ms=next_ms)

@@ -1,21 +1,21 @@
 """
-The registry of crawls, in the Redis of `redis.url`: their records, ended numbers, and
-cancellations.
+The registry of crawls, in the Redis of `redis.url`: records, ended numbers and cancellations.
 
     crawls            hash    name -> its record, as JSON
     crawls.ended      hash    number -> when its waiting URLs were cancelled (ms)
     crawls.cancelled  list    cancellations of hosts, domains, patterns and URLs, as JSON
-    crawls.version    string  counts changes of the three
+    crawls.version    string  counts changes of the three keys above
     crawls.number     string  the last number that was assigned
     crawls.seeds:<name>  hash  URL -> options of a seed, as JSON; for crawls with a schedule
 
-The registry is in Redis because the waiting URLs are too. Neither can be lost without the other,
-and both survive kill -9 of every process in the append-only file. A change is one transaction.
-Every process reads the version once a second, and the rest if it has changed, so a change applies
-everywhere within about a second.
+The registry is in Redis because the waiting URLs are too, so neither can be lost without the other.
+The append-only file preserves both if any process is killed. A change is one transaction. Every
+process reads the version once a second, and the rest if it has changed, so changes apply everywhere
+within about a second.
 
-A URL is cancelled if its number is in `crawls.ended`, or by a cancellation later than its
-enqueuing. Neither searches the waiting URLs; `crawl_checks` checks each URL before each step.
+A URL is cancelled if its number is in `crawls.ended`, or if a cancellation matches it that is later
+than its enqueuing. Neither requires a search through the waiting URLs: `crawl_checks` checks each
+URL before each step.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ FRESH_S = 1.0
 MOST_CRAWLS = 10_000
 MOST_CANCELLATIONS = 1_000
 KEPT_S = NAMED_COUNTS_FOR_S + 5 * 86_400
-"""A little longer than an entry of the in-flight set may last."""
+"""Slightly longer than an entry may stay in the in-flight set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Crawls:
 
     records: Mapping[str, CrawlRecord] = field(default_factory=dict)
     ended: frozenset[int] = frozenset()
-    """Numbers whose URLs are not fetched anymore."""
+    """Numbers whose URLs are no longer fetched."""
     cancellations: tuple[Cancellation, ...] = ()
     now_ms: int = 0
     """That point in time, by the clock of `redis.url`."""
@@ -94,17 +94,20 @@ class Crawls:
         return not (self.ended or self.paused or self.cancellations)
 
     def knows(self, number: int) -> bool:
-        """Whether a crawl has this number, or had it before it was deleted."""
+        """Return True if a crawl has this number, or had it before it was deleted."""
         return number in OWN_NAMES or number in self.by_number or number in self.ended
 
     def of_number(self, number: int) -> CrawlRecord:
-        """The crawl with this number, or a crawl without limits if it was deleted."""
+        """Return the crawl with this number, or a crawl without limits if it was deleted."""
         if number in OWN_NAMES:
             return own_record(number)
         return self.by_number.get(number) or CrawlRecord(name="", number=number)
 
     def cut_s(self, url: str) -> int:
-        """A normalized URL enqueued up to this time is cancelled. 0 if there is no cancellation."""
+        """
+        Return the time up to which enqueued requests for a normalized URL are cancelled; 0 for
+        none.
+        """
         return max((c.at_s for c in self.cancellations if c.matches(url)), default=0)
 
 
@@ -113,13 +116,13 @@ def _utc(at_ms: int) -> str:
 
 
 def is_over(record: CrawlRecord, now_ms: int) -> bool:
-    """Whether the deadline of a crawl has passed."""
+    """Return True if the deadline of a crawl has passed."""
     return not record.has_ended and record.until_ms is not None and record.until_ms <= now_ms
 
 
 class CrawlRegistry:
     """
-    The registry of one system. Thread-safe; every call may raise `BrokerUnavailable`.
+    The registry of one installation. Thread-safe; every call may raise `BrokerUnavailable`.
 
     Args:
         client: a client of `redis.url`.
@@ -137,7 +140,7 @@ class CrawlRegistry:
         self._seen: tuple[float, bytes | None, Crawls] | None = None
 
     def crawls(self) -> Crawls:
-        """All crawls, at most a second old."""
+        """Return all crawls, at most a second old."""
         now_s = self._clock.monotonic_s()
         seen = self._seen
         if seen is not None and now_s - seen[0] < FRESH_S:
@@ -145,7 +148,7 @@ class CrawlRegistry:
         return self.read()
 
     def read(self) -> Crawls:
-        """All crawls, read now. One round trip, or two if something has changed."""
+        """Read all crawls now. Takes one round trip, or two if something has changed."""
         with self._lock, _our_errors():
             now_s, seen = self._clock.monotonic_s(), self._seen
             with self._redis.pipeline(transaction=False) as pipe:
@@ -188,7 +191,7 @@ class CrawlRegistry:
 
     def get(self, name: str) -> CrawlRecord:
         """
-        A crawl's record, read now.
+        Return a crawl's record, read now.
 
         Raises:
             BadInput: no crawl has this name.
@@ -217,7 +220,7 @@ class CrawlRegistry:
                 already `MOST_CRAWLS` crawls.
         """
         if unknown := options.keys() - set(OPTIONS):
-            raise BadInput(f"crawl: {min(unknown)} is no option of a crawl")
+            raise BadInput(f"crawl: {min(unknown)} is not an option of a crawl")
         values = {**options, "reason": "", "state": CrawlPhase.RUNNING}
         if "scope" in values and not isinstance(values["scope"], Scope):
             values["scope"] = Scope.of(values["scope"])
@@ -226,15 +229,15 @@ class CrawlRegistry:
         def started(record: CrawlRecord | None, now_ms: int, pipe: Pipeline) -> CrawlRecord:
             if (values.get("until_ms") or now_ms + 1) <= now_ms:
                 raise BadInput(
-                    f"until: {_utc(values['until_ms'])} is past, now is {_utc(now_ms)}; the crawl "
-                    "would end before it fetches anything"
+                    f"until: {_utc(values['until_ms'])} is in the past, now is {_utc(now_ms)}; the "
+                    "crawl would end before it fetches anything"
                 )
             if record is None:
                 if pipe.hlen(self._records) >= MOST_CRAWLS:
                     raise BadInput(f"crawl: there are {MOST_CRAWLS} crawls; delete one first")
                 number = self._next_number()
-                made = CrawlRecord(name=name, number=number, token=token, created_at_ms=now_ms)
-                return checked(scheduled(changed(made, now_ms, **values), now_ms))
+                created = CrawlRecord(name=name, number=number, token=token, created_at_ms=now_ms)
+                return checked(scheduled(changed(created, now_ms, **values), now_ms))
             is_new = record.has_ended or is_over(record, now_ms)
             if is_new:
                 if "until_ms" not in values and is_over(record, now_ms):
@@ -253,13 +256,13 @@ class CrawlRegistry:
 
     def set_state(self, name: str, state: CrawlPhase, reason: str = "") -> CrawlRecord:
         """
-        Pause, resume, cancel or end a crawl. Returns its new record. Safe to repeat.
+        Pause, resume, cancel or end a crawl. Returns its new record. Can be repeated.
 
         Raises:
             BadInput: there is no such crawl, or it has ended and cannot be paused or resumed.
         """
 
-        def put(record: CrawlRecord | None, now_ms: int, _pipe: Pipeline) -> CrawlRecord:
+        def transition(record: CrawlRecord | None, now_ms: int, _pipe: Pipeline) -> CrawlRecord:
             if record is None:
                 raise _unknown(name)
             if record.has_ended:
@@ -270,19 +273,20 @@ class CrawlRegistry:
                 )
             return changed(record, now_ms, state=state, reason=reason)
 
-        return self._change(name, put)
+        return self._change(name, transition)
 
     def note(self, record: CrawlRecord, **values: Any) -> CrawlRecord:
         """
-        Change the fields that upkeep maintains. Returns the new record. Changes nothing if the
-        crawl has got another number or round in the meantime. Raises `BadInput` if it was deleted.
+        Change fields that upkeep maintains. Returns the new record. Changes nothing if the crawl
+        has started a new round or got a new number in the meantime. Raises `BadInput` if it was
+        deleted.
         """
 
-        def noted(now: CrawlRecord | None, _now_ms: int, _pipe: Pipeline) -> CrawlRecord | None:
+        def updated(now: CrawlRecord | None, _now_ms: int, _pipe: Pipeline) -> CrawlRecord | None:
             is_same = now and (now.number, now.round) == (record.number, record.round)
             return dataclasses.replace(now, **values) if now and is_same else now
 
-        return self._change(record.name, noted)
+        return self._change(record.name, updated)
 
     def end_round(self, record: CrawlRecord) -> CrawlRecord:
         """Cancel the waiting URLs of a crawl before its next round. Its schedule stays."""
@@ -300,7 +304,8 @@ class CrawlRegistry:
 
     def cancel(self, kind: str, values: Sequence[str]) -> list[Cancellation]:
         """
-        Cancel the URLs of these hosts, domains or patterns, or these URLs, enqueued until now.
+        Cancel all URLs of these hosts, domains or patterns, or these URLs, if they were enqueued
+        before now.
 
         Raises:
             BadInput: there were too many cancellations in the last 35 days.
@@ -308,24 +313,24 @@ class CrawlRegistry:
         self.forget_old()
         with _our_errors():
             at_s = int(self._redis.time()[0])
-            made = [Cancellation(kind, value, at_s) for value in values]
-            if len(made) + int(self._redis.llen(self._cancelled)) > MOST_CANCELLATIONS:
+            created = [Cancellation(kind, value, at_s) for value in values]
+            if len(created) + int(self._redis.llen(self._cancelled)) > MOST_CANCELLATIONS:
                 raise BadInput(
                     f"cancel: there are {MOST_CANCELLATIONS} cancellations; use a host, domain or "
                     "pattern for many URLs"
                 )
             with self._redis.pipeline() as pipe:
-                pipe.lpush(self._cancelled, *(orjson.dumps(list(rule)) for rule in made))
+                pipe.lpush(self._cancelled, *(orjson.dumps(list(rule)) for rule in created))
                 pipe.incr(self._version)
                 pipe.execute()
             self._wait_for_disk()
         self._seen = None
-        return made
+        return created
 
     def forget_old(self) -> None:
         """
-        Delete ended numbers and cancellations older than 35 days, since no URL waits
-        that long.
+        Delete ended numbers and cancellations older than 35 days, because no URL
+        waits that long.
         """
         with _our_errors():
             now_ms = int(self._redis.time()[0]) * 1000
@@ -352,7 +357,7 @@ class CrawlRegistry:
         Replace a record with the result of `change`. None deletes it and ends its numbers.
 
         Raises:
-            BadInput: it is a built-in crawl, or `change` refuses.
+            BadInput: it is a built-in crawl, or `change` raised it.
         """
         check_name(name)
         done: list[CrawlRecord] = []
@@ -384,7 +389,7 @@ class CrawlRegistry:
         return done[0]
 
     def _wait_for_disk(self) -> None:
-        """Wait up to 2 s until the change is on the server's disk, if the server supports that."""
+        """Wait up to 2 s for the change to be on the server's disk, if the server supports that."""
         try:
             self._redis.waitaof(1, 0, 2000)
         except redis.ResponseError:  # an older server, or one without an append-only file

@@ -3,17 +3,17 @@ Scopes of crawls: rules that decide which URLs belong to a crawl. Pure.
 
 A rule is a line of readable text:
 
-    domain:example.org          the URLs of a domain and the hosts below it
-    host:docs.example.org       one host's URLs
+    domain:example.org          URLs of a domain and the hosts below it
+    host:docs.example.org       URLs of one host
     prefix:https://a.example/b/ URLs that start with this text
     pattern:*/archive/*         whole URLs, where `*` matches any characters
     type:text/html              pages with a content type; `type:image/*` includes all subtypes
     language:en                 pages that declare a language: `en`, `en-US`
     -pattern:*?print=*          with `-` in front: exclude such URLs or pages
 
-A URL that matches a rule with `-` is excluded. If there are rules for domains, hosts or prefixes,
-it must match one of them; if not, a link must stay within the registered domain of its page. If
-there are patterns, it must match one of them as well.
+A URL that matches a rule with `-` is excluded. If there are rules for domains, hosts or prefixes, a
+URL must match one of them; otherwise, a link must stay within the registered domain of its page. If
+there are patterns, a URL must match one of them, too.
 
 Rules for content types and languages apply to the response (`decide_page`). A page that declares
 neither is included, because a rule can only exclude what it can identify.
@@ -108,8 +108,8 @@ class Scope:
     @classmethod
     def of(cls, rules: Sequence[str]) -> Self:
         """
-        Create a scope from rules as people write them, with hosts and prefixes in any
-        spelling.
+        Create a scope from rules as people write them, with hosts and prefixes in
+        any spelling.
         """
         return cls(tuple(_spelled(rule) for rule in rules))
 
@@ -119,7 +119,7 @@ class Scope:
 
         Args:
             url: the URL.
-            page_url: the normalized URL of the page that links to it. None for a seed.
+            page_url: the normalized URL of the page that links to it; None for a seed.
         """
         out, places, patterns, _ = _read(self.rules)
         for rule in out:
@@ -138,7 +138,10 @@ class Scope:
         return ScopeVerdict(True, pattern or place or NO_RULE)
 
     def excludes(self, url: str) -> bool:
-        """Whether a rule with `-` excludes a normalized URL, at any position."""
+        """
+        Return True if a rule with `-` excludes a normalized URL, regardless of the
+        other rules.
+        """
         return any(rule.matches(url) for rule in _read(self.rules).out)
 
     @property
@@ -151,8 +154,8 @@ class Scope:
         Decide about the response of a URL.
 
         Args:
-            content_type: its content type, with or without parameters. None if it has none.
-            language: the page's declared language, a BCP 47 tag. None if it declares none.
+            content_type: its content type, with or without parameters; None if it has none.
+            language: the page's declared language, a BCP 47 tag; None if it declares none.
         """
         given = {
             "type": (content_type or "").partition(";")[0].strip().lower(),
@@ -197,8 +200,8 @@ def _rule(text: str) -> _Rule:
     kind, colon, value = text.removeprefix("-").partition(":")
     if kind not in {*_MATCHES, *_OF_PAGES} or not colon or not value:
         raise BadInput(
-            f"scope: {text[:100]!r} is no rule; write host:, domain:, prefix:, pattern:, type: or "
-            "language: and a value, with - in front to leave such URLs or pages out"
+            f"scope: {text[:100]!r} is not a rule; write host:, domain:, prefix:, pattern:, type: "
+            "or language: and a value, with - in front to exclude such URLs or pages"
         )
     if len(text) > LONGEST_RULE or not text.isprintable():
         raise BadInput(
@@ -212,7 +215,7 @@ def _rule(text: str) -> _Rule:
 
 
 def _spelled(text: str) -> str:
-    """The rule, with its host or prefix spelled as in normalized URLs."""
+    """Return the rule with its host or prefix spelled as in normalized URLs."""
     sign = "-" if text.startswith("-") else ""
     _, kind, value = _rule(text.strip())
     try:

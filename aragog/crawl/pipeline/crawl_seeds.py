@@ -3,8 +3,8 @@ The seeds of scheduled crawls, in the Redis of `redis.url`.
 
     crawls.seeds:<name>  hash  normalized URL -> its enqueue options, as JSON
 
-Every URL that is enqueued under the name of such a crawl is a seed. Links of pages only carry the
-crawl's number. Adding a seed twice is harmless.
+Every URL that is enqueued under the name of a scheduled crawl is a seed. Links on pages only carry
+the crawl's number. Adding a seed twice has no effect.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PAGE = 1_000
 
 
 class CrawlSeeds:
-    """One system's seeds; every call may raise `BrokerUnavailable`."""
+    """The seeds of one installation. Every call may raise `BrokerUnavailable`."""
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
         self._redis = client
@@ -35,7 +35,7 @@ class CrawlSeeds:
         Add normalized URLs that each round enqueues with these options.
 
         Raises:
-            BadInput: the crawl would have more than `MOST_SEEDS`; none was added.
+            BadInput: the crawl would have more than `MOST_SEEDS`. None was added.
         """
         if not urls:
             return
@@ -45,18 +45,18 @@ class CrawlSeeds:
                 known: Any = self._redis.hmget(key, list(urls))
                 if int(self._redis.hlen(key)) + known.count(None) > MOST_SEEDS:
                     raise BadInput(
-                        f"crawl: {name} begins again by a schedule, so it has at most "
-                        f"{MOST_SEEDS:,} seeds; give it hub pages or sitemaps"
+                        f"crawl: {name} runs on a schedule, so it can have at most "
+                        f"{MOST_SEEDS:,} seeds; use hub pages or sitemaps as seeds"
                     )
             self._redis.hset(key, mapping=dict.fromkeys(urls, wire))
 
     def count(self, name: str) -> int:
-        """How many seeds a crawl has."""
+        """Return how many seeds a crawl has."""
         with _our_errors():
             return int(self._redis.hlen(self._prefix + name))
 
     def walk(self, name: str) -> Iterator[tuple[dict[str, Any], list[str]]]:
-        """Yield a crawl's seeds in parts: the options, and the URLs that have them."""
+        """Yield a crawl's seeds in parts: the options, and the URLs with these options."""
         groups: dict[bytes, list[str]] = {}
         with _our_errors():
             for url, wire in self._redis.hscan_iter(self._prefix + name, count=_PAGE):

@@ -1,9 +1,9 @@
 """
-Remove the URLs of deleted jobs from the in-flight set, so that producers can enqueue them again.
+Removes the URLs of deleted jobs from the in-flight set, so that they can be enqueued again.
 
-pinlater calls it before it deletes jobs, in `aragog queue purge` and `delete`, `celery purge`, and
-`app.control.purge()`. Safe to run twice. If a job still starts to run, its URLs may be fetched
-twice.
+pinlater calls this before it deletes jobs, in `aragog queue purge` and `delete`, `celery purge`,
+and `app.control.purge()`. Safe to run twice. If one of the jobs runs anyway, its URLs may be
+fetched twice.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pinlater.redis.connect import connect
 
 
 def urls_named(jobs: Sequence[JobInfo]) -> list[str]:
-    """The URLs in these jobs. A message that cannot be read has none. Pure."""
+    """Return the URLs in these jobs. Unreadable messages are skipped. Pure."""
     urls: list[str] = []
     for job in jobs:
         with suppress(InvalidMessage):
@@ -35,7 +35,7 @@ def clear_in_flight(_queue: str, jobs: Sequence[JobInfo]) -> None:
     Remove the URLs in these jobs from the in-flight set of the configured Redis.
 
     Raises:
-        BrokerUnavailable: Redis did not answer.
+        BrokerUnavailable: Redis did not respond.
     """
     settings = process_settings().resolved()
     shared = settings.redis

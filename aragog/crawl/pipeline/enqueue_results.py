@@ -1,4 +1,4 @@
-"""The result for each URL that was enqueued. Pure, and cheap to import."""
+"""The results of enqueuing URLs. Pure, and cheap to import."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from enum import StrEnum
 
 
 class EnqueueStatus(StrEnum):
-    """The outcome of enqueuing one URL."""
+    """The result of enqueuing one URL."""
 
     ACCEPTED = "accepted"
     WAITING = "already waiting"
     INVALID = "invalid"
     TAKEN_DOWN = "taken down"
-    """The URL, or its host or domain, was taken down, so it is not fetched."""
+    """The URL, its host or its domain was taken down, so it is not fetched."""
     OUT_OF_SCOPE = "out of scope"
-    """It is outside the scope of its crawl."""
+    """It is outside of the scope of its crawl."""
     OVER_BUDGET = "over budget"
     """Its crawl has reached its limit of URLs."""
 

@@ -1,11 +1,11 @@
 """
-Convert the fetcher's outcomes to the results that messages carry.
+Converts the fetcher's outcomes to the results that messages carry.
 
-All response headers are kept in their order, up to a limit of bytes. Most responses have 1 to 2 KB
-of headers, but some sites send 60 KB. Headers that later stages read are always kept. The values of
+All response headers are kept in order, up to a limit of bytes. Most responses have 1 to 2 KB of
+headers, but some sites send 60 KB. Headers that later stages read are always kept. The values of
 cookies are removed, because a value may be a session that the origin gave to this crawler, and
 readers of the store, of a WARC export or of the API must not be able to use it. Names and
-attributes stay.
+attributes of cookies are kept.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LATENCIES = [name for name in RECORD_FIELDS if name.endswith("_ms") and name != 
 def result_of(
     job: UrlJob, outcome: Outcome, token: str | None = None, body: PackedBody | None = None
 ) -> FetchResult:
-    """The result for an outcome. `token` names its body in the spool."""
+    """Return the result for an outcome. `token` refers to its body in the spool."""
     kept = body if isinstance(outcome, Fetched) else None
     tenths: dict[str, Any] = {name: _tenths(getattr(outcome, name)) for name in LATENCIES}
     return FetchResult(
@@ -62,7 +62,7 @@ def _tenths(ms: float | None) -> float | None:
 def without_fetch(
     job: UrlJob, outcome: OutcomeKind, reason: str, now_ms: int, *, cause: str | None = None
 ) -> FetchResult:
-    """The result for a URL that was not requested."""
+    """Return the result for a URL that was not requested."""
     return FetchResult(
         job=job,
         fetch=FetchRecord(
@@ -88,11 +88,11 @@ COOKIES = frozenset({"set-cookie", "set-cookie2"})
 MOST_BYTES = 16_384
 """The limit for names and values of the final response, in characters (Latin-1)."""
 MOST_HOP_BYTES = 4_096
-"""The limit for each redirect, of which there may be ten."""
+"""The limit for each redirect. There may be ten of them."""
 
 
 def kept_headers(headers: Headers, most_bytes: int = MOST_BYTES) -> Headers:
-    """The headers to keep. Headers that exceed the limit are dropped one by one."""
+    """Return the headers to keep. Headers that exceed the limit are dropped one by one."""
     left = most_bytes - sum(
         len(name) + len(value) for name, value in headers if name.lower() in NEEDED
     )
@@ -111,7 +111,7 @@ def kept_headers(headers: Headers, most_bytes: int = MOST_BYTES) -> Headers:
 
 
 def kept_hops(hops: Sequence[Hop]) -> tuple[Hop, ...]:
-    """The redirects, with the headers to keep and rounded latencies. Safe to repeat."""
+    """Return the redirects, with the headers to keep and rounded latencies. Can be repeated."""
     return tuple(
         replace(
             hop,
@@ -123,6 +123,6 @@ def kept_hops(hops: Sequence[Hop]) -> tuple[Hop, ...]:
 
 
 def _without_value(cookie: str) -> str:
-    """`name=secret; Path=/` as `name=; Path=/`."""
+    """Return `name=secret; Path=/` as `name=; Path=/`."""
     pair, semicolon, attributes = cookie.partition(";")
     return f"{pair.partition('=')[0]}={semicolon}{attributes}"

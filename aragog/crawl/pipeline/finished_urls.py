@@ -1,8 +1,8 @@
 """
 Results for Celery callers that wait for a URL: `chain(fetch.s(url), mine.s())`.
 
-A job's `then` says which task to run when its URL is done, with any outcome and however often the
-job has to wait. The stage that ends the job sends a message to the task `aragog.finished`:
+A job's `then` names the task to run when its URL is done, with any outcome and however long the job
+has to wait. The stage that ends the job sends a message to the task `aragog.finished`:
 
     {"v": 1, "then": "…", "answer": {"url": …, "canonical_url": …, "outcome": …, "status": …}}
 
@@ -25,7 +25,7 @@ from aragog.urlstore.records import PageWrite, Record, Written
 from pinlater.redis.errors import redis_errors
 
 KEPT_S = 172_800
-"""As long as the in-flight set; a message cannot come twice after that."""
+"""As long as an entry of the in-flight set. After that, a message cannot be delivered twice."""
 WHERE = "redis, finished URLs"
 TAKEN_DOWN = "taken down"
 
@@ -38,12 +38,12 @@ class Finished:
     answer: Mapping[str, Any]
 
     def wire(self) -> dict[str, Any]:
-        """The message as JSON."""
+        """Return the message as JSON."""
         return {"v": VERSION, "then": self.then, "answer": dict(self.answer)}
 
     @classmethod
     def read(cls, wire: Any) -> Self:
-        """Parse a message from JSON. Raises InvalidMessage if it cannot be read."""
+        """Parse a message from JSON. Raises InvalidMessage if it is not readable."""
         check_version(wire, "finished")
         then, answer = wire.get("then"), wire.get("answer")
         if not isinstance(then, str) or not isinstance(answer, Mapping) or "url" not in answer:
@@ -54,7 +54,10 @@ class Finished:
 def finished(
     jobs: Iterable[UrlJob], answers: Mapping[str, Mapping[str, Any]]
 ) -> list[OutgoingMessage]:
-    """The messages for those of `jobs` that a caller waits for. `answers` are by URL. Pure."""
+    """
+    Return the messages for those of `jobs` that a caller waits for. `answers` are by URL.
+    Pure.
+    """
     return [
         OutgoingMessage(
             Destination.FINISHED,
@@ -68,35 +71,35 @@ def finished(
 
 
 def answer_of_write(write: PageWrite, written: Written | None) -> dict[str, Any]:
-    """The answer for a URL whose fetch has just been written. Pure."""
+    """Return the answer for a URL whose fetch was just written. Pure."""
     canonical = written.canonical_url if written else write.canonical_url
     return _answer(write.url, canonical, write.facts)
 
 
 def answer_of_record(url: str, record: Record | None) -> dict[str, Any]:
-    """The answer for a URL that was already stored. Pure."""
+    """Return the answer for a URL that was already stored. Pure."""
     canonical, facts = (record.canonical_url, record.facts) if record else (url, {})
     return _answer(url, canonical, facts)
 
 
 def answers_of_taken_down(urls: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """The answers for URLs that were taken down and are therefore not requested. Pure."""
+    """Return the answers for URLs that are not requested because they were taken down. Pure."""
     facts = {"outcome": OutcomeKind.REFUSED.value, "reason": TAKEN_DOWN}
     return {url: _answer(url, url, facts) for url in urls}
 
 
 def _answer(url: str, canonical: str, facts: Mapping[str, Any]) -> dict[str, Any]:
-    said = {name: facts.get(name) for name in ("outcome", "status", "reason")}
-    kept = {name: value for name, value in said.items() if value not in (None, "")}
+    values = {name: facts.get(name) for name in ("outcome", "status", "reason")}
+    kept = {name: value for name, value in values.items() if value not in (None, "")}
     return {"url": url, "canonical_url": canonical, **kept}
 
 
 class FinishedUrls:
     """
-    The answers that were already passed on for each message of a caller, in a Redis hash.
+    The answers already passed on for each message of a caller, in a Redis hash.
 
     They prevent an answer from being passed on twice, and form the result of a message with many
-    URLs. Every call is one round trip and may raise `BrokerUnavailable`.
+    URLs. Each call takes one round trip and may raise `BrokerUnavailable`.
     """
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
@@ -104,7 +107,7 @@ class FinishedUrls:
         self._prefix = f"{prefix}finished:"
 
     def has(self, task_id: str, url: str) -> bool:
-        """Whether the answer for a URL of this message was passed on."""
+        """Return True if the answer for a URL of this message was passed on."""
         with redis_errors(WHERE):
             return bool(self._redis.hexists(self._prefix + task_id, url))
 

@@ -1,12 +1,12 @@
 """
-Which pages' links a call has followed, and to what depth.
+Records whose links a call has followed, and to what depth.
 
-A call that follows links may reach a page by many links. Without this record, the links of a stored
-page would be followed again for each of them, and a call that refreshes would fetch a page once for
-each link to it.
+A call that follows links may reach a page by many links. Without these records, the links of a
+stored page would be followed again each time, and a call that refreshes would fetch a page once per
+link to it.
 
-The records are a Redis hash for each call and server, about 65 bytes per page. It expires two days
-after its last page. Only calls that follow links have one. A record is written after its links were
+The records are a Redis hash per call and server, about 65 bytes per page. It expires two days after
+its last page. Only calls that follow links have one. A page is recorded after its links were
 enqueued. If the task is killed in between, they are enqueued again, which is harmless.
 """
 
@@ -31,7 +31,7 @@ WHERE = "redis, followed pages"
 
 class FollowedPages:
     """
-    The records of one system. A call takes one round trip per server; raises
+    The records of one installation. Each call takes one round trip per server and may raise
     `BrokerUnavailable`.
     """
 
@@ -44,10 +44,10 @@ class FollowedPages:
 
     def depths(self, request_id: str, urls: Sequence[str]) -> list[int | None]:
         """
-        The depth to which the links of each normalized URL were followed.
+        Return the depth to which the links of each normalized URL were followed.
 
-        None if they were not followed yet. `FULL` if they were not followed yet and the call has
-        too many pages to record it.
+        None if they were not followed yet. `FULL` if they were not followed yet, and the call has
+        too many pages to record another one.
         """
         found: list[int | None] = [None] * len(urls)
         with redis_errors(WHERE):
@@ -80,5 +80,5 @@ class FollowedPages:
 
 
 def _field(url: str) -> bytes:
-    """Half of the key is enough. With 5 million pages, one in a million calls has a collision."""
+    """Return half of the URL key. With 5 million pages, one in a million calls has a collision."""
     return url_key(url)[8:]

@@ -2,12 +2,12 @@
 URLs that workers enqueue for a run: followed links and entries of sitemaps.
 
 A producer knows the URLs that it enqueues itself. If it waits for everything that results from
-them, as `aragog run` does, it creates a list in Redis and takes from it the URLs that workers
-enqueued. The list expires soon after the producer has ended.
+them, as `aragog run` does, it creates a list in Redis, to which workers add the URLs that they
+enqueue for the run. The list expires soon after the producer has ended.
 
 An element consists of `=`, a depth, a space and a URL that was enqueued for the run. Without `=`,
-the URL was already in flight. Its links are then followed for another call, or less deep, so the
-run must enqueue it again when it is done. Version 0.1 wrote only the URL.
+the URL was already in flight. In that case its links are followed for another call, or less deep,
+so the run must enqueue it again when it is done. Version 0.1 wrote only the URL.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ import redis
 from pinlater.redis.errors import redis_errors
 
 RUN = "run-"
-"""The prefix of request ids whose URLs are listed."""
+"""Prefix of request IDs whose URLs are listed."""
 KEPT_S = 600
 WHERE = "redis, followed URLs"
 _FIRST = b"-"
-"""The first element. It is never taken, because Redis deletes an empty list."""
+"""The first element. It is never taken, because Redis deletes empty lists."""
 
 
 MOST_REMEMBERED = 65_536
@@ -42,19 +42,20 @@ class FollowedUrl(NamedTuple):
 
 
 class FollowedUrls:
-    """The lists of one system. Every call is one round trip and may raise `BrokerUnavailable`."""
+    """
+    The lists of one installation.
+    Each call takes one round trip and may raise `BrokerUnavailable`.
+    """
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
         self._redis = client
         self._prefix = f"{prefix}followed:"
         self._noted: OrderedDict[int, None] = OrderedDict()
-        """
-        Hashes of URLs that `note_in_flight` added recently, since pages of a site share
-        links.
-        """
+        """Hashes of URLs that `note_in_flight` added recently, because the pages of a site share
+        links."""
 
     def begin(self) -> str:
-        """Create a list. Returns the request id for its URLs."""
+        """Create a list. Returns the request ID for its URLs."""
         request_id = RUN + secrets.token_urlsafe(9)
         # In one transaction: if the caller were killed in between, the list would grow forever.
         with redis_errors(WHERE), self._redis.pipeline() as pipe:
@@ -64,7 +65,7 @@ class FollowedUrls:
         return request_id
 
     def note(self, request_id: str, urls: Sequence[str], depth: int) -> None:
-        """Add normalized URLs that are enqueued, if a caller waits for this request id."""
+        """Add normalized URLs that were enqueued, if a caller waits for this request ID."""
         self._push(request_id, [f"={depth} {url}" for url in urls])
 
     def note_in_flight(self, request_id: str, urls: Sequence[str], depth: int) -> None:

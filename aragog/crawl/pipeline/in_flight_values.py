@@ -10,35 +10,35 @@ from aragog.crawl.pipeline.token_use import TokenState
 
 
 class Mark(IntEnum):
-    """The result of `mark`; only `NEW` URLs must be sent."""
+    """The result of marking a URL. Only `NEW` URLs must be sent."""
 
     WAITING = 0
     NEW = 1
     JOINED = 2
-    """The URL was waiting for another crawl, and now also waits for this crawl."""
+    """The URL was waiting for another crawl, and now also waits for this one."""
     MOST_URLS = 3
-    """The crawl has reached its maximum number of URLs; the URL is not marked."""
+    """The crawl has reached its maximum number of URLs, so the URL was not marked."""
     MOST_OF_HOST = 4
     UNCLEAR = 5
     OVER_QUOTA = 6
-    """The crawl's token has used up its quota; the URL is not marked."""
+    """The quota of the crawl's token is used up, so the URL was not marked."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wants:
-    """The crawl for which URLs are marked."""
+class MarkingCrawl:
+    """The crawl for which URLs are marked, and its limits."""
 
     crawl: int = 0
     depth: int = 0
-    """How many link hops the crawl follows from these URLs."""
+    """How many levels of links the crawl follows from these URLs."""
     max_urls: int | None = None
     """Maximum number of URLs of the crawl; None for no limit."""
     max_per_host: int | None = None
     quota: TokenState | None = None
-    """What the crawl's token has used; None if it has no quota."""
+    """How much of its quota the crawl's token has used; None without a quota."""
 
 
-ANYONE = Wants()
+NO_CRAWL = MarkingCrawl()
 
 
 class UrlEnding(NamedTuple):
@@ -50,21 +50,22 @@ class UrlEnding(NamedTuple):
     outcome: str
     bytes: int = 0
     for_all: bool = False
-    """True if the URL ended for every crawl that wants it."""
+    """True if the URL ended for all crawls that want it."""
     notes: tuple[str, ...] = ()
-    """Labels that are counted in addition to the outcome, such as `unchanged`."""
+    """Labels to count in addition to the outcome, such as `unchanged`."""
 
 
-class Heir(NamedTuple):
-    """The crawl that wants a URL next."""
+class NextCrawl(NamedTuple):
+    """The next crawl that wants a URL."""
 
     crawl: int
     depth: int | None
-    """How many link hops the crawl follows; None: as many as the job that was sent for the URL."""
+    """How many levels of links the crawl follows; None for the depth of the job that was sent for
+    the URL."""
 
 
-class Question(NamedTuple):
-    """A URL of a job that may have been cancelled."""
+class CancelQuery(NamedTuple):
+    """A job's URL, which may have been cancelled."""
 
     url: str
     crawl: int
@@ -73,9 +74,9 @@ class Question(NamedTuple):
     """The job is cancelled if it was enqueued by this time (s since the epoch); 0 for never."""
 
 
-class Held(IntEnum):
-    """The next step of a job whose crawl may have ended, unless it continues for an `Heir`."""
+class NextStep(IntEnum):
+    """What to do with a job, unless it continues for another crawl (`NextCrawl`)."""
 
-    GOES_ON = 0
+    CONTINUES = 0
     ENDS = 1
     WAITS = 2

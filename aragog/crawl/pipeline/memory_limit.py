@@ -1,8 +1,8 @@
 """
-Admission control: refuse new URLs before Redis is full, so that work in progress can finish.
+Admission control: refuses new URLs before Redis is full, so that work in progress can finish.
 
-It only applies to producers. Messages of later stages are accepted, because they free memory in the
-end.
+It only applies to producers. Messages of later stages are accepted, because they eventually free
+memory.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ RETRY_AFTER_S = 5.0
 
 
 class Usage(NamedTuple):
-    """How full one server is."""
+    """How full a server is."""
 
     server: str
     share: float
-    """The used share of its `maxmemory`. 0.0 if it has none."""
+    """The share of its `maxmemory` in use; 0.0 if it has no limit."""
 
 
 class Admission:
     """
     Measures how full the Redis servers for new URLs are.
 
-    Each server in `shared` stores data that no other server has, so the fullest one decides. The
-    shards of the broker can replace each other, so the emptiest one decides, and shards that do not
-    answer are skipped (docs/adr/0054).
+    Each server in `shared` has data that no other server has, so the fullest one counts. The shards
+    of the broker can replace each other, so the emptiest one counts, and shards that do not respond
+    are skipped (docs/adr/0054).
 
     Args:
-        shared: servers by a readable name. The first one must answer. For the others, the owner of
+        shared: servers by a readable name. The first one must respond. For the others, the owner of
             their data decides whether they are needed.
-        shards: shards by a readable name; one of them must answer. Use clients with a short
-            timeout, because a hanging server is waited for once every five seconds.
+        shards: shards by a readable name; one of them must respond. Use clients with a short
+            timeout, because a server that hangs is waited for once every five seconds.
         clock: only its monotonic time is used.
         retry_after_s: when a refused producer should try again.
     """
@@ -66,10 +66,10 @@ class Admission:
 
     def usage(self) -> Usage:
         """
-        The server that decides about new URLs, and how full it is. At most 1 s old.
+        Return the server that decides about new URLs, and how full it is. At most 1 s old.
 
         Raises:
-            BrokerUnavailable: the first shared server, or every shard, did not answer.
+            BrokerUnavailable: the first shared server, or every shard, did not respond.
         """
         now_s = self._clock.monotonic_s()
         if self._seen is None or now_s - self._seen[0] > FRESH_S:
@@ -78,15 +78,15 @@ class Admission:
 
     def refusal(self) -> SlowDown | None:
         """
-        Why new URLs are refused now, or None if they are accepted. Raises
+        Return why new URLs are refused now, or None if they are accepted. Raises
         `BrokerUnavailable`.
         """
         server, share = self.usage()
-        # A completely full server raises `BrokerFull` itself; waiting may not help then.
+        # A completely full server raises `BrokerFull` itself, because waiting may not help then.
         if REFUSED_FROM < share < 1:
             return SlowDown(
                 server,
-                f"{share:.0%} of its maxmemory is in use; new URLs are taken below "
+                f"{share:.0%} of its maxmemory is in use; new URLs are accepted below "
                 f"{REFUSED_FROM:.0%}. Wait until some are stored, or raise maxmemory",
                 self._retry_after_s,
             )
@@ -99,16 +99,16 @@ class Admission:
             shards = self._answers(self._shards)
             if not shards:
                 names = ", ".join(self._shards)
-                raise BrokerUnavailable(names, "no shard of the broker answers")
+                raise BrokerUnavailable(names, "no shard of the broker responds")
             usages.append(min(shards, key=lambda usage: usage.share))
         return max(usages, key=lambda usage: usage.share)
 
     def _answers(self, servers: Mapping[str, redis.Redis]) -> list[Usage]:
-        """The usage of the servers that answer."""
+        """Return the usage of the servers that respond."""
         usages: list[Usage] = []
         for name, server in servers.items():
             breaker, now_s = self._breakers[name], self._clock.monotonic_s()
-            if not breaker.worth_asking(now_s):
+            if not breaker.may_call(now_s):
                 continue
             try:
                 usages.append(_usage(name, server))

@@ -1,20 +1,20 @@
 """
-The messages: batches of URLs in JSON, sent between the stages.
+The messages: batches of URLs in JSON that are sent between the stages.
 
 Each Celery message costs 1 to 3 ms of CPU, so one message carries up to `pipeline.batch_size` URLs.
-Within a batch each URL has its own outcome, retry and destination. Bodies stay in the spool, and
+Within a batch, each URL has its own outcome, retries and destination. Bodies stay in the spool, and
 messages carry their tokens.
 
     tasks.fetch         FetchBatch    URLs to fetch
     tasks.robots        RobotsBatch   origins whose rules are needed, and URLs that wait for them
     tasks.render        ResultBatch   the result of one fetch, to be rendered
-    tasks.canonicalize  ResultBatch   the result of each fetch
+    tasks.canonicalize  ResultBatch   the results of a batch of fetches
     tasks.store         PageBatch     a token of the page updates to write
 
 Every batch carries its `VERSION`. A newer version raises `NewerMessage`, and the job returns to the
 queue for a worker that can read it. Any other unreadable message raises `InvalidMessage`. Within a
 version, fields are only added. Readers keep unknown fields of a job or a fetch and pass them on,
-but ignore unknown fields of a batch. What a URL needs on its way must therefore be a field of its
+but ignore unknown fields of a batch. So anything that must stay with a URL has to be a field of its
 job.
 """
 
@@ -34,72 +34,67 @@ VERSION = 1
 
 # 0 is the most urgent, as in kombu's Redis transport and in pinlater.
 URGENT = 2
-"""Jobs with this priority or below overtake others of their domain, and pass a closed spool."""
+"""Jobs with this priority or lower overtake others of their domain, and may use a closed spool."""
 PRIORITY_DEFAULT = 5
 PRIORITY_REFRESH = 7
 AS_KEPT = "as-kept"
-"""In place of a job's purposes: use those of a crawl that the stored page is kept for."""
+"""Instead of a job's purposes: use those of a crawl that the stored page is kept for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UrlJob:
-    """One URL that is to be fetched."""
+    """One URL to be fetched."""
 
     url: str
     """The normalized URL."""
     depth: int = 0
     """How many more levels of links to follow from it, within its registered domain."""
     pages: int = 0
-    """How many pages of a listing in a row led to it (`listings`)."""
+    """How many pages of a listing led to it in a row (`listings`)."""
     refresh: bool = False
     """True to fetch it even if it is stored, with a conditional request if there are validators."""
     sitemap: bool = False
     """True for a sitemap: its entries are enqueued, and `depth` further levels of sitemaps."""
     file: bool = False
-    """True for a file of an item, such as an image. It is stored without being analyzed."""
+    """True for a file of an item, such as an image. It is stored without analysis."""
     priority: int = PRIORITY_DEFAULT
     attempt: int = 0
     """How many fetches have failed temporarily so far."""
     slot_at_ms: int | None = None
     """The slot reserved for it, by the limiter's clock."""
     target: str | None = None
-    """The URL to continue with after a postponed redirect."""
+    """The URL to continue with after a deferred redirect."""
     hops: tuple[Hop, ...] = ()
     """The redirects up to `target`."""
     url_filter: str = ""
-    """Which of its links are followed: `UrlFilter.wire`."""
+    """Which of its links to follow: `UrlFilter.wire`."""
     given: str | None = None
     """The original spelling of `url`, if robots.txt might decide differently about it."""
     target_given: str | None = None
     """The original spelling of `target`, for the same reason."""
     request_id: str = ""
-    """The id of the call that enqueued it, for the logs of every stage."""
+    """ID of the call that enqueued it, for the logs of all stages."""
     traceparent: str = ""
     """The context of its span `enqueue` (W3C Trace Context). Empty if it is not traced."""
     left_at_ms: int | None = None
     """When a traced URL left its previous stage, by that machine's clock."""
     purposes: str | None = None
-    """
-    The purposes of the crawl that wants it, such as `ai-input search`. Empty for no purpose, None
-    for the purposes in the settings, `AS_KEPT` for what the stored page is kept for.
-    """
+    """The purposes of the crawl that wants it, such as `ai-input search`. Empty for no purpose,
+    None for the purposes in the settings, `AS_KEPT` for those that the stored page is kept for."""
     then: str = ""
-    """
-    The task that a Celery caller wants to run afterwards (`aragog.tasks.continuation`),
-    or empty.
-    """
+    """The task that a Celery caller wants to run afterward (`aragog.tasks.continuation`), or
+    empty."""
     crawl: int = 0
-    """
-    The number of its crawl (`crawl_records`). In JSON it is called `c`, to save memory for millions
-    of waiting URLs.
-    """
+    """The number of its crawl (`crawl_records`). Called `c` in JSON, to save memory for millions of
+    waiting URLs."""
     after_status: int = 0
-    """The status of its last attempt, if that makes it use another proxy. Otherwise 0."""
+    """The status of its last attempt, if the next one must use another proxy because of it.
+    Otherwise 0."""
     unknown: Mapping[str, Any] = field(default_factory=dict, hash=False, repr=False)
     """Fields written by a newer version, which are passed on."""
 
     def purposes_or(self, usual: tuple[str, ...]) -> tuple[str, ...]:
-        """The purposes of its crawl. `usual` are those in the settings."""
+        """Return the purposes of its crawl. `usual` are those in the settings."""
         named = self.purposes is not None and self.purposes != AS_KEPT
         return tuple((self.purposes or "").split()) if named else usual
 
@@ -115,7 +110,7 @@ class UrlJob:
         return (self.next_url, other) if other else (self.next_url,)
 
     def wire(self) -> dict[str, Any]:
-        """The job as JSON. Fields with their default values are omitted."""
+        """Return the job as JSON, without fields that have their default values."""
         own = {"url": self.url, **_sparse(self, _JOB_DEFAULTS), **_wire_hops(self.hops)}
         if self.crawl:
             own[_CRAWL] = self.crawl
@@ -138,7 +133,10 @@ class UrlJob:
         return job
 
     def _check(self, names: Iterable[str]) -> None:
-        """Check the types now, because a wrong one would later fail the rest of its batch too."""
+        """
+        Check the types now, because a wrong type would later make the rest of its
+        batch fail, too.
+        """
         for name in names:
             kinds, least, most = _JOB_TYPES.get(name, _CRAWL_TYPE)
             value: Any = getattr(self, name)
@@ -195,7 +193,10 @@ class FetchBatch:
 
     @staticmethod
     def entries(wire: Any) -> list[Any]:
-        """The jobs as unparsed JSON. Raises InvalidMessage if it is not a batch of this version."""
+        """
+        Return the jobs as unparsed JSON. Raises InvalidMessage if it is not a batch of this
+        version.
+        """
         return list(_opened(wire, "urls"))
 
 
@@ -238,12 +239,12 @@ class FetchResult:
     token: str | None = None
     """The token of the compressed body in the spool."""
     body_hash: str | None = None
-    """The SHA-256 of the body before compression, in hex."""
+    """The SHA-256 of the uncompressed body, in hex."""
     taken_down: bool = False
     """True if a redirect of `job.url` leads to a URL that was taken down."""
 
     def wire(self) -> dict[str, Any]:
-        """The result as JSON. Default values, and values that follow from the job, are omitted."""
+        """Return the result as JSON, without default values and values that follow from the job."""
         fetch = self.fetch
         own = {
             "job": self.job.wire(),
@@ -257,7 +258,7 @@ class FetchResult:
 
     @classmethod
     def read(cls, wire: Mapping[str, Any]) -> Self:
-        """Parse a result from JSON. Raises InvalidMessage if it cannot be read."""
+        """Parse a result from JSON. Raises InvalidMessage if it is not readable."""
         try:
             values = dict(wire)
             job = UrlJob.read(values.pop("job"))
@@ -302,12 +303,12 @@ class ResultBatch:
 
 @dataclass(frozen=True, slots=True)
 class PageBatch:
-    """Page updates in the spool, by token. If they have expired, the jobs are fetched again."""
+    """The token of page updates in the spool. If they have expired, the jobs are fetched again."""
 
     token: str
     jobs: tuple[UrlJob, ...]
     bodies: tuple[str, ...] = field(default=())
-    """Body tokens to free after everything is written."""
+    """Tokens of bodies to free after everything is written."""
 
     def wire(self) -> dict[str, Any]:
         return {
@@ -329,7 +330,7 @@ def check_version(wire: Any, kind: str) -> None:
 
     Raises:
         NewerMessage: its version is newer.
-        InvalidMessage: it has none, or an older one.
+        InvalidMessage: it has no version, or an older one.
     """
     version = wire.get("v") if isinstance(wire, Mapping) else type(wire).__name__
     if version != VERSION:
@@ -339,7 +340,7 @@ def check_version(wire: Any, kind: str) -> None:
 
 @contextmanager
 def reading(wire: Any, kind: str) -> Iterator[None]:
-    """Raise InvalidMessage if a message has another version, or if the block cannot read it."""
+    """Raise InvalidMessage if a message has another version, or if the block fails to read it."""
     check_version(wire, kind)
     try:
         yield
@@ -348,12 +349,12 @@ def reading(wire: Any, kind: str) -> Iterator[None]:
 
 
 def into_batches(jobs: Sequence[UrlJob], size: int) -> list[FetchBatch]:
-    """The jobs in batches of at most `size`, in order."""
+    """Return the jobs in batches of at most `size`, in order."""
     return [FetchBatch(tuple(jobs[i : i + size])) for i in range(0, len(jobs), size)]
 
 
 def _opened(wire: Any, name: str) -> Sequence[Any]:
-    """The list `name` of a message, after checking its version."""
+    """Return the list `name` of a message, after checking its version."""
     check_version(wire, "batch")
     items = wire.get(name)
     if not isinstance(items, list):
@@ -364,13 +365,13 @@ def _opened(wire: Any, name: str) -> Sequence[Any]:
 def _sparse(
     value: UrlJob | FetchResult | FetchRecord, defaults: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The fields that differ from their defaults."""
+    """Return the fields that differ from their defaults."""
     values = ((name, getattr(value, name)) for name in defaults)
     return {name: field_value for name, field_value in values if field_value != defaults[name]}
 
 
 def _wire_hops(hops: Sequence[Hop]) -> dict[str, Any]:
-    """The hops of a job or a result as JSON, if there are any."""
+    """Return the hops of a job or result as JSON, if it has any."""
     if not hops:
         return {}
     return {
@@ -379,7 +380,7 @@ def _wire_hops(hops: Sequence[Hop]) -> dict[str, Any]:
 
 
 def _hops(fields: dict[str, Any]) -> tuple[Hop, ...]:
-    """Remove the hops from a job's or a result's JSON and return them."""
+    """Remove the hops from the JSON of a job or result, and return them."""
     return tuple(
         Hop(url, status, target, latency_ms, tuple((k, v) for k, v in headers))
         for url, status, target, headers, latency_ms, *_ in fields.pop("hops", ())

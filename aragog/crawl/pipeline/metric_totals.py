@@ -1,8 +1,8 @@
 """
 The measurements of all processes, summed in one Redis hash.
 
-Every few seconds each process adds what it has measured since the last time
-(`aragog.observability.instruments`). Workers thus need no port of their own, and the numbers stay
+Every few seconds, each process adds what it has measured since the last time
+(`aragog.observability.instruments`). So workers need no port of their own, and the numbers remain
 when a worker ends. A killed process loses the measurements of its last seconds.
 """
 
@@ -33,7 +33,7 @@ class MetricTotals:
         Add to the sums, in one round trip.
 
         Raises:
-            redis.RedisError: the server did not answer; some values may have been added.
+            redis.RedisError: the server did not respond. Some values may have been added.
         """
         with self._redis.pipeline(transaction=False) as pipe:
             for cell, amount in amounts.items():
@@ -42,10 +42,10 @@ class MetricTotals:
 
     def read(self) -> dict[Measurement, float]:
         """
-        All sums.
+        Return all sums.
 
         Raises:
-            redis.RedisError: the server does not answer.
+            redis.RedisError: the server does not respond.
         """
         cells = cast("dict[bytes, bytes]", self._redis.hgetall(self._key))
         named = ((orjson.loads(name), float(amount)) for name, amount in cells.items())
@@ -81,7 +81,7 @@ class MetricShipper:
             self.ship()
 
     def ship(self) -> None:
-        """Add the measurements since the last call. Errors of Redis are ignored."""
+        """Add the measurements since the last call. Redis errors are ignored."""
         with self._lock, contextlib.suppress(redis.RedisError):
             now = measured()
             new = {c: n - self._shipped.get(c, 0) for c, n in now.items()}
@@ -90,6 +90,6 @@ class MetricShipper:
                 self._shipped = now
 
     def close(self) -> None:
-        """Add the remaining measurements and end the thread."""
+        """Add the remaining measurements and stop the thread."""
         self._stop.set()
         self.ship()

@@ -1,9 +1,9 @@
 """
-Report outages in our own infrastructure: one log line when an outage begins, one when it ends.
+Reports outages of our own infrastructure: one log line when an outage begins, one when it ends.
 
 If a part does not respond, tasks are retried silently. Each process logs at WARNING when a part
 stops responding and when it responds again, and records both for the metrics (`aragog_part_outage`,
-`aragog_part_failures_total`). Without Redis there is only the log.
+`aragog_part_failures_total`). If Redis is down, there is only the log.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PARTS: dict[type[Exception], str] = {
 
 QUIET_S = 10.0
 """An outage is over when a task that had failed succeeds this long after the last failure."""
-NOTE_EVERY_S = 1.0
+REPORT_EVERY_S = 1.0
 STALE_S = 120.0
 """Tasks are retried at least every minute, so an outage is over if nothing fails for this long."""
 
@@ -61,7 +61,7 @@ class OutageBoard:
         self._key = f"{prefix}outages"
 
     def note(self, part: str, now_ms: int, *, failures: int, over: bool) -> None:
-        """Record a part's failures or its recovery; does nothing if Redis does not respond."""
+        """Record failures of a part, or its recovery. Does nothing if Redis does not respond."""
         with suppress(redis.RedisError), self._redis.pipeline(transaction=False) as pipe:
             if failures:
                 pipe.hincrby(self._key, f"{part}:failures", failures)
@@ -70,36 +70,36 @@ class OutageBoard:
 
     def read(self, now_ms: int) -> dict[str, tuple[bool, int]]:
         """
-        Return whether each part is failing now, and how many task runs failed because of it.
+        Return, by part, whether it is failing now and how many task runs failed because of it.
 
         Raises:
             redis.RedisError: Redis does not respond.
         """
         cells = cast("dict[bytes, bytes]", self._redis.hgetall(self._key))
-        noted = {name.decode(): int(value) for name, value in cells.items()}
+        reported = {name.decode(): int(value) for name, value in cells.items()}
         read = {}
         for part in PARTS.values():
-            failed_ms = noted.get(f"{part}:failed_ms", 0)
-            over_ms = noted.get(f"{part}:over_ms", 0)
+            failed_ms = reported.get(f"{part}:failed_ms", 0)
+            over_ms = reported.get(f"{part}:over_ms", 0)
             out = failed_ms > max(over_ms, now_ms - STALE_S * 1000)
-            read[part] = (out, noted.get(f"{part}:failures", 0))
+            read[part] = (out, reported.get(f"{part}:failures", 0))
         return read
 
 
 @dataclass(slots=True)
 class _Outage:
-    """One part's outage, as seen by this process."""
+    """An outage of one part, as seen by this process."""
 
     started_at_s: float
     failed_s: float
-    noted_s: float
+    reported_s: float
     failures: int = 0
-    unnoted: int = 0
+    unreported: int = 0
     tasks: set[str] = field(default_factory=set)
 
 
 class Outages:
-    """The outages seen by one process. Thread-safe. Without an outage a call costs 0.1 µs."""
+    """The outages seen by one process. Thread-safe. Without an outage, a call costs 0.1 µs."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
@@ -108,7 +108,7 @@ class Outages:
         self.board: OutageBoard | None = None
 
     def failed(self, task: str, error: Exception) -> None:
-        """Record that a run of `task` failed because a part did not respond; it is retried."""
+        """Record that a run of `task` failed because a part did not respond. The run is retried."""
         part = part_of(error)
         if part is None:
             return
@@ -117,21 +117,21 @@ class Outages:
             outage = self._open.get(part)
             begins = outage is None
             if outage is None:
-                outage = self._open[part] = _Outage(now_s, now_s, now_s - NOTE_EVERY_S)
+                outage = self._open[part] = _Outage(now_s, now_s, now_s - REPORT_EVERY_S)
             outage.failed_s = now_s
             outage.failures += 1
-            outage.unnoted += 1
+            outage.unreported += 1
             outage.tasks.add(task)
-            noted = outage.unnoted if now_s >= outage.noted_s + NOTE_EVERY_S else 0
-            if noted:
-                outage.noted_s, outage.unnoted = now_s, 0
+            reported = outage.unreported if now_s >= outage.reported_s + REPORT_EVERY_S else 0
+            if reported:
+                outage.reported_s, outage.unreported = now_s, 0
         if begins:
-            log.warning("%s does not answer: %s; tasks wait and are retried", part, error)
-        if noted:
-            self._note(part, failures=noted, over=False)
+            log.warning("%s does not respond: %s; tasks wait and are retried", part, error)
+        if reported:
+            self._note(part, failures=reported, over=False)
 
     def succeeded(self, task: str) -> None:
-        """Record that `task` succeeded, so parts that had made it fail may work again."""
+        """Record that `task` succeeded, so the parts that had made it fail may work again."""
         if not self._open:
             return
         now_s = self._clock.monotonic_s()
@@ -145,10 +145,10 @@ class Outages:
                 del self._open[part]
         for part, outage in over.items():
             log.warning(
-                "%s answers again: it failed %d task runs in %.0f s",
+                "%s responds again: %d task runs failed in %.0f s",
                 part, outage.failures, now_s - outage.started_at_s,
             )  # fmt: skip
-            self._note(part, failures=outage.unnoted, over=True)
+            self._note(part, failures=outage.unreported, over=True)
 
     def _note(self, part: str, *, failures: int, over: bool) -> None:
         board = self.board
@@ -157,4 +157,4 @@ class Outages:
 
 
 OUTAGES = Outages()
-"""The outages of this process; the board is set when the process connects."""
+"""The outages of this process. The board is set when the process connects."""

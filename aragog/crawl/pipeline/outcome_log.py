@@ -2,8 +2,7 @@
 Records the last outcomes of each domain, and the domains that refuse us, for operators.
 
 Each domain has one small string in Redis. A domain refuses us if its last `REFUSALS` responses were
-all
-refusals: 401, 402, 403, 451 or 429. Outcomes that are not a decision of the origin, such as a
+all refusals: 401, 402, 403, 451 or 429. Outcomes that are not a decision of the origin, such as a
 timeout, a 5xx or a robots rule, neither continue nor end such a series.
 """
 
@@ -27,7 +26,7 @@ REFUSALS = 10
 """How many consecutive refusals make a domain count as refusing us."""
 REFUSING_KEPT_S = 30 * 86_400
 MOST_REFUSING = 10_000
-# One byte for each outcome. They are stored, so never change them.
+# One byte per outcome. They are stored, so never change them.
 _CODES = {
     OutcomeKind.FETCHED: b"F",
     OutcomeKind.NOT_MODIFIED: b"N",
@@ -46,14 +45,14 @@ _CODES = {
     OutcomeKind.RESERVED: b"s",
 }
 _LIMITED = b"9"
-"""A Busy with status 429 is directed at us. A 503 only describes the server."""
+"""A Busy with status 429 is directed at us, whereas a 503 only describes the server."""
 _REFUSING = b"12359"
 _NO_ANSWER = b"RrbBU"
 _KINDS = {code[0]: kind for kind, code in _CODES.items()} | {_LIMITED[0]: OutcomeKind.BUSY}
 _HEAD = struct.Struct("<dddI")
 
 
-class Answered(NamedTuple):
+class DomainOutcome(NamedTuple):
     """One outcome of a domain."""
 
     kind: OutcomeKind
@@ -77,13 +76,13 @@ class LastOutcomes:
     refused_since_ms: int = 0
     """When the current series of refusals started. 0 if the last response was not a refusal."""
     refused_at_ms: int = 0
-    """The status of the last refusal in the series, or 0."""
+    """When the last refusal of the series was recorded, or 0."""
     refusals: int = 0
     """How many refusals the series has."""
 
     @property
     def refuses_us(self) -> bool:
-        """True if the domain's recent answers were all refusals."""
+        """True if the domain's recent responses were all refusals."""
         return self.refusals >= REFUSALS
 
 
@@ -91,7 +90,7 @@ class OutcomeLog:
     """
     Outcomes by limiter key.
 
-    A domain is forgotten a day after its last outcome, or after 30 days if it refuses us.
+    A domain is forgotten one day after its last outcome, or after 30 days if it refuses us.
     """
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
@@ -99,8 +98,8 @@ class OutcomeLog:
         self._prefix = f"{prefix}outcomes:"
         self._refusing = f"{prefix}refusing"
 
-    def note(self, outcomes: Mapping[str, Sequence[Answered]]) -> None:
-        """Add the outcomes of domains in one round trip. Never fails a task."""
+    def note(self, outcomes: Mapping[str, Sequence[DomainOutcome]]) -> None:
+        """Add the outcomes of domains in one round trip. Never raises."""
         if not outcomes:
             return
         codes = [b"".join(one.code for one in answers) for answers in outcomes.values()]
@@ -122,10 +121,10 @@ class OutcomeLog:
 
     def read(self, keys: Sequence[str]) -> dict[str, LastOutcomes]:
         """
-        The last outcomes of the domains that have any. One round trip.
+        Return the last outcomes of the domains that have any. Takes one round trip.
 
         Raises:
-            BrokerUnavailable: Redis did not answer.
+            BrokerUnavailable: Redis did not respond.
         """
         if not keys:
             return {}
@@ -135,10 +134,10 @@ class OutcomeLog:
 
     def refusing(self, count: int) -> list[str]:
         """
-        The limiter keys of domains that refuse us, latest refusal first.
+        Return the limiter keys of domains that refuse us, latest refusal first.
 
         Raises:
-            BrokerUnavailable: Redis did not answer.
+            BrokerUnavailable: Redis did not respond.
         """
         with redis_errors("domains that refuse us"):
             keys: Any = self._redis.zrevrange(self._refusing, 0, count - 1)
@@ -146,10 +145,10 @@ class OutcomeLog:
 
     def count_refusing(self) -> int:
         """
-        How many domains refuse us, at most `MOST_REFUSING`.
+        Return how many domains refuse us, at most `MOST_REFUSING`.
 
         Raises:
-            BrokerUnavailable: Redis does not answer.
+            BrokerUnavailable: Redis did not respond.
         """
         with redis_errors("domains that refuse us"):
             count: Any = self._redis.zcard(self._refusing)
@@ -158,6 +157,6 @@ class OutcomeLog:
 
 def _unpacked(value: bytes) -> LastOutcomes:
     at_ms, since_ms, last_ms, refusals = _HEAD.unpack_from(value)
-    # A newer version may record outcomes that this one does not know.
+    # A newer version may record outcomes that this version does not know.
     kinds = tuple(_KINDS[code] for code in value[_HEAD.size :] if code in _KINDS)
     return LastOutcomes(int(at_ms), kinds, int(since_ms), int(last_ms), refusals)

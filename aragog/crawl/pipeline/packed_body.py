@@ -1,5 +1,5 @@
 """
-Compress fetched bodies for the spool, in the same format as the store uses.
+Compresses fetched bodies for the spool, in the same format as the store uses.
 
 A body is compressed once, where it was fetched. Its hash and size are those of the uncompressed
 body. `aragog.urlstore.compression` chooses codec and level.
@@ -15,14 +15,14 @@ from aragog.urlstore.compression import compress
 
 @dataclass(frozen=True, slots=True)
 class PackedBody:
-    """A fetched body as the spool stores it."""
+    """A fetched body, as stored in the spool."""
 
     blob: bytes
     """The compressed body."""
     sha256: str
-    """The SHA-256 of the body before compression, in hex."""
+    """The SHA-256 of the uncompressed body, in hex."""
     length_bytes: int
-    """The size of the body before compression."""
+    """The size of the uncompressed body."""
 
 
 def pack(body: bytes) -> PackedBody:

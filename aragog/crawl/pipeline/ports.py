@@ -1,6 +1,6 @@
 """
-The small ports that several stages use. `tests/support/memory_ports.py` has in-memory
-versions.
+Small interfaces that several stages use.
+`tests/support/memory_ports.py` has in-memory versions.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from aragog.crawl.pipeline.in_flight import DELETED
-from aragog.crawl.pipeline.in_flight_values import Heir, UrlEnding
-from aragog.crawl.pipeline.outcome_log import Answered
+from aragog.crawl.pipeline.in_flight_values import NextCrawl, UrlEnding
+from aragog.crawl.pipeline.outcome_log import DomainOutcome
 from aragog.crawl.pipeline.sitemap_walks import Walk, WalkSize
 
 
@@ -19,21 +19,24 @@ class SpoolState(NamedTuple):
 
     used_bytes: int
     closed: bool
-    """True from its high mark until it has fallen to its low mark. Ordinary fetches wait."""
+    """True from its high level until it has fallen to its low level. Ordinary fetches must wait."""
     full: bool
-    """True if urgent fetches wait too."""
+    """True if urgent fetches must wait, too."""
     share: float = 0.0
-    """Used bytes as a share of the high mark. Of several servers, the highest share."""
+    """Used bytes as a share of the high level. With several servers, the highest share."""
 
 
 class BodyStore(Protocol):
     """Blobs under tokens, between two stages (`aragog.crawl.pipeline.spool.Spool`)."""
 
     def put_many(self, blobs: Sequence[bytes]) -> list[str]:
-        """Store the blobs of a later stage, even if the spool is full. Returns tokens in order."""
+        """
+        Store the blobs of a later stage, even if the spool is full.
+        Returns their tokens in order.
+        """
 
     def get_many(self, tokens: Sequence[str]) -> list[bytes | None]:
-        """The blobs in order, with None for tokens that were freed."""
+        """Return the blobs in order, with None for freed tokens."""
 
     def free(self, tokens: Sequence[str]) -> None:
         """Delete the blobs. Unknown tokens are ignored."""
@@ -43,45 +46,48 @@ class BodyStore(Protocol):
 
 
 class BoundedBodyStore(BodyStore, Protocol):
-    """A spool that may be full, as fetches use it."""
+    """A spool that can be full, as fetches use it."""
 
     def reserve(self, count: int, *, urgent: bool) -> str | None:
-        """Reserve room for `count` bodies. None if there is no room."""
+        """Reserve room for `count` bodies. Returns None if there is no room."""
 
     def offer_many(self, blobs: Sequence[bytes], reservation: str = "") -> list[str] | None:
         """
-        Store the bodies of a fetch. None if there is no room for all; then nothing has
-        changed.
+        Store the bodies of a fetch.
+        Returns None, and stores nothing, if there is not enough room.
         """
 
     def state(self) -> SpoolState:
-        """How full the spool is."""
+        """Return how full the spool is."""
 
 
 class InFlight(Protocol):
     """URLs that have not ended in the store yet (`aragog.crawl.pipeline.in_flight.InFlightSet`)."""
 
     def clear(self, urls: Sequence[str], outcome: str = DELETED) -> None:
-        """Remove URLs that are done for every crawl."""
+        """Remove URLs that are done for all crawls."""
 
-    def end(self, endings: Sequence[UrlEnding]) -> list[Heir | None]:
-        """Count the outcomes of URLs. Returns the crawl that wants each URL next, or None."""
+    def end(self, endings: Sequence[UrlEnding]) -> list[NextCrawl | None]:
+        """
+        Count the outcomes of URLs.
+        Returns, for each URL, the next crawl that wants it, or None.
+        """
 
     def count(self) -> int:
-        """How many URLs are in flight, including some that may have expired."""
+        """Return how many URLs are in flight, including some that may have expired."""
 
 
 class Walks(Protocol):
-    """Walks of the sitemaps of sites (`aragog.crawl.pipeline.sitemap_walks.SitemapWalks`)."""
+    """Walks through sites' sitemaps (`aragog.crawl.pipeline.sitemap_walks.SitemapWalks`)."""
 
     def unseen(self, walk: Walk, files: Sequence[str]) -> list[str]:
-        """The files that were not recorded yet, each once, in order."""
+        """Return the files that were not recorded yet, without duplicates, in order."""
 
     def note_enqueued(self, walk: Walk, files: Sequence[str]) -> None:
         """Record files that were enqueued."""
 
     def note_read(self, walk: Walk, files: Sequence[str], urls: int) -> WalkSize:
-        """Record a file that was read. Returns the size of the walk without its URLs."""
+        """Record that a file was read. Returns the size of the walk without its URLs."""
 
 
 class Marks(Protocol):
@@ -98,18 +104,18 @@ class CounterSink(Protocol):
     """Counts of events (`aragog.crawl.pipeline.counters.Counters`)."""
 
     def add(self, counts: Mapping[str, int]) -> None:
-        """Add to the counters. Never fails."""
+        """Add to the counters. Never raises."""
 
 
 class OutcomeSink(Protocol):
     """The last outcomes of domains (`aragog.crawl.pipeline.outcome_log.OutcomeLog`)."""
 
-    def note(self, outcomes: Mapping[str, Sequence[Answered]]) -> None:
-        """Add outcomes by limiter key, oldest first. Never fails."""
+    def note(self, outcomes: Mapping[str, Sequence[DomainOutcome]]) -> None:
+        """Add outcomes by limiter key, oldest first. Never raises."""
 
 
 class TakedownLookup(Protocol):
     """Looks up taken-down URLs (`UrlStore`)."""
 
     def refused(self, urls: Iterable[str]) -> set[str]:
-        """The normalized URLs that were taken down."""
+        """Return those of the normalized URLs that were taken down."""

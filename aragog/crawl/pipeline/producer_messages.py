@@ -1,8 +1,8 @@
 """
-Read messages of any producer: one URL, a list, or a batch (`aragog.crawl.pipeline.messages`).
+Reads messages of any producer: one URL, a list, or a batch (`aragog.crawl.pipeline.messages`).
 
-Producers outside the pipeline send URLs in any spelling. An entry that is neither a URL nor a job
-is reported, and the other entries are still read.
+Producers outside of the pipeline may send URLs in any spelling. Entries that are neither URLs nor
+jobs are reported as problems, and the other entries are still read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from urlspelling.domain import origin
 
 def read_fetch(message: Any) -> tuple[FetchBatch, list[str]]:
     """
-    The batch in a message, with normalized URLs, and the problems of its other entries.
+    Return the batch in a message, with normalized URLs, and the problems of its other entries.
 
     Raises:
         InvalidMessage: not a batch, a batch of another version, or a batch without a usable entry.
@@ -39,11 +39,12 @@ def read_fetch(message: Any) -> tuple[FetchBatch, list[str]]:
 
 def read_robots(message: Any) -> RobotsBatch:
     """
-    The batch in a message. A URL or a list requests the rules of its origins, even fresh ones.
+    Return the batch in a message. A URL or a list requests the rules of its origins, even fresh
+    ones.
 
     Raises:
-        InvalidMessage: not a batch, a batch of another version, or a list with something that is
-            not a URL.
+        InvalidMessage: not a batch, a batch of another version, or a list with an entry that is not
+            a URL.
     """
     if not isinstance(message, str | list | tuple):
         return RobotsBatch.read(message)
@@ -56,7 +57,7 @@ def read_robots(message: Any) -> RobotsBatch:
 
 
 def urls_in(message: Any) -> list[str]:
-    """The normalized URLs in a message of any stage, as the in-flight set has them."""
+    """Return the normalized URLs in a message of any stage, as in the in-flight set."""
     entries = message if isinstance(message, list | tuple) else [message]
     if isinstance(message, Mapping):
         entries = [*_list(message, "urls"), *_list(message, "results")]

@@ -2,7 +2,7 @@
 Destinations of messages, and the senders that deliver them.
 
 Stages return messages, and a `Sender` sends them. `CelerySender` works with any Celery app, so
-producers need none of the workers' code.
+producers do not need the workers' code.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class OwnTask:
 
 # How many jobs one script call of pinlater enqueues.
 MOST_AT_ONCE = 200
-# The maximal length of a message's description in Flower and the logs.
+# Maximum length of a message's description in Flower and the logs.
 MOST_SHOWN_URLS = 3
 MOST_SHOWN_CHARS = 500
 BROKER_ERRORS = (
@@ -96,12 +96,12 @@ class Message(Protocol):
     """Anything with a JSON form."""
 
     def wire(self) -> dict[str, Any]:
-        """The JSON form."""
+        """Return the JSON form."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutgoingMessage:
-    """One message to send."""
+    """A message to send."""
 
     destination: Destination | OwnTask
     message: Message
@@ -109,17 +109,16 @@ class OutgoingMessage:
     """The delay before a worker gets it. A duration, because clocks differ. None for no delay."""
     priority: int = PRIORITY_DEFAULT
     collect: Collection | None = None
-    """
-    The delay of each URL, which pinlater uses instead of `delay_ms`.
+    """The delay of each URL, which pinlater uses instead of `delay_ms`.
 
-    URLs that are due at about the same time share a message, even with URLs of other messages.
-    """
+    URLs that are due at about the same time share a message, even with URLs of other messages."""
     even_when_full: bool = False
-    """True to accept it even if the server's memory is full, because it continues started work."""
+    """True to accept it even if the server's memory is full, because it continues work in
+    progress."""
 
 
 def most_urgent(jobs: Iterable[UrlJob]) -> int:
-    """The priority of a message: that of its most urgent job. Pure."""
+    """Return the priority of a message: that of its most urgent job. Pure."""
     return min((job.priority for job in jobs), default=PRIORITY_DEFAULT)
 
 
@@ -127,13 +126,13 @@ class Sender(Protocol):
     """Sends the messages of stages."""
 
     def send(self, what: OutgoingMessage) -> None:
-        """Enqueue a message. If it raises `BrokerUnavailable`, the message was not enqueued."""
+        """Enqueue a message. If this raises `BrokerUnavailable`, the message was not enqueued."""
 
     def send_all(self, whats: Sequence[OutgoingMessage]) -> None:
         """
-        Enqueue messages, 200 in one round trip if the broker supports it (pinlater and Redis).
+        Enqueue messages, 200 per round trip if the broker supports it (pinlater and Redis).
 
-        If it raises `BrokerUnavailable`, none, some or all of them were enqueued.
+        If this raises `BrokerUnavailable`, none, some or all of them were enqueued.
         """
 
 
@@ -173,7 +172,7 @@ class CelerySender:
             ignore_result=True,
             headers=_headers(what),
             producer=producer,
-            retry=producer is None,  # a batch is not retried by itself
+            retry=producer is None,  # kombu does not retry a batch
         )
 
 
@@ -182,7 +181,10 @@ _registry: Any = registry
 
 
 def _to_json(data: Any) -> str:
-    """The same JSON as kombu's, in a third of the time. Uses kombu if orjson refuses the data."""
+    """
+    Return the same JSON as kombu, in a third of the time. Falls back to kombu if orjson refuses the
+    data.
+    """
     try:
         return orjson.dumps(data).decode()
     except TypeError:
@@ -190,7 +192,7 @@ def _to_json(data: Any) -> str:
         return text
 
 
-# Only for these messages, because kombu marks dates and UUIDs, which other tasks may have.
+# Only for these messages: kombu marks dates and UUIDs, which other tasks may contain.
 SERIALIZER = "aragog.json"
 _registry.register(SERIALIZER, _to_json, None, "application/json", "utf-8")
 _registry.register("json", None, None, "application/json", "utf-8")  # keeps the name of the type
@@ -206,7 +208,7 @@ def _headers(what: OutgoingMessage) -> dict[str, Any] | None:
 
 
 def shown(wire: Mapping[str, Any]) -> str:
-    """A description for people: the number of URLs, and the first of them. Pure."""
+    """Return a description for people: the number of URLs, and the first of them. Pure."""
     for name in ("urls", "results", "pages", "origins"):
         items = wire.get(name)
         if items:

@@ -1,4 +1,4 @@
-"""The state in Redis that all processes of the pipeline share, connected by the settings."""
+"""The state in Redis that all processes of the pipeline share, built from the settings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pinlater.redis.connect import connect
 @dataclass(frozen=True, slots=True)
 class SharedState:
     """
-    The shared state of one system. Connects on first use.
+    The shared state of one installation. Connects on first use.
 
     Args:
         nodes: the servers that share the spool and the in-flight set, `redis.url` first.
@@ -34,7 +34,7 @@ class SharedState:
         counters: counts of events.
         spool: bodies between two stages.
         blocks: the copy of the takedowns.
-        walks: walks of sites' sitemaps.
+        walks: walks through sites' sitemaps.
         crawls: the records of crawls.
         crawl_counts: the outcomes of their URLs.
         crawl_seeds: the seeds of scheduled crawls.
@@ -84,6 +84,6 @@ class SharedState:
         return self.nodes.first
 
     def servers(self) -> dict[str, redis.Redis]:
-        """The client of each server, by the name of its setting."""
+        """Return the client of each server, by the name of its setting."""
         others = enumerate(self.nodes.clients[1:])
         return {"redis.url": self.client} | {f"redis.nodes {n}": client for n, client in others}

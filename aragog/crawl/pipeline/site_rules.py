@@ -1,4 +1,7 @@
-"""The operator's rules for particular sites, and spellings that robots.txt must allow too."""
+"""
+The operator's rules for particular sites, and original spellings that robots.txt must
+allow, too.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,10 @@ from urlspelling import InvalidSiteRules, resolve, site_rules, use_site_rules
 
 def install_site_rules(settings: Settings) -> None:
     """
-    Use the rules of `site_rules_file` for normalization, if it is set. For producers and workers.
+    Use the rules of `site_rules_file`, if it is set, for normalization. For producers and workers.
 
     Raises:
-        ConfigError: the file cannot be read; every problem names file, key and value.
+        ConfigError: the file is unreadable or invalid. Each problem names file, key and value.
     """
     path = settings.site_rules_file
     if path is None:
@@ -30,10 +33,12 @@ def install_site_rules(settings: Settings) -> None:
 
 def other_spelling(given: str, normalized: str, base: str | None = None) -> str | None:
     """
-    `given` as an absolute URL, if robots.txt might decide differently about it than `normalized`.
+    Return `given` as an absolute URL if robots.txt might decide differently about it than
+    `normalized`.
 
-    None if the two differ at most in escapes, since rules are compared without them. What remains
-    are URLs whose query was sorted, or that lost tracking parameters or a session id.
+    Returns None if the two differ at most in escapes, because rules are compared without them. The
+    remaining cases are URLs whose query was sorted, or that lost tracking parameters or a session
+    ID.
 
     Args:
         given: the original spelling, from a producer or a Location header.

@@ -1,12 +1,12 @@
 """
-Walks of a site's sitemaps: which files were requested, and how many URLs they listed.
+Walks through a site's sitemaps: which files were requested, and how many URLs they listed.
 
-A walk starts when a user enqueues a sitemap. Indexes may list each other, so each file is requested
-once in a walk. A site may list any number of files and URLs, so both are limited. A walk is
-identified by the request id of its call and the registered domain of the site.
+A walk starts when a user enqueues a sitemap. Sitemap indexes may list each other, so a walk
+requests each file only once. A site may list any number of files and URLs, so both are limited. A
+walk is identified by the request ID of its call and the registered domain of the site.
 
-Tasks may run twice: files are recorded after they were enqueued, so none is lost, and a file's
-entries are counted when it is first read.
+Tasks may run twice: files are recorded after they were enqueued, so none is lost, and the entries
+of a file are only counted when it is first read.
 """
 
 from __future__ import annotations
@@ -43,21 +43,27 @@ class WalkSize(NamedTuple):
 
 
 class SitemapWalks:
-    """The walks of one system. Every call is one round trip and may raise `BrokerUnavailable`."""
+    """
+    The walks of one installation.
+    Each call takes one round trip and may raise `BrokerUnavailable`.
+    """
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
         self._redis = client
         self._prefix = f"{prefix}walk:"
 
     def begin(self, request_id: str, urls: Iterable[str]) -> None:
-        """Forget earlier walks of these sitemaps' sites with the same request id."""
+        """Forget earlier walks through these sitemaps' sites with the same request ID."""
         keys = {self._key(Walk(request_id, registered_domain(url))) for url in urls}
         if keys:
             with redis_errors(WHERE):
                 self._redis.delete(*keys)
 
     def unseen(self, walk: Walk, files: Sequence[str]) -> list[str]:
-        """The files, given by normalized URLs, that were not recorded yet; each once, in order."""
+        """
+        Return those files (normalized URLs) that were not recorded yet, without duplicates, in
+        order.
+        """
         distinct = list(dict.fromkeys(files))
         if not distinct:
             return []
@@ -78,10 +84,10 @@ class SitemapWalks:
 
     def note_read(self, walk: Walk, files: Sequence[str], urls: int) -> WalkSize:
         """
-        Record a file that was read, under all its URLs, and how many URLs it lists.
+        Record that a file was read, under all its URLs, and how many URLs it lists.
 
         Returns:
-            The size of the walk, without this file's URLs.
+            The size of the walk without this file's URLs.
         """
         key, first = self._key(walk), url_key(files[0])
         with redis_errors(WHERE), self._redis.pipeline() as pipe:

@@ -1,11 +1,11 @@
 """
 The spool: bodies that wait in Redis between two stages, each under a token (a claim check).
 
-Its size is bounded (`SpoolBounds`). It accepts the bodies of fetches while there is room. It always
-accepts the bodies of later stages, because only they free space again. A body stays until it is
-freed. A body is an orphan if it was not written or read for a while and no message names it, for
-example because its worker was killed or its queue was purged. `aragog.crawl.pipeline.spool_reclaim`
-frees orphans.
+Its size is limited (`SpoolBounds`). It accepts the bodies of fetches while there is room, and
+always accepts the bodies of later stages, because only they free space again. A body stays until it
+is freed. A body becomes an orphan if no message contains its token and it was not written or read
+for a while, for example because its worker was killed or its queue was purged.
+`aragog.crawl.pipeline.spool_reclaim` frees orphans.
 
 Tokens are random, so a stage that runs twice never overwrites a body that another run announced.
 """
@@ -27,18 +27,19 @@ from aragog.runtime.clock import Clock, SystemClock
 from pinlater.redis.errors import redis_errors
 from pinlater.redis.scripts import LuaScript, load_script
 
-# What a body uses beyond its own bytes: its part of a message, its index entry and its key.
+# What a body takes besides its own bytes: its part of a message, its index entry and its key.
 OVERHEAD_BYTES = 1024
 # The spool may use 1/4 of `maxmemory`, or else 1/64 of the memory of the Redis machine.
 SHARE_OF_MAXMEMORY = 4
 SHARE_OF_MACHINE = 64
-# About 10,000 pages of 50 KB, a minute of work for one core. More would only add waiting time.
+# About 10,000 pages of 50 KB, which keep one core busy for a minute. More would only add waiting
+# time.
 LARGEST_DEFAULT_BYTES = 128 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
 class SpoolBounds:
-    """The bounds of a spool of `max_bytes`. Each body counts `OVERHEAD_BYTES` extra."""
+    """The limits of a spool of `max_bytes`. Each body counts `OVERHEAD_BYTES` extra."""
 
     max_bytes: int
 
@@ -50,15 +51,15 @@ class SpoolBounds:
     @property
     def low_bytes(self) -> int:
         """
-        They resume at this fill level, a few batches below. With a large distance, fetching and the
-        later stages would alternate instead of sharing the processors.
+        Workers resume at this fill level, a few batches below. If it were much lower, fetching and
+        the later stages would alternate instead of sharing the processors.
         """
         return self.high_bytes - self.max_bytes // 32
 
     @property
     def claimed_bytes(self) -> int:
         """
-        Batches that are already claimed may fill it up to here.
+        Batches that are already claimed may fill the spool up to this level.
 
         With less room they would be split, and the rest would wait for new slots.
         """
@@ -66,16 +67,16 @@ class SpoolBounds:
 
     @property
     def fetch_bytes(self) -> int:
-        """Urgent fetches may fill it up to here. The rest is for later stages."""
+        """Urgent fetches may fill the spool up to this level. The rest is for later stages."""
         return self.max_bytes * 3 // 4
 
 
 def bounds_of(max_bytes: int | None, memory: Mapping[str, Any]) -> SpoolBounds:
     """
-    The bounds of a spool.
+    Return the limits of a spool.
 
     Args:
-        max_bytes: `pipeline.spool_max_bytes`. With None, a quarter of `maxmemory`, or 1/64 of the
+        max_bytes: `pipeline.spool_max_bytes`. If None: a quarter of `maxmemory`, or 1/64 of the
             machine's memory if Redis has no `maxmemory`; at most 128 MiB.
         memory: the reply of Redis to `INFO memory`.
     """
@@ -98,13 +99,14 @@ RESERVED = "r"
 
 class Spool:
     """
-    Stores blobs under tokens. A call costs one or two round trips for each server that it uses, and
+    Stores blobs under tokens. Each call takes one or two round trips per server that it uses, and
     may raise `SpoolUnavailable`.
 
     Args:
-        nodes: the servers that share the bodies, or a client of the only one. Clients return bytes.
+        nodes: the servers that share the bodies, or the client of a single server. Clients must
+            return bytes.
         prefix: the start of every key.
-        max_bytes: `pipeline.spool_max_bytes` for each server. With None, a share of its memory.
+        max_bytes: `pipeline.spool_max_bytes` for each server; a share of its memory if None.
         clock: only its monotonic time is used.
     """
 
@@ -127,15 +129,19 @@ class Spool:
         self._mean_bytes = FIRST_GUESS_BYTES
 
     def put_many(self, blobs: Sequence[bytes]) -> list[str]:
-        """Store the blobs of a later stage, even if the spool is full. Returns tokens in order."""
+        """
+        Store the blobs of a later stage, even if the spool is full.
+        Returns their tokens in order.
+        """
         return self._put_within(blobs, lambda _: 0)
 
     def reserve(self, count: int, *, urgent: bool) -> str | None:
         """
-        Reserve room for `count` bodies of a fetch, by their recent mean size. None if it is full.
+        Reserve room for `count` bodies of a fetch, by their recent mean size. Returns None if it is
+        full.
 
-        Without `urgent`, the bodies may exceed `claimed_bytes` by one. The reservation counts as
-        used until it is passed to `offer_many` or `free`.
+        Without `urgent`, the bodies may exceed `claimed_bytes` by one body. The reservation counts
+        as used until it is passed to `offer_many` or `free`.
         """
         size = int(self._mean_bytes)
 
@@ -150,8 +156,8 @@ class Spool:
         """
         Store the bodies of a fetch, using a reservation if there is one.
 
-        Returns their tokens in order, or None if there is no room for all. Then nothing has
-        changed.
+        Returns their tokens in order, or None if there is not enough room for all of them. In that
+        case nothing was stored.
         """
         for blob in blobs:
             self._mean_bytes += (len(blob) + OVERHEAD_BYTES - self._mean_bytes) / 100
@@ -187,7 +193,7 @@ class Spool:
             if not limit_bytes:
                 taken = _script("put").run(client, **values, blobs=blobs)
             else:
-                # Saves Redis two copies of each body, but fails while its memory is full.
+                # This saves Redis two copies of each body, but fails while its memory is full.
                 with client.pipeline(transaction=True) as pipe:
                     if any(blobs):
                         pipe.mset(dict(zip(keys, blobs, strict=True)))
@@ -196,7 +202,10 @@ class Spool:
         return tokens if taken else []
 
     def get_many(self, tokens: Sequence[str]) -> list[bytes | None]:
-        """The blobs in order, with None for freed tokens. Reading a blob resets its idle time."""
+        """
+        Return the blobs in order, with None for freed tokens.
+        Reading a blob resets its idle time.
+        """
         result: list[bytes | None] = [None] * len(tokens)
         placed = ((_batch(token), (at, token)) for at, token in enumerate(tokens))
         with _our_errors():
@@ -218,9 +227,10 @@ class Spool:
 
     def state(self) -> SpoolState:
         """
-        How full the spool is. Also closes or opens it for all processes, by its marks.
+        Return how full the spool is. Also closes or opens it for all processes, depending on the
+        fill level.
 
-        With several servers, it is closed or full if one of them is.
+        With several servers, it is closed or full if any of them is.
         """
         states = [self._state(client) for client in self._nodes.clients]
         return SpoolState(
@@ -244,8 +254,8 @@ class Spool:
 
     def idle(self, for_s: float, limit: int) -> list[str]:
         """
-        Tokens that were not written or read for `for_s`; on each server, the longest
-        idle ones.
+        Return tokens that were not written or read for `for_s`. On each server, these are the
+        longest idle ones.
         """
         result: list[bytes] = []
         with _our_errors():
@@ -305,9 +315,9 @@ class Spool:
 
     def bounds(self) -> SpoolBounds:
         """
-        The bounds of all servers together.
+        Return the limits of all servers together.
 
-        Without `pipeline.spool_max_bytes` they depend on the servers' memory.
+        Without `pipeline.spool_max_bytes`, they depend on the servers' memory.
         """
         return SpoolBounds(sum(self._bounds_of(client).max_bytes for client in self._nodes.clients))
 
@@ -327,7 +337,7 @@ class Spool:
 
 
 def _batch(token: str) -> str:
-    """The part of a token shared by all bodies stored together. It selects their server."""
+    """Return the part of a token shared by all bodies stored together. It selects their server."""
     return token[:BATCH_CHARS]
 
 

@@ -1,8 +1,8 @@
 """
-Free orphaned bodies in the spool, left behind by killed fetches, purged queues and failed jobs.
+Frees orphaned bodies in the spool, left behind by killed fetches, purged queues and failed jobs.
 
 An orphaned body has not been written or read for a while, and no pending or running message refers
-to it. Only pinlater can list its messages; on other brokers only the age of a body counts. Safe to
+to it. Only pinlater can list its messages; on other brokers, only the age of a body counts. Safe to
 run twice and at any time: a body that is read in the meantime is no longer idle, and stays.
 """
 
@@ -19,7 +19,7 @@ from aragog.crawl.pipeline.spool import Spool
 from pinlater.admin import Admin
 from pinlater.models import JobInfo, JobState
 
-# A body is written before its message is sent, and each stage reads it first.
+# A body is written before its message is sent, and each stage starts by reading it.
 IDLE_S = 300.0
 STEP = 1000
 # In this order, a message that changes from one state to the other is seen at least once.
@@ -34,7 +34,7 @@ class Waiting(Protocol):
     """The messages on a broker."""
 
     def tokens(self) -> set[str] | None:
-        """The tokens in messages, or None if the broker cannot list them all."""
+        """Return the tokens in messages, or None if the broker cannot list them all."""
 
 
 class WaitingJobs:
@@ -50,14 +50,14 @@ class WaitingJobs:
             if status.missing_shards:
                 return None
             most = status.sizes.pending if state is JobState.PENDING else status.sizes.running
-            # Allows for more messages than were counted, because some may arrive in the meantime.
+            # Ask for more messages than were counted, because some may arrive in the meantime.
             for job in self._admin.jobs(queue, state, limit=most + STEP):
                 result.update(tokens_of(job))
         return result
 
 
 def tokens_of(job: JobInfo) -> Iterator[str]:
-    """Yield the tokens in a job's message. A foreign message has none. Pure."""
+    """Yield the tokens in a job's message; none for messages of other programs. Pure."""
     try:
         message = orjson.loads(b64decode(orjson.loads(job.body)["body"]))[0][0]
     except (ValueError, LookupError, TypeError):
@@ -87,7 +87,7 @@ def sweep(spool: Spool, waiting: Waiting | None, *, idle_s: float) -> int:
         idle_s: `pipeline.spool_ttl_s`.
 
     Raises:
-        TransientError: Redis or the broker did not answer.
+        TransientError: Redis or the broker did not respond.
     """
     idle_s = idle_s if waiting is None else min(idle_s, IDLE_S)
     if not spool.idle(idle_s, 1):

@@ -2,7 +2,7 @@
 Back-pressure from the spool: which fetches may start, and how they wait for room.
 
 On `pinlater://`, workers claim no fetches while the spool is closed (`claim_limit`). On other
-brokers a task waits instead (`SpoolRoom.reopened`), which delays the messages behind it.
+brokers a task waits instead (`SpoolRoom.wait_until_open`), which delays the messages behind it.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ EVERY, NONE = 9, -1
 # Above this share of `maxmemory`, Redis might refuse bodies, so fetching them would be useless.
 NEARLY_FULL = 0.95
 # How long a task waits for room, and how often it checks.
-PATIENCE_S = 20.0
-LOOK_EVERY_S = 0.5
+MAX_WAIT_S = 20.0
+CHECK_EVERY_S = 0.5
 # How long a worker uses the state that it read last.
 FRESH_S = 0.1
-# From this share of the high mark on, a worker claims fewer and fewer batches at once:
-# `MOST_BATCHES` at first, one in the end. Otherwise it would fill the spool in a burst and then
-# leave its processor idle while the bodies are stored.
+# From this share of the high level on, a worker claims fewer and fewer batches at once:
+# `MOST_BATCHES` at first, one in the end. Otherwise it would fill the spool in a burst and then be
+# idle while the bodies are stored.
 NEARLY_CLOSED = 2 / 3
 MOST_BATCHES = 8
 
@@ -43,9 +43,9 @@ def claim_limit(
     spool: BoundedBodyStore, memory: Admission | None = None, clock: Clock | None = None
 ) -> Callable[[], Allowance]:
     """
-    A gate for `pinlater.gates`: which fetches to claim now, and how many batches.
+    Return a gate for `pinlater.gates`: which fetches to claim now, and how many batches.
 
-    It queries Redis at most ten times per second. If Redis does not answer, no fetch is claimed.
+    Queries Redis at most ten times per second. If Redis does not respond, no fetch is claimed.
 
     Args:
         spool: receives the fetched bodies.
@@ -71,7 +71,7 @@ def _limit(spool: BoundedBodyStore, memory: Admission | None = None) -> Allowanc
         state = spool.state()
         share = memory.usage().share if memory else 0.0
     except TRANSIENT as error:
-        log.debug("nothing is claimed while the spool does not answer: %s", error)
+        log.debug("no fetches are claimed while the spool does not respond: %s", error)
         return Allowance(NONE)
     # If the spool is empty, waiting would not free any memory.
     if state.full or (share > NEARLY_FULL and state.used_bytes):
@@ -93,20 +93,21 @@ class Reservation(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class SpoolRoom:
     """
-    Reserves room for the bodies of fetches, and waits for it up to `PATIENCE_S`.
+    Reserves room for the bodies of fetches, and waits for it up to `MAX_WAIT_S`.
 
     Args:
         spool: receives the bodies.
         clock: for waiting.
-        gated: True if workers claim no fetches while the spool is closed, so no task has to wait.
+        gated: True if workers claim no fetches while the spool is closed, so that tasks never have
+            to wait.
     """
 
     spool: BoundedBodyStore
     clock: Clock
     gated: bool = True
 
-    def reopened(self, priority: int) -> bool:
-        """Wait until a fetch with this priority may start. False after `PATIENCE_S`."""
+    def wait_until_open(self, priority: int) -> bool:
+        """Wait until a fetch with this priority may start. Returns False after `MAX_WAIT_S`."""
         if self.gated:
             return True
         return bool(self._wait_for(lambda: priority <= _limit(self.spool).lowest or None))
@@ -114,11 +115,11 @@ class SpoolRoom:
     @contextmanager
     def reserved(self, count: int, *, urgent: bool) -> Iterator[Reservation | None]:
         """
-        A reservation for up to `count` bodies, released on exit. None if there is no room for even
-        one within `PATIENCE_S`. Only urgent fetches may fill a closed spool.
+        Reserve room for up to `count` bodies; it is released on exit. Yields None if there is no
+        room for even one body within `MAX_WAIT_S`. Only urgent fetches may use a closed spool.
 
         Raises:
-            SpoolUnavailable: Redis did not answer, or its memory is full.
+            SpoolUnavailable: Redis did not respond, or its memory is full.
         """
         room: Reservation | None = Reservation("", 0)
         if count:
@@ -131,8 +132,9 @@ class SpoolRoom:
                     self.spool.free([room.token])
 
     def _reserve(self, count: int, *, urgent: bool) -> Reservation | None:
-        # Batches that only fit into an empty spool would all be refused while it is neither empty
-        # nor closed. Then nothing would be fetched until the store stage frees some bodies.
+        # Otherwise, batches that only fit into an empty spool would all be refused while it is
+        # neither empty nor closed, and nothing would be fetched until the store stage frees some
+        # bodies.
         while count:
             if token := self.spool.reserve(count, urgent=urgent):
                 return Reservation(token, count)
@@ -141,10 +143,11 @@ class SpoolRoom:
 
     def put(self, blobs: Sequence[bytes], reservation: str) -> list[str | None]:
         """
-        Store bodies. Returns tokens in order, with None for bodies without room in `PATIENCE_S`.
+        Store bodies. Returns tokens in order, with None for bodies that got no room within
+        `MAX_WAIT_S`.
 
         Raises:
-            SpoolUnavailable: Redis did not answer, or its memory is full.
+            SpoolUnavailable: Redis did not respond, or its memory is full.
         """
         together = self.spool.offer_many(blobs, reservation)
         if together is not None:
@@ -162,8 +165,8 @@ class SpoolRoom:
         return lambda: self.spool.offer_many([blob])
 
     def _wait_for(self, ask: Callable[[], T | None]) -> T | None:
-        """The first result that is not None, or None after `PATIENCE_S`."""
-        until_s = self.clock.monotonic_s() + PATIENCE_S
+        """Return the first result that is not None, or None after `MAX_WAIT_S`."""
+        until_s = self.clock.monotonic_s() + MAX_WAIT_S
         while (result := ask()) is None and self.clock.monotonic_s() < until_s:
-            self.clock.sleep_s(LOOK_EVERY_S)
+            self.clock.sleep_s(CHECK_EVERY_S)
         return result

@@ -1,9 +1,9 @@
 """
-Record in Redis which store it belongs to, to detect workers that use another store.
+Records in Redis which store it belongs to, to detect workers that use another store.
 
 The first process that uses both writes the record, and all others compare it. Workers that share a
-Redis share its jobs, so they must also share a store. Two machines with an embedded store each
-would split the pages between them without noticing.
+Redis share its jobs, so they must also share a store. Otherwise, two machines with an embedded
+store each would silently split the pages between them.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ class StoreIdentity:
 
 
 class StoreClaim:
-    """The record in Redis. Every call raises `BrokerUnavailable` when Redis does not answer."""
+    """The record in Redis. Every call raises `BrokerUnavailable` if Redis does not respond."""
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
         self._redis = client
         self._key = f"{prefix}store"
 
     def owner(self) -> StoreIdentity | None:
-        """The store that this Redis belongs to, or None if no store has used it."""
+        """Return the store that this Redis belongs to, or None if no store has used it."""
         with redis_errors("store id"):
             return _read(self._redis.get(self._key))  # type: ignore[arg-type]
 
     def claim(self, mine: StoreIdentity) -> StoreIdentity:
-        """The store that this Redis belongs to. If there is none, it becomes `mine`."""
+        """Return the store that this Redis belongs to. If there is none, it becomes `mine`."""
         with redis_errors("store id"):
             self._redis.set(self._key, orjson.dumps(asdict(mine)), nx=True)
         return self.owner() or mine
@@ -62,12 +62,12 @@ def _read(value: bytes | None) -> StoreIdentity | None:
 
 
 def conflict(mine: StoreIdentity, owner: StoreIdentity | None, redis_url: str) -> str | None:
-    """An error message if the Redis belongs to another store, or None. Pure."""
+    """Return an error message if the Redis belongs to another store, or None. Pure."""
     if owner is None or owner.id == mine.id:
         return None
     return (
-        f"redis.url: {redis_url} works for another store, {owner}; this one is {mine}. Workers "
+        f"redis.url: {redis_url} belongs to another store, {owner}; this one is {mine}. Workers "
         "that share a Redis must share one store, or the pages are split between them: set "
-        "store.engine to hbase on all machines, or give this one a Redis of its own. If the other "
-        "store is gone for good, run `aragog store adopt` here"
+        "store.engine to hbase on all machines, or give this one its own Redis. If the other "
+        "store no longer exists, run `aragog store adopt` here"
     )

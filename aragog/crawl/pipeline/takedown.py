@@ -1,15 +1,15 @@
 """
-Apply a takedown outside the store: inform producers, and purge Redis and the broker.
+Applies a takedown outside of the store: informs producers, and purges Redis and the broker.
 
 `SiteBlocks` is a copy in Redis of the store's list. It saves messages and informs callers
 immediately. If Redis lost the copy, or does not have a new takedown yet, the fetch and store stages
 still refuse the URLs, because they check the store itself.
 
-Stages refuse such URLs when they process their messages. `Purge` removes what would stay until
-then: pending and FAILED messages, bodies in the spool, webhook deliveries that are not accepted
+Stages refuse such URLs when they process their messages. `Purge` removes what would remain until
+then: pending and FAILED messages, bodies in the spool, webhook deliveries that were not accepted
 yet, and the robots.txt rules of taken-down sites. A message that also has other URLs is replaced by
-one with only those. Run it after the takedown. It is safe to repeat, also while workers run: a
-message that is claimed in the meantime is refused by its stage.
+one with only those. Run it after the takedown. It can be repeated, also while workers run: the
+stages refuse messages that are claimed in the meantime.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class SiteBlocks:
     """
     Taken-down hosts, domains and URLs in one Redis set.
 
-    Every call raises `BrokerUnavailable` when Redis does not answer.
+    Every call raises `BrokerUnavailable` if Redis does not respond.
     """
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
@@ -53,8 +53,8 @@ class SiteBlocks:
 
     def refused(self, urls: Iterable[str]) -> set[str]:
         """
-        The normalized URLs that were taken down, alone or with their site. Usually one
-        round trip.
+        Return those of the normalized URLs that were taken down, individually or with their site.
+        Usually takes one round trip.
         """
         urls = list(urls)
         with redis_errors("taken down hosts"):
@@ -89,7 +89,7 @@ Refused = Callable[[Iterable[str]], set[str]]
 
 PAGE = 200
 PASSES = 3
-"""Messages that move during the listing can be missed, so the queues are listed again."""
+"""A listing can miss messages that move meanwhile, so the queues are listed again."""
 _DESTINATIONS = {destination.task: destination for destination in Destination} | {
     FETCH_BY_MODULE: Destination.FETCH
 }
@@ -108,12 +108,10 @@ class Purged:
     """Counts of removed entries."""
 
     messages: int = 0
-    """
-    How many pending or FAILED messages it removed, without deliveries. On other brokers, how many
-    dead letters.
-    """
+    """How many pending or FAILED messages were removed, not counting deliveries. On other brokers,
+    how many dead letters."""
     bodies: int = 0
-    """How many bodies it removed from the spool."""
+    """How many bodies were removed from the spool."""
     deliveries: int = 0
     """Webhook deliveries that were sent again without the changes of these URLs."""
     origins: int = 0
@@ -122,7 +120,7 @@ class Purged:
 
 @dataclass(frozen=True, slots=True)
 class _Json:
-    """A message in its JSON form."""
+    """A message as JSON."""
 
     value: Any
 
@@ -139,11 +137,12 @@ class Purge:
         refused: checks many URLs at once.
         robots: the cache of rules.
         spool: the bodies between stages.
-        in_flight: lets URLs of deleted messages be enqueued again once the takedown is lifted.
+        in_flight: allows the URLs of deleted messages to be enqueued again after the takedown is
+            lifted.
         admin: the queues, or None if the broker cannot list its messages.
         sender: sends the messages for other URLs.
-        drop_dead_letters: removes dead letters of another broker, by their arguments, and counts
-            them.
+        drop_dead_letters: removes dead letters of another broker, by their arguments. Returns how
+            many.
     """
 
     refused: Refused
@@ -169,18 +168,19 @@ class Purge:
             before = done.messages + done.deliveries
             for queue in self.admin.queues() if self.admin else ():
                 for state in (JobState.PENDING, JobState.FAILED):
-                    self._of_queue(queue, state, done)
+                    self._purge_queue(queue, state, done)
             if done.messages + done.deliveries == before:
                 break
         return done
 
-    def _of_queue(self, queue: str, state: JobState, done: Purged) -> None:
-        for shard, job, message in list(self._naming(queue, state)):
+    def _purge_queue(self, queue: str, state: JobState, done: Purged) -> None:
+        for shard, job, message in list(self._messages_with_refused(queue, state)):
             refused = self.refused(set(_urls(message)))
             rest = _without(message, refused)
             if rest == message:
                 continue
-            # Sent before the old one is deleted. After a kill in between, it is sent again.
+            # Send the new message before deleting the old one. After a kill in between, it is sent
+            # again.
             if (outgoing := _message_of_rest(job, rest)) is not None:
                 self.sender.send(outgoing)
             self.sender.send_all(_to_waiting(message, refused))
@@ -194,7 +194,9 @@ class Purge:
             else:
                 done.messages += deleted
 
-    def _naming(self, queue: str, state: JobState) -> Iterator[tuple[Shard, JobInfo, Any]]:
+    def _messages_with_refused(
+        self, queue: str, state: JobState
+    ) -> Iterator[tuple[Shard, JobInfo, Any]]:
         """Yield aragog's messages in a queue that contain a taken-down URL."""
         for shard in self.admin.cluster.shards if self.admin else ():
             offset = 0
@@ -209,7 +211,7 @@ class Purge:
 
 
 def _message(job: JobInfo) -> Any:
-    """The message of a job, or None if it cannot be read."""
+    """Return the message of a job, or None if it is unreadable."""
     try:
         return arguments(job.body)[0]
     except (InvalidMessage, LookupError):
@@ -217,7 +219,10 @@ def _message(job: JobInfo) -> Any:
 
 
 def _without(message: Any, refused: set[str]) -> Any:
-    """The message without entries that contain a refused URL. None if no entry is left. Pure."""
+    """
+    Return the message without entries that contain a refused URL, or None if no entry is left.
+    Pure.
+    """
 
     def kept(entries: list[Any]) -> list[Any]:
         return [entry for entry in entries if refused.isdisjoint(_urls(entry))]
@@ -236,9 +241,11 @@ def _without(message: Any, refused: set[str]) -> Any:
 
 def _is_fetched_again(job: JobInfo) -> bool:
     """
-    Whether the other URLs of a message are fetched again, instead of repeating it without some.
+    Return True if the other URLs of a message must be fetched again, instead of sending the rest of
+    it.
 
-    Page updates of a batch lie in the spool as one value; a FAILED message would only fail again.
+    The page updates of a batch are a single value in the spool, and a FAILED message would only
+    fail again.
     """
     destination = _DESTINATIONS[job.name]
     failed = job.state is JobState.FAILED and destination in _STAGES
@@ -260,7 +267,7 @@ def _message_of_rest(job: JobInfo, rest: Any) -> OutgoingMessage | None:
 
 
 def _to_waiting(message: Any, refused: set[str]) -> list[OutgoingMessage]:
-    """The answers for callers who wait for the refused URLs of a message."""
+    """Return the responses to callers that wait for the refused URLs of a message."""
     jobs = [job for job in _jobs(message) if job.then and not refused.isdisjoint(_urls(job.wire()))]
     return finished(jobs, answers_of_taken_down(job.url for job in jobs))
 
@@ -270,7 +277,7 @@ def _tokens(message: Any) -> set[str]:
 
 
 def _jobs(message: Any) -> list[UrlJob]:
-    """The URL jobs of a message of any stage, those that can be read."""
+    """Return the readable URL jobs of a message of any stage."""
     if not isinstance(message, Mapping):
         return []
     items = [*(message.get("urls") or ()), *(message.get("results") or ())]
@@ -282,7 +289,10 @@ def _jobs(message: Any) -> list[UrlJob]:
 
 
 def _urls(value: Any) -> Iterator[str]:
-    """Every URL in a JSON value, normalized: also those of redirects, headers and origins."""
+    """
+    Yield every URL in a JSON value, normalized, including those in redirects, headers
+    and origins.
+    """
     if isinstance(value, str):
         if "://" in value:
             with suppress(InvalidUrl):

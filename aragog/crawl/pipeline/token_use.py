@@ -1,11 +1,10 @@
 """
-What the crawls of a token have used, and the limits of its quota (`serving.quotas`).
+How much of its quota (`serving.quotas`) a token has used, summed over its crawls.
 
-There are no separate counters for a token: its use is the sum over the crawls that it started. URLs
-that it enqueues without a crawl's name belong to a separate crawl (`own_name`). The script that
-counts a URL as enqueued also checks the quota. The counts of the token's other crawls and of other
-servers are read just before, so callers at the same moment may exceed the limit by what they
-enqueue in that moment.
+Tokens have no counters of their own: their use is the sum over the crawls that they started. URLs
+that a token enqueues without a crawl's name belong to a separate crawl (`own_name`). The script
+that counts a URL as enqueued also checks the quota. The counts of the token's other crawls and of
+other servers are read just before, so concurrent callers may together exceed the limit.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _MOST_NAME = 64
 
 
 def own_name(token: str) -> str:
-    """The name of the crawl for URLs that a token enqueues without a crawl's name. Pure."""
+    """Return the name of the crawl for URLs that a token enqueues without a crawl's name. Pure."""
     name = f"{OWN_PREFIX}{token}"
     if name.isascii() and len(name) <= _MOST_NAME:
         return name
@@ -47,7 +46,7 @@ class UsedBy(Protocol):
     """Reads the use of crawls (`aragog.crawl.pipeline.crawl_counts.CrawlCounters`)."""
 
     def use(self, numbers: Sequence[int], day: int) -> list[dict[int, CrawlUse]]:
-        """The use of each crawl by its number, one mapping per server."""
+        """Return the use of each crawl by its number, one mapping per server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,20 +59,20 @@ class TokenState:
     waiting: int
     bytes: int
     here: tuple[CrawlUse, ...]
-    """What the crawl that is enqueuing now has used, by server."""
+    """What the enqueuing crawl has used, by server."""
     now_ms: int
 
     @property
     def is_out_of_bytes(self) -> bool:
-        """True if the token has used its bytes for today."""
+        """True if the token has used up its bytes for today."""
         return self.quota.bytes_a_day is not None and self.bytes >= self.quota.bytes_a_day
 
     def bounds(self, server: int) -> tuple[int, int]:
         """
-        Limits for the enqueuing crawl's own counts on a server: URLs enqueued today, and URLs that
-        wait.
+        Return the limits for the enqueuing crawl's own counts on a server: URLs enqueued today, and
+        waiting URLs.
 
-        -1 stands for no limit.
+        -1 means no limit.
         """
         own, quota = self.here[server], self.quota
         if self.is_out_of_bytes:
@@ -84,14 +83,17 @@ class TokenState:
         )
 
     def refusal(self, count: int) -> QuotaExceeded:
-        """The error for `count` refused URLs; it names the limit with the least left."""
+        """
+        Return the error for `count` refused URLs.
+        It names the limit with the least room left.
+        """
         name, most, used = self._tightest()
         is_waiting = name == "waiting_urls"
         when = "until some are done" if is_waiting else "until midnight (UTC)"
         until_day_s = (DAY_MS - self.now_ms % DAY_MS) / 1000
         return QuotaExceeded(
             f"token {self.token}",
-            f"{name}: {used:,} of {most:,} are used; {count:,} more URLs do not fit {when}",
+            f"{name}: {used:,} of {most:,} are used; {count:,} more URLs must wait {when}",
             limit=name,
             most=most,
             used=used,
@@ -99,7 +101,7 @@ class TokenState:
         )
 
     def _tightest(self) -> tuple[str, int, int]:
-        """The limit with the least left: its name, its value, and how much is used."""
+        """Return the limit with the least room left: its name, its value, and how much is used."""
         if self.quota.bytes_a_day is not None and self.is_out_of_bytes:
             return "bytes_a_day", self.quota.bytes_a_day, self.bytes
         limits = [
@@ -120,7 +122,7 @@ class TokenQuotas:
     The quotas of all tokens.
 
     Args:
-        quotas: quota by the token's name.
+        quotas: quotas by token name.
         counts: reads the counters of crawls.
     """
 
@@ -131,14 +133,14 @@ class TokenQuotas:
         self, token: str, crawl: int, numbers: Sequence[int], ended: frozenset[int], now_ms: int
     ) -> TokenState | None:
         """
-        What a token has used, or None if it has no limits. One round trip per server.
+        Return what a token has used, or None if it has no limits. Takes one round trip per server.
 
         Args:
             token: the token's name.
-            crawl: the number of the crawl that is enqueuing.
+            crawl: the number of the enqueuing crawl.
             numbers: the numbers of all crawls of the token.
             ended: numbers of crawls that have ended, whose URLs no longer wait.
-            now_ms: the time of the `redis.url` server's clock.
+            now_ms: the time by the clock of `redis.url`.
         """
         quota = self.quotas.get(token)
         if quota is None or not quota.is_bounded:

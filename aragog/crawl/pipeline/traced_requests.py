@@ -18,7 +18,7 @@ NS_PER_MS = 1_000_000
 
 
 class RequestTimes:
-    """One request of a fetch; times in ns since the epoch."""
+    """One request of a fetch. Times are in ns since the epoch."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -71,7 +71,10 @@ class TimedGate:
 
 
 def exchange(url: str, status: int | None, outcome: Outcome | None) -> dict[str, Value]:
-    """A request's and its response's attributes, named as in OpenTelemetry's conventions. Pure."""
+    """
+    Return the attributes of a request and its response, named as in OpenTelemetry's conventions.
+    Pure.
+    """
     parts = urlsplit(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     known: dict[str, Value | None] = {

@@ -1,10 +1,10 @@
 """
 Batches of enqueued URLs: which URLs a producer enqueued together, to report how many are left.
 
-A batch is a Redis list with one element per call. An element has the keys of the call's URLs by
-rate-limit key, because the time that the remaining URLs take depends on their domain's slots. Under
-the empty key it has the time before which they are not fetched. A URL counts as done when it is no
-longer in flight. If it is enqueued again, it counts as left again.
+A batch is a Redis list with one element per call. An element contains the keys of the call's URLs
+by rate-limit key, because the remaining time depends on the slots of their domains. Under the empty
+key it contains the time before which they are not fetched. A URL is done when it is no longer in
+flight. If it is enqueued again, it counts as left again.
 """
 
 from __future__ import annotations
@@ -14,22 +14,21 @@ import secrets
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import orjson
 import redis
 
-from aragog.crawl.pipeline.in_flight import COUNTS_FOR_S
+from aragog.crawl.pipeline.in_flight import COUNTS_FOR_S, expiry_s
 from aragog.errors import BadInput
 from pinlater.redis.errors import redis_errors
 from urlspelling import url_key
 
 MOST_CALLS = 100
-"""Maximum number of calls that add to a batch; each has up to 1,000 URLs (32 KB in Redis)."""
+"""Maximum number of calls that add to a batch. Each has up to 1,000 URLs (32 KB in Redis)."""
 KEPT_S = COUNTS_FOR_S + 86_400
-"""
-How long a batch is kept after the last call that added to it. By then its URLs are no longer in
-flight.
-"""
+"""How long a batch is kept after the last call that added to it. By then its URLs are no longer in
+flight."""
 WHERE = "redis, batches"
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}", re.ASCII)
 _SLICE = 5000
@@ -42,13 +41,13 @@ class BatchState:
 
     total: int
     in_flight: Mapping[str, int]
-    """Number of URLs that are left, by rate-limit key."""
+    """Number of URLs left, by rate-limit key."""
     not_before_ms: Mapping[str, int]
     """By rate-limit key, the latest time before which some of these URLs are not fetched."""
 
 
 class UrlBatches:
-    """The batches of one system. Every call may raise `BrokerUnavailable`."""
+    """The batches of one installation. Every call may raise `BrokerUnavailable`."""
 
     def __init__(self, client: redis.Redis, *, prefix: str) -> None:
         self._redis = client
@@ -58,15 +57,15 @@ class UrlBatches:
         self, batch: str | None, urls: Mapping[str, Iterable[str]], not_before_ms: int = 0
     ) -> str:
         """
-        Add normalized URLs to a batch, or to a new batch if None; returns the batch's id.
+        Add normalized URLs to a batch, or to a new batch if None. Returns the batch's ID.
 
         Args:
-            batch: the id of the batch.
+            batch: ID of the batch.
             urls: normalized URLs by rate-limit key.
-            not_before_ms: the URLs are not fetched before this time; 0 if they may be at once.
+            not_before_ms: the URLs are not fetched before this time; 0 if they may be fetched now.
 
         Raises:
-            BadInput: the id is malformed, or `MOST_CALLS` calls have added to the batch.
+            BadInput: the ID is malformed, or `MOST_CALLS` calls have added to the batch.
         """
         batch = secrets.token_urlsafe(12) if batch is None else checked_id(batch)
         call: dict[str, str | int] = {
@@ -78,7 +77,7 @@ class UrlBatches:
         key = f"{self._prefix}batch:{batch}"
         with redis_errors(WHERE):
             if int(self._redis.llen(key)) >= MOST_CALLS:
-                raise BadInput(f"batch: {MOST_CALLS} calls have added to it; begin another")
+                raise BadInput(f"batch: {MOST_CALLS} calls have added to it; start another one")
             with self._redis.pipeline() as pipe:
                 pipe.rpush(key, orjson.dumps(call))
                 pipe.expire(key, KEPT_S)
@@ -86,7 +85,10 @@ class UrlBatches:
         return batch
 
     def state(self, batch: str) -> BatchState | None:
-        """How many URLs of a batch are left; None if unknown. One round trip per 5,000 URLs."""
+        """
+        Return how many URLs of a batch are left; None if unknown. Takes one round trip per 5,000
+        URLs.
+        """
         with redis_errors(WHERE):
             calls = self._redis.lrange(f"{self._prefix}batch:{checked_id(batch)}", 0, -1)
         if not calls:
@@ -111,19 +113,13 @@ class UrlBatches:
         with redis_errors(WHERE):
             now_s = self._redis.time()[0]
             for at in range(0, len(keys), _SLICE):
-                until = self._redis.hmget(f"{self._prefix}in_flight", keys[at : at + _SLICE])
-                count += sum(1 for entry in until if entry and _until_s(entry) > now_s)
+                entries: Any = self._redis.hmget(f"{self._prefix}in_flight", keys[at : at + _SLICE])
+                count += sum(1 for entry in entries if entry and expiry_s(entry) > now_s)
         return count
 
 
-def _until_s(entry: bytes | str) -> float:
-    """When an in-flight entry expires; the rest of the entry lists crawls and is ignored."""
-    text = entry.decode() if isinstance(entry, bytes) else entry
-    return float(text.partition(":")[0])
-
-
 def checked_id(batch: str) -> str:
-    """Return the id; raises BadInput if it is malformed."""
+    """Return the ID; raises BadInput if it is malformed."""
     if not _ID.fullmatch(batch):
-        raise BadInput("batch: must be an id as POST /v1/enqueue returned it")
+        raise BadInput("batch: must be an ID returned by POST /v1/enqueue")
     return batch

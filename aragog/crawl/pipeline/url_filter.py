@@ -1,9 +1,9 @@
 """
-Filters of a crawl: decide which URLs found in pages and sitemaps are followed. Pure.
+URL filters of a crawl: decide which URLs found in pages and sitemaps are followed. Pure.
 
 A pattern is matched against the whole normalized URL; `*` matches any characters. The matcher
-searches for the literal parts one after the other, so its time is at most proportional to the URL's
-length times the pattern's length.
+searches for the literal parts one after the other, so its time is at most proportional to the
+length of the URL times that of the pattern.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class UrlFilter:
     of `exclude`.
 
     Raises:
-        BadInput: a pattern is empty, is too long or has a line break, or there are too many.
+        BadInput: a pattern is empty, is too long or contains a line break, or there are too many.
     """
 
     include: tuple[str, ...] = ()
@@ -42,13 +42,16 @@ class UrlFilter:
                 )
 
     def accepts(self, url: str) -> bool:
-        """True if a normalized URL is followed."""
+        """Return True if a normalized URL is followed."""
         if any(matches(pattern, url) for pattern in self.exclude):
             return False
         return not self.include or any(matches(pattern, url) for pattern in self.include)
 
     def wire(self) -> str:
-        """The filter as text: one pattern per line, after `+` or `-`; empty for no filter."""
+        """
+        Return the filter as text: one pattern per line, after `+` or `-`;
+        empty for no filter.
+        """
         return "\n".join([*(f"+{p}" for p in self.include), *(f"-{p}" for p in self.exclude)])
 
     @classmethod
@@ -69,7 +72,7 @@ class UrlFilter:
 
 
 def matches(pattern: str, url: str) -> bool:
-    """True if the pattern matches the whole URL."""
+    """Return True if the pattern matches the whole URL."""
     first, *others = pattern.split("*")
     if not others:
         return pattern == url

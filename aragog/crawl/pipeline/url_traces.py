@@ -1,13 +1,13 @@
 """
-The spans of URLs: one trace for each traced URL, from `enqueue` to `store`.
+The spans of URLs: one trace per traced URL, from `enqueue` to `store`.
 
-Whether a URL is traced is decided once, when it is enqueued. Its job then carries the context of
+It is decided once whether a URL is traced, when it is enqueued. Its job then carries the context of
 its `enqueue` span, and each stage adds a child span, in any process and at any attempt. For a job
-without a context this costs one comparison. There are spans of URLs rather than of messages,
-because the URLs of a message are regrouped at every stage (docs/adr/0079).
+without a context, this costs one comparison. Spans are for URLs instead of messages, because the
+URLs of a message are regrouped at every stage (docs/adr/0079).
 
-A stage that is killed leaves no span, because spans are exported when they end. When its message
-runs again, that run adds a span to the same trace, with the number of the delivery.
+A killed stage leaves no span, because spans are exported when they end. When its message runs
+again, that run adds a span to the same trace, with the number of the delivery.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from aragog.observability.tracing.context import is_sampled, log_ids, read
 from aragog.observability.tracing.tracer import Attributes, Span, SpanPart, Tracer, Value
 
 MOST_IN_CALLERS_TRACE = 25
-"""Maximum number of URLs of one call that join its trace; a larger trace would be unreadable."""
+"""Maximum number of URLs of one call that join its trace. A larger trace would be unreadable."""
 SHORTEST_WAIT_NS = 5_000_000
 """Shorter waits for a slot get no span."""
 
 delivery: ContextVar[int] = ContextVar("delivery", default=1)
-"""The attribute with the number of the message's delivery; above 1 after a failed or killed run."""
+"""The number of the message's delivery, for spans. Above 1 after a failed or killed run."""
 
 
 def now_ms() -> int:
-    """The time of this machine, in ms since the epoch."""
+    """Return the time of this machine, in ms since the epoch."""
     return time.time_ns() // NS_PER_MS
 
 
@@ -51,7 +51,7 @@ class CallSpans:
         tracer: creates the spans; None if tracing is off.
         caller: the context of the span in which the call is made; "" for the current span of the
             program, if there is one.
-        found_on: the context of the page that links to the URLs; their traces are linked to it.
+        found_on: the context of the page that links to the URLs. Their traces are linked to it.
         rng: returns random numbers like `random.random`, to sample URLs.
     """
 
@@ -101,12 +101,12 @@ class CallSpans:
         return {url: span for url, span in found.items() if span is not None}
 
     def job(self, url: str) -> dict[str, Any]:
-        """The trace context and the time that a URL's job carries; empty if it is not traced."""
+        """Return the trace context and the time for a URL's job; empty if it is not traced."""
         span = self._spans.get(url)
         return {} if span is None else {"traceparent": span.traceparent, "left_at_ms": now_ms()}
 
     def ids(self, url: str) -> dict[str, str]:
-        """The ids of the URL's span, for its log line."""
+        """Return the IDs of the URL's span, for its log line."""
         span = self._spans.get(url)
         return {} if span is None else log_ids(span.traceparent)
 
@@ -115,7 +115,7 @@ class StageSpans:
     """
     The spans of one run of a stage: one for each traced URL of its message.
 
-    Methods about a job whose URL is not traced do nothing.
+    Methods do nothing for jobs whose URL is not traced.
     """
 
     def __init__(self, tracer: Tracer | None, stage: str, jobs: Sequence[UrlJob]) -> None:
@@ -154,17 +154,17 @@ class StageSpans:
             span.end(error="" if error is None else _text(error))
 
     def __bool__(self) -> bool:
-        """True if any URL of this run is traced."""
+        """Return True if any URL of this run is traced."""
         return bool(self._spans)
 
     def of(self, job: UrlJob) -> Span | None:
-        """The job's span in this run, or None if its URL is not traced."""
+        """Return the job's span in this run, or None if its URL is not traced."""
         return self._spans.get(job.traceparent) if self._spans else None
 
     def ids(self, job: UrlJob) -> dict[str, str]:
         """
-        `trace_id` and `span_id` for a log line; those of the `enqueue` span if tracing
-        is off.
+        Return `trace_id` and `span_id` for a log line; those of the `enqueue` span if tracing is
+        off.
         """
         if not job.traceparent:
             return {}
@@ -172,13 +172,13 @@ class StageSpans:
         return log_ids(span.traceparent if span else job.traceparent)
 
     def event(self, job: UrlJob, name: str, **attributes: Value | None) -> None:
-        """Add an event to the job's span; attributes that are None are left out."""
+        """Add an event to the job's span. Attributes that are None are left out."""
         if span := self.of(job):
             known = {f"aragog.{key}": v for key, v in attributes.items() if v is not None}
             span.event(name, known)
 
     def set(self, job: UrlJob, **attributes: Value | None) -> None:
-        """Add attributes to the job's span; attributes that are None are left out."""
+        """Add attributes to the job's span. Attributes that are None are left out."""
         if span := self.of(job):
             span.set({f"aragog.{key}": v for key, v in attributes.items() if v is not None})
 
@@ -210,7 +210,10 @@ class StageSpans:
         return self._tracer.child(name, above.traceparent, kind, about, started_ns)
 
     def requests(self, job: UrlJob, gate: Gate) -> TimedGate | None:
-        """A gate that records the requests of a job's fetch; None if its URL is not traced."""
+        """
+        Return a gate that records the requests of a job's fetch;
+        None if its URL is not traced.
+        """
         return TimedGate(gate, job.next_url) if self.of(job) else None
 
     def requested(self, job: UrlJob, requests: TimedGate, outcome: Outcome) -> None:
@@ -249,13 +252,13 @@ class StageSpans:
 
     def left(self, job: UrlJob) -> UrlJob:
         """
-        The job with the time at which it left this stage, so that the next stage shows
+        Return the job with the time at which it left this stage, so that the next stage can report
         its wait.
         """
         return replace(job, left_at_ms=now_ms()) if self._spans and job.traceparent else job
 
     def handed_on(self, outgoing: list[OutgoingMessage]) -> list[OutgoingMessage]:
-        """The stage's messages, with the time at which traced URLs left the stage."""
+        """Return the stage's messages, with the time at which traced URLs left the stage."""
         return [self._stamped(message) for message in outgoing] if self._spans else outgoing
 
     def _stamped(self, what: OutgoingMessage) -> OutgoingMessage:
@@ -289,7 +292,7 @@ class UrlTraces:
         self._rng = rng
 
     def call(self, caller: str, found_on: str) -> CallSpans:
-        """The spans of one call that enqueues URLs; see `CallSpans`."""
+        """Return the spans of one call that enqueues URLs; see `CallSpans`."""
         return CallSpans(self.tracer, caller, found_on, self._rng)
 
     def adopted(self, batch: FetchBatch, caller: str) -> FetchBatch:
@@ -298,7 +301,7 @@ class UrlTraces:
 
         Args:
             batch: the URLs of the message.
-            caller: the message's `traceparent` header; without a sampled trace, nothing is added.
+            caller: the message's `traceparent` header. Without a sampled trace, nothing is added.
         """
         if self.tracer is None or not is_sampled(caller):
             return batch
@@ -307,12 +310,12 @@ class UrlTraces:
             return FetchBatch(tuple(replace(job, **call.job(job.url)) for job in batch.jobs))
 
     def stage(self, name: str, jobs: Iterable[UrlJob]) -> StageSpans:
-        """The spans of one run of a stage; they end with the `with` block."""
+        """Return the spans of one run of a stage. They end with the `with` block."""
         return UNTRACED if self.tracer is None else StageSpans(self.tracer, name, tuple(jobs))
 
     def delivery(self, first: str, url: str, changes: int) -> Span | None:
         """
-        A span for one attempt of a webhook delivery, or None if it is not traced.
+        Return a span for one attempt of a webhook delivery, or None if it is not traced.
 
         Args:
             first: the context of the span of the delivery's first attempt; "" for the first
@@ -331,7 +334,10 @@ class UrlTraces:
         return self.tracer.root("webhook", SpanPart.CLIENT, about)
 
     def out_of_line(self, job: UrlJob) -> UrlJob:
-        """A job that leaves its domain's line; adds a span for the wait in the line."""
+        """
+        Add a span for a job's wait in its domain's line, and return the job with the
+        current time.
+        """
         if self.tracer is None or job.left_at_ms is None or not is_sampled(job.traceparent):
             return job
         waited(self.tracer, job, "wait in line", time.time_ns())
@@ -342,7 +348,7 @@ OFF = UrlTraces()
 
 
 def waited(tracer: Tracer, job: UrlJob, name: str, until_ns: int) -> None:
-    """Add a span since the job left a stage; inaccurate if the clocks of the machines differ."""
+    """Add a span since the job left a stage. Inaccurate if the clocks of the machines differ."""
     started_ns = min((job.left_at_ms or 0) * NS_PER_MS, until_ns)
     span = tracer.child(name, job.traceparent, SpanPart.INTERNAL, {}, started_ns)
     if span is not None:

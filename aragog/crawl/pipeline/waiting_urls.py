@@ -1,9 +1,10 @@
 """
-Estimates how many URLs wait in the queues and what they wait for, from a sample of the messages.
+Estimates how many URLs wait in the queues, and what they wait for, from a sample of the messages.
 
 URLs of a domain with a line wait in that line. All others are in messages: delayed messages (such
 as the later part of a long list), messages for sites whose robots.txt is unknown or could not be
-fetched, and messages that a worker will take next. An exact count would read every message.
+fetched, and messages that a worker will process next. An exact count would have to read every
+message.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pinlater.models import JobState
 
 SLOT, RETRY, ROBOTS, TURN = "a slot", "a retry", "robots.txt", "a worker"
 SAMPLED_MESSAGES = 100
-"""Number of messages read per queue, each with up to `pipeline.batch_size` URLs."""
+"""How many messages to read per queue. Each contains up to `pipeline.batch_size` URLs."""
 
 
 class WaitingUrl(NamedTuple):
@@ -29,17 +30,17 @@ class WaitingUrl(NamedTuple):
     url: str
     """The URL to request next."""
     cause: str
-    """What the URL waits for: `SLOT`, `RETRY`, `ROBOTS` or `TURN`."""
+    """What it waits for: `SLOT`, `RETRY`, `ROBOTS` or `TURN`."""
     request_id: str
     weight: float
-    """The number of URLs in its queue that this URL stands for."""
+    """How many URLs of its queue this URL stands for."""
 
 
 def sample(admin: Admin, most: int = SAMPLED_MESSAGES) -> Iterator[WaitingUrl]:
     """
     Yield URLs from the first due messages of `fetch` and `robots`.
 
-    The weights add up to the total number of URLs.
+    Their weights add up to the total number of URLs.
 
     Raises:
         BrokerUnavailable: the broker does not respond.
@@ -64,7 +65,7 @@ def _entries(messages: list[object]) -> Iterator[Mapping[str, object]]:
 
 
 def cause(entry: Mapping[str, object]) -> str:
-    """What a URL in a fetch message waits for: its slot, its next attempt, or a worker."""
+    """Return what a URL in a fetch message waits for: its slot, its next attempt, or a worker."""
     if entry.get("slot_at_ms"):
         return SLOT
     return RETRY if entry.get("attempt") else TURN

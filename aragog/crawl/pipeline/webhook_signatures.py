@@ -1,5 +1,5 @@
 """
-Signatures of webhook deliveries: made by the sender, checked by receivers.
+Signatures of webhook deliveries: the sender makes them, and receivers check them.
 
 Receivers use `Verifier`. It rejects deliveries that are unsigned or too old, and detects duplicates
 within the last ten minutes, whether the sender repeated a delivery or an attacker replayed it.
@@ -31,21 +31,21 @@ class Verdict(StrEnum):
 
 
 def signature(secret: str, at_s: int, body: bytes) -> str:
-    """`t=<seconds>,v1=<hex>`, where hex is HMAC-SHA256(secret, seconds + "." + body)."""
+    """Return `t=<seconds>,v1=<hex>`, where hex is HMAC-SHA256(secret, seconds + "." + body)."""
     signed = hmac.new(secret.encode(), b"%d." % at_s + body, hashlib.sha256)
     return f"t={at_s},v1={signed.hexdigest()}"
 
 
 class Verifier:
     """
-    Checks the deliveries of one webhook; threads may share it.
+    Checks the deliveries of one webhook. Threads may share it.
 
-    This module has no function that checks only the signature, because an attacker could replay a
-    delivery until its signature is too old.
+    There is no function that checks only the signature, because an attacker could replay a delivery
+    until its signature is too old.
 
     Args:
         secret: the webhook's secret.
-        within_s: maximum age of a signature; ids are remembered for twice as long.
+        within_s: maximum age of a signature. IDs are remembered for twice as long.
     """
 
     def __init__(self, secret: str, *, within_s: float = WITHIN_S) -> None:
@@ -56,7 +56,7 @@ class Verifier:
 
     def check(self, header: str | None, body: bytes, *, now_s: float) -> Verdict:
         """
-        Check a delivery and remember its id.
+        Check a delivery and remember its ID.
 
         Args:
             header: the value of the header Aragog-Signature.
@@ -84,7 +84,7 @@ class Verifier:
             self._seen.pop(delivery_id, None)
 
     def _is_signed(self, header: str | None, body: bytes, now_s: float) -> bool:
-        """True if the signature was made with the secret and is not too old."""
+        """Return True if the signature was made with the secret and is not too old."""
         if not header or len(header) > MOST_HEADER_CHARS:
             return False
         parts = dict(part.strip().partition("=")[::2] for part in header.split(","))

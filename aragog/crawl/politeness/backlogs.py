@@ -1,4 +1,4 @@
-"""The state of domains on the limiter's servers: backlogs, consecutive errors, and latency."""
+"""The state of domains on the limiter's servers: backlogs, consecutive errors and latencies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ class Backlogs:
         self._lines = lines
 
     def describe(self, keys: Sequence[str]) -> dict[str, DomainReport]:
-        """Return the state of domains; one round trip per node, and per server with lines."""
+        """
+        Return the state of domains.
+        Takes one round trip per node, and one per server with lines.
+        """
         waiting = self._lines.waiting(keys) if self._lines else {}
         reports: dict[str, DomainReport] = {}
         for node, group in self._nodes.group((key, key) for key in keys):
@@ -53,9 +56,9 @@ class Backlogs:
 
     def busiest(self, count: int = 20) -> list[DomainReport]:
         """
-        Return the domains with the longest lines, ordered by how long these take.
+        Return the domains with the longest lines, sorted by how long the lines take.
 
-        One round trip per server with lines, and one per node.
+        Takes one round trip per server with lines, and one per node.
         """
         longest = self._lines.longest(count) if self._lines else {}
         reports = self.describe([key for key in longest if not is_of_rules(key)]).values()
@@ -65,8 +68,8 @@ class Backlogs:
         """
         Return domains with consecutive errors or a backoff, most errors first.
 
-        Two round trips per node. A node keeps the 1,000 domains with the latest errors, for an
-        hour.
+        Takes two round trips per node. A node keeps the 1,000 domains with the latest errors, for
+        an hour.
         """
         reports = [
             report

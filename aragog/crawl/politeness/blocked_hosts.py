@@ -15,13 +15,13 @@ SETTING = "politeness.blocked_hosts"
 
 class BlockedHosts:
     """
-    Names that are blocked with all hosts below them. Thread-safe.
+    Blocked names. Each one blocks all hosts below it as well. Thread-safe.
 
     Args:
         names: host names in any case, Unicode or Punycode.
-        file: the settings file. With None, `names` never change.
-        read: reads the current setting; called after a change of the file. While it raises
-            `ConfigError`, and while the file is missing, the last names stay blocked.
+        file: the settings file. If None, `names` never change.
+        read: reads the current setting after the file has changed. While it raises `ConfigError`,
+            or the file is missing, the last names stay blocked.
 
     Raises:
         ConfigError: a name is not a host name.
@@ -48,14 +48,14 @@ class BlockedHosts:
         return self._names.find(host)
 
     def refresh(self) -> None:
-        """Read the setting again if the file changed."""
+        """Read the setting again if the file has changed."""
         if self._file is None or not self._file.changed() or not self._file.path.exists():
             return
         try:
             names = HostNames(self._read(), SETTING)
         except CONFIG as error:
             log.warning(
-                "the settings file is invalid, the blocked hosts stay as they were: %s", error
+                "the settings file is invalid, so the blocked hosts stay unchanged: %s", error
             )
             return
         if names.names != self._names.names:
@@ -64,20 +64,23 @@ class BlockedHosts:
 
 
 class WatchedFile:
-    """Detects changes of a file. A check costs one stat(2)."""
+    """Detects changes of a file. Each check costs one stat(2)."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._seen = _signature(path)
 
     def changed(self) -> bool:
-        """Report whether the file changed, appeared or was removed since the last call."""
+        """Return True if the file changed, appeared or was removed since the last call."""
         before, self._seen = self._seen, _signature(self.path)
         return self._seen != before
 
 
 def _signature(path: Path) -> tuple[int, int, int] | None:
-    """Return mtime, size and inode (for a file renamed over it), or None without a file."""
+    """
+    Return mtime, size and inode (which changes if a file is renamed over it);
+    None without a file.
+    """
     try:
         status = path.stat()
     except OSError:

@@ -1,8 +1,8 @@
 """
 Response latencies that this process has not reported to the limiter yet.
 
-They are sent with the next report for the same domain, so they cost no round trip. The limiter
-slows down a domain whose responses take longer than usual (`lua/release_permit.lua`).
+They are sent along with the next report for the same domain, so they cost no round trip. The
+limiter slows down domains that respond more slowly than usual (`lua/release_permit.lua`).
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import NamedTuple
 
 from aragog.crawl.politeness.slots import SHORTEST_MS
 
-# How many domains may have unreported latencies. Beyond it, the oldest domain is dropped.
+# How many domains may have unreported latencies. Beyond that, the oldest domain is dropped.
 MAX_DOMAINS = 10_000
 _LONGEST = 7.99
-# Bits that distinguish servers. Sometimes two servers share a bit; then the second one is not
-# noticed as new, which does no harm.
+# Number of bits that distinguish servers. If two servers share a bit, the second is not recognized
+# as new, which does no harm.
 SERVER_BITS = 12
 
 
 class Latency(NamedTuple):
-    """The latency of a domain's responses, as `release_permit.lua` receives it."""
+    """The latency of a domain's responses, in the form that `release_permit.lua` expects."""
 
     log_ms: float
     """The mean of ln(latency in ms / `SHORTEST_MS`), from 0 to 8."""
     servers: int
-    """A bit for each address that responded; 0 if there were no responses."""
+    """One bit per address that responded; 0 if there were no responses."""
 
 
 NOTHING = Latency(0.0, 0)
@@ -42,14 +42,14 @@ class PendingLatencies:
         self._lock = threading.Lock()
         self._sums: dict[str, tuple[float, int, int]] = {}
 
-    def note(self, key: str, ms: float, address: str | None) -> None:
+    def record(self, key: str, ms: float, address: str | None) -> None:
         """
         Record how long a response took.
 
         Args:
             key: the limiter key of the domain.
-            ms: the time from sending the request to the head of the response.
-            address: the server's address, because servers of a domain differ in speed.
+            ms: the time from sending the request to receiving the head of the response.
+            address: the server's address, because the servers of a domain differ in speed.
         """
         bit = 1 << zlib.crc32((address or "").encode()) % SERVER_BITS
         log_ms = min(_LONGEST, math.log(max(ms / SHORTEST_MS, 1.0)))
@@ -60,11 +60,11 @@ class PendingLatencies:
                 del self._sums[next(iter(self._sums))]
 
     def take(self, key: str) -> Latency:
-        """Return the latencies recorded for `key` since the last call, and forget them."""
+        """Return and remove the latencies recorded for `key` since the last call."""
         with self._lock:
             total, count, servers = self._sums.pop(key, (0.0, 0, 0))
         return Latency(total / count, servers) if count else NOTHING
 
     def has(self, key: str) -> bool:
-        """Whether `take` would return any latency."""
+        """Return True if `take` would return any latency."""
         return key in self._sums

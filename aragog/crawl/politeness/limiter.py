@@ -1,17 +1,17 @@
 """
-The rate limiter: slots and send permits per domain, decided by one Redis server for all workers.
+The rate limiter: slots and send permits per domain. One Redis server decides for all workers.
 
-It works in two steps. `reserve` plans: each request gets the next free instant of its domain, an
-interval after the previous one. `acquire_permit` enforces: a sender on a busy machine wakes up
-milliseconds late, so a plan alone guarantees nothing. With its connection open, a sender acquires
-the domain's permit, which is granted an interval after the previous request was written.
+It works in two steps. `reserve` plans: each request gets the next free time of its domain, one
+interval after the previous one. `acquire_permit` enforces: on a busy machine a sender may wake up
+milliseconds late, so a plan alone guarantees nothing. When its connection is open, the sender
+acquires the domain's permit, which is granted one interval after the previous request was written.
 
-    pre-granted  the domain was idle when the slot was reserved: the slot includes the permit
+    pre-granted  the domain was idle when the slot was reserved, so the slot includes the permit
     queued       other slots precede it: one request for the permit, one report after sending
 
-The permit of a sender that dies expires after `PERMIT_TTL_US` (pre-granted: a quarter of a
-second after `slot_window_ms`).
-Instants are microseconds by the server's clock internally, and `…_ms` in the interface.
+The permit of a sender that dies expires after `PERMIT_TTL_US` (pre-granted: a quarter of a second
+after `slot_window_ms`). Internally, times are in microseconds by the server's clock; the interface
+uses milliseconds (`…_ms`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from aragog.crawl.politeness.nodes import scripts
 from aragog.crawl.politeness.nodes.node import LimiterNode, stopwatch_us
 from aragog.crawl.politeness.nodes.record import LEASE_S
 from aragog.crawl.politeness.nodes.ring import NodeRing
-from aragog.crawl.politeness.nodes.scripts import Ask, ReservedSlot
+from aragog.crawl.politeness.nodes.scripts import ReservedSlot, SlotArguments
 from aragog.crawl.politeness.overrides import Overrides
 from aragog.crawl.politeness.permits import ALLOWANCE_US, Permits
 from aragog.crawl.politeness.rates import Rates
@@ -45,12 +45,12 @@ from aragog.runtime.secret import reveal
 from aragog.settings import PolitenessSettings
 
 # Consecutive errors before the backoff starts, and the maximum backoff factor in percent.
-PATIENCE = 3
-SLOWEST = 3_200
+ERRORS_BEFORE_BACKOFF = 3
+MAX_BACKOFF_PERCENT = 3_200
 MOST_DOMAINS = 100_000
-# No process hands out slots this far ahead, so such a slot must come from a wrong clock.
+# No process reserves slots this far ahead, so such a slot must come from a wrong clock.
 MOST_AHEAD_S = 10.0
-# How long a URL of a stopped domain waits, roughly, before it is tried again.
+# Approximately how long a URL of a stopped domain waits before it is tried again.
 STOPPED_AGAIN_S = 300.0
 _RESERVED = SLOTS.of("reserved")
 
@@ -60,21 +60,21 @@ class Limiter:
     One rate per domain for any number of workers. Thread-safe; may be used across a fork.
 
     Args:
-        nodes: Redis URLs; one node decides for each domain (`aragog.crawl.politeness.nodes.ring`).
+        nodes: Redis URLs. One node decides for each domain (`aragog.crawl.politeness.nodes.ring`).
             They apply until operators change the ring.
         settings: rates, horizon and windows.
         overrides: the operator's overrides for single domains.
         prefix: prefix of every key.
         clock: its `sleep_s` waits for slots and permits. Its wall clock is the caller's.
-        lines: the lines of waiting requests, for reports. None if there are no lines.
-        shared: `redis.url`, where the ring's record is stored. With None, the first of `nodes`.
-        lease_s: how long a process trusts the first record of the ring that it reads.
+        lines: the lines of waiting requests, for reports; None if there are none.
+        shared: `redis.url`, which stores the ring's record; the first of `nodes` if None.
+        lease_s: how long a process may use the first record of the ring that it reads.
 
     Raises:
         ConfigError: a node is not a Redis URL. The constructor connects to nothing.
 
-    Every method that calls a server raises `LimiterUnavailable` when the server does not respond.
-    The call may have taken effect, which costs at most one slot.
+    Every method that calls a server raises `LimiterUnavailable` if the server does not respond. The
+    call may have taken effect, which costs at most one slot.
     """
 
     def __init__(
@@ -109,17 +109,17 @@ class Limiter:
 
     def reserve(self, asks: Sequence[SlotRequest]) -> list[Slot | RateExceeded]:
         """
-        Reserve a slot for each request, in their order; one round trip for each node.
+        Reserve a slot for each request, in their order. Takes one round trip per node.
 
-        A request whose slot would be further away than it can wait reserves nothing.
+        A request whose slot would be later than it can wait reserves nothing.
 
-        Safe to repeat: an unused slot costs its domain one interval.
+        Can be repeated: an unused slot costs its domain one interval.
         """
         result: list[Slot | RateExceeded | None] = [None] * len(asks)
         stopped = {key for key in {ask.key for ask in asks} if self.closed(key)}
         for number, ask in enumerate(asks):
             if ask.key in stopped:
-                result[number] = self._not_now(ask.key)
+                result[number] = self._closed_result(ask.key)
         numbered = (
             (ask.key, (number, ask)) for number, ask in enumerate(asks) if ask.key not in stopped
         )
@@ -130,15 +130,15 @@ class Limiter:
 
     def closed(self, key: str) -> bool:
         """
-        Report whether `key` gets no request now: an operator stopped it, or it has quiet hours.
+        Return True if `key` gets no requests now: an operator stopped it, or it has quiet hours.
 
-        Quiet hours are those of the node's clock. Only the first call needs a round trip.
+        Quiet hours are measured by the node's clock. Only the first call needs a round trip.
         """
         return self.rates.closed(key, self._nodes.of(key).now_us)
 
-    def _not_now(self, key: str) -> RateExceeded:
+    def _closed_result(self, key: str) -> RateExceeded:
         """
-        No slot while the domain is closed. Waits are spread, so that not all callers return at
+        Return the result for a closed domain. The waits vary, so that callers do not all return at
         once.
         """
         wait_s = STOPPED_AGAIN_S * random.uniform(0.8, 1.2)
@@ -170,10 +170,12 @@ class Limiter:
             for ask, interval, token, reserved in zip(asks, intervals, tokens, replies, strict=True)
         ]
 
-    def _ask(self, ask: SlotRequest, interval_us: float, token: int) -> Ask:
+    def _ask(self, ask: SlotRequest, interval_us: float, token: int) -> SlotArguments:
         within_ms = self._settings.horizon_s * 1000 if ask.within_ms is None else ask.within_ms
         asks_for_permit = ask.handed_on or self.rates.max_concurrent(ask.key)
-        return Ask(interval_us, within_ms * 1e3, 0 if asks_for_permit else token, ask.urgent)
+        return SlotArguments(
+            interval_us, within_ms * 1e3, 0 if asks_for_permit else token, ask.urgent
+        )
 
     def _slot(
         self,
@@ -219,11 +221,11 @@ class Limiter:
 
     def ahead(self, ask: SlotRequest) -> Slot:
         """
-        Return a slot an interval from now, ahead of all reserved slots. Its permit decides when it
-        may be used.
+        Return a slot one interval from now, ahead of all reserved slots. Its permit decides when it
+        can be used.
 
         For a caller that cannot wait for the slot it has reserved, and leaves that one unused. The
-        domain still gets no more requests than planned. Only the first call needs a round trip.
+        domain gets no more requests than planned. Only the first call needs a round trip.
         """
         interval = self.interval_us(ask.key, ask.crawl_delay_s)
         node = self._nodes.of(ask.key)
@@ -232,10 +234,10 @@ class Limiter:
 
     def is_usable(self, slot_at_ms: int, key: str | None = None) -> bool:
         """
-        Report whether the window of a slot is still open. If not, reserve again.
+        Return True if the window of a slot is still open. If not, reserve again.
 
-        Slots of a closed domain are not usable; see `closed`. Neither is a slot more than
-        `MOST_AHEAD_S` ahead, because its domain has moved to a node with another clock.
+        Slots of a closed domain are not usable; see `closed`. A slot more than `MOST_AHEAD_S` ahead
+        is not usable either, because its domain has moved to a node with another clock.
 
         Uses the clock of the node of `key`, or of the first node if `key` is None. Only the first
         call needs a round trip.
@@ -248,20 +250,20 @@ class Limiter:
 
     def utc_s(self, url: str) -> float:
         """
-        Return the seconds since the epoch by the clock of the node that decides for a URL.
+        Return the time in seconds since the epoch, by the clock of the node that decides for a URL.
 
         Only the first call needs a round trip.
         """
         return self._nodes.of(self.key_for(url)).now_us() / 1e6
 
-    def note_latency(self, key: str, ms: float, address: str | None) -> None:
+    def record_latency(self, key: str, ms: float, address: str | None) -> None:
         """
-        Record how long a response of `key` took; see `PendingLatencies.note`.
+        Record how long a response of `key` took; see `PendingLatencies.record`.
 
         No round trip: this process reports it with its next request to the domain.
         """
         if self.rates.max_latency_slowdown(key) > 1:
-            self.permits.latencies.note(key, ms, address)
+            self.permits.latencies.record(key, ms, address)
 
     def acquire_permit(self, slot: Slot) -> bool:
         """Wait for the permit to send, with the connection open; see `Permits.acquire`."""
@@ -277,10 +279,10 @@ class Limiter:
 
     def wait_ms(self, key: str, at_ms: int) -> int:
         """
-        Return the ms from now to an instant of this limiter for `key`; 0 if it has passed.
+        Return the ms from now until a time of this limiter for `key`; 0 if it has passed.
 
-        Measured by the clock of the node of `key`, not by the caller's clock. Only the first call
-        needs a round trip.
+        Measured by the clock of the node of `key` instead of the caller's clock. Only the first
+        call needs a round trip.
         """
         return max(0, ceil_ms(at_ms * 1000.0 - self._nodes.of(key).now_us()))
 
@@ -288,16 +290,17 @@ class Limiter:
         """
         Pause `key` until `until_ms` by the caller's clock; see `pause`.
 
-        The node receives only the difference to the current time.
+        The node only receives the difference to the current time.
         """
         self.pause(key, (until_ms - self._clock.now_ms()) / 1000)
 
     def pause(self, key: str, wait_s: float) -> None:
         """
-        Grant no permit for `key` for `wait_s` seconds (Retry-After, 429, 503), up to the horizon.
+        Grant no permits for `key` for `wait_s` seconds (Retry-After, 429, 503), at most up to the
+        horizon.
 
-        It is a duration because the clocks of caller and limiter may differ by hours. One round
-        trip. Safe to repeat: a pause only gets longer.
+        This is a duration because the clocks of caller and limiter may differ by hours. Takes one
+        round trip. Can be repeated: a pause only gets longer.
         """
         wait_us = min(wait_s, self._settings.horizon_s) * 1e6
         self._nodes.call_one(key, lambda node: self._pause_at(node, key, wait_us))
@@ -306,7 +309,7 @@ class Limiter:
         if not node.clock.known:
             node.ask_time()
         until_us = node.clock.latest_us(stopwatch_us()) + wait_us
-        self.permits.note_pause(key, until_us)
+        self.permits.remember_pause(key, until_us)
         scripts.pause_until(node, key, until_us, self.interval_us(key))
 
     def report(self, key: str, ok: bool) -> None:
@@ -318,11 +321,11 @@ class Limiter:
         self._backoff.report_many(reports)
 
     def describe(self, keys: Sequence[str]) -> dict[str, DomainReport]:
-        """Return the state of domains; one round trip per node."""
+        """Return the state of domains. Takes one round trip per node."""
         return self._backlogs.describe(keys)
 
     def busiest(self, count: int = 20) -> list[DomainReport]:
-        """Return domains with requests in line, most first; see `Backlogs.busiest`."""
+        """Return the domains with the most waiting requests; see `Backlogs.busiest`."""
         return self._backlogs.busiest(count)
 
     def failing(self, count: int = 20) -> list[DomainReport]:
@@ -337,7 +340,7 @@ class Limiter:
 
 def pre_granted_hold_us(settings: PolitenessSettings) -> int:
     """
-    Return how long a node holds a pre-granted permit. That is longer than for any other permit.
+    Return how long a node holds a pre-granted permit, which is longer than for any other permit.
 
     Both kinds expire the same time after the last moment at which they may be used.
     """
@@ -353,15 +356,18 @@ class Backoff:
 
     def report_many(self, reports: Iterable[tuple[str, bool]]) -> None:
         """
-        Report whether requests succeeded, which adjusts the backoff factor of their domains.
+        Report whether requests succeeded, which adjusts the backoff factors of their domains.
 
         Three consecutive errors halve the rate, and each further error halves it again, down to
         1/32. Each success reduces the factor by a quarter. Successes of domains without errors need
-        no round trip. Safe to repeat.
+        no round trip. Can be repeated.
         """
         reported = [(key, (key, ok)) for key, ok in reports if not ok or key in self._failing]
         for group, factors in self._nodes.call_each(
-            reported, partial(scripts.report, errors_to_slow=PATIENCE, max_factor=SLOWEST)
+            reported,
+            partial(
+                scripts.report, errors_to_slow=ERRORS_BEFORE_BACKOFF, max_factor=MAX_BACKOFF_PERCENT
+            ),
         ):
             for (key, _), factor in zip(group, factors, strict=True):
                 if factor:
@@ -370,9 +376,9 @@ class Backoff:
                     self._failing.discard(key)
 
     def remember(self, key: str) -> None:
-        """Remember that a domain has recent errors, so that its successes are reported too."""
+        """Remember that a domain had recent errors, so that its successes are reported too."""
         if len(self._failing) > MOST_DOMAINS:
-            self._failing.clear()  # the next slot of each domain tells us again
+            self._failing.clear()  # the next slot of each domain adds it again
         self._failing.add(key)
 
 

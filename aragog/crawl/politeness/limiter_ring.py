@@ -1,12 +1,12 @@
 """
-Change the limiter's ring while it is in use: add, drain, remove or give up nodes.
+Changes the limiter's ring while it is in use: adds, drains, removes or gives up nodes.
 
-A change publishes a record with a higher version, which also names the previously active nodes.
-Every node of both rings receives it, and then refuses callers that use the earlier record. If
-another node now decides for a domain, it takes over the domain's state. The first worker that needs
-the domain does this, or this module, which walks the keys of the former nodes. A final record says
-that all domains have moved. The next command repeats an interrupted walk, and two walks at once
-only do the same work twice (docs/adr/0085).
+A change publishes a record with a higher version, which also lists the previously active nodes.
+Every node of both rings receives it, and then refuses callers that use the earlier record. If a
+domain now belongs to another node, that node takes over the domain's state. Either the first worker
+that needs the domain triggers this, or this module, which walks the keys of the former nodes. A
+final record states that all domains have moved. The next command repeats an interrupted walk, and
+two concurrent walks only do the same work twice (docs/adr/0085).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from aragog.settings import PolitenessSettings
 NodeState = Literal["active", "drained", "leaving"]
 # A node that restarted longer ago than this does not delay any domain.
 DAY_US = 86_400e6
-# Margin added to the time after which no worker can use a permit of a lost node.
+# Added to the time after which no worker can use a permit of a lost node.
 MARGIN_S = 1.0
 _EPOCH = struct.Struct("<dd")
 
@@ -42,13 +42,11 @@ class NodeReport:
     node: str
     """Its URL without user and password, or `redis.url`."""
     state: NodeState
-    """
-    `active`: decides for domains. `drained`: decides for none. `leaving`: domains still
-    move away.
-    """
+    """`active`: decides for domains. `drained`: decides for none. `leaving`: domains are still
+    moving away."""
     answers: bool
     ring: bool
-    """True if the node has the newest record. If not, the next caller brings it."""
+    """True if the node has the newest record. If not, the next caller sends it."""
     share: float
     """The share of all domains for which it decides, from 0 to 1."""
 
@@ -58,21 +56,21 @@ class RingReport:
     """The ring, for operators."""
 
     epoch: int
-    """The version of the record."""
+    """The epoch of the record."""
     moving: bool
-    """True while domains move to other nodes."""
+    """True while domains are moving to other nodes."""
     lost: tuple[str, ...]
-    """Nodes that were given up, while domains move."""
+    """Nodes that were given up, while domains are moving."""
     nodes: tuple[NodeReport, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DomainPlace:
-    """Which node decides for a domain."""
+    """The node that decides for a domain."""
 
     node: str
     before: tuple[str, ...]
-    """The nodes that decided before, while domains move."""
+    """The nodes that decided before, while domains are moving."""
     state: DomainState
 
 
@@ -80,16 +78,16 @@ class LimiterRing:
     """
     Shows and changes the ring.
 
-    Every method raises `LimiterUnavailable` if a server does not answer.
+    Every method raises `LimiterUnavailable` if a server does not respond.
 
     Args:
         urls: the nodes in the settings.
         settings: the settings of the workers.
         prefix: the start of every key.
-        shared: `redis.url`. With None, the first of `urls`.
-        lease_s: how long a process trusts the first record.
+        shared: `redis.url`; the first of `urls` if None.
+        lease_s: how long a process may use the first record.
         sleep_s: waits for a number of seconds.
-        note: called with a line of text for each step.
+        on_step: called with a line of text for each step.
     """
 
     def __init__(
@@ -101,13 +99,13 @@ class LimiterRing:
         shared: str | None = None,
         lease_s: float = LEASE_S,
         sleep_s: Callable[[float], None],
-        note: Callable[[str], None] = lambda _: None,
+        on_step: Callable[[str], None] = lambda _: None,
     ) -> None:
         hold_us = pre_granted_hold_us(settings)
         self._ring = NodeRing(
             [reveal(url) for url in urls], prefix, hold_us, shared and reveal(shared), lease_s
         )
-        self._sleep_s, self._note = sleep_s, note
+        self._sleep_s, self._on_step = sleep_s, on_step
 
     def report(self) -> RingReport:
         """Return the ring and its nodes. Takes a few round trips per node."""
@@ -138,8 +136,8 @@ class LimiterRing:
 
     def urls(self) -> tuple[str, ...]:
         """
-        Return the URLs of the nodes, with passwords. Empty if there is no record. One
-        round trip.
+        Return the URLs of the nodes, with passwords; empty if there is no record. Takes one round
+        trip.
         """
         record = self._ring.authority.read()
         return tuple(map(self._ring.addresses.url, record.members)) if record else ()
@@ -149,7 +147,7 @@ class LimiterRing:
         return set(self._ring.addresses.first)
 
     def add(self, url: str) -> None:
-        """Make a node decide for its share of the domains. It takes over their state."""
+        """Add a node, which takes over its share of the domains with their state."""
         name = self._ring.addresses.name(url)
         self._ring.server(name).ask_time()
         self.finish()
@@ -158,10 +156,10 @@ class LimiterRing:
 
     def drain(self, url: str) -> None:
         """
-        Stop a node from deciding for any domain. The others take over its domains.
+        Make a node inactive. The others take over its domains.
 
         Raises:
-            BadInput: it is not a member, or the only one.
+            BadInput: it is not a member, or is the only active node.
         """
         name = self._ring.addresses.name(url)
         self.finish()
@@ -172,12 +170,12 @@ class LimiterRing:
 
     def remove(self, url: str, *, lost: bool = False) -> None:
         """
-        Drain a node and forget it; see `drain`.
+        Drain a node and remove it; see `drain`.
 
         Args:
             url: its URL or name.
-            lost: give the node up without its state. Its domains get no requests while a worker
-                that still reaches the node could use its permits; then each domain waits an
+            lost: give the node up without its state. Its domains get no requests as long as workers
+                that can still reach the node might use its permits; then each domain waits one
                 interval. Pauses, backoffs and latencies of these domains are lost.
         """
         if not lost:
@@ -187,7 +185,7 @@ class LimiterRing:
         if lost:
             self._fence(name)
         self.finish()
-        self._spread()
+        self._distribute()
 
     def _change(self, change: Callable[[RingRecord], RingRecord]) -> None:
         while True:
@@ -196,22 +194,25 @@ class LimiterRing:
             if wanted is record:
                 return
             if self._ring.replace(wanted, record).version == wanted.version:
-                self._note(f"the ring has epoch {wanted.epoch}")
+                self._on_step(f"the ring has epoch {wanted.epoch}")
                 return
 
     def _fence(self, name: str) -> None:
-        """Stop a lost node that comes back from granting permits to workers with the old ring."""
+        """
+        Prevent a lost node that comes back from granting permits to workers with
+        the old ring.
+        """
         try:
             self._ring.install(name)
         except LimiterUnavailable as error:
-            self._note(str(error))
+            self._on_step(str(error))
 
     def finish(self) -> None:
         """
         Move all domains that still have to move. Returns immediately if there are none.
 
         Raises:
-            LimiterUnavailable: a node that takes part does not answer; call it again when it does.
+            LimiterUnavailable: a node does not respond. Call it again when it does.
         """
         waited = 0
         while (leased := self._ring.refresh()).record.moving:
@@ -229,23 +230,23 @@ class LimiterRing:
             except LimiterUnavailable as error:
                 raise LimiterUnavailable(error.where, _unfinished(error)) from error
             self._ring.replace(record.settled(restart=restart), record)
-        self._spread()
+        self._distribute()
 
     def _install(self, record: RingRecord) -> None:
         for name in dict.fromkeys((*record.exporters, *record.active)):
             self._ring.install(name)
 
-    def _spread(self) -> None:
-        """Send the ring to all nodes that answer. Callers bring it to the others."""
+    def _distribute(self) -> None:
+        """Send the ring to all nodes that respond. Callers send it to the others."""
         for name in self._ring.refresh().record.members:
             try:
                 self._ring.install(name)
             except LimiterUnavailable as error:
-                self._note(str(error))
+                self._on_step(str(error))
 
     def _wait_for_lost(self, record: RingRecord) -> None:
         seconds = record.lease_s + self._ring.hold_us / 1e6 + MARGIN_S
-        self._note(f"waiting {seconds:.0f} s, until no worker uses permits of {record.lost[-1]}")
+        self._on_step(f"waiting {seconds:.0f} s, until no worker uses permits of {record.lost[-1]}")
         self._sleep_s(seconds)
 
     def _walk(self, leased: LeasedRing) -> None:
@@ -256,14 +257,14 @@ class LimiterRing:
             while keys := list(islice(domains, MOST_AT_ONCE)):
                 moving = [k for k in keys if name in record.owners_before(k) and record.moves(k)]
                 for node, group in leased.group((key, key) for key in moving):
-                    leased.bring(node, group)
+                    leased.ensure_arrived(node, group)
                 moved += len(moving)
-        self._note(f"{moved} domains with state have moved")
+        self._on_step(f"{moved} domains with state have moved")
 
     def _restarted(self, leased: LeasedRing) -> bool:
         """
-        Whether a former node has recently lost data, so domains without state may have
-        had some.
+        Return True if a former node recently lost data, so domains without state may
+        have had some.
         """
         for name in leased.record.exporters:
             node = leased.nodes[name]
@@ -278,13 +279,13 @@ class LimiterRing:
 
 
 def _domains(node: LimiterNode) -> Iterator[str]:
-    """The domains whose state is on a node."""
+    """Yield the domains whose state is on a node."""
     for key in chain(node.keys("slot"), node.keys("concurrent")):
         yield key.decode()
 
 
 def _unfinished(error: LimiterUnavailable) -> str:
     return (
-        f"{error.reason}; domains still move and those of this node wait: run the command again "
-        "when it answers, or give it up with `aragog limiter remove NODE --lost`"
+        f"{error.reason}; domains are still moving, and those of this node wait: run the command "
+        "again when it responds, or give it up with `aragog limiter remove NODE --lost`"
     )

@@ -1,16 +1,17 @@
 """
-The lines in which requests wait for a slot in their domain, most urgent first.
+The lines: requests that wait for a slot of their domain, most urgent first.
 
-The limiter reserves slots only for the next second or two. Everything else waits here without
-a time, so a changed rate applies to all of it, and an urgent request moves ahead of the others. A
-line is one Redis list per priority and share, and it is checked when its domain has a free slot.
+The limiter reserves slots only for the next second or two. All other requests wait here without a
+scheduled time, so a changed rate applies to all of them, and an urgent request moves ahead of the
+others. A line is one Redis list per priority and share. It is checked when its domain has a free
+slot.
 
 A share is one crawl's part of a domain's slots. Requests with priority 0 to 2 go first. The others
-take turns by weight, and each priority step counts half as much as the one before, so that a
-crawl with a million URLs delays another one only as much as its weight allows.
+take turns by the weight of their crawls, and each priority step counts half as much as the one
+before. So a crawl with a million URLs delays another one only as much as its weight allows.
 
-URLs that wait until an origin's robots.txt can be fetched have a line for that origin, and
-those of a paused crawl have a line for that crawl: they need no slot to leave it.
+URLs that wait for an origin's robots.txt have a line for that origin, and URLs of a paused crawl
+have a line for that crawl. They leave these lines without a slot.
 
 An entry that was taken is leased: it returns to its line if the process that took it dies before it
 settles. Every call raises `BrokerUnavailable` if Redis does not respond.
@@ -31,26 +32,29 @@ from aragog.crawl.shared_redis.nodes import RedisNodes
 from pinlater.redis.errors import redis_errors
 from pinlater.redis.scripts import LuaScript, load_script
 
-# After this, another process checks a line if the one that claimed it has not settled.
-LOOK_LEASE_MS = 10_000
-# Entries that were taken return to their lines after this. Settling them takes milliseconds.
+# After this time, another process checks a line if the one that claimed it has not settled.
+CHECK_LEASE_MS = 10_000
+# Taken entries return to their lines after this time. Settling them takes milliseconds.
 TAKEN_LEASE_MS = 60_000
-# One call puts at most this many entries into lines, because it blocks Redis for everyone else.
+# One call adds at most this many entries to lines, because it blocks Redis for all other clients.
 MOST_AT_ONCE = 1_000
 
 
 LISTS = "line2:"
 PAUSED = "paused://"
-"""The prefix of the line keys for paused crawls."""
+"""The key prefix of lines of paused crawls."""
 
 
 def is_of_rules(key: str) -> bool:
-    """Whether a line belongs to an origin whose robots.txt its URLs are waiting for."""
+    """Return True if a line belongs to an origin whose robots.txt its URLs wait for."""
     return "://" in key and not key.startswith(PAUSED)
 
 
 def is_without_slots(key: str) -> bool:
-    """Whether requests leave a line without a slot, because it does not belong to a domain."""
+    """
+    Return True if requests leave a line without a slot, because it does not belong
+    to a domain.
+    """
     return "://" in key
 
 
@@ -61,15 +65,15 @@ class LineEntry:
     key: str
     """The domain's key, from `Limiter.key_for`; or a different key, see `is_without_slots`."""
     priority: int
-    """0 (the most urgent) to 9."""
+    """0 (most urgent) to 9."""
     payload: bytes
     """The data that the caller needs to send the request on."""
     crawl_delay_s: float | None = None
-    """The Crawl-delay of robots.txt, in seconds."""
-    look_after_ms: int = 0
+    """Crawl-delay of robots.txt, in seconds."""
+    check_after_ms: int = 0
     """The line is checked within this time."""
     front: bool = False
-    """Whether the request was at the front of the line before."""
+    """True if the request was at the front of the line before."""
     share: int = 0
     """The number of the crawl whose share of the slots it uses."""
 
@@ -84,9 +88,9 @@ class DueLine(NamedTuple):
 
 
 USUAL_COST = 1_000_000
-"""The virtual time that a request with priority 5 and weight 1 adds to its share."""
+"""How much virtual time a request with priority 5 and weight 1 adds to its share."""
 CLOSED = 0
-"""Used instead of a cost: nothing is taken from the share."""
+"""Used instead of a cost, to take nothing from a share."""
 
 
 class TakenEntry(NamedTuple):
@@ -102,12 +106,12 @@ class TakenEntry(NamedTuple):
 
 class Lines:
     """
-    All domains' lines. Thread-safe; may be used across a fork.
+    The lines of all domains. Thread-safe; may be used across a fork.
 
     Args:
-        nodes: the servers that share the lines by domain, or a client for the only one.
+        nodes: the servers that share the lines by domain, or the client of a single server.
         prefix: the start of every key.
-        lease_ms: entries that were taken and not settled return to their lines after this.
+        lease_ms: after this time, entries that were taken and not settled return to their lines.
     """
 
     def __init__(
@@ -119,7 +123,10 @@ class Lines:
         self.open_hosts = OpenHosts(self._nodes, prefix=prefix)
 
     def park(self, entries: Sequence[LineEntry]) -> None:
-        """Put requests into their domains' lines; one round trip per 1,000 on a server."""
+        """
+        Add requests to their domains' lines.
+        Takes one round trip per server and 1,000 requests.
+        """
         for client, group in self._nodes.group((entry.key, entry) for entry in entries):
             for start in range(0, len(group), MOST_AT_ONCE):
                 _park(client, self._prefix, group[start : start + MOST_AT_ONCE])
@@ -132,10 +139,10 @@ class Lines:
                 found[key] += count
         return found
 
-    def look(self, keys: Sequence[str], after_ms: int) -> None:
-        """Have the lines for `keys` checked within this time, wherever they are."""
+    def check(self, keys: Sequence[str], after_ms: int) -> None:
+        """Have the lines for `keys` checked within this time, on whichever servers they are."""
         for server in self.servers if keys else ():
-            server.look(keys, after_ms)
+            server.check(keys, after_ms)
 
     def longest(self, count: int) -> dict[str, int]:
         """Return the `count` longest lines, and how many requests wait in each."""
@@ -147,7 +154,7 @@ class Lines:
         return sum(server.total() for server in self.servers)
 
     def waiting_for_rules(self) -> int:
-        """Return how many requests wait for a robots.txt and not for a slot."""
+        """Return how many requests wait for a robots.txt rather than for a slot."""
         return sum(server.total(of_rules=True) for server in self.servers)
 
     def contents(self, key: str, most: int) -> list[bytes]:
@@ -183,7 +190,7 @@ class LineServer:
                 old_due=f"{self._prefix}lines:due",
                 old_leases=f"{self._prefix}lines:leases",
                 most=most,
-                lease_ms=LOOK_LEASE_MS,
+                lease_ms=CHECK_LEASE_MS,
                 prefix_bytes=len(self._lists.encode()),
             )
         if old:
@@ -192,7 +199,7 @@ class LineServer:
         return {key.decode(): DueLine(count, _shares(text)) for key, count, text in parts}
 
     def move_old(self) -> int:
-        """Move some entries from lines of version 0.1; return how many of its lines are left."""
+        """Move some entries from lines of version 0.1. Returns how many of its lines are left."""
         with _errors():
             left = _script("line_move").run(
                 self._redis,
@@ -217,8 +224,8 @@ class LineServer:
 
         Args:
             counts: the number of entries by domain.
-            costs: by domain and share, what a request with priority 5 costs, if that is not
-                `USUAL_COST`; nothing is taken from a share with `CLOSED`.
+            costs: by domain and share, the cost of a request with priority 5, unless it is
+                `USUAL_COST`. Nothing is taken from a share with `CLOSED`.
 
         Returns the token for `settle`, and the entries.
         """
@@ -251,15 +258,15 @@ class LineServer:
             )
 
     def settle(
-        self, token: str, returned: Sequence[TakenEntry], look_after_ms: Mapping[str, int]
+        self, token: str, returned: Sequence[TakenEntry], check_after_ms: Mapping[str, int]
     ) -> dict[str, frozenset[int]]:
         """
-        End a `take`: put some entries back at the front, and say when to check the lines again.
+        Finish a `take`: put some entries back at the front, and set when to check the lines again.
 
         Args:
             token: from `take`.
-            returned: the entries that go back, in the order in which they were taken.
-            look_after_ms: by domain, for every line that `due` returned.
+            returned: the entries to put back, in the order in which they were taken.
+            check_after_ms: by domain, for every line that `due` returned.
 
         Returns the shares that still have requests in each of these lines.
         """
@@ -276,10 +283,10 @@ class LineServer:
                 returned=len(returned),
                 rest=[
                     *(part for entry in returned for part in entry.place),
-                    *(part for look in look_after_ms.items() for part in look),
+                    *(part for check in check_after_ms.items() for part in check),
                 ],
             )
-        return dict(zip(look_after_ms, map(_shares, left), strict=True))
+        return dict(zip(check_after_ms, map(_shares, left), strict=True))
 
     def domains(self) -> Iterator[str]:
         """Yield the domains that have a line."""
@@ -287,17 +294,17 @@ class LineServer:
             for key, _ in self._redis.zscan_iter(self._due, count=1_000):
                 yield key.decode()
 
-    def look_now(self, keys: Iterable[str]) -> None:
+    def check_now(self, keys: Iterable[str]) -> None:
         """Have the lines of these domains checked now."""
         with _errors():
             looks = dict.fromkeys(keys, 0)
             if looks:
                 self._redis.zadd(self._due, looks, xx=True)
 
-    def look(self, keys: Iterable[str], after_ms: int) -> None:
-        """Have lines checked within this time, even if URLs are added in the meantime."""
+    def check(self, keys: Iterable[str], after_ms: int) -> None:
+        """Have lines checked within this time, even if they are created in the meantime."""
         with _errors():
-            _script("line_look").run(
+            _script("line_check").run(
                 self._redis, due=self._due, after_ms=after_ms, domains=list(keys)
             )
 
@@ -314,7 +321,10 @@ class LineServer:
         return [(key.decode(), int(score)) for key, score in found]
 
     def total(self, *, of_rules: bool = False) -> int:
-        """Return how many requests wait, or wait for a robots.txt; reads every line's length."""
+        """
+        Return how many requests wait, or wait for a robots.txt.
+        Reads the length of every line.
+        """
         with _errors():
             return sum(
                 int(score)
@@ -332,7 +342,7 @@ class LineServer:
         return [entry.partition(b"|")[2] for entry in found[:most]]
 
     def walk(self, key: str) -> Iterator[bytes]:
-        """Yield a line's payloads. Requests that move during the walk may be missed or repeated."""
+        """Yield the payloads of a line. Requests that move meanwhile may be missed or repeated."""
         for name in self._lists_of(key):
             start = 0
             while True:
@@ -346,7 +356,7 @@ class LineServer:
                     break
 
     def _lists_of(self, key: str) -> list[str]:
-        """A line's lists, most urgent first."""
+        """Return the lists of a line, most urgent first."""
         with _errors():
             text = cast("bytes | None", self._redis.hget(self._shares, key)) or b""
         found = sorted(
@@ -373,13 +383,13 @@ def _park(client: redis.Redis, prefix: str, entries: Sequence[LineEntry]) -> Non
 
 def _values(entry: LineEntry) -> tuple[int, int, bytes]:
     delay = b"" if entry.crawl_delay_s is None else f"{entry.crawl_delay_s:g}".encode()
-    return max(0, entry.look_after_ms), int(entry.front), delay + b"|" + entry.payload
+    return max(0, entry.check_after_ms), int(entry.front), delay + b"|" + entry.payload
 
 
 def _shares(text: bytes) -> frozenset[int]:
     """
-    The shares that have entries. The others are only kept because they are ahead of
-    their turn.
+    Return the shares that have entries. The others are only kept because they used more than their
+    part.
     """
     ones = (one.split(b":") for one in text.split())
     return frozenset(int(share) for share, _, _, priorities in ones if priorities)

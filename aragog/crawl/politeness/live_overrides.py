@@ -1,8 +1,8 @@
 """
 Overrides that operators set while the system runs, shared by all processes, with their history.
 
-They are stored in Redis: a hash with one value for each domain and key, and a stream with one entry
-for each change. The id of the last entry tells a process whether its copy is current.
+Redis stores them: a hash with one value per domain and key, and a stream with one entry per change.
+The ID of the last entry tells a process whether its copy is current.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pinlater.redis.errors import redis_errors
 log = logging.getLogger(__name__)
 MAX_QPS = 10_000
 KEYS = ("qps", "stopped", "quiet_hours")
-"""The settings that can change while the system runs."""
+"""The overrides that can be changed while the system runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,28 +29,28 @@ class OverrideChange:
     """One entry of the history."""
 
     at_ms: int
-    """The time by the server's clock."""
+    """When it was changed, by the server's clock."""
     who: str
-    """The operator: a login of Flower, or a user of the machine."""
+    """The operator: a Flower login, or a user of the machine."""
     domain: str
-    """The name that was changed, which may be a host."""
+    """The domain or host whose override was changed."""
     what: str
     """`qps = 2`, `qps removed`, `stopped`, `resumed`, `quiet hours = …` or `… removed`."""
     reason: str = ""
-    """The reason that was given."""
+    """The reason that the operator gave."""
 
 
 class LiveOverrides:
     """
     The live overrides of one system. Thread-safe; connects on first use.
 
-    Every method raises `BrokerUnavailable` when Redis does not answer.
+    Every method raises `BrokerUnavailable` if Redis does not respond.
 
     Args:
-        redis_url: the URL of the shared Redis.
+        redis_url: URL of the shared Redis.
         prefix: the start of every key.
-        max_entries: how many entries of the history are kept.
-        max_chars: the limit for each text of an entry.
+        max_entries: how many entries of the history to keep.
+        max_chars: maximum length of each text of an entry.
     """
 
     def __init__(
@@ -68,11 +68,10 @@ class LiveOverrides:
 
     def changed_values(self) -> dict[str, dict[str, Any]] | None:
         """
-        The values by domain (`qps`, `stopped`, `quiet_hours`).
+        Return the values by domain (`qps`, `stopped`, `quiet_hours`), or None if nothing has
+        changed since the last call.
 
-        None if nothing changed since the last call.
-
-        One round trip, two after a change.
+        Takes one round trip, or two after a change.
         """
         with redis_errors("live overrides", BrokerUnavailable):
             last: Any = self._redis.xrevrange(self._history, count=1)
@@ -85,7 +84,7 @@ class LiveOverrides:
         for field, value in stored.items():
             key, _, domain = field.decode().partition(":")
             if key not in KEYS:
-                log.warning("a live override of %s is of a newer version: %s", domain, key)
+                log.warning("ignoring an unknown live override of %s: %s", domain, key)
                 continue
             overrides.setdefault(domain, {})[key] = _value(key, value.decode())
         return overrides
@@ -95,7 +94,7 @@ class LiveOverrides:
         Set a domain's rate in requests/s; None removes it.
 
         Raises:
-            BadInput: the rate is not above 0 or too high.
+            BadInput: the rate is not above 0, or is too high.
         """
         if qps is not None and not 0 < qps <= MAX_QPS:
             raise BadInput(f"rate: must be above 0, up to {MAX_QPS} requests/s, got {qps:g}")
@@ -107,13 +106,13 @@ class LiveOverrides:
     def set_quiet_hours(
         self, domain: str, hours: QuietHours | None, *, who: str, reason: str = ""
     ) -> None:
-        """Set the hours in which a domain gets no request; None removes them."""
+        """Set the hours in which a domain gets no requests; None removes them."""
         what = "quiet hours removed" if hours is None else f"quiet hours = {hours}"
         value = None if hours is None else str(hours)
         self._change(f"quiet_hours:{domain}", value, (who, domain, what, reason))
 
     def set_stopped(self, domain: str, stopped: bool, *, who: str, reason: str = "") -> None:
-        """Stop all requests to a domain; its URLs wait until it is resumed."""
+        """Stop or resume all requests to a domain. While it is stopped, its URLs wait."""
         what = "stopped" if stopped else "resumed"
         self._change(f"stopped:{domain}", "1" if stopped else None, (who, domain, what, reason))
 
@@ -134,7 +133,10 @@ class LiveOverrides:
             pipe.execute()
 
     def history(self, count: int = 20, domain: str | None = None) -> list[OverrideChange]:
-        """The last changes of one domain or of all, latest first. Reads at most `max_entries`."""
+        """
+        Return the last changes of one domain or of all, latest first.
+        Reads at most `max_entries`.
+        """
         most = self._max_entries if domain else count
         with redis_errors("live overrides", BrokerUnavailable):
             entries: Any = self._redis.xrevrange(self._history, count=most)
@@ -149,7 +151,7 @@ class LiveOverrides:
 
 
 def _value(key: str, text: str) -> float | bool | QuietHours | None:
-    """A stored value. Quiet hours in a time zone unknown to this machine are ignored."""
+    """Parse a stored value. Ignores quiet hours in a time zone that this machine does not know."""
     if key == "stopped":
         return True
     if key != "quiet_hours":

@@ -1,14 +1,14 @@
 """
-Limits how many hosts a crawl has open at once (`max_open_hosts`).
+Limits how many hosts a crawl fetches at the same time (`max_open_hosts`).
 
-Such a crawl only sends URLs of its open hosts. A host stays open for a turn of `TURN_URLS` URLs.
-Then, if other hosts wait, it goes to the end of the queue, so every host gets one turn before any
-host gets two, and the crawl proceeds breadth first. A host without URLs gives up its place when its
-last requests are over.
+Such a crawl only sends URLs of its open hosts. A host stays open for one turn of `TURN_URLS` URLs.
+If other hosts are waiting, it then goes to the end of the queue. So every host gets its first turn
+before any host gets its second, and the crawl proceeds breadth first. A host without URLs is closed
+when its last requests are done.
 
-A host here is whatever has a line of its own: a registered domain, or a host if an override says
-so. Losing these records does no harm: a host opens or closes early. If a process dies, its places
-become free after `LEASE_MS`.
+A host here is whatever has its own line: a registered domain, or a single host if an override says
+so. Losing these records does no harm: a host only opens or closes too early. If a process dies, its
+open hosts close after `LEASE_MS`.
 """
 
 from __future__ import annotations
@@ -24,40 +24,40 @@ from pinlater.redis.scripts import load_script
 
 TURN_URLS = 20
 LEASE_MS = 60_000
-"""An open host loses its place if none of its URLs was sent for this time."""
+"""An open host is closed if none of its URLs was sent for this time."""
 NEW_LEASE_MS = 10_000
 """The same for a host that was just opened, which may have nothing left to send."""
 TAIL_MS = 2_000
-"""The slots of sent URLs are at most this far ahead."""
+"""The slots of URLs that were sent are at most this far ahead."""
 KEPT_S = 86_400
 
 
-class AskedHosts(NamedTuple):
-    """The result of requesting places."""
+class OpenedHosts(NamedTuple):
+    """The result of asking to open hosts."""
 
     open: frozenset[str]
-    """The requested hosts that are open."""
+    """Those of the requested hosts that are open."""
     others: list[str]
-    """Other hosts that were opened now, whose lines must be checked."""
+    """Other hosts that were opened by this call. Their lines must be checked."""
 
 
-class SentOfHost(NamedTuple):
-    """The requests that were sent to an open host."""
+class SentUrls(NamedTuple):
+    """How many URLs of an open host were sent."""
 
     host: str
     urls: int
     is_empty: bool
-    """True if none of its URLs is waiting for the crawl anymore."""
+    """True if no URL of the host is waiting for the crawl anymore."""
 
 
 class OpenHosts:
     """
-    The open hosts of all crawls. A call is one round trip and may raise `BrokerUnavailable`.
+    The open hosts of all crawls. Each call takes one round trip and may raise `BrokerUnavailable`.
 
     Args:
         nodes: the servers of the lines. The first one stores these records.
         prefix: the start of every key.
-        tail_ms: how long a host keeps its place after its turn, or after its last URL.
+        tail_ms: how long a host stays open after its turn, or after its last URL.
     """
 
     def __init__(
@@ -67,10 +67,13 @@ class OpenHosts:
         self._prefix = f"{prefix}hosts:"
         self._tail_ms = tail_ms
 
-    def ask(self, crawl: int, most: int, hosts: Sequence[str]) -> AskedHosts:
-        """Request places for hosts whose URLs could be sent; without hosts, only open new ones."""
+    def open(self, crawl: int, most: int, hosts: Sequence[str]) -> OpenedHosts:
+        """
+        Try to open hosts whose URLs could be sent now.
+        Without hosts, only opens waiting ones.
+        """
         with redis_errors("redis, open hosts"):
-            count, *found = load_script("aragog.crawl.politeness", "hosts_ask").run(
+            count, *found = load_script("aragog.crawl.politeness", "hosts_open").run(
                 self._redis,
                 **self._keys(crawl),
                 most=most,
@@ -79,18 +82,18 @@ class OpenHosts:
                 hosts=list(hosts),
             )
         names = [host.decode() for host in found]
-        return AskedHosts(frozenset(names[:count]), names[count:])
+        return OpenedHosts(frozenset(names[:count]), names[count:])
 
-    def served(self, crawl: int, sent: Sequence[SentOfHost]) -> None:
+    def report_sent(self, crawl: int, sent: Sequence[SentUrls]) -> None:
         """Report how many URLs of open hosts were sent."""
         with redis_errors("redis, open hosts"):
-            load_script("aragog.crawl.politeness", "hosts_served").run(
+            load_script("aragog.crawl.politeness", "hosts_report").run(
                 self._redis,
                 **self._keys(crawl),
                 turn=TURN_URLS,
                 lease_ms=LEASE_MS,
                 tail_ms=self._tail_ms,
-                served=[v for one in sent for v in (one.host, one.urls, int(one.is_empty))],
+                sent=[v for one in sent for v in (one.host, one.urls, int(one.is_empty))],
             )
 
     def _keys(self, crawl: int) -> dict[str, str]:

@@ -1,13 +1,13 @@
 """
-The operator's overrides for single domains and hosts: a file, with the live overrides on top.
+The operator's overrides for single domains and hosts: a file, with live overrides on top of it.
 
-The file is TOML with a table for each domain or host. It is reread within seconds of a change. The
-longest name that is the host or one of its parents applies.
+The file is TOML, with one table per domain or host. It is read again within seconds of a change.
+The longest name that equals the host or one of its parents applies.
 
-    ["example.com"]            # example.com and every host under it, together
+    ["example.com"]            # example.com and every host below it, together
     qps = 2
 
-    ["shops.example"]          # each host under shops.example separately
+    ["shops.example"]          # each host below shops.example separately
     scope = "host"
     max_concurrent = 4
 
@@ -33,33 +33,33 @@ from aragog.settings.checks import MAX_LATENCY_SLOWDOWN
 from urlspelling.hosts import longest_match
 
 log = logging.getLogger(__name__)
-# How often the file (with one stat(2)) and the live overrides (in one round trip) are checked;
-# documented as 5 s.
+# How often the file (with one stat(2)) and the live overrides (in one round trip) are checked.
+# Documented as 5 s.
 CHECK_EVERY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """The override for one domain or host. With None, the setting applies."""
+    """The override for one domain or host. The general setting applies where a value is None."""
 
     name: str
-    """The name in lower case and punycode, without a trailing dot."""
+    """The name in lower case and Punycode, without a trailing dot."""
     qps: float | None = None
     """Requests per second; above 0."""
     scope: Literal["domain", "host"] = "domain"
-    """`domain`: all hosts under `name` share the rate. `host`: each host has its own."""
+    """`domain`: all hosts below `name` share the rate. `host`: each host has its own."""
     max_concurrent: int | None = None
-    """The number of concurrent requests in the whole cluster."""
+    """The number of concurrent requests from the whole cluster."""
     crawl_delay_cap_s: float | None = None
-    """The longest Crawl-delay that is applied, in seconds; 0 ignores Crawl-delay."""
+    """The longest Crawl-delay that is obeyed, in seconds; 0 ignores Crawl-delay."""
     max_latency_slowdown: float | None = None
-    """The limit for dividing its rate when it is slower than usual. 1 turns this off."""
+    """The largest factor by which a slow domain is slowed down. 1 turns this off."""
     quiet_hours: QuietHours | None = None
-    """The hours in which it gets no requests, or None."""
+    """The hours without requests, or None."""
     blocked: bool = False
-    """Whether its URLs are never fetched."""
+    """True if its URLs are never fetched."""
     stopped: bool = False
-    """Whether no request is sent and its URLs wait until it is resumed."""
+    """True if no requests are sent and its URLs wait until it is resumed."""
 
 
 class Overrides:
@@ -68,13 +68,13 @@ class Overrides:
 
     Args:
         path: the TOML file, or None for no file.
-        clock: used to decide when to check again.
-        blocked_hosts: additional names that are blocked together with all hosts below them.
+        clock: decides when to check again.
+        blocked_hosts: additional names that are blocked, with all hosts below them.
         live: the live overrides, read when an override is first used. While they cannot be read,
-            the last known ones apply. None means that there are none.
+            the last known ones apply. None if there are none.
 
     Raises:
-        ConfigError: the file is invalid; every problem names file, key and value.
+        ConfigError: the file is invalid. Each problem names file, key and value.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Overrides:
         self.live = live
         self._blocked = blocked_hosts or BlockedHosts()
         self.problem: str | None = None
-        """Why the current file is not used; None while it is used."""
+        """Why the current file is not used; None if it is used."""
         self._clock = clock or SystemClock()
         self._checked_s = float("-inf") if live else self._clock.monotonic_s()
         self._file = WatchedFile(path) if path else None
@@ -98,7 +98,7 @@ class Overrides:
         self._table = self._of_file
 
     def find(self, host: str) -> Override | None:
-        """Return the override with the longest name that is `host` or one of its parents."""
+        """Return the override with the longest name that equals `host` or one of its parents."""
         return _of(self.table(), host)
 
     def blocked(self, host: str) -> str | None:
@@ -107,15 +107,15 @@ class Overrides:
         if override is not None and override.blocked:
             return f"{self.path} blocks {override.name}"
         name = self._blocked.find(host)
-        return name and f"politeness.blocked_hosts has {name}"
+        return name and f"politeness.blocked_hosts contains {name}"
 
     def stopped(self, key: str) -> bool:
-        """Return whether requests to a limiter key are stopped."""
+        """Return True if requests to a limiter key are stopped."""
         override = self.find(key)
         return override is not None and override.stopped
 
     def table(self) -> Mapping[str, Override]:
-        """Return all overrides by name; checks for changes at most every `CHECK_EVERY_S`."""
+        """Return all overrides by name. Checks for changes at most every `CHECK_EVERY_S`."""
         if self.path is None and self.live is None and not self._blocked.reloads:
             return self._table
         now_s = self._clock.monotonic_s()
@@ -132,30 +132,30 @@ class Overrides:
             self._table = with_live(self._of_file, self._live_values)
 
     def _reload(self, path: Path) -> bool:
-        """Read the file and return whether it has new overrides."""
+        """Read the file. Returns True if it has new overrides."""
         try:
             self._of_file = read_overrides(path)
         except CONFIG as error:
             self.problem = str(error)
             log.warning(
-                "the overrides file is invalid, the previous overrides stay in use: %s", error
+                "the overrides file is invalid, so the previous overrides stay in use: %s", error
             )
             return False
-        # Use the level of the earlier warning, so that the operator who fixed the file sees it.
+        # Log at the level of the earlier warning, so that the operator who fixed the file sees it.
         level = logging.WARNING if self.problem else logging.INFO
         self.problem = None
         log.log(level, "reloaded overrides: %d names in %s", len(self._of_file), path)
         return True
 
     def _read_live(self) -> bool:
-        """Read the live overrides if they changed and return whether there are new ones."""
+        """Read the live overrides if they have changed. Returns True if there are new ones."""
         if self.live is None:
             return False
         try:
             values = self.live.changed_values()
         except TRANSIENT as error:
-            # Fetching needs this server for more than overrides, so it waits as well.
-            log.debug("the live overrides were not read, the last ones stay in use: %s", error)
+            # Fetching needs this server for more than overrides, so it will wait anyway.
+            log.debug("could not read the live overrides, so the last ones stay in use: %s", error)
             return False
         if values is None:
             return False
@@ -171,7 +171,7 @@ def _of(table: Mapping[str, Override], host: str) -> Override | None:
 def with_live(
     table: Mapping[str, Override], values: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Override]:
-    """Return a table with live values on top. Everything else that applied to a name stays."""
+    """Return a table with live values on top. Everything else that applied to a name remains."""
     merged = dict(table)
     for name, changes in values.items():
         base = _of(table, name) or Override(name)
@@ -184,7 +184,8 @@ def read_overrides(path: Path) -> dict[str, Override]:
     Read the overrides from a file, by name.
 
     Raises:
-        ConfigError: the file is invalid; names the file and every invalid key and value.
+        ConfigError: the file is invalid. The message names the file and every invalid key and
+            value.
     """
     try:
         document = tomllib.loads(path.read_text("utf-8-sig"))
@@ -238,7 +239,7 @@ def _read_one(at: str, name: str, values: Any, problems: list[str]) -> Override:
 
 
 def _requirement(key: str, value: Any) -> str | None:
-    """Return what the value of `key` must be; None if it is valid or the key is unknown."""
+    """Return what the value of `key` must be, or None if it is valid or the key is unknown."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     match key:
         case "qps":

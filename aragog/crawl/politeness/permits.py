@@ -1,12 +1,12 @@
 """
-Send permits: one sender per domain writes at a time, an interval after the previous one.
+Send permits: one sender per domain writes at a time, one interval after the previous one.
 
 A pre-granted permit comes with its slot and needs no round trip. Others are requested from the
 domain's node, which waits until the holder has reported or its permit has expired.
 
 Slots with a pre-granted permit, and domains with very short intervals, send without a round trip.
-If the process has reported a pause itself, or has read about one in the limiter's state, it
-requests a permit in these cases too.
+If this process knows about a pause, because it reported the pause or read it from the limiter's
+state, it requests a permit in these cases too.
 """
 
 from __future__ import annotations
@@ -28,25 +28,26 @@ from aragog.errors import LimiterUnavailable
 from aragog.observability.instruments import SLOT_LATENESS_SECONDS, SLOTS
 from aragog.runtime.clock import Clock
 
-# The cache's limit of domains. Beyond it the cache is cleared, and filled again within `LOOK_US`.
+# Limit of domains in the cache. Beyond it, the cache is cleared and fills again within
+# `CHECK_PAUSES_US`.
 MAX_DOMAINS = 10_000
-# How often a process reads whether another process reported a pause.
-LOOK_US = 100_000.0
+# How often a process checks whether another process reported a pause.
+CHECK_PAUSES_US = 100_000.0
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-# A sender that could not write within this time after the grant requests the permit again. It is
-# far below PERMIT_TTL_US. Only a pause of the process as long as the difference, between the last
-# clock check and the write, could break the promise.
+# A sender that could not write within this time after the grant requests the permit again. This is
+# far below PERMIT_TTL_US: only if the process stalls for the difference between the two, after the
+# last clock check and before the write, could two requests come too close together.
 ALLOWANCE_US = 250_000
 # Intervals this short are within the tolerance, so they are planned but not enforced.
 NO_PERMIT_US = 2_000
-# By how much acquire_permit.lua shortens the interval of a domain that is behind its plan.
+# How much acquire_permit.lua shortens the interval of a domain that is behind its plan.
 CATCH_UP_US = 500
-# How many times a report is sent again after its domain moved to another node.
+# How many times a report is repeated after its domain moved to another node.
 ATTEMPTS = 3
 # Reports that no sender waits for are sent in batches, delayed by at most this time.
-TELL_AFTER_S = 0.01
-# With intervals of at least this length, the next sender only asks after the last one has reported.
+SEND_AFTER_S = 0.01
+# With intervals of at least this length, the next sender asks only after the last one has reported.
 SLOW_INTERVAL_US = 40_000
 _USED, _MISSED = (SLOTS.of(event) for event in ("used", "missed"))
 _LATENESS = SLOT_LATENESS_SECONDS.of()
@@ -60,7 +61,7 @@ class Permits:
         nodes: the limiter's nodes by domain.
         rates: knows which domains are stopped, or limited in concurrency.
         clock: its `sleep_s` waits for slots and permits.
-        window_us: a permit is granted at most this long after its slot.
+        window_us: how long after its slot a permit may still be granted.
     """
 
     def __init__(
@@ -76,35 +77,35 @@ class Permits:
         self._window_us = window_us
         self._pauses = Pauses()
         self._held: dict[int, None] = {}
-        """Tokens of the slots whose permit this process has, oldest first."""
+        """Tokens of the slots whose permits this process holds, oldest first."""
         self._sent_us: dict[str, float] = {}
-        """When this process last wrote a request to a domain, by its stopwatch."""
-        self._feedback = FeedbackQueue(self.report, TELL_AFTER_S)
+        """When this process last wrote a request to a domain, by its monotonic clock."""
+        self._feedback = FeedbackQueue(self.report, SEND_AFTER_S)
         self.latencies = PendingLatencies()
         """The latencies that `report` adds to the next report of each domain."""
 
     def hold(self, token: int) -> None:
-        """Remember that this process has the permit of the slot with this token."""
+        """Remember that this process holds the permit of the slot with this token."""
         if len(self._held) > 100_000:
-            self._held.pop(next(iter(self._held)), None)  # abandoned; its permit expires
+            self._held.pop(next(iter(self._held)), None)  # abandoned, so its permit expires
         self._held[token] = None
 
-    def note_pause(self, key: str, until_us: float) -> None:
-        """Remember that a domain is paused until then, by its node's clock."""
+    def remember_pause(self, key: str, until_us: float) -> None:
+        """Remember that a domain is paused until this time, by its node's clock."""
         self._pauses.remember(key, until_us)
 
     def acquire(self, slot: Slot) -> bool:
         """
         Wait for the permit to send. Call it with the connection open.
 
-        Returns True to send now and call `release` right after. Returns False if it is too late or
-        an operator stopped the domain; then no permit is held, and the caller reserves again.
+        Returns True if the request should be sent now, followed by `release`. Returns False if it
+        is too late or an operator stopped the domain. In that case no permit is held, and the
+        caller must reserve again.
 
-        Sleeps until the slot, and then while another sender has the permit, at most
-        `slot_window_ms` past the slot. A pre-granted permit needs no round trip, others one or a
-        few. A slot serves one
-        request: a request that is repeated after a closed connection requests a new permit and
-        waits an interval.
+        Sleeps until the slot, and then while another sender holds the permit, at most until
+        `slot_window_ms` after the slot. A pre-granted permit needs no round trip, others need one
+        or a few. A slot is for one request: a request that is repeated after a closed connection
+        requests a new permit and waits one interval.
         """
         node = self._nodes.of(slot.key)
         if self._rates.closed(slot.key, node.now_us):
@@ -113,14 +114,14 @@ class Permits:
         planned_only = self._is_planned_only(slot)
         if planned_only:
             self._sleep_until(node, slot.at_us)
-        paused = self._paused(slot, node, look=planned_only)
+        paused = self._paused(slot, node, check=planned_only)
         if planned_only and not paused:
             return True
         if slot.pre_granted_until_us:
             unused = slot.token in self._held and not paused and self._nodes.is_current(node)
             if unused and node.clock.latest_us(stopwatch_us()) < slot.pre_granted_until_us:
                 return True
-            self._feedback.flush()  # or the node would still treat it as the holder
+            self._feedback.flush()  # otherwise the node would still treat it as the holder
         self._sleep_until(node, self._ask_at_us(node, slot))
         while not self._rates.closed(slot.key, node.now_us):
             node, slot, decision = self._request(slot)
@@ -132,7 +133,7 @@ class Permits:
                 continue
             self._sleep_until(node, decision.at_us)
             in_time = node.clock.latest_us(stopwatch_us()) < decision.at_us + ALLOWANCE_US
-            # Without a lease, a node that this process does not know may have granted a permit too.
+            # Without a lease, an unknown node may have granted a permit as well.
             if in_time and self._nodes.is_current(node):
                 self.hold(slot.token)
                 return True
@@ -141,9 +142,10 @@ class Permits:
 
     def _at(self, node: LimiterNode, slot: Slot) -> Slot:
         """
-        Return the slot by the clock of `node`, which may not be the node that gave the slot.
+        Return the slot by the clock of `node`, which may not be the node that reserved the slot.
 
-        If it is not, a pre-granted permit must be requested: the domain's new node knows about it.
+        If it is not, even a pre-granted permit must be requested, so that the domain's new node
+        knows about it.
         """
         if slot.node in ("", node.name):
             return slot
@@ -155,9 +157,9 @@ class Permits:
         """
         Return when to request the permit of a slot: not before the node can grant it.
 
-        The node grants it an interval after the last request, which may have been late for its own
-        slot. If another process sent it, that time is unknown here, and the node says when to ask
-        again.
+        The node grants it one interval after the last request, which may have been late for its own
+        slot. If another process sent that request, its time is unknown here, and the node says when
+        to ask again.
         """
         if slot.urgent:
             return slot.ask_at_us
@@ -172,7 +174,10 @@ class Permits:
         return self._request(slot)[2]
 
     def _request(self, slot: Slot) -> tuple[LimiterNode, Slot, PermitDecision]:
-        """Request a permit; returns the node that decided, and the slot by its clock."""
+        """
+        Request a permit.
+        Returns the node that decided, the slot by its clock, and the decision.
+        """
         most = self._rates.max_concurrent(slot.key) or 0
 
         def ask(node: LimiterNode) -> tuple[LimiterNode, Slot, PermitDecision]:
@@ -186,8 +191,8 @@ class Permits:
         """
         Report that the request was written, and release the permit.
 
-        A pre-granted permit, or the permit of a domain with long intervals, is reported in a batch
-        within 10 ms. Others are reported immediately, because the next sender waits for them.
+        For a pre-granted permit or a domain with long intervals, the report is sent in a batch
+        within 10 ms. Otherwise it is sent immediately, because the next sender waits for it.
         `written=False` means that nothing was sent because the connection broke.
         """
         written_us = stopwatch_us() if written else None
@@ -207,7 +212,7 @@ class Permits:
             self.report([(slot, written_us)])
 
     def _late_us(self, slot: Slot, written_us: float) -> float:
-        """How long after its slot a request was written, by the clock of the slot."""
+        """Return how long after its slot a request was written, by the clock of the slot."""
         node = self._nodes.server(slot.node) if slot.node else self._nodes.last_of(slot.key)
         return node.clock.latest_us(written_us) - slot.at_us if node.clock.known else 0.0
 
@@ -215,8 +220,8 @@ class Permits:
         """
         Report when the requests of slots were written, which ends their permits.
 
-        Each slot comes with the monotonic time after its request, or None if nothing was sent. The
-        latencies recorded since the last report of their domains are sent along.
+        Each slot comes with the monotonic time after its request, or None if nothing was sent. Also
+        sends the latencies recorded since the last report of their domains.
         """
         latencies = {slot.key: self.latencies.take(slot.key) for slot, _ in departures}
 
@@ -231,23 +236,25 @@ class Permits:
             self._nodes.call_each(((one[0].key, one) for one in departures), send)
             if not left:
                 return
-            self._nodes.refresh()  # another node has these domains
+            self._nodes.refresh()  # these domains have moved to another node
             departures = left
 
     def _departure(
         self, node: LimiterNode, departure: tuple[Slot, float | None], latency: Latency
-    ) -> scripts.Departure:
+    ) -> scripts.PermitReport:
         slot, written_us = departure
         if not node.clock.known:
             node.ask_time()
         at_us = 0.0 if written_us is None else node.clock.latest_us(written_us)
-        return scripts.Departure(slot, at_us, latency, self._rates.max_latency_slowdown(slot.key))
+        return scripts.PermitReport(
+            slot, at_us, latency, self._rates.max_latency_slowdown(slot.key)
+        )
 
     def finished(self, slot: Slot) -> None:
         """
         End a request, sent or not: release its permit and concurrency slot.
 
-        No round trip if it holds neither. Safe to repeat.
+        No round trip if it holds neither. Can be repeated.
         """
         if slot.token in self._held:
             self.release(slot, written=False)
@@ -259,23 +266,23 @@ class Permits:
     @staticmethod
     def _is_early(node: LimiterNode, at_us: float) -> bool:
         """
-        Whether a sender has its permit far ahead and must confirm it, as the domain may
-        pause.
+        Return True if a permit is so far ahead that it must be confirmed later, because the domain
+        may be paused.
         """
         return node.clock.latest_us(stopwatch_us()) < at_us - scripts.BOOK_AHEAD_US
 
     def _is_planned_only(self, slot: Slot) -> bool:
         return slot.interval_us <= NO_PERMIT_US and not self._rates.max_concurrent(slot.key)
 
-    def _paused(self, slot: Slot, node: LimiterNode, *, look: bool) -> bool:
+    def _paused(self, slot: Slot, node: LimiterNode, *, check: bool) -> bool:
         """
-        Report whether the domain is paused, so that every sender must request a permit.
+        Return True if the domain is paused, so that every sender must request a permit.
 
-        With `look`, also reads every 100 ms whether another process paused it, in one round trip.
-        The same call reports latencies, which otherwise go with permits.
+        With `check`, also reads every 100 ms whether another process paused it, in one round trip.
+        This also reports latencies, which are normally sent with permits.
         """
         key, now_us = slot.key, node.now_us()
-        if look and self._pauses.look_due(key, now_us):
+        if check and self._pauses.check_due(key, now_us):
             if self.latencies.has(key):
                 self._feedback.add((slot, None))
             state = unpack_state(node.get_many([node.key("slot", key)])[0])
@@ -288,7 +295,7 @@ class Permits:
         self._feedback.close()
 
     def flush(self) -> None:
-        """Send the reports that are being collected."""
+        """Send the reports collected so far."""
         self._feedback.flush()
 
     def _sleep_until(self, node: LimiterNode, at_us: float) -> None:
@@ -300,22 +307,22 @@ class Permits:
 
 
 class Pauses:
-    """Pauses by domain. Instants are microseconds on the limiter's clock. Thread-safe."""
+    """Pauses by domain. Times are in microseconds on the limiter's clock. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._until_us: dict[str, float] = {}
-        self._looked_us: dict[str, float] = {}
+        self._checked_us: dict[str, float] = {}
 
     def remember(self, key: str, until_us: float) -> None:
-        """Record that `key` is paused until that instant."""
+        """Record that `key` is paused until this time."""
         with self._lock:
             if len(self._until_us) >= MAX_DOMAINS:
                 self._until_us.clear()
             self._until_us[key] = max(until_us, self._until_us.get(key, 0.0))
 
     def active(self, key: str, now_us: float) -> bool:
-        """True while `key` is known to be paused."""
+        """Return True while `key` is known to be paused."""
         until_us = self._until_us.get(key)
         if until_us is None:
             return False
@@ -325,14 +332,17 @@ class Pauses:
             self._until_us.pop(key, None)
         return False
 
-    def look_due(self, key: str, now_us: float) -> bool:
-        """Return True to one caller in each `LOOK_US`, who must then read the state of `key`."""
+    def check_due(self, key: str, now_us: float) -> bool:
+        """
+        Return True to one caller per `CHECK_PAUSES_US`, who must then read the
+        state of `key`.
+        """
         with self._lock:
-            if now_us - self._looked_us.get(key, float("-inf")) < LOOK_US:
+            if now_us - self._checked_us.get(key, float("-inf")) < CHECK_PAUSES_US:
                 return False
-            if len(self._looked_us) >= MAX_DOMAINS:
-                self._looked_us.clear()
-            self._looked_us[key] = now_us
+            if len(self._checked_us) >= MAX_DOMAINS:
+                self._checked_us.clear()
+            self._checked_us[key] = now_us
             return True
 
 
@@ -341,10 +351,10 @@ class FeedbackQueue(Generic[T]):
     Collects items and sends them in one batch, `after_s` after the first item.
 
     Its daemon thread starts with the first item, and again after a fork. Items that cannot be sent
-    are dropped: the limiter replaces missing feedback by a timeout.
+    are dropped: the limiter handles missing feedback by a timeout.
 
     Args:
-        send: sends one batch; called from the thread.
+        send: sends one batch. Called from the thread.
         after_s: seconds between the first item and the batch.
     """
 
@@ -363,7 +373,7 @@ class FeedbackQueue(Generic[T]):
         self._thread: threading.Thread | None = None
 
     def add(self, item: T) -> None:
-        """Queue `item`; returns immediately."""
+        """Queue `item` and return immediately."""
         if self._pid != os.getpid():
             self._start()  # the child has no thread, and the parent sends its own items
         with self._lock:
@@ -383,7 +393,7 @@ class FeedbackQueue(Generic[T]):
             self.flush()
 
     def flush(self) -> None:
-        """Return when all items added before have been sent or dropped."""
+        """Return when all items added so far have been sent or dropped."""
         if self._pid != os.getpid():
             return
         with self._sending:
@@ -396,7 +406,7 @@ class FeedbackQueue(Generic[T]):
             except LimiterUnavailable as error:
                 log.warning("dropped limiter feedback for %d requests: %s", len(items), error)
             except Exception:
-                # The thread must not die: then every later permit would have to expire.
+                # The thread must not die, because every later permit would then have to expire.
                 log.exception("dropped limiter feedback for %d requests", len(items))
 
     def close(self) -> None:

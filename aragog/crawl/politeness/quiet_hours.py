@@ -1,4 +1,7 @@
-"""The hours of a day in which an operator sends a domain no requests. Pure."""
+"""
+Quiet hours: the hours of the day in which a domain gets no requests, set by an operator.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,12 @@ FORM = '"HH:MM-HH:MM ZONE", such as "08:00-18:00 Europe/Berlin" (ZONE: a name, U
 
 
 class QuietHours(NamedTuple):
-    """A span of each day."""
+    """A time span that repeats every day."""
 
     begin_min: int
     """The first minute of the day."""
     end_min: int
-    """The minute after the last one; not above `begin_min` for a span over midnight."""
+    """The minute after the last one. Not above `begin_min` for a span over midnight."""
     zone: str
     """The time zone: a name of the tz database, `UTC`, or an offset such as `+02:00`."""
 
@@ -30,9 +33,9 @@ class QuietHours(NamedTuple):
 
     def left_s(self, at_s: float) -> float:
         """
-        Return for how many more seconds they last; 0.0 outside of them.
+        Return how many seconds of the span are left; 0.0 outside of it.
 
-        On the day of a change to or from summer time this may be off by an hour.
+        On the days when summer time starts or ends, the result may be off by an hour.
         """
         now = datetime.fromtimestamp(at_s, _zone(self.zone))
         minute = now.hour * 60 + now.minute + now.second / 60
@@ -56,12 +59,12 @@ def quiet_hours(text: str) -> QuietHours:
     hours = [int(number) for number in match.groups()[:4]]
     begin_min, end_min = hours[0] * 60 + hours[1], hours[2] * 60 + hours[3]
     if hours[0] > 23 or hours[1] > 59 or hours[3] > 59 or end_min > 1440 or begin_min == end_min:
-        raise BadInput(f"quiet hours: are no span of a day: {text[:100]!r}; write {FORM}")
+        raise BadInput(f"quiet hours: not a valid span of a day: {text[:100]!r}; write {FORM}")
     try:
         _zone(match[5])
     except (OSError, ValueError, KeyError) as error:
         raise BadInput(
-            f"quiet hours: {match[5]!r} is no time zone that this machine knows; install its "
+            f"quiet hours: this machine does not know the time zone {match[5]!r}; install its "
             "tzdata, or write UTC or an offset such as +02:00"
         ) from error
     return QuietHours(begin_min, end_min, match[5])

@@ -17,7 +17,7 @@ class Rates:
         self._overrides = overrides
 
     def key_for(self, url: str) -> str:
-        """Return the limiter key of a normalized URL: registered domain, or as overridden."""
+        """Return the limiter key of a normalized URL: its registered domain, unless overridden."""
         name = host(url)
         override = self._overrides.find(name)
         if override is None:
@@ -34,35 +34,35 @@ class Rates:
         return max(1e6 / qps, min(crawl_delay_s or 0.0, cap_s) * 1e6)
 
     def max_concurrent(self, key: str) -> int | None:
-        """Return the limit of concurrent requests to `key`, or None if there is no limit."""
+        """Return the limit on concurrent requests to `key`, or None if there is none."""
         override = self._overrides.find(key)
         return override.max_concurrent if override else None
 
     def max_latency_slowdown(self, key: str) -> float:
         """
-        Return how much latency may lengthen the interval of `key`, as a factor. 1 means
-        never.
+        Return the largest factor by which latency may lengthen the interval of `key`. 1 turns this
+        off.
         """
         override = self._overrides.find(key)
         most = override.max_latency_slowdown if override else None
         return self._settings.max_latency_slowdown if most is None else most
 
     def stopped(self, key: str) -> bool:
-        """Whether an operator stopped `key`."""
+        """Return True if an operator stopped `key`."""
         return self._overrides.stopped(key)
 
     def quiet_s(self, key: str, now_us: Callable[[], float]) -> float:
         """
-        How many more seconds the quiet hours of `key` last; 0.0 if requests are allowed.
+        Return how many more seconds the quiet hours of `key` last; 0.0 outside of quiet hours.
 
         Args:
             key: the limiter key.
-            now_us: reads a clock. Only called for a key with quiet hours.
+            now_us: returns the current time. Only called for keys with quiet hours.
         """
         override = self._overrides.find(key)
         hours = override.quiet_hours if override else None
         return hours.left_s(now_us() / 1e6) if hours else 0.0
 
     def closed(self, key: str, now_us: Callable[[], float]) -> bool:
-        """Whether `key` gets no requests now, because it is stopped or has quiet hours."""
+        """Return True if `key` gets no requests now, because it is stopped or has quiet hours."""
         return self.stopped(key) or self.quiet_s(key, now_us) > 0

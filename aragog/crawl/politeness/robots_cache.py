@@ -1,12 +1,12 @@
 """
-A cache of robots.txt rules by origin, shared by all workers in Redis and kept parsed in each.
+A cache of robots.txt rules by origin, shared by all workers in Redis, and kept parsed in memory.
 
 `aragog.crawl.politeness.robots_rules` defines what a response to /robots.txt means, and
 `aragog.crawl.politeness.robots_records` how long it is valid.
 
 Rules in use are refreshed in the background before they expire. Rules that are no longer requested
-expire, so memory use follows the number of active origins. Times are in ms since the epoch: stored
-times use the server's clock, times in arguments and results the caller's.
+expire, so memory use depends on the number of active origins. Times are in ms since the epoch:
+stored times are by the server's clock, times in arguments and results by the caller's.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from aragog.crawl.politeness.robots_records import (
     RobotsResult,
     RulesState,
     Validators,
+    current_state,
     is_error,
-    judged,
     pack_record,
     unpack_head,
     unpack_rules,
@@ -45,31 +45,33 @@ from urlspelling.domain import registered_domain
 
 log = logging.getLogger(__name__)
 
-# A process answers from its own memory for this long before it checks whether the rules changed.
-LOOK_AGAIN_S = 5.0
-# The space of a record in Redis besides its own bytes: key, expiry, entry in the refresh index.
+# How long a process uses rules from its own memory before it checks whether they changed.
+RECHECK_S = 5.0
+# The memory that a record takes in Redis besides its own bytes: key, expiry, entry in the refresh
+# index.
 RECORD_OVERHEAD_BYTES = 300
 _NO_VERSION = bytes(8)
-# robots_put packs the bytes of a record into the low bits of its score.
+# robots_put packs the size of a record into the low bits of its score.
 _SIZES = 1 << 20
 
 
 class RobotsCache:
     """
-    Rules by origin (`https://example.com`, port only when it is not the scheme's own).
+    Rules by origin (`https://example.com`, with a port only if it is not the default).
 
-    Thread-safe; may be used after a fork. Every method raises `RobotsUnavailable` when Redis does
-    not answer. A cache keeps only the rules for `agent` and `*`, so it serves no other agent.
+    Thread-safe; may be used after a fork. Every method raises `RobotsUnavailable` if Redis does not
+    respond. The cache keeps only the rules for `agent` and `*`, so it cannot be used for other
+    agents.
 
     Args:
-        redis_url: of the shared Redis.
+        redis_url: URL of the shared Redis.
         settings: how long rules are valid, and how much memory one registered domain may use.
         prefix: the start of every key.
-        clock: measures ages and how long this process's memory is trusted.
+        clock: measures ages, and how long rules in memory are used without a check.
         agent: the User-Agent or product token whose rules are kept.
-        memory: the rules that this process keeps; None: one with the default bounds.
-        asks_tdm: rules without those of the origin's tdmrep.json are as good as none.
-        server_ms: queries the time of Redis in ms since the epoch; None: asks it.
+        memory: the in-process cache; a new one with the default limits if None.
+        asks_tdm: if True, rules without those of the origin's tdmrep.json are not used.
+        server_ms: returns the time of Redis in ms since the epoch; by default, Redis is queried.
     """
 
     def __init__(
@@ -93,48 +95,58 @@ class RobotsCache:
         self._shared = SharedClock(self._clock, server_ms or self._server_ms, "the robots cache")
         self.refreshes = RobotsRefreshes(self._redis, prefix, self._shared)
         self._memory = memory or RobotsMemory()
-        self._useless: set[str] = set()
-        """Origins with a record that this process cannot use; no error keeps it."""
+        self._unusable: set[str] = set()
+        """Origins with a record that this process cannot use. After an error, these records are
+        replaced."""
 
     def get_many(self, origins: Iterable[str]) -> dict[str, CachedRules]:
-        """Each origin's rules; one round trip, none for those checked within the last 5 s."""
+        """
+        Return the rules of each origin. Takes one round trip, or none if all were checked within
+        the last 5 s.
+        """
         distinct = list(dict.fromkeys(origins))
-        looked_s = self._clock.monotonic_s()
+        checked_s = self._clock.monotonic_s()
         ahead_ms = self._shared.ahead_ms()
-        local = {origin: self._remembered(origin, looked_s) for origin in distinct}
+        local = {origin: self._remembered(origin, checked_s) for origin in distinct}
         # Only usable rules are returned from memory. Another process may have fetched rules that
-        # have just expired here; MISSING would make the caller fetch them again.
+        # have just expired here, and after MISSING the caller would fetch them again.
         unsure = [
             origin
             for origin in distinct
-            if self._judged(local[origin], ahead_ms).state is not RulesState.FRESH
+            if self._current_state(local[origin], ahead_ms).state is not RulesState.FRESH
         ]
         if unsure:
-            local.update(self._read_redis(unsure, looked_s))
-        return {origin: self._judged(local[origin], ahead_ms) for origin in distinct}
+            local.update(self._read_redis(unsure, checked_s))
+        return {origin: self._current_state(local[origin], ahead_ms) for origin in distinct}
 
     def get(self, origin: str) -> CachedRules:
-        """One origin's rules."""
+        """Return the rules of one origin."""
         return self.get_many([origin])[origin]
 
-    def rules_of_admitted(self, origin: str) -> RobotsRules | None:
+    def rules_after_admission(self, origin: str) -> RobotsRules | None:
         """
-        The rules by which `get_many` has just admitted a request, even if they are due for a look.
+        Return the rules with which `get_many` just admitted a request, even if they must be checked
+        again.
 
-        No round trip, unless this process has dropped them; None: there are none anymore.
+        Needs no round trip, unless this process has dropped them. Returns None if there are none
+        anymore.
         """
         cached = self._memory.get(origin)
         return cached[1] if cached is not None else self.get(origin).rules
 
-    def outgrown(self, origins: Iterable[str]) -> None:
-        """Note that the rules of these origins lack what a job needs: no error keeps them."""
-        self._useless.update(origins)
+    def mark_insufficient(self, origins: Iterable[str]) -> None:
+        """
+        Record that the rules of these origins are insufficient for a job. After an error, they are
+        not kept.
+        """
+        self._unusable.update(origins)
 
     def peek(self, origins: Sequence[str]) -> dict[str, CachedRules]:
         """
-        Each origin's rules as a crawl would find them, for reports; one round trip.
+        Return the rules of each origin as a crawl would get them, for reports. Takes one round
+        trip.
 
-        It does not count as a use: rules that nothing else requests still expire.
+        This does not count as use: rules that nothing else requests still expire.
         """
         if not origins:
             return {}
@@ -146,11 +158,14 @@ class RobotsCache:
             cached = None
             if reply is not None:
                 cached = self._read(reply)
-            cached_rules[origin] = self._judged(cached, ahead_ms)
+            cached_rules[origin] = self._current_state(cached, ahead_ms)
         return cached_rules
 
-    def newest_origins(self, domains: Sequence[str]) -> dict[str, str]:
-        """The origin of each registered domain whose rules came last; one round trip."""
+    def last_stored_origins(self, domains: Sequence[str]) -> dict[str, str]:
+        """
+        Return, for each registered domain, the origin whose rules were stored last. Takes one round
+        trip.
+        """
         with robots_errors(), self._redis.pipeline(transaction=False) as pipe:
             for domain in domains:
                 pipe.zrevrange(self._key("robots.domain", domain), 0, 0)
@@ -161,19 +176,19 @@ class RobotsCache:
             if names and names[0]
         }
 
-    def _remembered(self, origin: str, looked_s: float) -> tuple[RobotsRecord, RobotsRules] | None:
-        """The rules in this process's memory, if they were checked recently enough."""
+    def _remembered(self, origin: str, checked_s: float) -> tuple[RobotsRecord, RobotsRules] | None:
+        """Return the rules in this process's memory, if they were checked recently enough."""
         cached = self._memory.get(origin)
-        if cached is None or looked_s - cached[2] >= LOOK_AGAIN_S:
+        if cached is None or checked_s - cached[2] >= RECHECK_S:
             return None
         return cached[:2]
 
     def _read_redis(
-        self, origins: Sequence[str], looked_s: float
+        self, origins: Sequence[str], checked_s: float
     ) -> dict[str, tuple[RobotsRecord, RobotsRules] | None]:
-        """Read the rules from Redis and remember them."""
-        # Keep references to the rules here, since they may be evicted from memory before Redis has
-        # confirmed that they are current.
+        """Read the rules from Redis and cache them in memory."""
+        # Keep references to the rules, because they may be evicted from memory before Redis
+        # confirms that they are current.
         remembered = [self._memory.get(origin) for origin in origins]
         versions = b"".join(entry[0].version if entry else _NO_VERSION for entry in remembered)
         keys = [self._key("robots", origin) for origin in origins]
@@ -190,9 +205,9 @@ class RobotsCache:
                 continue
             found = self._read(reply, cached)
             if found is None:
-                self._useless.add(origin)
+                self._unusable.add(origin)
             else:
-                self._memory.keep(origin, *found, looked_s)
+                self._memory.keep(origin, *found, checked_s)
                 rules_of[origin] = found
         return rules_of
 
@@ -200,21 +215,26 @@ class RobotsCache:
         self, reply: bytes, remembered: tuple[RobotsRecord, RobotsRules, float] | None = None
     ) -> tuple[RobotsRecord, RobotsRules] | None:
         """
-        A record's rules; None: they are of no use here, and robots.txt is fetched again.
+        Return the rules of a record, or None if they cannot be used, so that robots.txt is fetched
+        again.
 
-        So it is with rules of another crawl, and of a version that writes them in another form.
+        Rules are unusable if they belong to another crawl, or if another version wrote them in
+        another format.
         """
         try:
             record = unpack_head(reply)
             is_current = remembered is not None and remembered[0].version == record.version
             rules = remembered[1] if remembered and is_current else self._parse(record, reply)
         except UNREADABLE_RECORD as error:
-            log.debug("rules of another version are fetched again: %s", error)
+            log.debug("cannot read stored rules, so they are fetched again: %s", error)
             return None
         return (record, rules) if self._is_for_this_crawl(record, rules) else None
 
     def _is_for_this_crawl(self, record: RobotsRecord, rules: RobotsRules) -> bool:
-        """False for rules of another User-Agent, or without the tdmrep.json that is requested."""
+        """
+        Return False for rules of another User-Agent, or without the tdmrep.json that this crawl
+        needs.
+        """
         is_complete = rules.tdm is not None or not self._asks_tdm or not record.good
         return is_complete and rules.agent in (None, self._agent)
 
@@ -228,30 +248,32 @@ class RobotsCache:
         rules = rules_for_status(record.status if record.status > 0 else None)
         return rules.with_tdm(RobotsRules.unpack(packed).tdm) if packed else rules
 
-    def _judged(
+    def _current_state(
         self, cached: tuple[RobotsRecord, RobotsRules] | None, ahead_ms: int
     ) -> CachedRules:
         if cached is None:
             return MISSING
-        return judged(*cached, self._settings, now_ms=self._clock.now_ms(), ahead_ms=ahead_ms)
+        return current_state(
+            *cached, self._settings, now_ms=self._clock.now_ms(), ahead_ms=ahead_ms
+        )
 
     def put(self, origin: str, status: int | None, body: bytes, fetched_at_ms: int) -> None:
         """
         Store the result of fetching robots.txt, and release the claim on its refresh.
 
-        Safe to repeat, and to call late: an older result never replaces a newer one.
+        Can be repeated, and called late: an older result never replaces a newer one.
 
         Args:
             origin: as for `get_many`.
-            status: of the last response, after redirects; None: there was none (DNS, connect,
-                timeout), or it was unreadable; 304: the kept rules have not changed.
-            body: only its first 500 KiB count.
+            status: status of the last response, after redirects. None if there was none (DNS,
+                connection, timeout) or it was unreadable. 304 if the stored rules have not changed.
+            body: the file, of which only the first 500 KiB are read.
             fetched_at_ms: when the response arrived, or when the attempt was given up.
         """
         self.put_many([RobotsResult(origin, status, body, fetched_at_ms)])
 
     def put_many(self, results: Sequence[RobotsResult]) -> None:
-        """`put` of each; two round trips for all of them."""
+        """Call `put` for each result. Takes two round trips for all of them."""
         script = load_script("aragog.crawl.politeness", "robots_put")
         with robots_errors(), self._redis.pipeline(transaction=False) as pipe:
             for result in results:
@@ -259,17 +281,17 @@ class RobotsCache:
             pipe.execute()
         for result in results:
             self._memory.drop(result.origin)
-            self._useless.discard(result.origin)
+            self._unusable.discard(result.origin)
 
     def _put_values(self, result: RobotsResult) -> dict[str, Any]:
-        """The keys and arguments of robots_put.lua."""
+        """Return the keys and arguments of robots_put.lua."""
         origin, status, settings = result.origin, result.status, self._settings
         error = is_error(status)
         fetched_at_ms = result.fetched_at_ms + self._shared.ahead_ms()
         held_s = settings.robots_error_s if error else settings.robots_fresh_s
         life_s = 2 * settings.robots_error_s if error else settings.robots_usable_s
         usable_ms = settings.robots_usable_s * 1000
-        keeps_older = not error or origin not in self._useless
+        keeps_older = not error or origin not in self._unusable
         packed = b""
         if status is not None and 200 <= status < 300:
             packed = RobotsRules.parse(result.body, self._agent).with_tdm(result.tdm).packed()
@@ -296,11 +318,12 @@ class RobotsCache:
 
     def validators(self, origins: Sequence[str]) -> dict[str, Validators]:
         """
-        What a conditional request for the rules of each origin sends; one round trip.
+        Return the validators for conditional requests for the rules of each origin. Takes one round
+        trip.
 
-        Nothing for rules that are not kept, that an older parser read, or whose text is older than
-        `politeness.robots_usable_s`: they are fetched in full. Ask only for origins whose rules
-        `get_many` returned.
+        Returns none for rules that are not stored, that an older parser read, or that were fetched
+        in full longer than `politeness.robots_usable_s` ago: these are fetched in full. Call it
+        only for origins whose rules `get_many` returned.
         """
         if not origins:
             return {}
@@ -318,9 +341,9 @@ class RobotsCache:
 
     def forget(self, refused: Callable[[Iterable[str]], set[str]]) -> int:
         """
-        Drop the rules of the origins whose root URL `refused` returns; return how many.
+        Delete the rules of origins whose root URL `refused` returns. Returns how many.
 
-        Scans all keys of the server. Other processes may answer from memory for 5 s more.
+        Scans all keys of the server. Other processes may use their memory for up to 5 s more.
         """
         dropped = 0
         with robots_errors():

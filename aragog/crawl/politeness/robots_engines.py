@@ -1,9 +1,9 @@
 """
-The engines of the robots port: the built-in matcher, and reppy as a second opinion.
+The robots engines: the built-in matcher, and reppy as a second opinion.
 
 The crawl only uses `BuiltinEngine` (docs/adr/0004). `ReppyEngine` receives the same rules, except
-those that reppy interprets differently or that could cause excessive backtracking. It reports how
-many were left out.
+those that reppy interprets differently or that could make it backtrack excessively. It reports how
+many it left out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from aragog.crawl.politeness.robots_rules import RobotsRules, comparable_url
 from aragog.runtime.extras import has
 
 _STARS = re.compile(r"\*+")
-# Escaped wildcards act as wildcards in reppy, and a `$` within a pattern ends it.
+# reppy treats escaped wildcards as wildcards, and a `$` inside a pattern as its end.
 _READ_DIFFERENTLY = re.compile(r"%2[Aa4]|\$(?!\Z)")
 
 
@@ -34,7 +34,7 @@ class Opinion:
 
 
 class RobotsEngine(Protocol):
-    """Decides by parsed rules. Never raises because of a file or URL."""
+    """Decides by parsed rules. No file or URL makes it raise."""
 
     name: str
 
@@ -81,7 +81,7 @@ class ReppyEngine:
 
 
 def _line(rule: Rule) -> str | None:
-    """Return a rule as a line for reppy, or None if the rule is left out."""
+    """Return a rule as a line for reppy, or None if it is left out."""
     pattern = _STARS.sub("*", rule.pattern)
     if pattern.count("*") > 1 or _READ_DIFFERENTLY.search(pattern):
         return None

@@ -1,4 +1,4 @@
-"""Rules of robots.txt in the memory of a process: records by origin, rules by version."""
+"""The in-process cache of robots.txt rules: records by origin, rules by version."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aragog.crawl.politeness.robots_rules import RobotsRules
 
 # A record takes about 0.5 KB.
 MAX_ORIGINS = 50_000
-# Files, and rules in all of them together; a rule takes about 250 bytes with its matcher.
+# Limits of files, and of the rules in all of them. A rule with its matcher takes about 250 bytes.
 MAX_FILES = 5_000
 MAX_RULES = 200_000
 
@@ -38,21 +38,24 @@ class RobotsMemory:
         self._rules_count = 0
 
     def get(self, origin: str) -> tuple[RobotsRecord, RobotsRules, float] | None:
-        """Return the record and rules of `origin` and when they were read; None if not cached."""
+        """
+        Return the record and rules of `origin`, and when they were last checked; None if not
+        cached.
+        """
         with self._lock:
-            record, looked_s = self._records.get(origin, (None, 0.0))
+            record, checked_s = self._records.get(origin, (None, 0.0))
             rules = self._rules.get(record.version) if record else None
-            return (record, rules, looked_s) if record and rules is not None else None
+            return (record, rules, checked_s) if record and rules is not None else None
 
     def rules(self, version: bytes) -> RobotsRules | None:
         """Return the rules of a version; None if not cached."""
         with self._lock:
             return self._rules.get(version)
 
-    def keep(self, origin: str, record: RobotsRecord, rules: RobotsRules, looked_s: float) -> None:
-        """Cache what was read at `looked_s` (monotonic clock)."""
+    def keep(self, origin: str, record: RobotsRecord, rules: RobotsRules, checked_s: float) -> None:
+        """Cache a record and its rules, which were read at `checked_s` (monotonic clock)."""
         with self._lock:
-            self._records[origin] = record, looked_s
+            self._records[origin] = record, checked_s
             self._records.move_to_end(origin)
             while len(self._records) > self._max_origins:
                 self._records.popitem(last=False)
@@ -67,7 +70,7 @@ class RobotsMemory:
         return len(self._rules) > self._max_files or self._rules_count > self._max_rules
 
     def drop(self, origin: str) -> None:
-        """Remove the record of `origin`, which was replaced."""
+        """Remove the record of `origin`, because it was replaced."""
         with self._lock:
             self._records.pop(origin, None)
 

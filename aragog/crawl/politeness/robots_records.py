@@ -3,12 +3,12 @@ What the robots cache stores for an origin: the state of its rules, and their re
 
 How long rules are valid follows RFC 9309, sections 2.3.1 and 2.4:
 
-    2xx, 4xx            good: fresh for `robots_fresh_s`, usable for `robots_usable_s`
-    429, 5xx, no answer nothing may be fetched; requested again after `robots_error_s`; older good
-                        rules stay in use while they are usable
+    2xx, 4xx              good: fresh for `robots_fresh_s`, usable for `robots_usable_s`
+    429, 5xx, no response nothing may be fetched, and robots.txt is requested again after
+                          `robots_error_s`; older good rules stay in use while they are usable
 
-A record is a head of 37 bytes, the validators for a conditional request, and the packed, compressed
-rules. The scripts robots_get.lua and robots_put.lua read and update the head.
+A record consists of a head of 37 bytes, the validators for a conditional request, and the packed,
+compressed rules. The scripts robots_get.lua and robots_put.lua read and update the head.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ from aragog.settings import PolitenessSettings
 HEAD = struct.Struct("<B8shdhdd")
 # An upper limit for the packed rules of a 500 KiB body.
 MAX_PACKED_BYTES = 4 * 1024 * 1024
-# Statuses up to this one mean that there was no usable response; they index into `FAILURES`.
+# Statuses up to this one mean that there was no usable response. They encode an index into
+# `FAILURES`.
 NO_STATUS = -1
 FAILURES = ("dns", "connect", "tls", "timeout", "reset", "protocol")
-"""
-Reasons for a missing response, as in `aragog.fetch_record.outcome.UnreachableKind`. Only append.
-"""
+"""Reasons for a missing response, as in `aragog.fetch_record.outcome.UnreachableKind`. Only append
+to this list."""
 # Longer validators are not stored.
 MAX_VALIDATOR_CHARS = 200
-# The limit of bytes for validators in a record.
+# Maximum size of the validators in a record.
 MAX_VALIDATORS_BYTES = 1_000
-# Rules read by an older parser are fetched in full, since it may have skipped lines.
+# Rules that an older parser read are fetched in full, because it may have skipped lines.
 PARSER_VERSION = 3
 _LENGTH = struct.Struct("<H")
 UNREADABLE_RECORD = (struct.error, zlib.error, ValueError, TypeError, LookupError)
-"""Errors raised when a record was stored by another version in another format."""
+"""Errors raised for a record that another version stored in another format."""
 
 
 class RulesState(Enum):
-    """How a caller should treat an origin's rules."""
+    """How a caller should treat the rules of an origin."""
 
     FRESH = "fresh"
     """Use them."""
@@ -58,7 +58,7 @@ class RulesState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class CachedRules:
-    """The cached state of one origin's rules."""
+    """The cached state of the rules of one origin."""
 
     state: RulesState
     rules: RobotsRules | None = None
@@ -66,7 +66,7 @@ class CachedRules:
     fetched_at_ms: int | None = None
     """When the response with these rules arrived."""
     status: int | None = None
-    """The HTTP status of that response. None if MISSING or if there was no response."""
+    """HTTP status of that response. None if MISSING, or if there was no response."""
     unreachable: bool = False
     """True if nothing may be fetched because robots.txt was unreachable. Retry at `retry_at_ms`."""
     retry_at_ms: int | None = None
@@ -93,18 +93,18 @@ class RobotsResult(NamedTuple):
 
     origin: str
     status: int | None
-    """The HTTP status. 304 means that the stored rules have not changed."""
+    """HTTP status. 304 means that the stored rules have not changed."""
     body: bytes
     fetched_at_ms: int
     validators: Validators = NO_VALIDATORS
-    """The body of a 2xx."""
+    """Validators of a 2xx response."""
     tdm: tuple[TdmRule, ...] | None = None
     """The rules of the origin's tdmrep.json, or None if it was not requested."""
     failure: str | None = None
     """Why there is no status, one of `FAILURES`. None if there is one, or for another reason."""
 
 
-def judged(
+def current_state(
     record: RobotsRecord,
     rules: RobotsRules,
     settings: PolitenessSettings,
@@ -119,7 +119,7 @@ def judged(
         record: its times are by the server's clock.
         rules: the rules in the record.
         settings: how long rules are valid.
-        now_ms: the caller's clock, which the times in the result use.
+        now_ms: the time by the caller's clock, which the result also uses.
         ahead_ms: how far the server's clock is ahead of the caller's.
     """
     age_s = (now_ms + ahead_ms - record.fetched_at_ms) / 1000
@@ -146,18 +146,18 @@ def judged(
 
 
 class RobotsRecord(NamedTuple):
-    """The head of a record. Times are ms since the epoch."""
+    """The head of a record. Times are in ms since the epoch."""
 
     used: int
     """1 if the rules were used since they were fetched."""
     version: bytes
     """An 8-byte hash of status and rules. Equal versions mean equal rules."""
     status: int
-    """The status of the response with the rules. Negative if there was none, with the reason."""
+    """Status of the response with the rules. If there was none, a negative code for the reason."""
     fetched_at_ms: float
     """When that response arrived."""
     tried_status: int
-    """The status of the last response, which may be an error after which older rules were kept."""
+    """Status of the last response, which may be an error after which older rules were kept."""
     tried_at_ms: float
     """When the last response arrived."""
     failing_since_ms: float
@@ -171,12 +171,12 @@ class RobotsRecord(NamedTuple):
 
     @property
     def good(self) -> bool:
-        """True when the rules come from a usable response."""
+        """True if the rules come from a usable response."""
         return not is_error(self.status)
 
 
 def is_error(status: int | None) -> bool:
-    """Report whether a response is an error (none, 429, 5xx), which disallows everything."""
+    """Return True if a response is an error (none, 429, 5xx), which disallows everything."""
     return status is None or status == 429 or not 200 <= status < 500
 
 
@@ -216,7 +216,7 @@ def _packed_validators(validators: Validators, at_ms: int) -> bytes:
 
 def unpack_validators(record: bytes, *, since_ms: float) -> Validators:
     """
-    Return the validators for a conditional request. Empty if the rules must be fetched in full.
+    Return the validators for a conditional request, or none if the rules must be fetched in full.
 
     Args:
         record: at least its head and the next `MAX_VALIDATORS_BYTES` bytes.

@@ -1,8 +1,8 @@
 """
-The refreshes of robots.txt files: claims on them, and the index of rules that expire.
+Coordinates the refreshes of robots.txt files: claims on them, and the index of expiring rules.
 
-A claim prevents other workers from fetching the same robots.txt. In the meantime the old rules stay
-in use.
+A claim prevents other workers from fetching the same robots.txt. In the meantime, the old rules
+stay in use.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pinlater.redis.errors import redis_errors
 
 # A refresh that takes longer than this may be claimed again.
 CLAIM_S = 60.0
-# The longest time for which a claim that waits for its slot is kept.
+# How long a claim may wait for its slot.
 MAX_HOLD_MS = 600_000
 
 
@@ -41,14 +41,14 @@ class RobotsRefreshes:
         """The leases of origins; `RobotsCache.put` releases them."""
         self._record_prefix = f"{prefix}robots:"
         self.due_key = f"{prefix}robots.due"
-        """The key of the sorted set of origins, ordered by when their rules must be refreshed."""
+        """The key of the sorted set of origins, by when their rules must be refreshed."""
 
     def claim(self, origins: Iterable[str]) -> list[str]:
         """
-        Claim the refresh of `origins`; return those that the caller must now fetch.
+        Claim the refresh of `origins`. Returns those that the caller must now fetch.
 
-        The others are already claimed. One round trip. A claim ends with `RobotsCache.put`, or
-        after 60 s.
+        The others are already claimed. Takes one round trip. A claim ends with `RobotsCache.put`,
+        or after 60 s.
         """
         distinct = list(dict.fromkeys(origins))
         with robots_errors():
@@ -62,7 +62,7 @@ class RobotsRefreshes:
 
     def hold(self, waits_ms: Mapping[str, int]) -> None:
         """
-        Extend claims until 60 s after their reserved fetch slots, which are given in ms from now.
+        Extend claims until 60 s after their reserved fetch slots, given in ms from now.
 
         A process that finds such a claim waits for it (`remaining_ms`) instead of reserving another
         slot. Claims end after 10 minutes in any case, because their message may be lost.
@@ -73,7 +73,10 @@ class RobotsRefreshes:
                 self.claims.renew(held, min(wait_ms, MAX_HOLD_MS) / 1000 + CLAIM_S)
 
     def remaining_ms(self, origins: Sequence[str]) -> dict[str, int]:
-        """How long until each origin is fetched, in ms. 0 if it is fetched now or not claimed."""
+        """
+        Return how long until each origin is fetched, in ms;
+        0 if it is fetched now or not claimed.
+        """
         with robots_errors():
             left_s = self.claims.left_s(origins)
         waits_ms = [max(0, int((left - CLAIM_S) * 1000)) for left in left_s]
@@ -81,11 +84,12 @@ class RobotsRefreshes:
 
     def expiring(self, before_ms: int, limit: int = 100) -> list[str]:
         """
-        Up to `limit` origins in use whose rules need a refresh before `before_ms`, soonest first.
+        Return up to `limit` used origins whose rules must be refreshed before `before_ms`, soonest
+        first.
 
         The same origins are not returned again for 60 s. Rules that were not used since they were
-        fetched are left to expire. Takes three round trips for each `limit` origins examined. At
-        the end, claims of workers that were killed are removed.
+        fetched are left to expire. Takes three round trips per `limit` origins examined. At the
+        end, claims of killed workers are removed.
         """
         expiring = list[str]()
         before_ms += self._shared.ahead_ms()
@@ -106,7 +110,7 @@ class RobotsRefreshes:
 
     def _used(self, origins: Sequence[str]) -> list[str]:
         """
-        Origins whose rules were used since they were fetched (the first byte of their
+        Return the origins whose rules were used since they were fetched (the first byte of their
         record).
         """
         with self._redis.pipeline(transaction=False) as pipe:
@@ -116,10 +120,7 @@ class RobotsRefreshes:
         return [origin for origin, flag in zip(origins, flags, strict=True) if flag == b"\x01"]
 
     def _postpone(self, in_use: Sequence[str], before_ms: int, *, idle: Iterable[str]) -> None:
-        """
-        List the used origins again in 60 s, in case their refresh fails, and remove
-        idle ones.
-        """
+        """Return used origins again in 60 s, in case their refresh fails, and remove idle ones."""
         again_ms = max(before_ms, self._shared.server_now_ms()) + int(CLAIM_S * 1000)
         with self._redis.pipeline(transaction=False) as pipe:
             if names := sorted(idle):
@@ -130,5 +131,5 @@ class RobotsRefreshes:
 
 
 def robots_errors() -> AbstractContextManager[None]:
-    """Turn errors of Redis into `RobotsUnavailable`."""
+    """Convert Redis errors into `RobotsUnavailable`."""
     return redis_errors("robots cache", RobotsUnavailable)

@@ -39,7 +39,7 @@ from aragog.pages.preferences import (
 
 # How many bytes of a file are read (RFC 9309, 2.5).
 MAX_BYTES = parser.MAX_BYTES
-# How many Sitemap lines are kept per file.
+# How many Sitemap lines per file are kept.
 MAX_SITEMAPS = 100
 _COMPATIBLE = re.compile(r"compatible;\s*([A-Za-z_-][^\s;/()]*)")
 _PRODUCT_END = re.compile(r"[/(]")
@@ -74,13 +74,13 @@ class RobotsRules:
     @classmethod
     def parse(cls, body: bytes, user_agent: str | None = None) -> RobotsRules:
         """
-        Parse `body`. Only the first 500 KiB are read, up to the end of a line.
+        Parse `body`, of which only the first 500 KiB are read, up to the end of a line.
 
-        Takes about 1 ms for 800 rules. An agent's matcher is built on first use.
+        Takes about 1 ms for 800 rules. The matcher of an agent is built on first use.
 
         Args:
             body: the file.
-            user_agent: keep only its groups and those of `*`. With None, keep all groups.
+            user_agent: keep only the groups of this agent and of `*`. If None, keep all groups.
         """
         if user_agent is None:
             return cls(read_lines(bytes(body)))
@@ -88,7 +88,7 @@ class RobotsRules:
         return cls(read_lines(bytes(body), (agent, ALL_AGENTS)), agent=agent)
 
     def with_tdm(self, tdm: tuple[TdmRule, ...] | None) -> RobotsRules:
-        """Return the same rules, with the rules of the site's tdmrep.json added."""
+        """Return the same rules plus the rules of the site's tdmrep.json."""
         return RobotsRules(self._lines, self._whole, self.agent, tdm)
 
     def packed(self) -> bytes:
@@ -118,7 +118,7 @@ class RobotsRules:
 
     @classmethod
     def unpack(cls, packed: bytes) -> RobotsRules:
-        """Restore the rules from `packed`."""
+        """Restore rules from the result of `packed`."""
         record = json.loads(packed)
         lists = [[Rule(*rule) for rule in rules] for rules in record["lists"]]
         groups = {name: [lists[n] for n in numbers] for name, numbers in record["groups"].items()}
@@ -150,12 +150,12 @@ class RobotsRules:
 
     @classmethod
     def allow_all(cls, reason: str) -> RobotsRules:
-        """Return rules that allow everything, with the reason to show."""
+        """Return rules that allow everything, with the reason for display."""
         return cls(whole=(True, reason))
 
     @classmethod
     def disallow_all(cls, reason: str) -> RobotsRules:
-        """Return rules that allow only robots.txt itself, with the reason to show."""
+        """Return rules that allow only robots.txt itself, with the reason for display."""
         return cls(whole=(False, reason))
 
     @property
@@ -165,11 +165,11 @@ class RobotsRules:
 
     def allows(self, user_agent: str, url: str) -> bool:
         """
-        Report whether `user_agent` may fetch `url`; 2-10 µs.
+        Return True if `user_agent` may fetch `url`. Takes 2-10 µs.
 
         Args:
             user_agent: a product token (`aragog`) or a full User-Agent header.
-            url: in any spelling; only its path and query count.
+            url: a URL in any spelling. Only its path and query matter.
         """
         path = path_of(url)
         if path == "/robots.txt":
@@ -186,7 +186,10 @@ class RobotsRules:
         return rule is None or rule.allow
 
     def refusal(self, user_agent: str, *spellings: str) -> str | None:
-        """Return why `user_agent` may not fetch one of these spellings, or None if it may."""
+        """
+        Return why `user_agent` may not fetch one of these spellings, or None if it
+        may fetch all.
+        """
         for url in spellings:
             if not self.allows(user_agent, url):
                 return self.explain(user_agent, url)
@@ -215,36 +218,36 @@ class RobotsRules:
 
     def statements(self, user_agent: str, url: str, drafts: Collection[str]) -> list[UseStatement]:
         """
-        Return what the file says about uses of `url`, with the line of each statement.
+        Return what the file states about the use of `url`, with the line of each statement.
 
-        If the site's tdmrep.json was read, its statements and a note (`TDM_FILE_READ`) are
-        included.
+        Includes the statements of the site's tdmrep.json, if it was read, and the note
+        `TDM_FILE_READ`.
 
-        In each syntax the longest matching path decides, as for Allow and Disallow. Lines with
-        equal paths apply together.
+        In each syntax, the rule with the longest matching path applies, as with Allow and Disallow.
+        Lines with equal paths apply together.
 
         Args:
             user_agent: the agent whose group applies.
-            url: in any spelling.
+            url: a URL in any spelling.
             drafts: the draft standards to read (`aragog.pages.preferences.DRAFTS`).
         """
         lines = self._lines
-        said = [
+        statements = [
             UseStatement("license", value[:200], f"robots.txt line {number}, License")
             for value, number in lines.licenses
         ]
         if self.tdm is not None:
-            said.append(TDM_FILE_READ)
+            statements.append(TDM_FILE_READ)
         if self._tdm_rules is not None:
-            said += self._tdm_rules.statements(path_of(url))
+            statements += self._tdm_rules.statements(path_of(url))
         if self._whole is not None or not (lines.usage or lines.signals):
-            return said
+            return statements
         group, path = self._group(user_agent), path_of(url)
         for draft, syntax, read in _SYNTAXES:
             if draft in drafts:
-                for rule in self._usage_rules(group, syntax).deciding(path):
-                    said += read(rule.value, str(rule)[:300])
-        return said
+                for rule in self._usage_rules(group, syntax).matching(path):
+                    statements += read(rule.value, str(rule)[:300])
+        return statements
 
     def _usage_rules(self, group: str, syntax: str) -> UsageRules:
         key = group, syntax
@@ -260,12 +263,12 @@ class RobotsRules:
         drafts: Collection[str],
         *spellings: str,
     ) -> str | None:
-        """Return the line that refuses one of the purposes for a spelling, or None."""
+        """Return the line that forbids one of the purposes for one of the spellings, or None."""
         if not purposes:
             return None
         for url in spellings:
-            if said := refused_purpose(self.statements(user_agent, url, drafts), purposes):
-                return f"not for {said.purpose}: {said.where}"
+            if found := refused_purpose(self.statements(user_agent, url, drafts), purposes):
+                return f"not for {found.purpose}: {found.where}"
         return None
 
     def crawl_delay_s(self, user_agent: str, at_s: float | None = None) -> float | None:
@@ -277,7 +280,8 @@ class RobotsRules:
 
         Args:
             user_agent: the agent whose group applies.
-            at_s: seconds since the epoch, for Request-rate lines with times. With None, all apply.
+            at_s: seconds since the epoch, for Request-rate lines with times. If None, all of them
+                apply.
         """
         group = self._group(user_agent)
         delay_s = self._lines.delay_s(group)
@@ -286,13 +290,13 @@ class RobotsRules:
         rates = [
             rule.delay_s
             for rule in self._lines.timed_rules(group)
-            if not rule.is_visit and (at_s is None or rule.holds_at(minute_of_day(at_s)))
+            if not rule.is_visit and (at_s is None or rule.applies_at(minute_of_day(at_s)))
         ]
         return max((s for s in (delay_s, *rates) if s is not None), default=None)
 
     @property
     def is_timed(self) -> bool:
-        """Whether the file has Request-rate or Visit-time lines."""
+        """True if the file has Request-rate or Visit-time lines."""
         return bool(self._lines.timed)
 
     def opens_in_s(self, user_agent: str, at_s: float) -> float:
@@ -300,11 +304,11 @@ class RobotsRules:
         Return the seconds until the Visit-time of the agent's group starts; 0.0 if it has started.
 
         A span shorter than `VISIT_AT_LEAST_MIN` is extended to that length, because no site can be
-        fetched in a minute a day. If there are several spans, any of them will do.
+        fetched in one minute per day. If there are several spans, any of them applies.
 
         Args:
             user_agent: the agent whose group applies.
-            at_s: now, in seconds since the epoch.
+            at_s: the current time, in seconds since the epoch.
         """
         if not self._lines.timed:
             return 0.0
@@ -312,12 +316,12 @@ class RobotsRules:
         if not spans:
             return 0.0
         minute = minute_of_day(at_s)
-        if any(span.long_enough().holds_at(minute) for span in spans):
+        if any(span.extended().applies_at(minute) for span in spans):
             return 0.0
         return min((span.begin_min - minute) % 1440 for span in spans) * 60
 
     def timed_lines(self, user_agent: str) -> list[str]:
-        """Return the Request-rate and Visit-time lines of the agent's group, for reports."""
+        """Return the Request-rate and Visit-time lines of the agent's group, for display."""
         return [str(rule) for rule in self._lines.timed_rules(self._group(user_agent))]
 
     def rules_for(self, user_agent: str) -> list[Rule]:
@@ -357,7 +361,7 @@ def rules_for_status(status: int | None, body: bytes = b"") -> RobotsRules:
     Map a response for robots.txt to rules (RFC 9309, section 2.3.1).
 
     2xx: the rules in the body. 5xx, 429 or no response (DNS, connection, timeout): nothing is
-    allowed. Everything else (4xx, failed redirects): everything is allowed.
+    allowed. Anything else (4xx, failed redirects): everything is allowed.
 
     Args:
         status: the status of the last response, or None if there was none.
@@ -367,7 +371,7 @@ def rules_for_status(status: int | None, body: bytes = b"") -> RobotsRules:
         return RobotsRules.disallow_all("robots.txt could not be reached")
     if 200 <= status < 300:
         return RobotsRules.parse(body)
-    # 429 means a busy server, not a site without rules; Google treats it as a 5xx.
+    # 429 means that the server is busy, not that there are no rules. Google treats it like a 5xx.
     if status >= 500 or status == 429 or status < 200:
         return RobotsRules.disallow_all(f"robots.txt returned status {status}")
     return RobotsRules.allow_all(f"there is no robots.txt (status {status})")
@@ -388,8 +392,8 @@ def product_token(user_agent: str) -> str:
 
 def comparable_url(url: str) -> str:
     """
-    Return the part of an absolute URL that rules are compared with: normalized path and
-    query.
+    Return the part of an absolute URL that rules are matched against: normalized
+    path and query.
     """
     return comparable_path(path_of(url))
 

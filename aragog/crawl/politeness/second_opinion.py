@@ -1,11 +1,11 @@
 """
-Check our robots.txt parser against reppy, on a sample of the files that a running crawl fetches.
+Compares our robots.txt parser with reppy, on a sample of the files that a running crawl fetches.
 
 If reppy is installed, both parse the same bytes and decide about the same paths: `/`, and one path
-for each rule of our group. Every difference is counted, and the file is saved with both answers for
-a person to look at. The crawl itself only follows our parser. Two kinds of files are skipped: those
-with several wildcards in a line, for which reppy can take minutes (`robots_engines`), and those
-with anything but printable ASCII, because reppy is C++ code that is no longer maintained.
+per rule of our group. Differences are counted, and the file is saved with both results for a person
+to review. The crawl itself only follows our parser. Two kinds of files are skipped: files with
+several wildcards in a line, which can take reppy minutes (`robots_engines`), and files with
+anything but printable ASCII, because reppy is C++ code that is no longer maintained.
 """
 
 from __future__ import annotations
@@ -42,12 +42,13 @@ class Difference(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class SecondOpinion:
     """
-    Compares the parsers. Thread-safe, and safe to repeat, because a file always has the same name.
+    Compares the parsers. Thread-safe. Can be repeated, because a file is always saved under the
+    same name.
 
     Args:
         share: the share of files to compare, from 0 to 1.
         folder: where files with differences are saved.
-        user_agent: the crawler's own User-Agent.
+        user_agent: the crawler's User-Agent.
         rng: draws the sample.
     """
 
@@ -56,8 +57,8 @@ class SecondOpinion:
     user_agent: str
     rng: Callable[[], float] = random.random
 
-    def look(self, origin: str, body: bytes) -> bool | None:
-        """Whether the parsers differ about this file, or None if it was not compared."""
+    def check(self, origin: str, body: bytes) -> bool | None:
+        """Return True if the parsers disagree about this file, or None if it was not compared."""
         if not has("reppy") or self.rng() >= self.share or not is_safe(body):
             return None
         found = differences(origin, body, self.user_agent)
@@ -73,21 +74,21 @@ class SecondOpinion:
             if sum(1 for _ in self.folder.glob("*.json")) >= MOST_FILES:
                 return
             stem.with_suffix(".txt").write_bytes(body)
-            said = {"origin": origin, "differences": [one._asdict() for one in found]}
-            stem.with_suffix(".json").write_text(json.dumps(said, indent=1))
+            report = {"origin": origin, "differences": [one._asdict() for one in found]}
+            stem.with_suffix(".json").write_text(json.dumps(report, indent=1))
         except OSError:
             return
 
 
 def is_safe(body: bytes) -> bool:
-    """Whether reppy can read a file in bounded time: at most one wildcard per line. Pure."""
+    """Return True if reppy can read a file in bounded time: at most one wildcard per line. Pure."""
     if len(body) > MOST_BYTES or _UNUSUAL.search(body):
         return False
     return all(line.count(b"*") <= 1 and len(line) <= MOST_LINE_BYTES for line in body.splitlines())
 
 
 def differences(origin: str, body: bytes, user_agent: str) -> list[Difference]:
-    """The tested URLs of an origin about which the two parsers disagree."""
+    """Return the tested URLs of an origin about which the two parsers disagree."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from reppy.robots import Robots  # noqa: PLC0415 - an extra, and slow to import
@@ -95,12 +96,14 @@ def differences(origin: str, body: bytes, user_agent: str) -> list[Difference]:
     theirs = Robots.parse(f"{origin}/robots.txt", body)
     name = user_agent.partition("/")[0]
     urls = [origin + path for path in _paths(ours, user_agent)]
-    said = [Difference(u, ours.allows(user_agent, u), bool(theirs.allowed(u, name))) for u in urls]
-    return [one for one in said if one.ours != one.theirs]
+    results = [
+        Difference(u, ours.allows(user_agent, u), bool(theirs.allowed(u, name))) for u in urls
+    ]
+    return [one for one in results if one.ours != one.theirs]
 
 
 def _paths(rules: RobotsRules, user_agent: str) -> list[str]:
-    """`/`, and a matching path for each rule."""
+    """Return `/`, and one matching path per rule."""
     patterns = (rule.pattern for rule in rules.rules_for(user_agent)[:MOST_PATHS])
     literal = (pattern.removesuffix("$").replace("*", "x") for pattern in patterns)
     return list(dict.fromkeys(["/", *(p for p in literal if p.startswith("/"))]))

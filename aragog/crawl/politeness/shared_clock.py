@@ -1,11 +1,11 @@
 """
-The time of a server, for machines whose own clock may be wrong or may be changed while aragog runs.
+The time of a server, for machines whose own clock may be wrong or change while aragog runs.
 
-Times that one worker writes and another compares must come from one clock, since a page that looks
-older than the stored one is dropped. Here the server's time is this machine's monotonic clock,
-which is never changed, plus an offset. The error of the offset is at most half the round trip of
-its measurement (Cristian 1989), and the offset is checked every minute. Changes of this machine's
-clock therefore have no effect.
+Times that one worker writes and another compares must come from one clock, because a page that
+looks older than the stored one is dropped. Here, the server's time is this machine's monotonic
+clock, which is never adjusted, plus an offset. The error of the offset is at most half the round
+trip of its measurement (Cristian 1989), and the offset is measured again every minute. So changes
+of this machine's wall clock have no effect.
 """
 
 from __future__ import annotations
@@ -19,17 +19,15 @@ from aragog.errors import TRANSIENT
 from aragog.runtime.clock import Clock
 
 STEP_MS = 1000
-"""
-A jump of the wall clock relative to the monotonic clock triggers a measurement, because the
-monotonic clock stops while a machine sleeps.
-"""
+"""If the wall clock jumps by this much relative to the monotonic clock, the offset is measured
+again, because the monotonic clock stops while a machine sleeps."""
 CHECK_EVERY_S = 60.0
-"""Quartz clocks drift up to 100 ppm: 6 ms in this time."""
+"""Quartz clocks drift by up to 100 ppm: 6 ms in this time."""
 CHECK_SOON_S = 1.0
-"""How soon to measure again after a failure, or if the bound is too wide."""
+"""How soon to measure again after a failure or an inaccurate measurement."""
 GOOD_BOUND_MS = 25.0
 TRIES = 5
-"""How often the server's time is read to get a good bound. The best reading counts."""
+"""How often to read the server's time for one measurement. The most accurate reading is used."""
 
 log = logging.getLogger(__name__)
 
@@ -48,8 +46,8 @@ class SharedClock:
 
     Args:
         clock: the local clock.
-        server_ms: returns the server's time in ms since the epoch. Its exceptions propagate from
-            the first measurement and are logged in later ones.
+        server_ms: returns the server's time in ms since the epoch. Exceptions propagate from the
+            first measurement, and are logged in later ones.
         name: the name of the server in the log.
     """
 
@@ -64,19 +62,25 @@ class SharedClock:
 
     def server_now_ms(self) -> int:
         """
-        The server's time, in ms since the epoch.
+        Return the server's time, in ms since the epoch.
 
-        Queries the server on the first call, and then once a minute.
+        Queries the server on the first call, and then once per minute.
         """
         offset = self._checked()
         return int(self._clock.monotonic_s() * 1000 + offset.ms)
 
     def ahead_ms(self) -> int:
-        """How many ms the server's time is ahead of the local clock. Negative if it is behind."""
+        """
+        Return how many ms the server's time is ahead of the local clock;
+        negative if it is behind.
+        """
         return self.server_now_ms() - self._clock.now_ms()
 
     def bound_ms(self) -> float:
-        """The largest possible error of the time, in ms, not counting a minute's drift."""
+        """
+        Return the largest possible error of the time in ms, without the drift since the last
+        measurement.
+        """
         return self._checked().bound_ms
 
     def _checked(self) -> Offset:
@@ -87,7 +91,7 @@ class SharedClock:
                     self._measure()
                 assert self._offset is not None  # noqa: S101 - a type
                 return self._offset
-        # One thread checks; the others continue with the known offset.
+        # One thread measures; the others keep using the known offset.
         if self._must_check() and self._lock.acquire(blocking=False):
             try:
                 self._measure_again()
@@ -107,7 +111,7 @@ class SharedClock:
         try:
             self._measure()
         except TRANSIENT as error:
-            log.warning("the time of %s is not checked: %s", self._name, error)
+            log.warning("cannot check the time of %s: %s", self._name, error)
             self._boot_ms = self._boot()
             self._check_at_s = self._clock.monotonic_s() + CHECK_SOON_S
 
@@ -121,20 +125,20 @@ class SharedClock:
         if known is not None:
             apart_ms = found.ms - known.ms
             if abs(apart_ms) <= known.bound_ms + found.bound_ms:
-                # Both may be right, so keep the time continuous.
+                # Both may be correct, so keep the time continuous.
                 if known.bound_ms <= max(GOOD_BOUND_MS, found.bound_ms):
                     return
             elif abs(apart_ms) > STEP_MS:
-                log.warning("the time of %s moved by %+.1f s", self._name, apart_ms / 1000)
+                log.warning("the time of %s jumped by %+.1f s", self._name, apart_ms / 1000)
         elif not is_good:
             log.warning(
-                "the time of %s is known to %.0f ms only: it answers slowly, or this machine is "
-                "overloaded", self._name, found.bound_ms,
+                "the time of %s is only known to %.0f ms: the server responds slowly, or this "
+                "machine is overloaded", self._name, found.bound_ms,
             )  # fmt: skip
         self._offset = found
 
     def _best(self) -> Offset:
-        """The best of up to `TRIES` readings: the one with the narrowest bound."""
+        """Return the most accurate of up to `TRIES` readings."""
         found: list[Offset] = []
         while len(found) < TRIES:
             sent_ms = self._clock.monotonic_s() * 1000
@@ -150,7 +154,7 @@ class SharedClock:
 
 class ServerTime:
     """
-    A clock with the time of a server, equal on all machines even if their own clocks
+    A clock with the time of a server, which is the same on all machines even if their own clocks
     are wrong.
     """
 

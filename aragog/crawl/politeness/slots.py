@@ -1,8 +1,9 @@
 """
-The inputs and results of the limiter, and its state for one domain. Pure.
+Inputs and results of the limiter, and its state for one domain. Pure.
 
 `…_us` values are microseconds: times since the epoch by the limiter node's clock, or durations.
-Milliseconds would accumulate errors, because the interval at 30 requests/s is 33.3 ms.
+Milliseconds would be too coarse: the interval at 30 requests/s is 33.3 ms, so rounding errors would
+accumulate.
 """
 
 from __future__ import annotations
@@ -13,18 +14,18 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 STATE = struct.Struct("<ddiIIHBIIIB")
-# The next four values must equal those in lua/prelude.lua. Latency never lengthens an interval
-# beyond this.
+# The next four values must equal those in lua/prelude.lua. Latency alone never makes an interval
+# longer than this.
 LONGEST_FOR_LATENCY_US = 10_000_000.0
-# The usual latency of a domain is known after this many responses.
+# A domain's usual latency is known after this many responses.
 _LEARNED = 8
 # A step of the latency factor.
 _LATENCY_STEP = math.log(100) / 255
 _FINE, _MIDDLE = 8192, 512
-# Shorter latencies are rounded up to this. A server that takes 20 ms instead of 10 is not in
-# trouble, and the measurement includes our own scheduling.
+# Shorter latencies are rounded up to this. A server that takes 20 ms instead of 10 is not
+# overloaded, and the measurement includes delays in our own process.
 SHORTEST_MS = 50.0
-# A permit is requested this much early, so that the round trip ends on time.
+# A permit is requested this early, so that the response arrives in time.
 ASK_AHEAD_US = 3_000
 Verdict = Literal["go", "wait", "late"]
 # Ordered by their numbers in acquire_permit.lua.
@@ -36,11 +37,11 @@ class SlotRequest:
     """A request to reserve one slot."""
 
     key: str
-    """The key of the domain, from `Limiter.key_for`."""
+    """The domain's key, from `Limiter.key_for`."""
     crawl_delay_s: float | None = None
-    """The Crawl-delay of robots.txt in seconds. The configured cap applies to it."""
+    """Crawl-delay of robots.txt in seconds. The configured cap applies to it."""
     within_ms: int | None = None
-    """The longest wait for the slot. With None, `politeness.horizon_s`."""
+    """The longest wait for the slot; `politeness.horizon_s` if None."""
     urgent: bool = False
     """True to go ahead of all requests to the domain that are not urgent."""
     handed_on: bool = False
@@ -61,17 +62,17 @@ class Slot:
     token: int
     """Identifies the owner of this slot in permit requests."""
     pre_granted_until_us: float = 0.0
-    """Until when its pre-granted permit is valid. 0 if it must request a permit."""
+    """When its pre-granted permit expires. 0 if it must request a permit."""
     urgent: bool = False
     """True if it gets its permit before slots that are not urgent."""
     node: str = ""
-    """The limiter node whose clock the times follow. Empty for the node of its domain."""
+    """The limiter node whose clock defines these times. Empty for the node of its domain."""
 
     @property
     def ask_at_us(self) -> float:
         """
-        When the sender requests the permit: early enough for the round trip to end at the slot. An
-        urgent sender requests it an interval earlier, before other senders for the same time.
+        When the sender requests the permit: early enough for the response to arrive by the slot. An
+        urgent sender requests it one interval earlier, ahead of other senders for the same time.
         """
         return self.at_us - max(ASK_AHEAD_US, self.interval_us if self.urgent else 0.0)
 
@@ -94,16 +95,14 @@ class PermitDecision(NamedTuple):
     """The response to a permit request."""
 
     verdict: Verdict
-    """
-    `go`: send at `at_us`. `wait`: request again then. `late`: the slot is lost, so
-    reserve again.
-    """
+    """`go`: send at `at_us`. `wait`: ask again at `at_us`. `late`: the slot is lost, so reserve a
+    new one."""
     at_us: float
 
 
 @dataclass(frozen=True, slots=True)
 class DomainReport:
-    """One domain's state, for reports."""
+    """The state of one domain, for reports."""
 
     key: str
     qps: float
@@ -111,60 +110,58 @@ class DomainReport:
     next_slot_at_ms: int | None
     """The time of the next slot. None if a request may be sent now."""
     backlog_ms: int
-    """How long its reserved slots and waiting requests take at the current rate."""
+    """How long the reserved slots and waiting requests take at the current rate."""
     backoff_factor: float
     """The factor by which errors lengthen the interval. 1.0 is the full rate."""
     errors_in_a_row: int
     max_concurrent: int | None
-    """The limit of concurrent requests, or None without a limit."""
+    """The limit on concurrent requests; None if unlimited."""
     stopped: bool = False
-    """True if an operator stopped it. No request is sent until it is resumed."""
+    """True if an operator stopped it. No requests are sent until it is resumed."""
     quiet_ms: int = 0
     """How much longer its quiet hours last. 0 outside of them."""
     waiting: int = 0
     """How many requests wait in its line."""
     paused_ms: int = 0
-    """For how much longer no request is sent because of a 429 or 503."""
+    """How much longer it is paused because of a 429 or 503."""
     latency_factor: float = 1.0
-    """The factor by which slow responses lengthen the interval, 1.0 if they are not slow. The
-    larger of
-    this factor and the backoff factor applies."""
+    """The factor by which slow responses lengthen the interval; 1.0 if they are not slow. Only the
+    larger of this factor and the backoff factor applies."""
     latency_ms: float | None = None
     """The latency of the last responses. None until the usual latency is known."""
     usual_latency_ms: float | None = None
-    """The usual latency of the domain. None until it is known."""
+    """The domain's usual latency. None until it is known."""
 
     def interval_us(self, interval_us: float) -> float:
-        """The interval that applies, given the interval by the domain's rate or Crawl-delay."""
+        """Return the actual interval, given the interval by the domain's rate or Crawl-delay."""
         return slowed_us(interval_us, self.backoff_factor, self.latency_factor)
 
 
 class DomainState(NamedTuple):
-    """The value of `{prefix}slot:<domain>`: 44 bytes that the scripts in lua/ write."""
+    """The value of `{prefix}slot:<domain>`: 44 bytes, written by the scripts in lua/."""
 
     planned_us: float = 0.0
-    """The last reserved slot. The next one is an interval later, or now if that has passed."""
+    """The last reserved slot. The next slot is one interval later, or now if that has passed."""
     last_us: float = 0.0
-    """
-    The time of the last send. While a permit is granted, the earliest time its holder
-    may send.
-    """
+    """When the last request was sent. While a permit is granted: the earliest time at which its
+    holder may send."""
     lag_us: int = 0
     """How much later than its slot `last_us` was."""
     holder: int = 0
-    """The token of the slot that has the send permit, or 0."""
+    """The token of the slot that holds the send permit, or 0."""
     held_us: int = 0
     """How long after `last_us` that permit expires."""
     factor: int = 100
     """The backoff factor in percent. 200 halves the domain's rate."""
     errors_in_a_row: int = 0
-    """The number of consecutive errors."""
+    """Number of consecutive errors."""
     behind_us: int = 0
     """How far the last urgent slot is before `planned_us`, at most 4,294 s."""
     means: int = 0
-    """Bit fields: usual latency (16), latency of the last responses (12), number learned (4)."""
+    """Bit fields: usual latency (16), latency of the last responses (12), number of responses
+    (4)."""
     spread: int = 0
-    """Bit fields: difference of two consecutive responses (12), servers (12), last latency (8)."""
+    """Bit fields: difference of consecutive responses (12), servers (12), last latency (8)."""
     latency_steps: int = 0
     """The latency factor in steps. 0 if latency does not slow the domain down."""
 
@@ -175,7 +172,7 @@ class DomainState(NamedTuple):
 
     @property
     def latencies_ms(self) -> tuple[float, float] | tuple[None, None]:
-        """The latency of the last responses and the usual one. Both None until they are known."""
+        """The latency of the last responses and the usual latency; None until they are known."""
         if self.means % 16 < _LEARNED:
             return None, None
         recent, usual = (self.means >> 4) % 4096 / _MIDDLE, (self.means >> 16) / _FINE
@@ -189,16 +186,16 @@ def unpack_state(packed: bytes | None) -> DomainState:
 
 
 def latency_steps_of(factor: float) -> int:
-    """Convert a latency factor, from 1 to 100, to steps, rounded down."""
+    """Convert a latency factor from 1 to 100 to steps, rounded down."""
     return int(math.log(factor) / _LATENCY_STEP + 1e-9)
 
 
 def slowed_us(interval_us: float, backoff_factor: float, latency_factor: float) -> float:
-    """Return an interval lengthened by errors and latency, as in lua/prelude.lua."""
+    """Return the interval lengthened by errors and latency, as in lua/prelude.lua."""
     by_latency_us = min(interval_us * latency_factor, max(interval_us, LONGEST_FOR_LATENCY_US))
     return max(interval_us * backoff_factor, by_latency_us)
 
 
 def ceil_ms(us: float) -> int:
-    """Convert to whole milliseconds, rounded up."""
+    """Convert microseconds to whole milliseconds, rounded up."""
     return -int(-us // 1000)

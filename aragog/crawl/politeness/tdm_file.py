@@ -1,9 +1,9 @@
 """
-The rules of /.well-known/tdmrep.json: which paths of a site are reserved from text and data mining.
+Parses /.well-known/tdmrep.json: which paths of a site are reserved from text and data mining. Pure.
 
-They follow the TDM Reservation Protocol (W3C Community Group), section "TDM File on the Origin
-Server". Patterns are written as in robots.txt, and the first matching rule decides. If several
-rules have the same pattern as that rule, the strictest one applies. Pure.
+Implements the TDM Reservation Protocol (W3C Community Group), section "TDM File on the Origin
+Server". Patterns are written as in robots.txt, and the first matching rule applies. If several
+rules have the same pattern as that one, the strictest applies.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _MAX_POLICY_CHARS = 200
 _VALUES = {0: "0", 1: "1", "0": "0", "1": "1"}
 
 
-def is_about(purposes: Collection[str]) -> bool:
-    """Whether one of these purposes is covered by the file, which reserves uses by models."""
+def covers_any(purposes: Collection[str]) -> bool:
+    """Return True if the file, which reserves uses by models, covers one of these purposes."""
     return AI_INPUT in purposes or AI_TRAIN in purposes
 
 
@@ -32,11 +32,11 @@ class TdmRule(NamedTuple):
     """One rule of a file."""
 
     pattern: str
-    """The paths, as in robots.txt."""
+    """A path pattern, as in robots.txt."""
     reservation: str
-    """`0`, `1`, or empty if it is neither and decides nothing."""
+    """`0`, `1`, or empty for any other value, which has no effect."""
     policy: str
-    """The URL of the conditions, or empty."""
+    """URL of the conditions, or empty."""
     number: int
     """Its position in the file, from 1. 0 stands for a file that could not be read."""
 
@@ -56,7 +56,8 @@ def read_tdm_file(body: bytes) -> tuple[TdmRule, ...]:
     """
     Parse a file. Returns no rules if it is not JSON as the protocol requires.
 
-    A file with more than `MAX_TDM_RULES` rules reserves everything, because the rest might.
+    If a file has more than `MAX_TDM_RULES` rules, everything counts as reserved, because the rest
+    might reserve it.
     """
     try:
         rules = json.loads(body, object_pairs_hook=_members)
@@ -71,7 +72,10 @@ def read_tdm_file(body: bytes) -> tuple[TdmRule, ...]:
 
 
 def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """The members of a JSON object. If a reservation appears twice, the stricter one is used."""
+    """
+    Return the members of a JSON object.
+    If a reservation appears twice, the stricter one is used.
+    """
     members = dict(pairs)
     values = [value for name, value in pairs if name == "tdm-reservation"]
     if len(values) > 1:
@@ -80,13 +84,13 @@ def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _value(value: object) -> str:
-    """`0`, `1`, or empty for any other value."""
+    """Return `0`, `1`, or empty for any other value."""
     is_number_or_text = isinstance(value, int | str) and not isinstance(value, bool)
     return _VALUES.get(value, "") if is_number_or_text else ""
 
 
 def _rule(rule: object, number: int) -> TdmRule | None:
-    """One member of the array; None if it has no pattern."""
+    """Parse one element of the array. Returns None if it has no pattern."""
     if not isinstance(rule, dict):
         return None
     pattern, value = rule.get("location"), rule.get("tdm-reservation")
@@ -98,7 +102,7 @@ def _rule(rule: object, number: int) -> TdmRule | None:
 
 
 class TdmRules:
-    """The rules of a file, with matchers that are built on first use."""
+    """The rules of a file. Their matchers are built on first use."""
 
     __slots__ = ("_matchers", "_rules")
 
@@ -108,21 +112,22 @@ class TdmRules:
 
     def statements(self, path: str) -> list[UseStatement]:
         """
-        The statements of the first rule that matches a path, and of rules with the same pattern.
+        Return the statements of the first rule that matches a path, and of rules with the same
+        pattern.
 
-        If matching costs too much, the statements of all rules.
+        If matching costs too much, returns the statements of all rules.
         """
         if self._matchers is None:
             self._matchers = [(r, Matcher([Rule(False, r.pattern, r.number)])) for r in self._rules]
         try:
             first = next((rule for rule, matcher in self._matchers if matcher.best(path)), None)
         except TooCostly:
-            return [said for rule in self._rules for said in _said(rule)]
+            return [one for rule in self._rules for one in _statements(rule)]
         if first is None:
             return []
         same = (rule for rule in self._rules if rule.pattern == first.pattern)
-        return [said for rule in same for said in _said(rule)]
+        return [one for rule in same for one in _statements(rule)]
 
 
-def _said(rule: TdmRule) -> list[UseStatement]:
+def _statements(rule: TdmRule) -> list[UseStatement]:
     return of_tdm_rule(rule.reservation, rule.policy, rule.where)

@@ -1,9 +1,9 @@
 """
-Rendering of pages that need JavaScript, in a browser without network access.
+Renders pages that need JavaScript, in a browser without network access.
 
 Public:
 
     renderer  renders pages from ordinary threads
-    browser   one Chromium and its limits
+    browser   starts Chromium and limits its processes
     models    the input and the result of a rendering
 """

@@ -1,8 +1,8 @@
 """
-One Chromium without a network: its executable, its flags, and the limits of its processes.
+Starts a Chromium without network access: finds it, sets its flags, and limits its processes.
 
-The browser cannot resolve names and has a proxy that does not exist, so no request of a page or of
-Chromium itself leaves it. `page` supplies all responses.
+The browser cannot resolve names, and its proxy does not exist, so neither pages nor Chromium itself
+can send a request. `page` supplies all responses.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from aragog.settings import RenderingSettings
 COMMANDS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 START_S = 30.0
 STOP_S = 5.0
-# Only these environment variables are passed on, because others may contain passwords.
+# Only these environment variables are passed to Chromium. Others may contain passwords.
 ENVIRONMENT = ("HOME", "LANG", "PATH")
 FOLDER_PREFIX = "aragog-"
-# Chromium creates this socket in the folder, whose name is the prefix above and eight letters.
+# Chromium creates this socket in its folder, which is named with the prefix above and 8 letters.
 SOCKET_IN_FOLDER = "/org.chromium.Chromium.XXXXXX/SingletonSocket"
 NO_NETWORK = (
     "--host-resolver-rules=MAP * ~NOTFOUND",
@@ -45,7 +45,7 @@ NO_NETWORK = (
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
 )
-NOTHING_TO_SEE = (
+NO_OUTPUT = (
     "--blink-settings=imagesEnabled=false",  # images cause neither requests nor error events
     "--disable-gpu",
     "--disable-remote-fonts",
@@ -65,19 +65,19 @@ def find_browser(settings: RenderingSettings) -> str:
     path = next(filter(None, map(shutil.which, names)), None)
     if path is None:
         raise BrowserUnavailable(
-            "rendering.browser", f"none of {', '.join(names)} can be run; install Chromium"
+            "rendering.browser", f"cannot run any of {', '.join(names)}; install Chromium"
         )
     if settings.sandbox and os.geteuid() == 0:
         raise BrowserUnavailable(
             "rendering.sandbox",
-            "Chromium's sandbox needs a user other than root: start the worker as one, "
-            "or set rendering.sandbox to false where the whole worker is a sandbox",
+            "Chromium's sandbox does not work as root: start the worker as another user, "
+            "or set rendering.sandbox to false if the worker itself runs in a sandbox",
         )
     return path
 
 
 class Browser:
-    """A running Chromium. `start` and `stop` it in the same event loop."""
+    """A running Chromium. Call `start` and `stop` in the same event loop."""
 
     def __init__(self, driver: Playwright, chromium: Chromium, pid: int, folder: str) -> None:
         self._driver = driver
@@ -85,7 +85,7 @@ class Browser:
         self.chromium = chromium
         self.pid = pid
         self.pages = 0
-        """The number of pages it has rendered."""
+        """How many pages it has rendered."""
 
     @classmethod
     async def start(cls, settings: RenderingSettings) -> Browser:
@@ -93,7 +93,7 @@ class Browser:
         Start a browser. Takes half a second of CPU time.
 
         Raises:
-            BrowserUnavailable: the browser cannot be started. States the reason.
+            BrowserUnavailable: the browser cannot be started. The message gives the reason.
         """
         path = find_browser(settings)
         folder = _own_folder()
@@ -104,7 +104,7 @@ class Browser:
             shutil.rmtree(folder, ignore_errors=True)
             if not isinstance(error, Error | TimeoutError):
                 raise
-            reason = first_line(error) or f"does not start within {START_S:g} s"
+            reason = first_line(error) or f"did not start within {START_S:g} s"
             raise BrowserUnavailable("rendering.browser", f"{path}: {reason}") from error
 
     @classmethod
@@ -113,11 +113,12 @@ class Browser:
         try:
             chromium = await driver.chromium.launch(
                 executable_path=path,
-                args=[*NO_NETWORK, *NOTHING_TO_SEE],
+                args=[*NO_NETWORK, *NO_OUTPUT],
                 chromium_sandbox=settings.sandbox,
                 timeout=0,
                 env=_environment(folder),
-                # The worker finishes its page after a signal, so its browser must not end at once.
+                # The worker still finishes its page after a signal, so the browser must ignore the
+                # signal.
                 handle_sigint=False, handle_sigterm=False, handle_sighup=False,
             )  # fmt: skip
             session = await chromium.new_browser_cdp_session()
@@ -129,7 +130,7 @@ class Browser:
                     await driver.stop()
             raise
         pid = next(int(process["id"]) for process in processes if process["type"] == "browser")
-        _bound_memory(pid, settings.max_memory_bytes)
+        _limit_memory(pid, settings.max_memory_bytes)
         return cls(driver, chromium, pid, folder)
 
     async def stop(self) -> None:
@@ -159,30 +160,31 @@ def _own_folder() -> str:
     """
     Create a folder for the temporary files of one browser.
 
-    Its path is short, because Chromium creates a socket in it and does not start if the path is too
-    long.
+    Its path must be short, because Chromium creates a socket in it and does not start if the
+    socket's path is too long.
     """
     name = f"{FOLDER_PREFIX}XXXXXXXX"
     return mkdtemp(prefix=FOLDER_PREFIX, dir=short_folder(len(name + SOCKET_IN_FOLDER)))
 
 
 def first_line(error: Exception) -> str:
-    """The first line of an error's text. Playwright adds its call log after it."""
+    """Return the first line of an error message. Playwright appends its call log."""
     return next(iter(str(error).splitlines()), "")[:300]
 
 
-def _bound_memory(pid: int, max_bytes: int) -> None:
+def _limit_memory(pid: int, max_bytes: int) -> None:
     """
-    Limit the memory of each process of the browser. Processes that they start inherit the limit.
+    Limit the memory of the browser's processes. Child processes inherit the limit.
 
-    The driver, which stores what pages log, may grow by the same amount.
+    The driver, which stores the console messages of pages, may grow by the same amount.
     """
     for process in _descendants(pid):
         with suppress(OSError):
             resource.prlimit(process, resource.RLIMIT_DATA, (max_bytes, max_bytes))
     with suppress(OSError):
         for process in _between(pid, os.getpid()):
-            # Added to the present size, because V8 reserves over half a gigabyte and uses little.
+            # Added to the current size, because V8 reserves over half a gigabyte but uses little of
+            # it.
             grown = _data_bytes(process) + max_bytes
             resource.prlimit(process, resource.RLIMIT_DATA, (grown, grown))
 
@@ -193,7 +195,7 @@ def _data_bytes(pid: int) -> int:
 
 
 def _descendants(pid: int) -> Iterator[int]:
-    """Yield the process and all of its descendants."""
+    """Yield a process and all of its descendants."""
     yield pid
     for children in Path(f"/proc/{pid}/task").glob("*/children"):
         with suppress(OSError):
@@ -202,7 +204,10 @@ def _descendants(pid: int) -> Iterator[int]:
 
 
 def _between(pid: int, ancestor: int) -> Iterator[int]:
-    """The processes between a process and its ancestor: the driver, and a shell if any."""
+    """
+    Yield the processes between a process and its ancestor: the driver, and a shell if
+    there is one.
+    """
     with suppress(OSError, ValueError):
         while (pid := _parent(pid)) not in (ancestor, 1):
             yield pid

@@ -1,4 +1,4 @@
-"""Which responses the scripts of a page may read, and which of their headers. Pure."""
+"""Decides which responses, and which of their headers, the scripts of a page may read. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from aragog.errors import InvalidUrl
 from urlspelling.domain import origin
 
 ALLOW_ORIGIN = "access-control-allow-origin"
-# Headers that affect how a body is read or what a script may do, and headers of APIs. No cookies.
+# Headers that affect how a body is read or what a script may do, and headers of APIs. Never
+# cookies.
 VISIBLE_HEADERS = frozenset(
     {
         "access-control-expose-headers", "content-language", "content-security-policy",
@@ -17,7 +18,10 @@ VISIBLE_HEADERS = frozenset(
 
 
 def is_readable(resource: Resource, request: ResourceRequest) -> bool:
-    """True if CORS lets the page read the response. All requests are without credentials."""
+    """
+    Return True if CORS lets the page read the response.
+    All requests are sent without credentials.
+    """
     if request.origin is None or origin_of(resource.url) == request.origin:
         return True
     allowed = next((v for k, v in resource.headers if k.lower() == ALLOW_ORIGIN), None)
@@ -26,16 +30,16 @@ def is_readable(resource: Resource, request: ResourceRequest) -> bool:
 
 def cors_headers(page_origin: str) -> dict[str, str]:
     """
-    The CORS headers of a readable response.
+    Return the CORS headers of a readable response.
 
-    Responses that are not readable fail instead of lacking these headers, because Playwright lets
-    a page read responses without CORS headers.
+    Unreadable responses are made to fail, because Playwright lets pages read responses without CORS
+    headers.
     """
     return {ALLOW_ORIGIN: page_origin, "access-control-allow-credentials": "true"}
 
 
 def visible_headers(headers: Headers) -> dict[str, str]:
-    """The headers that a page may see, by name in lower case."""
+    """Return the headers that a page may read, by lower-case name."""
     visible: dict[str, str] = {}
     for name, value in headers:
         low = name.lower()
@@ -45,7 +49,7 @@ def visible_headers(headers: Headers) -> dict[str, str]:
 
 
 def origin_of(url: str) -> str | None:
-    """The origin of an http(s) URL; None for other URLs."""
+    """Return the origin of an http(s) URL, or None for any other URL."""
     try:
         return origin(url)
     except InvalidUrl:

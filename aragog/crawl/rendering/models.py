@@ -10,31 +10,31 @@ Headers = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class PlainPage:
-    """A fetched page, as passed to the browser."""
+    """A fetched page, before rendering."""
 
     url: str
-    """The URL that returned the page, after redirects."""
+    """The URL of the response, after redirects."""
     headers: Headers
     body: bytes
-    """The decoded body of the response."""
+    """The decoded body."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceRequest:
-    """A GET by a page's script, for a script or data."""
+    """A GET request by a script of the page, for a script or data."""
 
     url: str
-    """The URL as the page spelled it: absolute, without a fragment."""
+    """The absolute URL as the page spelled it, without a fragment."""
     accept: str
-    """The value of Accept."""
+    """The Accept header."""
     origin: str | None
-    """The origin to check with CORS; None if any page may use the response."""
+    """The origin for the CORS check; None if any page may use the response."""
     until_s: float
-    """The page's deadline, by the monotonic clock."""
+    """The page's deadline, on the monotonic clock."""
     purposes: str | None = None
-    """The purposes of the page's crawl, from its job; None for those of the settings."""
+    """The purposes of the page's crawl, from its job; None for those in the settings."""
     crawl: int = 0
-    """The number of the page's crawl; 0 for none."""
+    """The number of the page's crawl; 0 if it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +42,15 @@ class Resource:
     """The response to a `ResourceRequest`."""
 
     url: str
-    """The URL that returned the resource, after redirects."""
+    """The URL of the response, after redirects."""
     status: int
     headers: Headers = ()
     body: bytes = b""
 
 
 FetchResource = Callable[[ResourceRequest], Resource | str]
-"""
-Fetches one resource, or returns why it cannot. It blocks, is called from several threads, and
-raises only if our own infrastructure fails.
-"""
+"""Fetches one resource, or returns why it was not fetched. Blocks. Called from several threads.
+Raises only if our own infrastructure fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +58,14 @@ class Rendered:
     """The document after its scripts ran."""
 
     html: bytes
-    """UTF-8 with a byte order mark, because the response's own charset no longer applies."""
+    """UTF-8 with a byte order mark, because the charset in the response's headers no longer
+    applies."""
     requests: int
-    """The number of scripts and data that the page requested, including refused ones."""
+    """How many scripts and data resources the page requested, including refused ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotRendered:
-    """The page could not be rendered because of a fault of the page itself."""
+    """The page could not be rendered, and the page itself is the cause."""
 
     reason: str

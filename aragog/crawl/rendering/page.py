@@ -1,9 +1,10 @@
 """
-Render one page: pass the browser its document and what its scripts request, then read the DOM.
+Renders one page: passes the document and the resources it requests to a browser, then reads the
+DOM.
 
-Only GETs of scripts and data (script, fetch, XMLHttpRequest) get a response. Style sheets are
-empty, because some scripts wait for theirs. All other requests fail: frames, fonts, media, beacons,
-other methods, and each navigation away from the document.
+Only GET requests for scripts and data (script, fetch, XMLHttpRequest) get a response. Style sheets
+are empty, because some scripts wait for them to load. All other requests fail: frames, fonts,
+media, beacons, other methods, and navigation away from the document.
 """
 
 from __future__ import annotations
@@ -33,16 +34,16 @@ from urlspelling.domain import origin
 
 log = logging.getLogger(__name__)
 
-# Maximum concurrent requests, as in browsers for one host.
+# The same number of concurrent requests as browsers make to one host.
 REQUESTS_AT_ONCE = 6
-# A page that is still busy at its deadline gets this much time to return its DOM.
+# A page that is still busy at its deadline gets this much more time to return its DOM.
 GRACE_S = 3.0
-# Headers that CORS lets a script set for other origins (Fetch, "CORS-safelisted request-header").
+# Longer Accept headers of scripts need CORS ("CORS-safelisted request-header" in Fetch).
 MAX_ACCEPT_CHARS = 128
-ANSWERED = frozenset({"script", "xhr", "fetch"})
+SERVED_TYPES = frozenset({"script", "xhr", "fetch"})
 BOM = b"\xef\xbb\xbf"
-CRASHED = NotRendered("the page crashed, such as for want of memory")
-# Removed, because it is shown only without scripts.
+CRASHED = NotRendered("the page crashed, for example because it ran out of memory")
+# `noscript` elements are removed, because browsers show them only if scripts are disabled.
 DOM = """(() => {
   for (const e of document.querySelectorAll("noscript")) e.remove();
   const type = document.doctype ? new XMLSerializer().serializeToString(document.doctype) : "";
@@ -53,12 +54,12 @@ DOM = """(() => {
 
 class PageRun:
     """
-    One page in its own browser context: no cookies, storage or cache of other pages.
+    Renders one page in its own browser context, without cookies, storage or cache of other pages.
 
     Args:
         settings: the limits.
         document: the page.
-        fetch: fetches what its scripts request.
+        fetch: fetches the resources that its scripts request.
         user_agent: the value of `navigator.userAgent`.
         max_html_bytes: maximum size of the rendered document.
     """
@@ -85,9 +86,9 @@ class PageRun:
         self._failure: Exception | None = None
 
     @property
-    def not_taken(self) -> bool:
-        """True if the browser failed before it requested the page: `run` can be repeated."""
-        return not self._has_document and self._left_s() > 0
+    def not_requested(self) -> bool:
+        """True if the browser failed before it requested the page, so `run` can be repeated."""
+        return not self._has_document and self._remaining_s() > 0
 
     async def run(self, chromium: Chromium) -> Rendered | NotRendered:
         """
@@ -102,11 +103,11 @@ class PageRun:
         pool = ThreadPoolExecutor(REQUESTS_AT_ONCE, thread_name_prefix="render")
         self._pool = pool
         try:
-            async with asyncio.timeout(self._left_s() + GRACE_S):
-                result = await self._rendered(chromium)
+            async with asyncio.timeout(self._remaining_s() + GRACE_S):
+                result = await self._render(chromium)
         except (Error, TimeoutError) as error:
-            # Our fetch failed, so a missing DOM is not the page's fault: its scripts may have
-            # waited for the resource in a loop.
+            # If our fetch failed, a missing DOM is not the page's fault: its scripts may have been
+            # waiting for the resource in a loop.
             if self._failure is not None:
                 raise self._failure from error
             raise
@@ -116,25 +117,25 @@ class PageRun:
             raise self._failure
         return result
 
-    async def _rendered(self, chromium: Chromium) -> Rendered | NotRendered:
+    async def _render(self, chromium: Chromium) -> Rendered | NotRendered:
         context = await chromium.new_context(
             accept_downloads=False,
             service_workers="block",
             user_agent=self._user_agent,
-            viewport={"width": 1280, "height": 4096},  # tall, for content that loads on scrolling
+            viewport={"width": 1280, "height": 4096},  # tall, to load content below the fold
         )
         try:
             await context.route("**/*", self._route)
             page = await context.new_page()
             crashed = asyncio.Event()
             page.on("crash", lambda _: crashed.set())
-            reading = asyncio.ensure_future(self._settled(page))
+            reading = asyncio.ensure_future(self._read_when_idle(page))
             waiting = asyncio.ensure_future(crashed.wait())
             try:
                 await asyncio.wait({reading, waiting}, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 waiting.cancel()
-                reading.cancel()  # no effect if it has finished
+                reading.cancel()  # no effect if it is done
                 await asyncio.wait({reading})
             return CRASHED if reading.cancelled() else reading.result()
         finally:
@@ -142,19 +143,19 @@ class PageRun:
                 async with asyncio.timeout(GRACE_S):
                     await context.close()
 
-    async def _settled(self, page: Page) -> Rendered | NotRendered:
-        """Read the DOM once the page makes no more requests, or at its deadline."""
+    async def _read_when_idle(self, page: Page) -> Rendered | NotRendered:
+        """Read the DOM when the page makes no more requests, or at its deadline."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._left_s()):
+            async with asyncio.timeout(self._remaining_s()):
                 with suppress(Error):  # raised if the page's scripts try to navigate away
                     await page.goto(self._document.url, wait_until="load", timeout=0)
                 with suppress(Error):
                     await page.wait_for_load_state("networkidle", timeout=0)
         if not self._has_document:
-            return NotRendered("the browser did not ask for the page")
+            return NotRendered("the browser did not request the page")
         session = await page.context.new_cdp_session(page)
         frame = (await session.send("Page.getFrameTree"))["frameTree"]["frame"]["id"]
-        # In an isolated world, the page's scripts cannot replace the functions called here.
+        # Use an isolated world, where the page's scripts cannot replace the functions called here.
         world = await session.send("Page.createIsolatedWorld", {"frameId": frame})
         answer = await session.send(
             "Runtime.evaluate",
@@ -166,7 +167,7 @@ class PageRun:
         )
         url, html = answer["result"].get("value") or ("", None)
         if origin_of(url) != self._origin:
-            return NotRendered("its scripts left the page")
+            return NotRendered("its scripts navigated to another site")
         body = BOM + (html or "").encode(errors="replace")
         if html is None or len(body) > self._max_html_bytes:
             return NotRendered(f"the rendered page exceeds {self._max_html_bytes} bytes")
@@ -180,8 +181,8 @@ class PageRun:
                 await route.fulfill(status=200, headers=headers, body=self._document.body)
             elif request.resource_type == "stylesheet":
                 await route.fulfill(status=200, headers={"content-type": "text/css"}, body="")
-            elif request.resource_type in ANSWERED and self._may_ask(request):
-                await self._answer(route, request)
+            elif request.resource_type in SERVED_TYPES and self._may_request(request):
+                await self._respond(route, request)
             else:
                 await route.abort("aborted")
 
@@ -192,7 +193,7 @@ class PageRun:
             and request.frame.parent_frame is None
         )
 
-    def _may_ask(self, request: Request) -> bool:
+    def _may_request(self, request: Request) -> bool:
         self._requests += 1
         return (
             request.method == "GET"
@@ -201,8 +202,8 @@ class PageRun:
             and self._failure is None
         )
 
-    async def _answer(self, route: Route, request: Request) -> None:
-        """Respond with the fetched resource if the page may read it."""
+    async def _respond(self, route: Route, request: Request) -> None:
+        """Respond with the fetched resource if CORS lets the page read it."""
         resource_request = self._resource_request(request)
         loop = asyncio.get_running_loop()
         try:
@@ -228,7 +229,7 @@ class PageRun:
         url = urldefrag(request.url).url
         from_origin = request.headers.get("origin")
         if from_origin is None and request.resource_type != "script":
-            from_origin = self._origin  # unlike scripts, data of other origins needs CORS
+            from_origin = self._origin  # unlike scripts, data from other origins needs CORS
         accept = request.headers.get("accept", "*/*")[:MAX_ACCEPT_CHARS]
         return ResourceRequest(url, accept, from_origin, self._until_s)
 
@@ -236,5 +237,5 @@ class PageRun:
         self._bytes += len(resource.body)
         return self._bytes <= self._settings.max_bytes
 
-    def _left_s(self) -> float:
+    def _remaining_s(self) -> float:
         return max(0.0, self._until_s - time.monotonic())

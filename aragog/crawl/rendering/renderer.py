@@ -1,10 +1,10 @@
 """
-Renders pages from ordinary threads: each thread has its own event loop and browser.
+Renders pages from ordinary threads. Each thread has its own event loop and browser.
 
-So a page that hangs or crashes its browser harms no other page. The browser is started with the
-first page, and replaced after `rendering.pages_per_browser` pages and after each page that failed.
-It ends with the worker, even if the worker is killed: Chromium ends when its pipe to the driver
-closes, and the driver when its pipe to the worker closes.
+A page that hangs or crashes its browser therefore affects no other page. A thread starts its
+browser with the first page, and replaces it after `rendering.pages_per_browser` pages and after
+each page that failed. The browser ends with the worker, even if the worker is killed: Chromium
+exits when its pipe to the driver closes, and the driver exits when its pipe to the worker closes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Renderer:
 
     def render(self, document: PlainPage, fetch: FetchResource) -> Rendered | NotRendered:
         """
-        Render one page. Blocks for at most `rendering.deadline_s` and a few seconds.
+        Render one page. Blocks for at most `rendering.deadline_s` plus a few seconds.
 
         Raises:
             BrowserUnavailable: no browser can be started.
@@ -74,8 +74,8 @@ class Renderer:
         browser = await self._browser()
         used = browser.pages > 0
         result = await self._run(page, browser)
-        if used and page.not_taken:
-            # The browser had ended before this page, so try again with a new one.
+        if used and page.not_requested:
+            # The browser had already exited before this page, so try again with a new one.
             result = await self._run(page, await self._browser())
         return result
 
@@ -86,7 +86,7 @@ class Renderer:
             result = await page.run(browser.chromium)
             done = isinstance(result, Rendered)
         except TimeoutError:
-            result = NotRendered(f"its scripts do not end within {self._settings.deadline_s:g} s")
+            result = NotRendered(f"its scripts did not end within {self._settings.deadline_s:g} s")
         except Error as error:
             result = NotRendered(f"the browser failed: {first_line(error)}")
         finally:
@@ -95,7 +95,7 @@ class Renderer:
         return result
 
     async def _browser(self) -> Browser:
-        """The thread's browser. Starts a new one if there is none or it has ended."""
+        """Return this thread's browser. Starts a new one if there is none or it has exited."""
         browser: Browser | None = self._thread.browser
         if browser is not None and browser.chromium.is_connected():
             return browser

@@ -1,7 +1,7 @@
 """
-State that processes share in Redis. `pinlater.redis` makes the connections.
+State that processes share in Redis. Connections come from `pinlater.redis`.
 
-    nodes.py         several servers that share keys by consistent hashing
-    leases.py        leases, for work that only one process may do at a time
-    file_rewrite.py  rewrites of the append-only file, which remove deleted data from it
+    nodes.py         distributes keys over several servers by consistent hashing
+    leases.py        leases for work that only one process may do at a time
+    file_rewrite.py  rewrites the append-only file to remove deleted data
 """

@@ -1,4 +1,4 @@
-"""Rewrites of a Redis server's append-only file, which remove deleted data from it."""
+"""Rewrites a Redis server's append-only file, which removes deleted data from it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _RUNS = "already in progress"
 
 class FileRewrite:
     """
-    Rewrites of the append-only file, each begun after it was requested.
+    Starts rewrites of the append-only file.
 
-    A running rewrite may still contain data that was deleted after it began, and the server refuses
-    a second one in the meantime. So a request is stored in Redis until a rewrite has begun after
-    it.
+    Data that was deleted while a rewrite runs may still be in the new file, and the server refuses
+    to start a second rewrite until the first one ends. So a request stays in Redis until a rewrite
+    has started after it.
 
     Every call raises `BrokerUnavailable` if Redis does not respond.
     """
@@ -29,13 +29,16 @@ class FileRewrite:
         self._key = f"{prefix}file_rewrite"
 
     def request(self) -> None:
-        """Begin a rewrite, or leave it to a later `begin_requested` if one is running."""
+        """
+        Start a rewrite.
+        If one is already running, a later `begin_requested` starts the next one.
+        """
         with redis_errors("the private Redis"):
             self._redis.set(self._key, os.urandom(8))
         self.begin_requested()
 
     def begin_requested(self) -> None:
-        """Begin a rewrite if one was requested, unless another one is running."""
+        """Start a rewrite if one was requested and none is running."""
         with redis_errors("the private Redis"), self._redis.pipeline() as pipe:
             pipe.watch(self._key)  # type: ignore[no-untyped-call]
             if pipe.get(self._key) is None:

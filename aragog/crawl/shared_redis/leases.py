@@ -1,12 +1,12 @@
 """
 Leases in Redis, for work that only one process may do at a time.
 
-A lease belongs to a task instead of a process: the process that finishes the task releases the
-lease, on whichever machine received its message. A lease that is not released expires, by the
-server's clock. A lease that was acquired and then renewed to a longer time is *confirmed*. A lease
-that was never renewed may be taken over earlier, because its process probably died before it could.
+A lease belongs to a task, not to a process: the process that finishes the task releases the lease,
+even if it is not the one that acquired it. A lease that is not released expires, by the server's
+clock. A lease that its holder has renewed is *confirmed*. An unconfirmed lease can be taken over
+early, because its holder probably died.
 
-All leases of one kind are fields of a hash and take 80 bytes each. A scan removes expired ones.
+All leases of one kind are fields of one hash and take 80 bytes each. A scan removes expired ones.
 `zengraph.records.CellLeases` does the same for rows of the store.
 """
 
@@ -22,28 +22,27 @@ import redis
 from pinlater.redis.scripts import LuaScript, load_script
 
 HELD, UNCONFIRMED = 0, -1
-"""Results of `acquire` if another process holds the lease: renewed, or not renewed yet."""
+"""Results of `acquire` if another process holds the lease: confirmed, or not confirmed yet."""
 _GRANT = {ord("0"): HELD, ord("?"): UNCONFIRMED} | {ord(str(n)): n for n in range(1, 10)}
 
 
 def field(name: str) -> bytes:
-    """The field of a lease: 16 bytes, like the key of a URL."""
+    """Return the field name of a lease: a hash of 16 bytes, as long as a URL key."""
     return sha256(name.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class Leases:
     """
-    Leases by name. Each call is one round trip and may raise `redis.RedisError`. Thread-safe.
+    Leases by name. Each call takes one round trip and may raise `redis.RedisError`. Thread-safe.
 
     Args:
         client: a client of the server that stores the leases.
         key: the key of their hash.
-        lease_s: lifetime of an acquired lease.
-        patience_s: how long a lease that was not renewed excludes others. None: until it expires;
-            0: not at all, so that each `acquire` takes it over.
+        lease_s: how long an acquired lease lasts.
+        patience_s: how long an unconfirmed lease excludes others. None: until it expires; 0: any
+            `acquire` takes it over.
         fenced: count how often a lease was acquired since it was last released.
-        whole: expire at whole seconds, which saves 8 bytes per lease.
     """
 
     client: redis.Redis
@@ -51,15 +50,15 @@ class Leases:
     lease_s: float
     patience_s: float | None = None
     fenced: bool = False
-    whole: bool = False
 
     def acquire(self, names: Sequence[str], *, renewed_s: float = 0.0) -> list[int]:
         """
-        Acquire leases. Returns for each name, in order, the fence (at least 1) if acquired.
+        Acquire leases. Returns one number per name, in order: the fencing token (1 to 9) if
+        acquired, `HELD`, or `UNCONFIRMED` if the holder has not renewed the lease yet.
 
-        Otherwise the result is `HELD`, or `UNCONFIRMED` if its holder has not renewed it yet. The
-        fence is higher than the fence of every earlier holder since the last release, up to 9; it
-        is always 1 without `fenced`. Renewed leases that expire within `renewed_s` are taken over.
+        The fencing token is higher than that of all earlier holders since the last release, up to
+        9. Without `fenced` it is always 1. Confirmed leases that expire within `renewed_s` are
+        taken over.
         """
         if not names:
             return []
@@ -71,20 +70,20 @@ class Leases:
             patience_s=patience_s,
             renewed_s=renewed_s,
             fenced=int(self.fenced),
-            whole=int(self.whole),
             names=b"".join(map(field, names)),
         )
         return [_GRANT[grant] for grant in grants]
 
     def renew(self, names: Sequence[str], lease_s: float) -> int:
-        """Let leases expire after some seconds. Returns their number; free ones stay free."""
+        """
+        Renew leases for `lease_s` from now. Returns how many existed;
+        released ones stay released.
+        """
         if not names:
             return 0
         fields = b"".join(map(field, names))
         return int(
-            _script("lease_renew").run(
-                self.client, leases=self.key, lease_s=lease_s, whole=int(self.whole), names=fields
-            )
+            _script("lease_renew").run(self.client, leases=self.key, lease_s=lease_s, names=fields)
         )
 
     def release(self, names: Sequence[str]) -> None:
@@ -93,22 +92,22 @@ class Leases:
             self.client.hdel(self.key, *map(field, names))
 
     def left_s(self, names: Sequence[str]) -> list[float]:
-        """The seconds until the lease of each name expires, in order; 0 if it is free."""
+        """Return the seconds until each lease expires, in the order of `names`; 0 if it is free."""
         if not names:
             return []
         with self.client.pipeline(transaction=False) as pipe:
             pipe.time()
             pipe.hmget(self.key, [field(name) for name in names])
             (now_s, now_us), values = pipe.execute()
-        now = now_s + (0 if self.whole else now_us / 1_000_000)
+        now = now_s + now_us / 1_000_000
         return [max(0.0, _until_s(value) - now) for value in values]
 
     def count(self) -> int:
-        """The number of leases, including expired ones that were not removed yet."""
+        """Return the number of leases, including expired ones that were not removed yet."""
         return int(self.client.hlen(self.key))
 
     def sweep(self) -> int:
-        """Delete expired leases, in steps of about 500. Returns their number."""
+        """Delete expired leases, about 500 per step. Returns how many were deleted."""
         cursor, dropped = b"0", 0
         while True:
             cursor, step = _script("lease_sweep").run(self.client, leases=self.key, cursor=cursor)

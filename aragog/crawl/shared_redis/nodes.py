@@ -1,8 +1,8 @@
 """
-Several Redis servers that share keys by consistent hashing, or a single one.
+One Redis server, or several that share keys by consistent hashing.
 
-Adding a server assigns 1/N of the keys to it, but does not move their values: the values on the
-other servers are no longer read. The limiter moves its state itself (docs/adr/0085).
+A new server takes over 1/N of the keys, but not their values: values on the other servers are no
+longer read. The limiter moves its state itself (docs/adr/0085).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ T = TypeVar("T")
 
 class RedisNodes:
     """
-    Clients of the servers, and the assignment of keys to them.
+    Clients for all servers, and the server of each key.
 
     Args:
-        clients: clients by URL. All processes must have the same URLs, with the same one first;
-            the order of the others does not matter.
+        clients: clients by URL. All processes must use the same URLs with the same first one; the
+            order of the others does not matter.
     """
 
     def __init__(self, clients: Mapping[str, redis.Redis]) -> None:
@@ -34,7 +34,7 @@ class RedisNodes:
 
     @classmethod
     def connect(cls, urls: Sequence[str], open_client: Callable[[str], redis.Redis]) -> RedisNodes:
-        """The nodes at these URLs, each with a client from `open_client`."""
+        """Return nodes for these URLs. `open_client` creates each client."""
         return cls({url: open_client(url) for url in urls})
 
     @classmethod
@@ -44,7 +44,7 @@ class RedisNodes:
 
     @property
     def clients(self) -> tuple[redis.Redis, ...]:
-        """The client of each server."""
+        """One client per server."""
         return tuple(self._clients.values())
 
     @property
@@ -53,11 +53,11 @@ class RedisNodes:
         return self.clients[0]
 
     def client(self, key: str) -> redis.Redis:
-        """The client of the server to which `key` is assigned."""
+        """Return the client of the server that has `key`."""
         return self._clients[self._ring.node_for(key)]
 
     def group(self, items: Iterable[tuple[str, T]]) -> list[tuple[redis.Redis, list[T]]]:
-        """Group (key, item) pairs by the key's server; keeps the order within a server."""
+        """Group (key, item) pairs by server. Keeps the order within a server."""
         return [(self._clients[node], part) for node, part in self._ring.group(items).items()]
 
     def close(self) -> None:
@@ -75,7 +75,7 @@ class Ring:
         setting: the setting that lists them, for error messages.
 
     Raises:
-        ConfigError: the list is empty or has duplicates.
+        ConfigError: the list is empty or contains duplicates.
     """
 
     def __init__(self, nodes: Sequence[str], setting: str = "politeness.limiter_urls") -> None:
@@ -89,11 +89,11 @@ class Ring:
         self._ring = HashRing(list(nodes))
 
     def node_for(self, key: str) -> str:
-        """Return the node of `key`, which is the same in every process. Takes about 1 µs."""
+        """Return the node of `key`, the same in every process. Takes about 1 µs."""
         return self.nodes[0] if len(self.nodes) == 1 else str(self._ring.get_node(key))
 
     def group(self, items: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
-        """Group (key, item) pairs by the key's node; keeps the order within a node."""
+        """Group (key, item) pairs by node. Keeps the order within a node."""
         grouped: dict[str, list[T]] = {}
         for key, item in items:
             grouped.setdefault(self.node_for(key), []).append(item)

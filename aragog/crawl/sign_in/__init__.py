@@ -1,8 +1,8 @@
 """
-Sign-in by form, to sites that the operator owns: the form and the session.
+Signing in with a form, to sites that the operator owns.
 
 Public:
 
     forms     `SignInForm`: the fields that a browser would send
-    sessions  `Sessions`: the cookies of each origin and crawl, in Redis
+    sessions  `Sessions`: cookies of an origin for one crawl, in Redis
 """

@@ -1,4 +1,4 @@
-"""The form of a page, filled in as browsers do (HTML, 4.10.21). Pure."""
+"""Finds and fills in the forms of a page as browsers do (HTML, 4.10.21). Pure."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from urllib.parse import urlencode, urljoin
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 MOST_BYTES = 1_000_000
-"""Only this much of a page is searched for a form."""
+"""Only the first part of a page, up to this size, is searched for a form."""
 _BUTTONS = frozenset({"submit", "image", "button", "reset", "file"})
 
 
 @dataclass(frozen=True, slots=True)
 class SignInForm:
-    """A form to be filled in."""
+    """A form with its default values."""
 
     action: str
-    """The absolute URL to which the form is sent."""
+    """The absolute URL that receives the form."""
     method: str
     values: tuple[tuple[str, str], ...]
-    """The fields in order, with the page's values."""
+    """The fields in order, with their default values."""
 
     def filled(self, values: Mapping[str, str]) -> bytes:
-        """Encode the body to send, with these values instead of the page's."""
+        """Return the encoded body of the form. `values` replace the default values."""
         pairs = [(name, values.get(name, value)) for name, value in self.values]
         return urlencode(pairs).encode("ascii")
 
 
 def find_form(body: bytes, url: str, names: frozenset[str]) -> SignInForm | None:
     """
-    The first form of a page that has all fields with these names, or None.
+    Return the first form of a page that has all fields in `names`, or None.
 
     Args:
         body: the page, in UTF-8.
-        url: the URL of the page, against which relative actions are resolved.
+        url: the URL of the page, used to resolve a relative action.
         names: the names of the fields to fill in.
     """
     tree = LexborHTMLParser(body[:MOST_BYTES].decode("utf-8", "replace"))
@@ -49,7 +49,10 @@ def find_form(body: bytes, url: str, names: frozenset[str]) -> SignInForm | None
 
 
 def _values(form: LexborNode) -> Iterator[tuple[str, str]]:
-    """Yield the fields to send. Includes only the first button, as if Enter were pressed."""
+    """
+    Yield the fields that a browser would send if the user pressed Enter: with the first submit
+    button only.
+    """
     pressed = False
     for node in form.css("input, select, textarea, button"):
         attributes = node.attributes

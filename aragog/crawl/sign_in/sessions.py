@@ -1,8 +1,8 @@
 """
-The sessions of signed-in crawls, in Redis: an origin's cookies, for one crawl.
+Sessions of signed-in crawls: the cookies of an origin for one crawl, stored in Redis.
 
-Cookies are secrets. Like the pages that they give access to, they are stored in Redis, but never in
-a log, record or message.
+Cookies are secrets. Redis stores them, as it stores the pages that they give access to, but they
+never appear in a log, record or message.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from pinlater.redis.errors import redis_errors
 VERSION = 1
 KEPT_S = 30 * 86_400
 LEASE_S = 120.0
-"""After this time another process may try to sign in."""
+"""After this time, another process may try to sign in."""
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The state of signing in to an origin for a crawl."""
+    """The cookies for one origin and crawl, and the result of the last sign-in."""
 
     cookies: tuple[tuple[Any, ...], ...] = ()
-    """The result of `Cookies.plain`; empty if there is no session."""
+    """The result of `Cookies.plain`; empty if not signed in."""
     began_at_ms: int = 0
-    """When a process last signed in, or tried to."""
+    """When a process last started to sign in."""
     failures: int = 0
-    """Consecutive failed attempts to sign in."""
+    """Number of consecutive failed sign-ins."""
     reason: str = ""
-    """Why the last attempt failed."""
+    """Why the last sign-in failed."""
 
 
 NO_SESSION = Session()
@@ -44,7 +44,7 @@ NO_SESSION = Session()
 
 @dataclass(frozen=True, slots=True)
 class SignedIn:
-    """The session of one fetch."""
+    """The session that one fetch uses."""
 
     cookies: OriginCookies
     crawl: str
@@ -55,7 +55,7 @@ class SignedIn:
 
 class Sessions:
     """
-    The sessions of one system. Thread-safe; every call may raise `BrokerUnavailable`.
+    The sessions of one installation. Thread-safe. Every call may raise `BrokerUnavailable`.
 
     Args:
         client: a client of `redis.url`.
@@ -68,7 +68,10 @@ class Sessions:
         self._leases = Leases(client, f"{prefix}sign_in.leases", LEASE_S)
 
     def read(self, origin: str, crawl: str) -> Session:
-        """The session; `NO_SESSION` if there is none or a newer version wrote it."""
+        """
+        Return the stored session, or `NO_SESSION` if there is none or a newer
+        version wrote it.
+        """
         with _our_errors():
             raw = cast("bytes | None", self._redis.get(self._key(origin, crawl)))
         row = orjson.loads(raw) if raw else {}
@@ -78,7 +81,10 @@ class Sessions:
         return Session(cookies, row["began_at_ms"], row["failures"], row["reason"])
 
     def write(self, origin: str, crawl: str, session: Session) -> None:
-        """Store a session for 30 days. The last writer wins, because all have valid cookies."""
+        """
+        Store a session for 30 days. The last write wins, because the cookies of all writers are
+        valid.
+        """
         row = {
             "v": VERSION,
             "cookies": session.cookies,
@@ -90,17 +96,20 @@ class Sessions:
             self._redis.set(self._key(origin, crawl), orjson.dumps(row), ex=KEPT_S)
 
     def acquire(self, origin: str, crawl: str) -> bool:
-        """True if the caller should sign in now; other processes get False meanwhile."""
+        """
+        Return True if the caller should sign in now.
+        Other processes get False until it is done.
+        """
         with _our_errors():
             return self._leases.acquire([f"{origin} {crawl}"])[0] > 0
 
     def release(self, origin: str, crawl: str) -> None:
-        """Let other processes sign in."""
+        """Allow other processes to sign in."""
         with _our_errors():
             self._leases.release([f"{origin} {crawl}"])
 
     def _key(self, origin: str, crawl: str) -> str:
-        """A key of fixed length, whatever characters the names contain."""
+        """Return a key of fixed length, because the names may be long and contain any character."""
         return self._prefix + sha256(f"{origin} {crawl}".encode()).hexdigest()[:32]
 
 

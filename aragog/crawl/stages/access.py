@@ -1,4 +1,4 @@
-"""Decide which jobs may send a request now, by the URL, robots.txt and a slot of the domain."""
+"""Decides which jobs may send a request now, by the URL, robots.txt and a slot of the domain."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from aragog.fetch_record.outcome import OutcomeKind
 from aragog.pages.preferences import packed
 from urlspelling.domain import origin
 
-# On a busy machine a thread takes about this long from waking up to having an open connection. The
-# limiter holds the request itself until its slot.
+# On a busy machine, a thread takes about this long from waking up to having an open connection. The
+# limiter itself holds the request until its slot.
 HEAD_START_MS = 30
 _REFUSED = (RefusalCause.ROBOTS, RefusalCause.PURPOSE, RefusalCause.TAKEN_DOWN)
-"""Causes that come from the site itself. All others come from this crawler or its operator."""
+"""Causes that come from the site. All others come from this crawler or its operator."""
 
 
 class Denial(NamedTuple):
-    """A job whose request is not sent now."""
+    """A job whose request is not sent."""
 
     job: UrlJob
     verdict: Forbidden | RulesUnreachable
 
     @property
     def reason(self) -> str:
-        """The reason, as text for people."""
+        """The reason, for display."""
         return self.verdict.reason
 
     @property
@@ -63,13 +63,13 @@ class JobVerdicts:
     """Jobs grouped by verdict: allowed, denied, or waiting for the robots rules of their origin."""
 
     allowed: list[tuple[UrlJob, float | None]] = field(default_factory=list)
-    """Jobs whose request may be sent, each with its Crawl-delay in seconds."""
+    """Jobs that may be requested, each with its Crawl-delay in seconds."""
     denied: list[Denial] = field(default_factory=list)
     robots_first: list[UrlJob] = field(default_factory=list)
     """Jobs whose robots rules have not been fetched yet."""
     stale_origins: list[str] = field(default_factory=list)
     not_yet: list[tuple[UrlJob, int]] = field(default_factory=list)
-    """Jobs outside the Visit-time of robots.txt, each with the wait in ms."""
+    """Jobs outside of the Visit-time of robots.txt, each with the wait in ms."""
 
     def add(self, job: UrlJob, verdict: Verdict) -> None:
         """Add a job to the group of its verdict."""
@@ -91,8 +91,8 @@ class JobVerdicts:
 @dataclass(frozen=True, slots=True)
 class Access:
     """
-    Decides about the first request of each job. The gates that it creates decide about
-    redirects.
+    Decides about the first request of each job.
+    The gates that it creates decide about redirects.
     """
 
     rules: AccessRules
@@ -104,14 +104,17 @@ class Access:
         return self.rules.limiter
 
     def gate(self, slot: Slot, job: UrlJob) -> PoliteGate:
-        """The gate for one fetch of a job. Close it when the fetch is over."""
+        """Return the gate for one fetch of a job. Close it when the fetch is over."""
         return PoliteGate(self.rules, slot, _kind(job), self._purposes(job))
 
     def _purposes(self, job: UrlJob) -> tuple[str, ...]:
         return job.purposes_or(self.rules.settings.preferences.purposes)
 
     def claim_refresh(self, origins: Sequence[str]) -> list[str]:
-        """The stale origins that this caller must refresh. Other callers get the rest."""
+        """
+        Return the stale origins that this caller must refresh.
+        Other callers refresh the rest.
+        """
         return self.rules.robots.refreshes.claim(set(origins))
 
     def vet(self, jobs: Sequence[UrlJob], *, takedowns: bool = True) -> JobVerdicts:
@@ -126,9 +129,12 @@ class Access:
         return vetted
 
     def statements(self, url: str) -> str:
-        """What robots.txt says about using the page just requested; empty if it says nothing."""
+        """
+        Return what robots.txt states about using the page just requested; empty if it states
+        nothing.
+        """
         settings = self.rules.settings
-        rules = self.rules.robots.rules_of_admitted(origin(url))
+        rules = self.rules.robots.rules_after_admission(origin(url))
         if rules is None:
             return ""
         said = rules.statements(settings.fetch.user_agent, url, settings.preferences.drafts)
@@ -137,7 +143,10 @@ class Access:
     def with_slots(
         self, jobs: Sequence[tuple[UrlJob, float | None]]
     ) -> tuple[list[tuple[UrlJob, Slot]], list[InLine]]:
-        """The jobs whose slot is near, soonest first, and the jobs that must wait in line."""
+        """
+        Return the jobs whose slot is near, soonest first, and the jobs that must
+        wait in line.
+        """
         limiter = self.limiter
         near: list[tuple[UrlJob, Slot]] = []
         new: list[tuple[UrlJob, SlotRequest]] = []

@@ -1,5 +1,6 @@
 """
-Decide which URLs may be requested. First URLs, redirect targets and robots.txt all go through here.
+Decides which URLs may be requested. First URLs, redirect targets and robots.txt are all checked
+here.
 
 The checks are: takedowns, hosts that the operator blocked, a contact in the User-Agent, the SSRF
 filter, and robots.txt. Slots of the domain are checked later, in `aragog.crawl.stages.access`.
@@ -20,7 +21,7 @@ from aragog.crawl.politeness.overrides import Overrides
 from aragog.crawl.politeness.robots_cache import RobotsCache
 from aragog.crawl.politeness.robots_records import CachedRules, RulesState
 from aragog.crawl.politeness.robots_rules import RobotsRules
-from aragog.crawl.politeness.tdm_file import is_about
+from aragog.crawl.politeness.tdm_file import covers_any
 from aragog.fetch_record.causes import RefusalCause
 from aragog.fetch_record.outcome import UnreachableKind
 from aragog.settings import Settings
@@ -52,12 +53,12 @@ class Asked(NamedTuple):
     """A request that a caller wants to send."""
 
     url: str
-    """Normalized."""
+    """The normalized URL."""
     spellings: tuple[str, ...]
     """All spellings of the URL. robots.txt must allow each of them."""
     kind: RequestKind = RequestKind.PAGE
     purposes: tuple[str, ...] | None = None
-    """The purposes of its crawl. None means the purposes in the settings."""
+    """The purposes of its crawl; None for those in the settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +117,14 @@ class AccessRules:
 
     def verdicts(self, asked: Sequence[Asked], *, takedowns: bool = True) -> list[Verdict]:
         """
-        The verdict for each request, in order. Reads takedowns and robots rules once.
+        Return the verdict for each request, in order. Reads takedowns and robots rules once.
 
         Args:
             asked: the requests.
             takedowns: False if the caller has just checked takedowns for these URLs.
 
         Raises:
-            TransientError: Redis or the store did not answer.
+            TransientError: Redis or the store did not respond.
         """
         gone = self.takedowns.refused([one.url for one in asked]) if takedowns else set[str]()
         forbidden = [self._forbidden(one.url, gone) for one in asked]
@@ -139,12 +140,12 @@ class AccessRules:
         ]
 
     def verdict(self, asked: Asked) -> Verdict:
-        """The verdict for one request."""
+        """Return the verdict for one request."""
         return self.verdicts([asked])[0]
 
     def forbidden(self, urls: Sequence[str], *, takedowns: bool = True) -> dict[str, Forbidden]:
         """
-        The normalized URLs that must not be requested, each with the reason. Ignores
+        Return the normalized URLs that must not be requested, each with the reason. Ignores
         robots.txt.
         """
         asked = [Asked(url, (url,), RequestKind.ROBOTS) for url in urls]
@@ -152,7 +153,7 @@ class AccessRules:
         return {url: verdict for url, verdict in verdicts if isinstance(verdict, Forbidden)}
 
     def _forbidden(self, url: str, taken_down: set[str]) -> Forbidden | None:
-        """Why the URL must not be requested, whatever robots.txt says."""
+        """Return why the URL must not be requested, regardless of robots.txt."""
         if url in taken_down:
             return Forbidden(RefusalCause.TAKEN_DOWN, _TAKEN_DOWN)
         if reason := self.overrides.blocked(host(url)):
@@ -170,12 +171,12 @@ class AccessRules:
             return RulesUnknown()
         if (refused := self._refused(asked, cached.rules)) is not None:
             return _unreachable(cached) if cached.unreachable else refused
-        if cached.rules.tdm is None and not cached.unreachable and is_about(self.purposes(asked)):
+        if cached.rules.tdm is None and not cached.unreachable and covers_any(self.purposes(asked)):
             return RulesUnknown()
         return self._at_its_time(asked.url, cached.rules, stale=cached.state is RulesState.STALE)
 
     def purposes(self, asked: Asked) -> tuple[str, ...]:
-        """The request in the form that the robots rules expect."""
+        """Return the purposes to check for this request; none for a sitemap."""
         if asked.kind is RequestKind.SITEMAP:
             return ()
         return self.settings.preferences.purposes if asked.purposes is None else asked.purposes
@@ -190,7 +191,7 @@ class AccessRules:
 
     def _at_its_time(self, url: str, rules: RobotsRules, *, stale: bool) -> Verdict:
         """
-        The verdict for a URL that robots.txt allows: now with a Crawl-delay, or at its
+        Return the verdict for a URL that robots.txt allows: now with a Crawl-delay, or at its
         Visit-time.
         """
         agent, at_s = self.settings.fetch.user_agent, None

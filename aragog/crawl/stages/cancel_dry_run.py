@@ -1,5 +1,5 @@
 """
-Count the URLs that a cancellation would cancel, without changing anything.
+Counts the URLs that a cancellation would cancel, without changing anything.
 
 Only a dry run reads the waiting URLs; a real cancellation does not. It reads the lines and the
 messages in `fetch` and `robots`, which show which URLs have a job. The in-flight set shows whether
@@ -17,7 +17,7 @@ from itertools import islice
 from aragog.crawl.pipeline.crawl_cancellations import Cancellation
 from aragog.crawl.pipeline.crawl_registry import CrawlRegistry
 from aragog.crawl.pipeline.in_flight import InFlightSet
-from aragog.crawl.pipeline.in_flight_values import Question
+from aragog.crawl.pipeline.in_flight_values import CancelQuery
 from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
 from aragog.crawl.pipeline.routing import Queue
 from aragog.crawl.politeness.lines import Lines, is_without_slots
@@ -41,7 +41,8 @@ class CancelDryRun:
         registry: which crawls have ended and which URLs were cancelled.
         in_flight: which crawls want each URL.
         lines: the lines where URLs wait for their domain.
-        admin: the queues. With None only the lines are counted; not every broker can be searched.
+        admin: the queues. If None, only the lines are counted, because not every broker can be
+            searched.
     """
 
     registry: CrawlRegistry
@@ -51,26 +52,27 @@ class CancelDryRun:
 
     def count(self, rules: Sequence[Cancellation]) -> int:
         """
-        How many waiting URLs match at least one rule. Each URL counts once.
+        Return how many waiting URLs match at least one rule. Each URL counts once.
 
         URLs that move between queues during the count may be missed or counted twice.
 
         Raises:
-            BrokerUnavailable: a server did not answer, so its waiting URLs are unknown.
+            BrokerUnavailable: a server did not respond, so its waiting URLs are unknown.
         """
         jobs = (job for job in self._jobs(rules) if any(rule.matches(job.url) for rule in rules))
         crawls = self.registry.read()
         total = 0
         while chunk := {job.url: job for job in islice(jobs, CHUNK)}:
             questions = [
-                Question(job.url, job.crawl, cut_s=crawls.cut_s(job.url)) for job in chunk.values()
+                CancelQuery(job.url, job.crawl, cut_s=crawls.cut_s(job.url))
+                for job in chunk.values()
             ]
             now_s = crawls.now_ms // 1000
             total += sum(self.in_flight.wanted(questions, ended=crawls.ended, now_s=now_s))
         return total
 
     def _jobs(self, rules: Sequence[Cancellation]) -> Iterator[UrlJob]:
-        """The waiting jobs. Includes all that match the rules, and possibly others."""
+        """Yield the waiting jobs: all that match the rules, and possibly others."""
         is_of = _line_filter(rules)
         for server in self.lines.servers:
             for key in list(server.domains()):
@@ -93,7 +95,7 @@ class CancelDryRun:
 
 
 def _line_filter(rules: Sequence[Cancellation]) -> Callable[[str], bool]:
-    """A test for lines that may contain URLs matching the rules."""
+    """Return a test for lines that may contain URLs matching the rules."""
     if any(rule.kind == "pattern" for rule in rules):
         return lambda _: True
     names = {host(r.value) if r.kind == "url" else r.value for r in rules}

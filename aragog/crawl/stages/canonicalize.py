@@ -1,11 +1,12 @@
 """
-Read the pages of a batch and determine the canonical URL, links, fields and next refresh of each.
+Analyzes the pages of a batch and determines the canonical URL, links, fields and next refresh of
+each.
 
-Safe to run twice: it only writes a new blob to the spool, and the links it enqueues are coalesced
-with those of the first run.
+Safe to run twice: it only writes a new blob to the spool, and the links that it enqueues are
+coalesced with those of the first run.
 
-If a worker died while reading a batch (`page_limits.RunMarks`), the batch is split into single
-pages. A page that is lost twice more on its own is stored as Unreadable without being read.
+If a worker died while it analyzed a batch (`page_limits.RunMarks`), the batch is split into single
+pages. A page that is lost twice more on its own is stored as Unreadable without analysis.
 """
 
 from __future__ import annotations
@@ -68,14 +69,14 @@ class CanonicalizeStage:
 
     def run(self, batch: ResultBatch) -> list[OutgoingMessage]:
         """
-        The messages to send: one to `store` for the whole batch, and fetches for URLs whose body
-        has expired. If an earlier run of the batch was lost, one message to `canonicalize` for each
+        Return the messages to send: one to `store` for the whole batch, and fetches for URLs whose
+        body has expired. If an earlier run of the batch was lost, one message to `canonicalize` per
         page.
 
-        A page that cannot be read is stored as unreadable and does not affect the others.
+        A page that cannot be analyzed is stored as Unreadable and does not affect the others.
 
         Raises:
-            TransientError: Redis or the store did not answer; the batch runs again.
+            TransientError: Redis or the store did not respond; the batch runs again.
         """
         with self.traces.stage("canonicalize", (r.job for r in batch.results)) as spans:
             return spans.handed_on(self._run(batch, spans))
@@ -97,7 +98,7 @@ class CanonicalizeStage:
             self.marks.end(tokens)
 
     def _wanted(self, batch: ResultBatch) -> ResultBatch:
-        """The batch without the URLs that no crawl wants anymore, whose bodies are deleted."""
+        """Return the batch without URLs that no crawl wants anymore. Deletes their bodies."""
         wanted = still_wanted(batch.results, self.checks)
         kept = {result.job.url for result in wanted}
         self.spool.free([r.token for r in batch.results if r.token and r.job.url not in kept])
@@ -154,10 +155,10 @@ class CanonicalizeStage:
             return []
         jobs = [result.job for result in results]
         endings = CrawlEndings(self.in_flight, self.store.crawls, self.checks)
-        heirs = page_scope.end(jobs, rules, endings)
+        next_crawls = page_scope.end(jobs, rules, endings)
         self.spool.free([result.token for result in results if result.token])
         ended = finished(jobs, page_scope.answers(rules))
-        return ended + self.returning_jobs.delayed((job, 0) for job in heirs)
+        return ended + self.returning_jobs.delayed((job, 0) for job in next_crawls)
 
     def _follow_stored(self, results: Sequence[FetchResult]) -> None:
         """Follow the stored links of pages whose fetch found nothing new."""
@@ -177,8 +178,8 @@ class CanonicalizeStage:
 
     def _without_taken_down(self, batch: ResultBatch) -> tuple[ResultBatch, list[OutgoingMessage]]:
         """
-        The batch without URLs taken down since their fetch, whose bodies are deleted; and the
-        replies to callers that wait for those URLs.
+        Return the batch without URLs taken down since their fetch, whose bodies are deleted, and
+        the replies to callers that wait for those URLs.
         """
         ways = [
             {r.job.url, r.fetch.final_url, *(hop.url for hop in r.fetch.hops)}
@@ -196,7 +197,7 @@ class CanonicalizeStage:
         return replace(batch, results=left), ended
 
     def _confirmed(self, results: Sequence[FetchResult]) -> Confirmed:
-        """The results, and the stored pages that a 304 in this batch changes."""
+        """Return the results, and the stored pages that a 304 in this batch changes."""
         agent, drafts = named_agent(self.settings.fetch), self.settings.preferences.drafts
         return ConfirmedPages(self.store, self.spool, agent, drafts).of(results)
 
@@ -234,7 +235,7 @@ class CanonicalizeStage:
         return updates
 
     def _known(self, urls: Sequence[str]) -> dict[str, KnownPage]:
-        """Stored data of other URLs. A URL whose rows cannot be read counts as unknown."""
+        """Return stored data of other URLs. A URL whose rows are unreadable counts as unknown."""
         pages: dict[str, KnownPage] = {}
         damaged.apart(urls, lambda some: pages.update(self.store.pages.known(some)))
         return pages
@@ -255,7 +256,7 @@ def _named(batch: ResultBatch) -> str:
 
 
 def _apart(batch: ResultBatch) -> list[OutgoingMessage]:
-    """One message for each page, and one for all results without a body."""
+    """Return one message per page, and one for all results without a body."""
     alone = [(result,) for result in batch.results if result.token]
     others = tuple(result for result in batch.results if not result.token)
     return [
@@ -270,7 +271,7 @@ def _apart(batch: ResultBatch) -> list[OutgoingMessage]:
 
 
 def _failed(result: FetchResult, problems: Mapping[str, str]) -> FetchResult:
-    """The result for a page that could not be analyzed, with the reason."""
+    """Return the result for a page that could not be analyzed, with the reason."""
     problem = problems.get(result.job.url)
     if problem is None and (result.fetch.outcome is not OutcomeKind.FETCHED or result.job.sitemap):
         return result

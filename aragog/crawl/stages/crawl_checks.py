@@ -1,11 +1,12 @@
 """
-Check before each step of a URL whether a crawl still wants it.
+Checks before each step of a URL whether a crawl still wants it.
 
 Each process keeps a copy of the crawl registry that is at most a second old. As long as no crawl
 has ended or is paused, the check is free. Otherwise one round trip reads the in-flight entries of
 the jobs, and a URL that another crawl wants continues for that crawl.
 
-Safe to run twice: a URL leaves a crawl's set only once, and a repeated job finds it already gone.
+Safe to run twice: a URL leaves a crawl's set only once, and a repeated job finds it already
+removed.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import NamedTuple, Protocol
 
 from aragog.crawl.pipeline.crawl_records import ENQUEUED, CrawlRecord
 from aragog.crawl.pipeline.crawl_registry import Crawls
-from aragog.crawl.pipeline.in_flight_values import Heir, Held, Question
+from aragog.crawl.pipeline.in_flight_values import CancelQuery, NextCrawl, NextStep
 from aragog.crawl.pipeline.messages import FetchResult, UrlJob
 from aragog.crawl.stages.returning_jobs import from_the_start
 from aragog.crawl.stages.waiting_line import InLine, paused_line
@@ -29,18 +30,18 @@ class CrawlsNow(Protocol):
     """The current states of all crawls (`aragog.crawl.pipeline.crawl_registry.CrawlRegistry`)."""
 
     def crawls(self) -> Crawls:
-        """The states, at most a second old."""
+        """Return the states, at most a second old."""
 
     def read(self) -> Crawls:
-        """The states, read now."""
+        """Return the states, read now."""
 
 
 class StoppableUrls(Protocol):
     """Which crawls want each URL (`aragog.crawl.pipeline.in_flight.InFlightSet`)."""
 
     def stop(
-        self, questions: Sequence[Question], *, ended: Iterable[int], paused: Iterable[int]
-    ) -> list[Held | Heir]:
+        self, questions: Sequence[CancelQuery], *, ended: Iterable[int], paused: Iterable[int]
+    ) -> list[NextStep | NextCrawl]:
         """Remove URLs from the sets of ended crawls. Returns what to do with each of their jobs."""
 
 
@@ -52,7 +53,7 @@ class NoCrawls:
         return Crawls()
 
     def read(self) -> Crawls:
-        """The same as `crawls`."""
+        """Return the same as `crawls`."""
         return Crawls()
 
 
@@ -64,7 +65,7 @@ class RemainingJobs(NamedTuple):
     """Jobs that only paused crawls want."""
 
     def in_line(self) -> list[InLine]:
-        """The paused jobs, as entries for the lines of their crawls."""
+        """Return the paused jobs, as entries for the lines of their crawls."""
         return [InLine(_waiting(job), paused_line(job.crawl), None, 0) for job in self.paused]
 
 
@@ -75,14 +76,14 @@ class CrawlChecks:
 
     Args:
         registry: the registry of all crawls.
-        in_flight: which crawls want each URL. None if a URL belongs only to the crawl of its job.
+        in_flight: which crawls want each URL; None if a URL belongs only to the crawl of its job.
     """
 
     registry: CrawlsNow = field(default_factory=NoCrawls)
     in_flight: StoppableUrls | None = None
 
     def crawl_of(self, job: UrlJob) -> CrawlRecord:
-        """The crawl of a job, even if the crawl has just been started."""
+        """Return the crawl of a job, even if the crawl was just started."""
         crawls = self.registry.crawls()
         if not crawls.knows(job.crawl):
             crawls = self.registry.read()
@@ -90,9 +91,9 @@ class CrawlChecks:
 
     def wanted(self, jobs: Sequence[UrlJob], *, pausing: bool = True) -> RemainingJobs:
         """
-        The jobs to continue with, in order, each assigned to a crawl that wants it.
+        Return the jobs to continue with, in order, each assigned to a crawl that wants it.
 
-        With `pausing=False` jobs of paused crawls continue too, for steps that send no request.
+        With `pausing=False`, jobs of paused crawls continue too, for steps that send no request.
         """
         crawls = self.registry.crawls()
         if crawls.are_undisturbed or self.in_flight is None:
@@ -102,33 +103,33 @@ class CrawlChecks:
         going: list[UrlJob] = []
         waiting: list[UrlJob] = []
         for at, job in enumerate(jobs):
-            reply = held.get(at, Held.GOES_ON)
-            if isinstance(reply, Heir):
+            reply = held.get(at, NextStep.CONTINUES)
+            if isinstance(reply, NextCrawl):
                 to = waiting if reply.crawl in paused else going
                 to.append(inherited(job, reply, crawls))
-            elif reply is Held.GOES_ON:
+            elif reply is NextStep.CONTINUES:
                 going.append(job)
-            elif reply is Held.WAITS:
+            elif reply is NextStep.WAITS:
                 waiting.append(job)
         return RemainingJobs(going, waiting)
 
     def clear(self, urls: Sequence[str]) -> None:
-        """Remove the cancelled ones among these URLs from the sets of their crawls."""
+        """Remove those of the URLs that were cancelled from the sets of their crawls."""
         crawls = self.registry.crawls()
         if self.in_flight is None or not (crawls.cancellations or crawls.ended):
             return
-        questions = [Question(url, ENQUEUED, cut_s=crawls.cut_s(url)) for url in urls]
+        questions = [CancelQuery(url, ENQUEUED, cut_s=crawls.cut_s(url)) for url in urls]
         self.in_flight.stop(questions, ended=crawls.ended, paused=())
 
     def _held(
         self, jobs: Sequence[UrlJob], crawls: Crawls, paused: Collection[int]
-    ) -> dict[int, Held | Heir]:
-        """The answers for jobs that need a check, by their position."""
-        questions: dict[int, Question] = {}
+    ) -> dict[int, NextStep | NextCrawl]:
+        """Return what to do with the jobs that need a check, by their position."""
+        questions: dict[int, CancelQuery] = {}
         for at, job in enumerate(jobs):
             cut_s = crawls.cut_s(job.url) if crawls.cancellations else 0
             if cut_s or job.crawl in crawls.ended or job.crawl in paused:
-                questions[at] = Question(job.url, job.crawl, job.depth, cut_s)
+                questions[at] = CancelQuery(job.url, job.crawl, job.depth, cut_s)
         if not questions or self.in_flight is None:
             return {}
         replies = self.in_flight.stop(list(questions.values()), ended=crawls.ended, paused=paused)
@@ -136,7 +137,10 @@ class CrawlChecks:
 
 
 def still_wanted(results: Sequence[FetchResult], checks: CrawlChecks) -> list[FetchResult]:
-    """The results that a crawl still wants, including a paused one, each assigned to that crawl."""
+    """
+    Return the results that a crawl still wants, even a paused one, each assigned to
+    that crawl.
+    """
     jobs = checks.wanted([result.job for result in results], pausing=False).jobs
     job_of = {job.url: job for job in jobs}
     return [
@@ -148,8 +152,8 @@ def still_wanted(results: Sequence[FetchResult], checks: CrawlChecks) -> list[Fe
     ]
 
 
-def inherited(job: UrlJob, heir: Heir, crawls: Crawls) -> UrlJob:
-    """The same job for another crawl that wants the URL. Pure."""
+def inherited(job: UrlJob, heir: NextCrawl, crawls: Crawls) -> UrlJob:
+    """Return the same job for another crawl that wants the URL. Pure."""
     record = crawls.of_number(heir.crawl)
     return replace(
         job,
@@ -161,10 +165,10 @@ def inherited(job: UrlJob, heir: Heir, crawls: Crawls) -> UrlJob:
     )
 
 
-def following(job: UrlJob, heir: Heir, crawls: Crawls) -> UrlJob:
-    """The job of a URL for the next crawl, after it has ended for the previous one. Pure."""
+def following(job: UrlJob, heir: NextCrawl, crawls: Crawls) -> UrlJob:
+    """Return the job of a URL for the next crawl, after it has ended for the previous one. Pure."""
     own = from_the_start(inherited(job, heir, crawls))
-    # The page's links were followed for another call; this crawl must follow them too.
+    # The page's links were followed for another call, and this crawl must follow them, too.
     return replace(own, attempt=0, refresh=False, request_id=f"crawl-{heir.crawl}")
 
 

@@ -1,7 +1,7 @@
 """
-What operators and programs do with crawls: start, list, pause, resume, cancel, report and delete.
+What operators and programs can do with crawls: start, list, pause, resume, cancel, report, delete.
 
-Each change is written as one record (`crawl_registry`), and all stages obey it within about a
+Each change is written to one record (`crawl_registry`), and all stages follow it within about a
 second. Only a dry run searches the waiting URLs.
 """
 
@@ -64,19 +64,19 @@ class Deleted:
 @dataclass(frozen=True, slots=True)
 class CrawlControl:
     """
-    Controls the crawls of one system.
+    Controls the crawls of one installation.
 
     Args:
         registry: the records of all crawls.
         counts: outcomes of their URLs.
         lines: where URLs wait.
-        in_flight: which crawls want each URL; used by the dry run.
-        admin: the queues. With None a dry run counts only the lines.
+        in_flight: which crawls want each URL, for dry runs.
+        admin: the queues. If None, a dry run only counts the lines.
         store: opens the store, to delete pages.
-        seeds: seeds of crawls that start again by a schedule.
-        paces: the request rate of each domain, for reports. With None the time left is not
+        seeds: seeds of scheduled crawls.
+        paces: the request rate of each domain, for reports. If None, the remaining time is not
             estimated.
-        traps: which link templates of a host are followed. With None reports omit traps.
+        traps: which link templates of a host are followed. If None, reports omit traps.
     """
 
     registry: CrawlRegistry
@@ -90,13 +90,13 @@ class CrawlControl:
     traps: TrapStore | None = None
 
     def all(self) -> list[CrawlStatus]:
-        """All crawls: the built-in ones first, then the others by name."""
+        """Return all crawls: the built-in ones first, then the others by name."""
         crawls = self.registry.read()
         records = [own_record(ENQUEUED), own_record(REFRESHED), *crawls.records.values()]
         return [self._status(record, crawls) for record in records]
 
     def status(self, name: str) -> CrawlStatus:
-        """The status of a crawl. Raises `BadInput` if no crawl has this name."""
+        """Return the status of a crawl. Raises `BadInput` if no crawl has this name."""
         return self._status(self.registry.get(name), self.registry.crawls())
 
     def _status(self, record: CrawlRecord, crawls: Crawls) -> CrawlStatus:
@@ -121,7 +121,7 @@ class CrawlControl:
         return self.status(name)
 
     def _look(self, record: CrawlRecord) -> None:
-        self.lines.look([paused_line(record.number)], 0)
+        self.lines.check([paused_line(record.number)], 0)
 
     def cancel(self, name: str, reason: str = "") -> CrawlStatus:
         """End a crawl. Its waiting URLs are not fetched, unless another crawl wants them."""
@@ -130,13 +130,13 @@ class CrawlControl:
         return self.status(name)
 
     def decide(self, name: str, url: str, page_url: str | None = None) -> ScopeVerdict:
-        """Whether a URL, in any spelling, is in the scope of a crawl, and the rule that decided."""
+        """Decide whether a URL, in any spelling, is in the scope of a crawl, and by which rule."""
         page = None if page_url is None else normalize(page_url)
         return self.registry.get(name).scope.decide(normalize(url), page_url=page)
 
     def report(self, name: str) -> CrawlReport:
         """
-        The results of a crawl so far and an estimate of the time left.
+        Return the results of a crawl so far, and an estimate of the remaining time.
 
         Raises:
             BadInput: no crawl has this name.
@@ -176,12 +176,12 @@ class CrawlControl:
 
     def waiting(self, given: Mapping[str, Sequence[str]]) -> int:
         """
-        How many waiting URLs `cancel_urls` would cancel. Takes values by kind; reads all that
-        waits.
+        Return how many waiting URLs `cancel_urls` would cancel. Takes values by kind. Reads all
+        waiting URLs.
 
         Raises:
             BadInput: a kind or a value is invalid.
-            BrokerUnavailable: a server did not answer.
+            BrokerUnavailable: a server did not respond.
         """
         rules = [
             Cancellation(kind, value, 0)
@@ -192,9 +192,9 @@ class CrawlControl:
 
     def delete(self, name: str) -> Deleted:
         """
-        Cancel a crawl, delete the pages that belong to no other crawl, and forget the crawl.
+        Cancel a crawl, delete the pages that belong to no other crawl, and remove its record.
 
-        Safe to repeat. Keeps pages that belong to another crawl, are watched, were imported, or
+        Can be repeated. Keeps pages that belong to another crawl, are watched, were imported, or
         have fields written by an application. Reads all nodes of the store.
         """
         record = self.registry.get(name)
@@ -219,11 +219,11 @@ class CrawlControl:
 
 
 def _spelled(kind: str, values: Sequence[str]) -> list[str]:
-    """The values, spelled as in normalized URLs."""
+    """Return the values, spelled as in normalized URLs."""
     if kind not in KINDS:
-        raise BadInput(f"cancel: {kind[:40]!r} is none of {', '.join(KINDS)}")
+        raise BadInput(f"cancel: {kind[:40]!r} must be one of {', '.join(KINDS)}")
     if not values:
-        raise BadInput("cancel: names nothing; give a URL, a host, a domain or a pattern")
+        raise BadInput("cancel: is empty; give a URL, a host, a domain or a pattern")
     if kind == "url":
         return [normalize(value) for value in values]
     if kind == "pattern":

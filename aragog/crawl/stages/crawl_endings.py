@@ -1,10 +1,10 @@
 """
-Count the outcomes of a crawl's URLs, and pass each URL on to the next crawl that wants it.
+Counts the outcomes of a crawl's URLs, and passes each URL on to the next crawl that wants it.
 
 A page joins a crawl when its node is marked, which happens before the URL leaves the crawl's set.
 After a kill in between, the job runs again and finds the same state. A page that several crawls
-want is fetched once. When it is stored, each other crawl gets a job of its own, which finds the
-stored page, follows its links to the depth of that crawl, and ends.
+want is fetched once. When it is stored, each other crawl gets its own job, which finds the stored
+page, follows its links to the depth of that crawl, and ends.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from aragog.urlstore.records import PageWrite, Written
 
 MAX_BYTES = "it has fetched max_bytes"
 SUPERSEDED = "superseded"
-"""The outcome of a page that a later fetch has replaced or that has since been removed."""
+"""The outcome of a page that a later fetch has replaced, or that was removed in the meantime."""
 _WITH_PAGE = (OutcomeKind.FETCHED, OutcomeKind.NOT_MODIFIED)
 _BY_STATUS = (OutcomeKind.GONE, OutcomeKind.BUSY, OutcomeKind.UNREACHABLE)
 
 
 class Ended(NamedTuple):
-    """A URL that is finished."""
+    """A URL that is done."""
 
     job: UrlJob
     outcome: str
@@ -48,16 +48,16 @@ class Ended(NamedTuple):
     at_ms: int = 0
     bytes: int = 0
     for_all: bool = False
-    """True if the URL ended for every crawl that wants it."""
+    """True if the URL ended for all crawls that want it."""
     existed: bool = False
-    """True if the page was already stored, perhaps without belonging to a crawl."""
+    """True if the page was already stored, possibly without belonging to a crawl."""
     notes: tuple[str, ...] = ()
     """See `UrlEnding`."""
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlEndings:
-    """Records that URLs are finished."""
+    """Records that URLs are done."""
 
     in_flight: InFlight
     members: CrawlMembers
@@ -69,10 +69,10 @@ class CrawlEndings:
         Count the URLs. Returns jobs for the URLs that another crawl wants.
 
         Raises:
-            TransientError: Redis or the store did not answer; run it again.
+            TransientError: Redis or the store did not respond; run it again.
         """
         self._add_members(ended)
-        heirs = self.in_flight.end(
+        next_crawls = self.in_flight.end(
             [
                 UrlEnding(e.job.url, e.job.crawl, e.outcome, e.bytes, e.for_all, e.notes)
                 for e in ended
@@ -83,7 +83,7 @@ class CrawlEndings:
         crawls = self.checks.registry.crawls()
         return [
             following(one.job, heir, crawls)
-            for one, heir in zip(ended, heirs, strict=True)
+            for one, heir in zip(ended, next_crawls, strict=True)
             if heir is not None
         ]
 
@@ -95,14 +95,14 @@ class CrawlEndings:
             if one.canonical_url and name:
                 times = earlier if one.existed else pages
                 times[name][one.canonical_url] = one.at_ms
-        # New pages first: if two URLs of one page end together, the second finds it stored.
+        # New pages first: if two URLs of one page end together, the second one finds it stored.
         for name, new in pages.items():
             self.members.add(name, new)
         for name, had in earlier.items():
             self.members.add_stored(name, had)
 
     def name_of(self, job: UrlJob) -> str:
-        """The name of a job's crawl, or an empty string if its pages are not marked."""
+        """Return the name of a job's crawl, or "" if its pages are not marked."""
         return "" if job.crawl == REFRESHED else self.checks.crawl_of(job).name
 
     def stored_already(
@@ -159,7 +159,7 @@ class CrawlLimits:
 
 
 def of_page(job: UrlJob, write: PageWrite, written: Written | None) -> Ended:
-    """The ending of a URL whose page or failure has been written. Pure."""
+    """Return the ending of a URL whose page or failure was written. Pure."""
     fetch = write.confirmation or write.report
     kind = str(write.facts.get("outcome") or "")
     body_bytes = 0 if fetch is None else fetch.body_bytes
@@ -187,7 +187,7 @@ def _notes(job: UrlJob, kind: str, canonical_url: str) -> tuple[str, ...]:
 
 
 def _named(kind: str, write: PageWrite) -> str:
-    """The outcome with its cause or status, such as `refused: robots` or `gone: 404`."""
+    """Return the outcome with its cause or status, such as `refused: robots` or `gone: 404`."""
     if kind in _WITH_PAGE:
         return "sitemap"
     detail = write.facts.get("cause")

@@ -1,8 +1,9 @@
 """
-Notify a crawl's webhook when the crawl is done or ended, and when too many of its URLs fail.
+Notifies a crawl's webhook when the crawl is done or ended, and when too many of its URLs fail.
 
 Notices go through the webhook queue: they are signed, and repeated until they are accepted. The
-notice is sent before the record says so. After a kill in between it is sent again with the same id.
+notice is sent before the record is updated. After a kill in between, it is sent again with the same
+ID.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from aragog.errors import BadInput
 
 END, ERRORS = "end", "errors"
 LEAST_URLS = 20
-"""With fewer URLs than this the failure rate is not meaningful."""
+"""With fewer URLs than this, the failure rate is not meaningful."""
 HOURS = 24
 """The failure rate covers this many hours."""
 
@@ -37,12 +38,12 @@ class ErrorRate:
 
     @property
     def share(self) -> float:
-        """From 0 to 1. It is 0 if there are too few URLs."""
+        """The failure rate, from 0 to 1; 0 if there are too few URLs."""
         return self.failed / self.urls if self.urls >= LEAST_URLS else 0.0
 
 
 def error_rate(hours: Mapping[int, Counter[str]], hour: int) -> ErrorRate:
-    """The failures in the last `HOURS` hours up to and including `hour`. Pure."""
+    """Count the failures in the last `HOURS` hours up to and including `hour`. Pure."""
     last = sum((counts for at, counts in hours.items() if at > hour - HOURS), Counter[str]())
     asked = {
         outcome: n for outcome, n in last.items() if is_failure(outcome) or outcome == "stored"
@@ -53,10 +54,10 @@ def error_rate(hours: Mapping[int, Counter[str]], hour: int) -> ErrorRate:
 
 def events(status: CrawlStatus, errors: ErrorRate) -> dict[str, str]:
     """
-    The events of a crawl that need a notice, by kind, each with a text that identifies it.
+    Return the events of a crawl that need a notice, by kind, each with a text that identifies it.
 
-    The text changes when the event happens again: when the crawl is done once more with additional
-    URLs, or when failures pass the limit again after they had dropped. Pure.
+    The text changes when the event happens again: when the crawl is done again after more URLs, or
+    when failures exceed the limit again after they had dropped below it. Pure.
     """
     record, found = status.record, {}
     if record.has_ended:
@@ -71,7 +72,7 @@ def events(status: CrawlStatus, errors: ErrorRate) -> dict[str, str]:
 
 
 def notice(kind: str, status: CrawlStatus, errors: ErrorRate) -> dict[str, Any]:
-    """The notice as JSON values. Pure."""
+    """Return the notice as JSON values. Pure."""
     record, counts = status.record, status.counts
     return {
         "event": kind,
@@ -104,10 +105,10 @@ class CrawlNotices:
 
     def run(self) -> int:
         """
-        Send the pending notices and return how many were sent.
+        Send the pending notices. Returns how many were sent.
 
         Raises:
-            TransientError: Redis or the broker did not answer; run it again.
+            TransientError: Redis or the broker did not respond; run it again.
         """
         crawls = self.registry.read()
         hour = crawls.now_ms // 3_600_000
@@ -132,6 +133,6 @@ class CrawlNotices:
             self.sender.send(OutgoingMessage(Destination.WEBHOOK, delivery))
         kept = {END: told[END]} if END in told else {}
         if kept | found != told:
-            with suppress(BadInput):  # the crawl has just been deleted
+            with suppress(BadInput):  # the crawl was just deleted
                 self.registry.note(record, notified=kept | found)
         return len(new)

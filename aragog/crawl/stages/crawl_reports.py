@@ -1,10 +1,10 @@
 """
-A crawl's results and its time left, computed from counts and the request rates of its domains.
+A crawl's results and its remaining time, computed from counts and the request rates of its domains.
 Pure.
 
-The time left assumes that all domains with waiting URLs are crawled in parallel, each at its own
-rate. It is a lower bound if the machines are the limit, and it does not include links that are yet
-to be found. `python -m bench.crawls estimate` compares it with a simulation.
+The remaining time assumes that all domains with waiting URLs are crawled in parallel, each at its
+own rate. It is a lower bound if the machines are the bottleneck, and it does not include links that
+are yet to be found. `python -m bench.crawls estimate` compares it with a simulation.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Pace:
     rate: float
     """Requests per second, after Crawl-delay and backoff. 0 if the domain is stopped."""
     held_by: str = ""
-    """Why the domain waits, as text for people."""
+    """Why the domain waits, for display."""
     robots_unreachable: bool = False
-    """True if robots.txt could not be fetched, so no request is sent."""
+    """True if no requests are sent because robots.txt could not be fetched."""
     waiting: int = 0
     """How many URLs of all crawls wait for this domain."""
 
@@ -45,7 +45,7 @@ Paces = Callable[[Sequence[str]], Mapping[str, Pace]]
 
 @dataclass(frozen=True, slots=True)
 class OpenDomain:
-    """A domain that still has waiting URLs of the crawl."""
+    """A domain with waiting URLs of the crawl."""
 
     domain: str
     waiting: int
@@ -53,7 +53,8 @@ class OpenDomain:
     rate: float
     """Requests per second for this crawl."""
     seconds_left: float | None
-    """Seconds until all are requested, with other crawls' URLs ahead. None if it is stopped."""
+    """Seconds until all are requested, with other crawls' URLs ahead of them. None if it is
+    stopped."""
     held_by: str
     robots_unreachable: bool
 
@@ -81,9 +82,9 @@ class CrawlReport:
     hours: Mapping[int, Counter[str]]
     """Outcomes of the last 90 days, by hour since the epoch."""
     failures: tuple[FailedUrls, ...] = ()
-    """The most frequent failures first, up to `MOST_FAILURES`."""
+    """The most frequent failures first, at most `MOST_FAILURES`."""
     open: tuple[OpenDomain, ...] = ()
-    """The slowest domains first, up to `MOST_OPEN`."""
+    """The slowest domains first, at most `MOST_OPEN`."""
     open_domains: int = 0
     """The number of open domains."""
     closed: Sequence[ClosedTemplate] = ()
@@ -92,8 +93,8 @@ class CrawlReport:
     @property
     def seconds_left(self) -> float | None:
         """
-        Seconds until the last open domain is done, without stopped ones. None if none
-        is open.
+        Seconds until the last open domain is done, without stopped ones.
+        None if no domain is open.
         """
         known = [one.seconds_left for one in self.open if one.seconds_left is not None]
         return max(known, default=None)
@@ -118,7 +119,7 @@ class CrawlReport:
 def open_domains(
     record: CrawlRecord, waiting: Mapping[str, int], paces: Mapping[str, Pace]
 ) -> list[OpenDomain]:
-    """The open domains of a crawl: the stopped ones first, then the slowest."""
+    """Return the open domains of a crawl: the stopped ones first, then the slowest."""
     found = [
         _open(domain, count, paces.get(domain), record)
         for domain, count in waiting.items()
@@ -146,7 +147,7 @@ def failures(
     days: Mapping[int, Counter[tuple[str, str]]],
     day: int,
 ) -> list[FailedUrls]:
-    """The URLs that were not stored, by domain and outcome, for `day` and the day before."""
+    """Return the URLs that were not stored, by domain and outcome, for `day` and the day before."""
     today, yesterday = days.get(day, Counter()), days.get(day - 1, Counter())
     rows = [
         FailedUrls(domain, outcome, n, today[domain, outcome], yesterday[domain, outcome])

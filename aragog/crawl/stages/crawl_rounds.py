@@ -1,14 +1,14 @@
 """
-Start scheduled crawls again: enqueue their seeds and refetch their stored pages.
+Starts the rounds of scheduled crawls: enqueues their seeds and fetches their stored pages again.
 
 A round starts when it is due and none of the crawl's URLs are waiting, so rounds never overlap.
-Each page and each link is fetched once in a round, by conditional requests if the origin sent
+Each page and each link is fetched once per round, by conditional requests if the origin sent
 validators. The limits `max_urls`, `max_urls_per_host` and `max_bytes` apply to each round.
 
-Safe to run twice and to kill at any point. The record first notes that the round has started, then
-the seeds are enqueued, then the record notes that they were. A run that finds an unfinished start
-enqueues all seeds again. Seeds that still wait are not sent twice, and each link is fetched once in
-a round, because all runs of a round share one `request_id`.
+Safe to run twice and to kill at any point. First the record states that the round has started, then
+the seeds are enqueued, and then the record states that they were. A run that finds an unfinished
+start enqueues all seeds again. Seeds that still wait are not sent twice, and each link is fetched
+once per round, because all runs of a round share one `request_id`.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ log = logging.getLogger(__name__)
 
 def following_ms(record: CrawlRecord, now_ms: int) -> int:
     """
-    When the next round is due, after the one that starts now. Pure.
+    Return when the next round is due, after the one that starts now. Pure.
 
-    Rounds keep their time of day. Rounds that were missed are skipped, whether the system was down
-    or a round took longer than the interval.
+    Rounds keep their time of day. Missed rounds are skipped, whether the system was down or a round
+    took longer than the interval.
     """
     interval_ms = (record.every_s or 0) * 1000
     missed = max(0, now_ms - record.next_round_ms) // interval_ms if interval_ms else 0
@@ -55,14 +55,14 @@ class CrawlRounds:
         Start all rounds that are due.
 
         Raises:
-            TransientError: Redis or the broker did not answer, or the queues are full; run it
+            TransientError: Redis or the broker did not respond, or the queues are full; run it
                 again.
         """
         crawls = self.registry.read()
         for record in crawls.records.values():
             if record.state is not CrawlPhase.RUNNING or is_over(record, crawls.now_ms):
                 continue
-            # The crawl was just deleted or has ended, or its token has reached its quota.
+            # The crawl was just deleted or has ended, or its token has used up its quota.
             with suppress(BadInput, QuotaExceeded):
                 if record.is_seeding:
                     self._seed(record)

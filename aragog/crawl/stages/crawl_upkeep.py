@@ -1,7 +1,7 @@
 """
-Upkeep of crawls: record passed deadlines, and delete old records.
+Upkeep of crawls: records passed deadlines, and deletes old records.
 
-Each step is safe to repeat.
+Each step can be repeated.
 """
 
 from __future__ import annotations
@@ -20,15 +20,14 @@ class CrawlUpkeep:
     """
     Maintains the records of all crawls.
 
-    Every process treats a crawl as ended once its deadline has passed; this writes it to the
-    record.
+    Every process treats a crawl as ended once its deadline has passed; this updates its record.
     """
 
     registry: CrawlRegistry
     counts: CrawlCounters
 
     def run(self) -> None:
-        """One round of upkeep."""
+        """Run all steps once."""
         crawls = self.registry.read()
         for record in crawls.records.values():
             if is_over(record, crawls.now_ms):

@@ -1,5 +1,5 @@
 """
-Work around a damaged file of the embedded store: postpone its URLs and process all others.
+Works around a damaged file of the embedded store: postpones its URLs and processes all others.
 
 A URL whose rows are in a damaged file is retried every ten minutes until `aragog store repair` has
 replaced the file. These retries do not count as attempts, and the URL is not fetched.
@@ -24,12 +24,13 @@ class DamageableStore(Protocol):
     """A store that may have damaged files (`UrlStore`)."""
 
     def serves(self, url: str) -> bool:
-        """Whether the URL's rows can be read and written. False if their file is damaged."""
+        """Return True if the URL's rows can be read and written, False if their file is damaged."""
 
 
 def apart(items: Sequence[T], run: Callable[[Sequence[T]], object]) -> list[T]:
     """
-    Call `run` with all items. If it meets a damaged file, call it with smaller and smaller parts.
+    Call `run` with all items. If it encounters a damaged file, call it with smaller and smaller
+    parts.
 
     Returns the items that fail on their own. `run` must be safe to repeat.
     """
@@ -46,7 +47,7 @@ def apart(items: Sequence[T], run: Callable[[Sequence[T]], object]) -> list[T]:
 
 
 def split(jobs: Sequence[UrlJob], store: DamageableStore) -> tuple[list[UrlJob], list[UrlJob]]:
-    """The jobs whose pages can be written, and those that must wait for a repair."""
+    """Return the jobs whose pages can be written, and those that must wait for a repair."""
     stuck = {job.url for job in jobs if not store.serves(job.url)}
     return (
         [job for job in jobs if job.url not in stuck],
@@ -55,7 +56,10 @@ def split(jobs: Sequence[UrlJob], store: DamageableStore) -> tuple[list[UrlJob],
 
 
 def postponed(jobs: Iterable[UrlJob], *, fetched: bool = False) -> list[Delayed]:
-    """The jobs with their delay; a `fetched` job starts again from its first URL."""
+    """
+    Return the jobs with their delay.
+    If they were `fetched`, they start again from their first URL.
+    """
     if fetched:
         return [(replace(from_the_start(job), refresh=True), WAIT_MS) for job in jobs]
     return [(replace(job, slot_at_ms=None), WAIT_MS) for job in jobs]

@@ -1,13 +1,14 @@
 """
-Enqueue the URLs that pages and sitemaps list: links of pages with depth left, and sitemap entries.
+Enqueues the URLs that pages and sitemaps list: links of pages with depth left, and sitemap entries.
 
-Each sitemap is requested once in a walk of its site (`aragog.crawl.pipeline.sitemap_walks`).
+Each sitemap is requested once per walk through its site (`aragog.crawl.pipeline.sitemap_walks`).
 
-If a page is already stored and this call does not fetch it, its links are read from the store. A
-repeated call therefore reaches every page that the first call reached. A call that refreshes pages
-also refreshes their links, each once (`FollowedPages`).
+If a page is already stored and this call does not fetch it, its links are read from the store. So a
+repeated call reaches every page that the first call reached. A call that refreshes pages also
+refreshes their links, each once (`FollowedPages`).
 
-Safe to run twice: URLs that are waiting, or whose page was seen since their lastmod, are skipped.
+Safe to run twice: URLs that are waiting, or whose page was fetched since their lastmod, are
+skipped.
 """
 
 from __future__ import annotations
@@ -70,11 +71,11 @@ class Discovery:
     followed_pages: FollowedPages | None = None
     """Without it, links are not followed from the store and not refreshed."""
     checks: CrawlChecks = field(default_factory=CrawlChecks)
-    """Knows the scope of each job's crawl."""
+    """Provides the scope of each job's crawl."""
     budgets: LinkBudgets | None = None
-    """The budgets of URL templates. With None every link is followed."""
+    """The budgets of URL templates. If None, every link is followed."""
     held_links: HeldLinkSweep | None = None
-    """Releases or drops held links when the pages that they wait for do not come."""
+    """Follows or drops held links if the pages that they wait for are never fetched."""
 
     @property
     def sitemaps(self) -> SitemapReading:
@@ -90,7 +91,7 @@ class Discovery:
         )
 
     def watched(self, results: Sequence[FetchResult]) -> set[str]:
-        """The results' URLs whose pages show which links are worth following."""
+        """Return the URLs of results whose pages show which links are worth following."""
         if self.budgets is None:
             return set()
         deep = {result.job.url for result in results if result.job.depth > 0}
@@ -103,8 +104,8 @@ class Discovery:
         others: Sequence[FetchResult] = (),
     ) -> int:
         """
-        How many links of pages with depth left were enqueued. `others` are results
-        without a page.
+        Enqueue links of pages with depth left. Returns how many. `others` are results without a
+        page.
         """
         came = [_came(result, analysis) for result, analysis in pages]
         came += [_came(result, None) for result in others]
@@ -122,11 +123,11 @@ class Discovery:
         self, pages: Iterable[tuple[UrlJob, Record | None]], *, looked_at: bool = False
     ) -> int:
         """
-        How many stored links were enqueued, of stored pages with depth left.
+        Enqueue the links of stored pages with depth left. Returns how many.
 
-        Skips pages whose links this call has already followed to the same depth or deeper. Pages
-        that the job has just fetched and found unchanged are not skipped (`looked_at`). Takes two
-        round trips, and two more if there are links to follow.
+        Skips pages whose links this call has already followed to the same depth or deeper, unless
+        the job has just fetched the page and found it unchanged (`looked_at`). Takes two round
+        trips, and two more if there are links to follow.
         """
         with_page = [(job, r) for job, r in pages if r is not None and r.content_key]
         count = self._listings.follow_stored(with_page, self.store, self._enqueue_links)
@@ -171,7 +172,7 @@ class Discovery:
         return (self._refresh if options.refresh else self._enqueue)(urls, options)
 
     def sweep_held(self) -> int:
-        """Decide about held links whose pages do not come. Returns how many were enqueued."""
+        """Decide about held links whose pages are never fetched. Returns how many were enqueued."""
         return self.held_links.run(self._enqueue_links) if self.held_links else 0
 
     def _refresh(self, urls: Sequence[str], options: EnqueueOptions) -> int:
@@ -187,7 +188,7 @@ class Discovery:
         return count + self._enqueue(deeper, replace(options, refresh=False))
 
     def _depths(self, jobs: Sequence[UrlJob]) -> Mapping[tuple[str, str], int | None]:
-        """The depth to which each job's call has followed the links of its page."""
+        """Return the depth to which each job's call has followed the links of its page."""
         found: dict[tuple[str, str], int | None] = {}
         if self.followed_pages is not None:
             for request_id, urls in _by_call(jobs).items():
@@ -205,7 +206,7 @@ class Discovery:
         Enqueue declared canonical URLs that must be fetched before they can be trusted.
 
         The same rules apply as to links: depth left, registered domain, nofollow, URL filter.
-        Returns those that were enqueued or already wait.
+        Returns those that were enqueued or are already waiting.
         """
         asked = []
         for job, write, url in named:
@@ -228,7 +229,10 @@ class Discovery:
     def _of_record(
         self, job: UrlJob, record: Record, links: Sequence[tuple[str, str]]
     ) -> list[str]:
-        """The links of a stored page that may be followed. Each link comes with its `rel` words."""
+        """
+        Return the links of a stored page that may be followed. Each link comes with its `rel`
+        words.
+        """
         with_nofollow = [(url, "nofollow" in rel.split()) for url, rel in links]
         page_url = str(record.facts.get("final_url") or record.canonical_url)
         nofollow = bool(record.facts.get("nofollow"))
@@ -237,7 +241,10 @@ class Discovery:
     def _chosen(
         self, job: UrlJob, page_url: str, links: Iterable[tuple[str, bool]], *, nofollow: bool
     ) -> list[str]:
-        """The links of a page that may be followed. Each link comes with its own `nofollow`."""
+        """
+        Return the links of a page that may be followed.
+        Each link comes with its own `nofollow`.
+        """
         crawl, url_filter = self.checks.crawl_of(job), filter_of(job)
         obey = self.settings.politeness.obey_nofollow and not crawl.nofollow
         if obey and nofollow:
@@ -254,7 +261,7 @@ class Discovery:
 
 
 def _came(result: FetchResult, analysis: PageAnalysis | None) -> ArrivedPage:
-    """What a result shows about the templates of its URL."""
+    """Return what a result shows about the templates of its URL."""
     url = result.job.url
     if analysis is None or analysis.traits is None:
         return ArrivedPage(url, is_failure=result.fetch.outcome is OutcomeKind.GONE)
@@ -271,12 +278,12 @@ def _list_page(page: tuple[FetchResult, PageAnalysis]) -> ListingPage:
 
 
 def _options_of_links(job: UrlJob) -> EnqueueOptions:
-    """The options for enqueuing the links of a job's page."""
+    """Return the options for enqueuing the links of a job's page."""
     return inherited(job, depth=job.depth - 1)
 
 
 def _by_call(jobs: Iterable[UrlJob]) -> dict[str, dict[str, int]]:
-    """URLs with their depths, by request id. Jobs without an id are left out."""
+    """Return URLs with their depths, by request ID. Jobs without an ID are left out."""
     calls: dict[str, dict[str, int]] = defaultdict(dict)
     for job in jobs:
         if job.request_id:
@@ -285,5 +292,5 @@ def _by_call(jobs: Iterable[UrlJob]) -> dict[str, dict[str, int]]:
 
 
 def _is_followed(known: int | None, depth: int) -> bool:
-    """Whether a page's links were followed this deep. True if it cannot be recorded."""
+    """Return True if a page's links were followed this deep, or if this cannot be recorded."""
     return known is not None and (known == FULL or known >= depth)

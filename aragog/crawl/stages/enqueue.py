@@ -1,9 +1,9 @@
 """
-Enqueue URLs: normalize them, drop those already in flight, and send batches to `fetch`.
+Enqueues URLs: normalizes them, drops those already in flight, and sends batches to `fetch`.
 
 This is safe to run twice and to kill at any point. A URL that is already in flight is reported as
 such and is not sent again. If a producer marked a URL and died before it sent the message, the next
-caller that enqueues the URL sends it (see `in_flight`). When the broker fails half-way, the caller
+caller that enqueues the URL sends it (see `in_flight`). If the broker fails halfway, the caller
 enqueues the same URLs again.
 """
 
@@ -25,7 +25,7 @@ from aragog.crawl.pipeline.crawl_seeds import CrawlSeeds
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.crawl.pipeline.followed_urls import FollowedUrls
 from aragog.crawl.pipeline.in_flight import UNSENT, InFlightSet
-from aragog.crawl.pipeline.in_flight_values import Mark, UrlEnding, Wants
+from aragog.crawl.pipeline.in_flight_values import Mark, MarkingCrawl, UrlEnding
 from aragog.crawl.pipeline.memory_limit import Admission
 from aragog.crawl.pipeline.messages import UrlJob, into_batches
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, Sender
@@ -64,7 +64,7 @@ class Enqueuer:
     admission: Admission | None = None
     blocks: SiteBlocks | None = None
     followed: FollowedUrls | None = None
-    """Lists the URLs of runs. Set only in workers."""
+    """Lists the URLs of runs. Only set in workers."""
     walks: SitemapWalks | None = None
     """Records sitemap walks that start."""
     traces: UrlTraces = OFF
@@ -141,12 +141,13 @@ class Enqueuer:
             yield from self._enqueue_chunk(chunk, options, crawl, spans)
 
     def _crawl(self, options: EnqueueOptions) -> CrawlRecord:
-        """The crawl that wants the URLs."""
+        """Return the crawl that wants the URLs."""
         if not options.crawl:
             return self.crawls.crawls().of_number(options.crawl_number)
         if options.crawl == OWN_NAMES[ENQUEUED]:
             return own_record(ENQUEUED)
-        # A copy that is a second old may still have the number of a crawl that was cancelled since.
+        # A copy that is a second old may still contain the number of a crawl that was cancelled
+        # since.
         record = self.crawls.read().records.get(options.crawl)
         if record is None:
             raise BadInput(
@@ -160,8 +161,8 @@ class Enqueuer:
 
     def _begin_walks(self, inputs: Sequence[str], request_id: str, sites: set[str]) -> None:
         """
-        Start a sitemap walk for each site that is not in `sites`, the sites of earlier
-        chunks.
+        Start a sitemap walk for each site that is not in `sites`, the sites of
+        earlier chunks.
         """
         begun: dict[str, str] = {}
         for url in inputs:
@@ -194,7 +195,7 @@ class Enqueuer:
             self.seeds.add(crawl.name, valid, options.of_seeds())
         self._renew_cancelled(valid)
         wants = _wants(crawl, options, self._token_state(crawl))
-        marked = self.in_flight.mark(valid, insist=options.insist, wants=wants)
+        marked = self.in_flight.mark(valid, insist=options.insist, for_crawl=wants)
         new = {url for url, mark in zip(valid, marked, strict=True) if mark is Mark.NEW}
         refused |= {
             url: _OVER[mark] for url, mark in zip(valid, marked, strict=True) if mark in _OVER
@@ -219,7 +220,7 @@ class Enqueuer:
         return [_answer(url, to, new, refused) for url, to in zip(inputs, spelled, strict=True)]
 
     def _token_state(self, crawl: CrawlRecord) -> TokenState | None:
-        """The quota use of the token that started the crawl. None if it has no quota."""
+        """Return the quota use of the token that started the crawl; None if it has no quota."""
         if self.quotas is None or crawl.token not in self.quotas.quotas:
             return None
         crawls = self.crawls.crawls()
@@ -235,7 +236,10 @@ class Enqueuer:
         options: EnqueueOptions,
         crawl: CrawlRecord,
     ) -> dict[str, _Refusal]:
-        """The URLs beyond a token's quota. Raises if none of the call's own URLs was enqueued."""
+        """
+        Return the URLs beyond a token's quota.
+        Raises if none of the call's own URLs was enqueued.
+        """
         over = [url for url, mark in zip(urls, marked, strict=True) if mark is Mark.OVER_QUOTA]
         state = self._token_state(crawl) if over else None
         if state is None:
@@ -249,10 +253,10 @@ class Enqueuer:
     def _refused(
         self, urls: Sequence[str], options: EnqueueOptions, crawl: CrawlRecord
     ) -> dict[str, _Refusal]:
-        """URLs that were taken down or are outside the scope of the crawl."""
+        """Return URLs that were taken down or are outside of the scope of the crawl."""
         taken_down = self.blocks.refused(urls) if self.blocks else set()
         refused = {url: _TAKEN_DOWN for url in urls if url in taken_down}
-        # The scope was already checked for links, when their page was read.
+        # The scope of links was already checked when their page was analyzed.
         if options.crawl and crawl.scope.rules:
             for url in urls:
                 accepted, rule = crawl.scope.decide(url)
@@ -295,7 +299,8 @@ class Enqueuer:
         spans: CallSpans,
     ) -> list[OutgoingMessage]:
         """
-        Messages with this priority. The jobs in them keep the priority that the caller requested.
+        Return the messages with this priority. The jobs in them keep the priority that the caller
+        requested.
 
         A message is delayed until the first of its URLs is due.
         """
@@ -319,7 +324,7 @@ class Enqueuer:
 
 
 def _attributes(options: EnqueueOptions) -> dict[str, str | int | bool]:
-    """Attributes of the call for the tracing spans of its URLs."""
+    """Return attributes of the call for the tracing spans of its URLs."""
     return {
         "aragog.request_id": options.request_id,
         "aragog.priority": options.priority,
@@ -342,7 +347,10 @@ def _spelled(url: str) -> str | InvalidUrl:
 
 
 def _other_spellings(inputs: Sequence[str], spelled: Sequence[str | InvalidUrl]) -> dict[str, str]:
-    """Another spelling of each normalized URL, if there is one, to check against robots.txt too."""
+    """
+    Return another spelling of each normalized URL, if there is one, to check it against robots.txt,
+    too.
+    """
     others: dict[str, str] = {}
     for url, to in zip(inputs, spelled, strict=True):
         if not isinstance(to, InvalidUrl) and (other := other_spelling(url, to)):
@@ -359,16 +367,16 @@ class _Refusal(NamedTuple):
 
 _TAKEN_DOWN = _Refusal(EnqueueStatus.TAKEN_DOWN, "it was taken down")
 _OVER = {
-    Mark.MOST_URLS: _Refusal(EnqueueStatus.OVER_BUDGET, "the crawl has its most URLs (max_urls)"),
+    Mark.MOST_URLS: _Refusal(EnqueueStatus.OVER_BUDGET, "the crawl has reached max_urls"),
     Mark.MOST_OF_HOST: _Refusal(
-        EnqueueStatus.OVER_BUDGET, "the crawl has its most URLs of this host (max_urls_per_host)"
+        EnqueueStatus.OVER_BUDGET, "the crawl has reached max_urls_per_host"
     ),
 }
 
 
-def _wants(crawl: CrawlRecord, options: EnqueueOptions, quota: TokenState | None) -> Wants:
+def _wants(crawl: CrawlRecord, options: EnqueueOptions, quota: TokenState | None) -> MarkingCrawl:
     max_urls = None if crawl.max_urls is None else crawl.max_urls + crawl.round_urls
-    return Wants(crawl.number, options.depth, max_urls, crawl.max_urls_per_host, quota)
+    return MarkingCrawl(crawl.number, options.depth, max_urls, crawl.max_urls_per_host, quota)
 
 
 def _answer(
@@ -386,7 +394,7 @@ def _answer(
 
 def _interleaved_by_host(urls: Sequence[str]) -> list[str]:
     """
-    The URLs with hosts interleaved. The order within each host is kept.
+    Return the URLs with hosts interleaved. The order within each host is kept.
 
     Lists are often sorted by host, and a batch with a single host would wait for one slot after
     another.

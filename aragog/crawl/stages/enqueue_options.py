@@ -1,4 +1,4 @@
-"""`EnqueueOptions`: how the URLs of one call to `Enqueuer.enqueue` are fetched."""
+"""`EnqueueOptions`: how to fetch the URLs of one call of `Enqueuer.enqueue`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aragog.crawl.pipeline.messages import AS_KEPT, PRIORITY_DEFAULT, PRIORITY_R
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnqueueOptions:
-    """How the URLs of one call are fetched."""
+    """How to fetch the URLs of one call."""
 
     depth: int = 0
     """How many levels of links to follow from each URL, within its registered domain."""
@@ -24,41 +24,42 @@ class EnqueueOptions:
     run_after_ms: int | None = None
     """Earliest time of the fetch, in ms since the epoch by the producer's clock."""
     insist: bool = False
-    """Send a URL again if it has been in flight for an hour: its message may be lost."""
+    """Send a URL again if it has been in flight for an hour, because its message may be lost."""
     sitemap: bool = False
     """The URLs are sitemaps: enqueue the URLs they list, following `depth` levels of sitemaps."""
     in_walk: bool = False
-    """True if a sitemap listed these sitemaps. If False they start a walk of their sites."""
+    """True if a sitemap listed these sitemaps. If False, they start a walk through their sites."""
     file: bool = False
     """The URLs are files of items (`UrlJob.file`)."""
     url_filter: str = ""
     """Which links and sitemap entries are followed: `UrlFilter.wire`."""
     request_id: str = ""
-    """An id for this call in the logs of all stages. If empty, a new id of 8 characters is made."""
+    """ID of this call in the logs of all stages. If empty, a new ID of 8 characters is created."""
     caller: str = ""
-    """
-    The W3C `traceparent` of the enqueuing span. If empty, the current span's, if there
-    is one.
-    """
+    """The W3C `traceparent` of the enqueuing span. If empty, that of the current span, if there is
+    one."""
     purposes: str | None = None
-    """The purposes of the crawl (`UrlJob.purposes`). None means those in the workers' settings."""
+    """The purposes of the crawl (`UrlJob.purposes`); None for those in the workers' settings."""
     found_on: str = ""
-    """The `traceparent` of the page that lists the URLs; their traces link to it."""
+    """The `traceparent` of the page that lists the URLs. Their traces link to it."""
     crawl: str = ""
     """The name of the crawl that wants the URLs. If empty, `crawl_number` decides."""
     crawl_number: int = ENQUEUED
     """The crawl number of the page that lists the URLs."""
 
     def of_jobs(self) -> dict[str, Any]:
-        """The options that are copied into the jobs of the URLs."""
+        """Return the options that are copied into the jobs of the URLs."""
         return {name: getattr(self, name) for name in _OF_JOBS}
 
     def of_seeds(self) -> dict[str, Any]:
-        """The options that are stored with a crawl's seeds, for its later rounds."""
+        """Return the options that are stored with a crawl's seeds, for its later rounds."""
         return {name: getattr(self, name) for name in _OF_SEEDS}
 
     def of_crawl(self, crawl: CrawlRecord) -> EnqueueOptions:
-        """The options for seeds. Options that the call did not set are taken from its crawl."""
+        """
+        Return the options for seeds.
+        Options that the call did not set are taken from its crawl.
+        """
         if not self.crawl:
             return self
         is_usual = self.priority == PRIORITY_DEFAULT

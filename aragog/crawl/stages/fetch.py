@@ -1,10 +1,10 @@
 """
-Fetch a batch: apply robots rules, wait for slots, send the GETs, and route each URL onward.
+Fetches a batch: applies robots rules, waits for slots, sends the GETs, and routes each URL onward.
 
 Safe to run twice. A repeated fetch waits for its own slot, its body gets a new token, and later
-stages write the same result again. If the worker is killed, the message is redelivered; nothing has
-been announced yet, and reserved slots expire unused. A URL may then be in its domain's line twice.
-It is still fetched once, because the second entry finds it stored.
+stages write the same result again. If the worker is killed, the message is redelivered; nothing was
+announced yet, and reserved slots expire unused. A URL may then be in its domain's line twice. It is
+still fetched only once, because the second entry finds it stored.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import assert_never
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.fetch_results import kept_hops, result_of, without_fetch
 from aragog.crawl.pipeline.messages import URGENT, FetchBatch, FetchResult, RobotsBatch, UrlJob
-from aragog.crawl.pipeline.outcome_log import Answered
+from aragog.crawl.pipeline.outcome_log import DomainOutcome
 from aragog.crawl.pipeline.packed_body import PackedBody
 from aragog.crawl.pipeline.ports import CounterSink, OutcomeSink
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage, most_urgent
@@ -77,7 +77,7 @@ class FetchStage:
     rendering: RenderingRule = NOTHING_RENDERED
     traces: UrlTraces = OFF
     checks: CrawlChecks = field(default_factory=CrawlChecks)
-    """Ends URLs that no crawl wants anymore, and makes those of paused crawls wait in line."""
+    """Ends URLs that no crawl wants anymore, and makes URLs of paused crawls wait in line."""
 
     @property
     def access(self) -> Access:
@@ -89,10 +89,10 @@ class FetchStage:
         Fetch every URL of the batch that may be fetched now. Returns the messages to send.
 
         Blocks for up to `politeness.wait_inline_ms` plus one fetch deadline. If the spool is full,
-        it waits up to `room.PATIENCE_S` longer.
+        it waits up to `room.MAX_WAIT_S` longer.
 
         Raises:
-            TransientError: Redis or the store did not answer; the whole batch runs again.
+            TransientError: Redis or the store did not respond; the whole batch runs again.
         """
         with self.traces.stage("fetch", batch.jobs) as spans:
             return spans.handed_on(self._fetched(batch, spans))
@@ -105,7 +105,7 @@ class FetchStage:
             return []
         batch = FetchBatch(tuple(going))
         urgency = most_urgent(batch.jobs)
-        if not self.room.reopened(urgency):
+        if not self.room.wait_until_open(urgency):
             return [OutgoingMessage(Destination.FETCH, batch, ROOM_AGAIN_MS, urgency)]
         run = _Run(self, spans)
         validators, allowed = run.vetted(batch.jobs)
@@ -119,7 +119,10 @@ class FetchStage:
         return run.outgoing()
 
     def _past_places(self, jobs: Sequence[UrlJob]) -> list[UrlJob]:
-        """The jobs to continue with. In crawls that limit open hosts, the others wait in line."""
+        """
+        Return the jobs to continue with.
+        Of crawls that limit open hosts, the others wait in line.
+        """
         going, waiting = [], []
         for job in jobs:
             is_bounded = job.crawl and self.checks.crawl_of(job).max_open_hosts
@@ -139,7 +142,8 @@ class _Run:
         self.stage = stage
         self.spans = spans
         self.clock = stage.returning_jobs.clock
-        # Read the time before any request is sent: the server that provides it may not answer.
+        # Read the time before any request is sent, because the server that provides it may not
+        # respond.
         self.clock.now_ms()
         self.started_s = self.clock.monotonic_s()
         self.results: list[FetchResult] = []
@@ -154,15 +158,15 @@ class _Run:
         self.ended: list[OutgoingMessage] = []
         """Replies for callers that wait for URLs that are already stored or were taken down."""
         self.counts: Counter[str] = Counter()
-        self.outcomes: defaultdict[str, list[Answered]] = defaultdict(list)
+        self.outcomes: defaultdict[str, list[DomainOutcome]] = defaultdict(list)
         """The outcomes of this run by limiter key."""
 
     def vetted(
         self, jobs: Sequence[UrlJob]
     ) -> tuple[dict[str, StoredValidators], list[tuple[UrlJob, float | None]]]:
         """
-        The jobs that may be fetched, with their Crawl-delay. The others get their
-        results here.
+        Return the jobs that may be fetched, with their Crawl-delay. The others get their results
+        here.
         """
         selected = self.stage.selection.select(jobs)
         self.later += selected.postponed
@@ -174,26 +178,30 @@ class _Run:
         self.wait_for(vetted.not_yet)
         now_ms = self.clock.now_ms()
         for denial in vetted.denied:
-            self._note(denial.job, Answered(denial.outcome))
+            self._note(denial.job, DomainOutcome(denial.outcome))
             result = self._refused(denial, now_ms)
             if isinstance(denial.verdict, RulesUnreachable):
                 self._wait_for_rules(denial.job, result, denial.verdict)
             else:
                 self._done(result)
-        # Immediately: rules that arrive before the jobs are in line would release none of them.
+        # Do this immediately: rules that arrive before the jobs are in line would release none of
+        # them.
         self.stage.access.line.park(self._left(self.for_rules))
         allowed = [(job, self._delay_s(job, delay_s)) for job, delay_s in vetted.allowed]
         return self.stage.rendering.usable(selected.validators), allowed
 
     def _delay_s(self, job: UrlJob, crawl_delay_s: float | None) -> float | None:
-        """The larger of the Crawl-delay in robots.txt and the delay from the rate of the crawl."""
+        """
+        Return the larger of the Crawl-delay in robots.txt and the delay from the
+        crawl's rate.
+        """
         rate = self.stage.checks.crawl_of(job).rate if job.crawl else None
         return crawl_delay_s if rate is None else max(crawl_delay_s or 0.0, 1 / rate)
 
     def _refused(self, denial: Denial, now_ms: int) -> FetchResult:
         """
-        The result for a URL that may not be requested, with the current statements of
-        its site.
+        Return the result for a URL that may not be requested, with the current statements of its
+        site.
         """
         result = without_fetch(
             denial.job, denial.outcome, denial.reason, now_ms, cause=denial.cause
@@ -229,7 +237,7 @@ class _Run:
         fetched: list[tuple[UrlJob, Fetched, PackedBody]] = []
         for job, outcome, body, out in self.stage.requester.run(jobs, validators, self.spans):
             if outcome.outcome is not OutcomeKind.DEFERRED:
-                self._note(job, Answered(outcome.outcome, outcome.status))
+                self._note(job, DomainOutcome(outcome.outcome, outcome.status))
             if out and job.after_status != SIGNED_OUT:
                 self._fail(replace(job, after_status=SIGNED_OUT), result_of(job, outcome), 0)
             elif isinstance(outcome, Fetched) and body:
@@ -251,9 +259,9 @@ class _Run:
             self._done(result_of(job, outcome))
 
     def _by_other_way(self, job: UrlJob, outcome: Outcome) -> UrlJob:
-        """The job, marked if the egress rules choose another proxy after a 403 or 429."""
+        """Return the job, marked if the egress rules choose other routes after a 403 or 429."""
         status = outcome.status if isinstance(outcome, Busy | Withheld) else None
-        if status is None or not self.stage.requester.egress.changes_after(job, outcome, status):
+        if status is None or not self.stage.requester.egress.routes_differ(job, outcome, status):
             return job
         return replace(job, after_status=status)
 
@@ -275,14 +283,14 @@ class _Run:
             case _:
                 assert_never(outcome.cause)
 
-    def _note(self, job: UrlJob, answered: Answered) -> None:
+    def _note(self, job: UrlJob, answered: DomainOutcome) -> None:
         self.outcomes[self.stage.access.limiter.key_for(job.next_url)].append(answered)
 
     def _passed_ms(self) -> int:
         return int((self.clock.monotonic_s() - self.started_s) * 1000)
 
     def _until(self, at_ms: int | None) -> int | None:
-        """The time in ms from now until `at_ms` on our clock."""
+        """Return the time in ms from now until `at_ms` on our clock."""
         return None if at_ms is None else max(0, at_ms - self.clock.now_ms())
 
     def _fail(self, job: UrlJob, result: FetchResult, wait_at_least_ms: int | None = None) -> None:
@@ -325,7 +333,7 @@ class _Run:
         self.counts[counters.FETCHED] += len(fetched)
 
     def outgoing(self) -> list[OutgoingMessage]:
-        """All messages of this run."""
+        """Return all messages of this run."""
         span_ms = self.stage.access.rules.settings.politeness.wait_inline_ms
         passed_ms = self._passed_ms()
         out = [
@@ -373,10 +381,10 @@ class _Run:
 
 
 def _continued(job: UrlJob, outcome: Deferred) -> UrlJob:
-    """The job at the request that was not sent yet, without a slot."""
+    """Return the job, without a slot, at the request that was not sent yet."""
     if not isinstance(outcome, Redirected):
         return replace(job, slot_at_ms=None)
-    # If the redirect spells its target differently, robots.txt must allow that spelling too.
+    # If the redirect spells its target differently, robots.txt must allow that spelling, too.
     given = None if outcome.given is None else other_spelling(outcome.given, outcome.target)
     return replace(
         job,

@@ -1,8 +1,8 @@
 """
-Analyze files of items, such as images, by their response headers. Pure; the body is not read.
+Analyzes files of items, such as images, by their response headers. Pure; the body is not read.
 
-A file with a content type of pages is analyzed as a page, so the result does not depend on who
-requested the URL. All other files are stored byte for byte.
+If the content type is one for pages, the file is analyzed as a page, so the result does not depend
+on who requested the URL. All other files are stored byte for byte.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from urlspelling.canonical import Evidence
 
 
 def is_file(result: FetchResult, page_types: Collection[str]) -> bool:
-    """Whether the response is a file of an item rather than a page."""
+    """Return True if the response is a file of an item rather than a page."""
     content_type = result.fetch.content_type
     of_page = content_type is not None and not refused_by_type(content_type, tuple(page_types))
     return result.job.file and not of_page
 
 
 def file_analysis(result: FetchResult, *, agent: str, drafts: Collection[str] = ()) -> PageAnalysis:
-    """What the headers of a file say: allowed uses, and how long it may be kept."""
+    """Return what the headers of a file state: allowed uses, and how long it may be kept."""
     headers = result.fetch.headers
     robots = from_headers(headers, agent=agent)
     return PageAnalysis(

@@ -1,12 +1,12 @@
 """
-Give new URLs of a domain that already has a backlog a less urgent priority and a delay.
+Gives new URLs of a domain with a backlog a less urgent priority and a delay.
 
 A domain gets one request per interval. Of 200,000 URLs of one domain, all but the first few are
 fetched hours later, no matter when a worker first claims them. So their messages get a priority one
 step less urgent, and workers first claim URLs of other domains and URLs whose slot is due. The
 messages are also delayed by 1/25 of the time until the domain can serve them. First visits, which
-put URLs in line, then arrive at a rate that leaves workers free. A URL only waits for URLs of its
-own crawl with the same or a more urgent priority, because crawls share a line by weight.
+put URLs in line, then arrive at a rate that keeps workers available. A URL only waits for URLs of
+its own crawl with the same or a more urgent priority, because crawls share a line by weight.
 """
 
 from __future__ import annotations
@@ -94,5 +94,5 @@ class FirstVisitDelays:
 
 
 def less_urgent(priority: int) -> int:
-    """The priority for messages whose URLs are enqueued after others. Pure."""
+    """Return the priority for messages whose URLs are enqueued after others. Pure."""
     return min(priority + 1, LEAST_URGENT)

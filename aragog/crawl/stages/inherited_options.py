@@ -1,4 +1,4 @@
-"""Options for the URLs that a job leads to, inherited from the job's own options."""
+"""The options that links and other URLs found by a job inherit from it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ INHERITED = {
     "found_on": "traceparent",
     "crawl_number": "crawl",
 }
-"""Each option that links inherit, and the field of the job that has its value."""
+"""Each option that links inherit, and the field of the job with its value."""
 
 
 def inherited(job: UrlJob, **own: Any) -> EnqueueOptions:
-    """The options of a job, with those in `own` replaced. Depth and pages are not inherited."""
+    """
+    Return the options of a job, with those in `own` replaced.
+    Depth and pages are not inherited.
+    """
     of_job = {option: getattr(job, field) for option, field in INHERITED.items()}
     return EnqueueOptions(**{**of_job, **own})

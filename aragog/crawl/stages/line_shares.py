@@ -1,12 +1,12 @@
 """
-Divide a domain's slots among crawls, by the weights of crawls and tokens.
+Divides a domain's slots among crawls, by the weights of crawls and tokens.
 
-A line's slots are divided among the tokens that have requests in it, and a token's part among its
-crawls. Everything that was started without a token counts as one more token. A crawl that limits
-its open hosts only gets slots in the lines that are open for it
+The slots of a line are divided among the tokens that have requests in it, and the part of a token
+among its crawls. Everything that was started without a token counts as one more token. A crawl that
+limits its open hosts only gets slots in the lines that are open for it
 (`aragog.crawl.politeness.open_hosts`).
 
-Safe to kill at any point: a host stays open longer if its sent requests were not reported.
+Safe to kill at any point: if sent requests were not reported, a host only stays open longer.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from collections.abc import Callable, Iterable, Mapping
 
 from aragog.crawl.pipeline.crawl_registry import Crawls
 from aragog.crawl.politeness.lines import CLOSED, USUAL_COST, DueLine, Lines, is_without_slots
-from aragog.crawl.politeness.open_hosts import SentOfHost
+from aragog.crawl.politeness.open_hosts import SentUrls
 
 
 def costs_of(
     shares: Iterable[int], crawls: Crawls, weights: Mapping[str, float], interval_s: float = 0.0
 ) -> dict[int, int]:
     """
-    How much a request of priority 5 adds to the virtual time of each share.
+    Return how much a request of priority 5 adds to the virtual time of each share.
 
     Args:
         shares: the numbers of the crawls in a line.
         crawls: their records.
-        weights: by token. A token that is missing has the weight 1.
+        weights: weights by token; 1 for tokens that are missing.
         interval_s: the interval between two requests to the domain. A request of a crawl with a
-            lower rate occupies the domain for longer and costs proportionally more.
+            lower rate occupies the domain longer and costs proportionally more.
     """
     by_token: defaultdict[str, dict[int, float]] = defaultdict(dict)
     longer: dict[int, float] = {}
@@ -59,7 +59,7 @@ def _interval_s(key: str, interval_us: Callable[[str], float]) -> float:
 
 
 def bounded(crawls: Crawls) -> dict[int, int]:
-    """The limit of open hosts, by crawl number, for crawls that have one and send URLs."""
+    """Return the limit of open hosts by crawl number, for crawls that have one and send URLs."""
     return {
         record.number: record.max_open_hosts
         for record in crawls.records.values()
@@ -72,11 +72,11 @@ class LineShares:
     The shares of crawls in the lines that are being checked.
 
     Args:
-        lines: all lines, which also know the open hosts of crawls that limit them.
+        lines: all lines, and the open hosts of crawls that limit them.
         crawls: the current crawls.
-        weights: by token, see `costs_of`.
-        due: the lines that are checked now.
-        interval_us: the interval between two requests to a domain, by the key of its line.
+        weights: weights by token, see `costs_of`.
+        due: the lines to check now.
+        interval_us: returns the interval between two requests to a domain, by the key of its line.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class LineShares:
     ) -> None:
         self._lines = lines
         self._open: dict[int, frozenset[str]] = {}
-        """The open ones among these lines, for each crawl that limits its open hosts."""
+        """For each crawl that limits its open hosts, which of these lines are open."""
         self.costs: dict[str, dict[int, int]] = {
             key: costs_of(line.shares, crawls, weights, _interval_s(key, interval_us))
             for key, line in due.items()
@@ -107,8 +107,8 @@ class LineShares:
         hosts = [k for k, one in due.items() if crawl in one.shares and not is_without_slots(k)]
         if not hosts:
             return
-        asked = self._lines.open_hosts.ask(crawl, most, hosts)
-        self._lines.look(asked.others, 0)
+        asked = self._lines.open_hosts.open(crawl, most, hosts)
+        self._lines.check(asked.others, 0)
         self._open[crawl] = asked.open
         for key in set(hosts) - asked.open:
             costs = self.costs.setdefault(key, {})
@@ -119,7 +119,7 @@ class LineShares:
 
     def report(self, sent: Mapping[str, Counter[int]], left: Mapping[str, frozenset[int]]) -> None:
         """
-        Report which requests were sent, so that hosts which had their turn make room for others.
+        Report which requests were sent, so that hosts whose turn is over make room for others.
 
         Args:
             sent: how many requests got slots, by line and crawl.
@@ -127,14 +127,14 @@ class LineShares:
         """
         for crawl, hosts in self._open.items():
             served = [
-                SentOfHost(key, sent[key][crawl] if key in sent else 0, crawl not in left[key])
+                SentUrls(key, sent[key][crawl] if key in sent else 0, crawl not in left[key])
                 for key in sorted(hosts)
             ]
             if served := [one for one in served if one.urls or one.is_empty]:
-                self._lines.open_hosts.served(crawl, served)
+                self._lines.open_hosts.report_sent(crawl, served)
 
 
 def open_next(lines: Lines, crawls: Crawls) -> None:
     """Open as many waiting hosts as the limits allow, and check their lines."""
     for crawl, most in bounded(crawls).items():
-        lines.look(lines.open_hosts.ask(crawl, most, ()).others, 0)
+        lines.check(lines.open_hosts.open(crawl, most, ()).others, 0)

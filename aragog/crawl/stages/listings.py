@@ -1,15 +1,15 @@
 """
-Follow what item rules point to besides content: the next pages of a listing (`follow`) and the
+Follows what item rules point to besides content: the next pages of a listing (`follow`) and the
 files of items (`files`).
 
 Listing pages get the depth of the page that links to them, so the pages that they list are reached
-from each of them. Patterns that only accept content do not apply to them. Everything else that
-applies to links applies here too: the crawl's scope, nofollow, `exclude`, and robots.txt.
+from each of them. URL patterns that only accept content do not apply to them. Everything else that
+applies to links applies here, too: the crawl's scope, nofollow, `exclude`, and robots.txt.
 
-Files become jobs of the same crawl with depth 0, on any host, since images are often on a host of
-their own. The crawl's exclusion rules, `exclude`, nofollow and robots.txt apply to them. A page has
-at most `most_files` files. They are refetched together with their page if its call refreshes. The
-refresh schedule of the page only fetches new files.
+Files become jobs of the same crawl with depth 0, on any host, because images are often on a
+separate host. The crawl's exclusion rules, `exclude`, nofollow and robots.txt apply to them. At
+most `most_files` files of a page are fetched. They are fetched again together with their page if
+its call refreshes. The refresh schedule of the page only fetches new files.
 
 A listing has at most `MOST_PAGES` pages, counted along the way (`UrlJob.pages`). Safe to run twice:
 a call follows each page's continuation once, and URLs that already wait are skipped.
@@ -54,7 +54,7 @@ class ListingPage(NamedTuple):
     """The page's URL after redirects."""
     continues: tuple[str, ...]
     nofollow: bool = False
-    """True if the page asks that none of its links be followed."""
+    """True if the page asks crawlers not to follow any of its links."""
     nofollow_links: Collection[str] = ()
     files: Collection[str] = ()
     """The URLs of the files of its items."""
@@ -80,7 +80,10 @@ class Listings:
     """How many files of one page are fetched."""
 
     def fields(self, url: str) -> list[str]:
-        """The fields that may contain next pages or files of this URL. Empty if no rule applies."""
+        """
+        Return the fields that may contain next pages or files of this URL;
+        none if no rule applies.
+        """
         kinds = self.kinds.of(url).items()
         return [field_of(name) for name, each in kinds if each.kind.follow or each.kind.files]
 
@@ -100,7 +103,7 @@ class Listings:
     def follow_stored(
         self, pages: Iterable[tuple[UrlJob, Record]], store: UrlStore, enqueue: EnqueueLinks
     ) -> int:
-        """The same for stored pages. Takes two multi-gets if at least one page is a listing."""
+        """Do the same for stored pages. Takes two multi-gets if at least one page is a listing."""
         jobs = {r.canonical_url: job for job, r in pages if self.fields(r.canonical_url)}
         if self.followed_pages is None or not jobs:
             return 0
@@ -130,7 +133,7 @@ class Listings:
 
     def _allowed(self, page: ListingPage) -> Callable[[str], bool]:
         """
-        A test whether a URL on the page may be requested, by the page's own rules and
+        Return a test whether a URL on the page may be requested, by the page's own rules and
         `exclude`.
         """
         obey = self.obey_nofollow and not self.checks.crawl_of(page.job).nofollow
@@ -141,7 +144,10 @@ class Listings:
         return lambda url: url not in links and exclude.accepts(url)
 
     def _unfollowed(self, jobs: Sequence[UrlJob]) -> list[UrlJob]:
-        """The jobs whose call has not yet followed their page's continuation to this depth."""
+        """
+        Return the jobs whose call has not yet followed their page's continuation to
+        this depth.
+        """
         if self.followed_pages is None:
             return list(jobs)
         new = [job for job in jobs if not job.request_id]
@@ -172,7 +178,7 @@ def listing_page(
     nofollow: bool,
     nofollow_links: Collection[str],
 ) -> ListingPage:
-    """A page with the URLs in its fields."""
+    """Return a page with the URLs in its fields."""
     found = [PageItems.read(value) for name, value in fields.items() if kind_in(name)]
     continues = dict.fromkeys(url for items in found for url in items.follow)
     files = dict.fromkeys(
@@ -182,7 +188,10 @@ def listing_page(
 
 
 def _spelled(url: str) -> str | None:
-    """The normalized form of a URL that a user's function returned, or None if it is invalid."""
+    """
+    Return the normalized form of a URL that a user's function returned, or None if it
+    is invalid.
+    """
     try:
         return normalize(url)
     except InvalidUrl:

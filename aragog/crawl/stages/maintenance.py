@@ -1,4 +1,4 @@
-"""The upkeep tasks that beat starts. Each step is safe to repeat and to run concurrently."""
+"""Upkeep tasks that beat starts. Each step can be repeated and can run concurrently."""
 
 from __future__ import annotations
 
@@ -34,15 +34,13 @@ class MaintenanceStage:
     rewrite: FileRewrite
     spool: Spool
     waiting: spool_reclaim.Waiting | None
-    """The broker's waiting jobs, if the broker can report them (`pinlater://`)."""
+    """The broker's waiting jobs, if the broker can list them (`pinlater://`)."""
     settings: Settings
     compacted_pages: int = 1000
     """How many pages one compaction merges. This limits its memory to about 30 MB."""
     most_compactions: int = 100
-    """
-    How many compactions one run does. A busy system always needs more; the next run
-    continues.
-    """
+    """How many compactions one run performs. A busy system always needs more; the next run
+    continues."""
     crawl_log: CrawlLogWriter | None = None
     marks: RunMarks | None = None
     crawls: CrawlUpkeep | None = None
@@ -59,7 +57,7 @@ class MaintenanceStage:
         """
         Compact the link journal into the posting lists of inlinks.
 
-        Stops when everything left is being compacted by other processes, or after
+        Stops when other processes are compacting everything that is left, or after
         `most_compactions`. Returns immediately if `store.compactions` compactions are already
         running.
         """
@@ -92,7 +90,7 @@ class MaintenanceStage:
         if swept.expired:
             log.warning("%d URLs were in flight too long and were dropped", swept.expired)
         if swept.cancelled:
-            log.info("%d entries of crawls that ended were removed", swept.cancelled)
+            log.info("%d entries of ended crawls were removed", swept.cancelled)
 
     def sweep_crawls(self) -> None:
         """End crawls whose deadline has passed, and delete records that no URL needs anymore."""
@@ -100,23 +98,20 @@ class MaintenanceStage:
             self.crawls.run()
 
     def begin_crawls(self) -> None:
-        """
-        Send notices of crawls that have ended or are failing, and start the rounds that
-        are due.
-        """
+        """Send notices of crawls that have ended or are failing, and start rounds that are due."""
         if self.notices and self.rounds:
             self.notices.run()  # first: a crawl that starts a round no longer counts as done
             self.rounds.run()
 
     def sweep_held_links(self) -> None:
-        """Decide about held links whose pages do not arrive."""
+        """Decide about held links whose pages are never fetched."""
         if self.discovery:
             self.discovery.sweep_held()
 
     def share_takedowns(self) -> None:
         """
-        Copy the hosts, domains and URLs that were taken down to where producers can
-        read them.
+        Copy the hosts, domains and URLs that were taken down to where producers
+        can read them.
         """
         self.blocks.replace(self.store.takedowns.listed())
 
@@ -129,8 +124,8 @@ class MaintenanceStage:
         idle_s = self.settings.pipeline.spool_ttl_s
         freed = spool_reclaim.sweep(self.spool, self.waiting, idle_s=idle_s)
         if freed:
-            log.warning("%d bodies in the spool were named by no message and were freed", freed)
+            log.warning("%d bodies in the spool belonged to no message and were freed", freed)
 
     def sweep_changes(self) -> None:
-        """Delete changes that have been in the feed for `refresh.changes_kept_s`."""
+        """Delete changes that have been in the feed for longer than `refresh.changes_kept_s`."""
         self.store.feed.sweep(self.settings.refresh.changes_kept_s)

@@ -1,10 +1,10 @@
 """
-Apply a 304 to a stored page: its headers replace those of the stored response (RFC 9111, 4.3.4).
+Applies a 304 to a stored page: its headers replace those of the stored response (RFC 9111, 4.3.4).
 
 With a 304 alone, a site can withdraw permission for a purpose, declare another canonical URL, or
-shorten the freshness of a page. If the 304 changes a header that a decision depends on, the stored
-page is analyzed again with the new headers, as if it had just been fetched. Otherwise the stored
-page does not change.
+shorten the freshness of a page. If the 304 changes a header that affects decisions, the stored page
+is analyzed again with the new headers, as if it had just been fetched. Otherwise the stored page
+does not change.
 """
 
 from __future__ import annotations
@@ -30,10 +30,8 @@ DECIDING = frozenset({
     "content-usage", "content-signal", "tdm-reservation", "tdm-policy", "x-robots-tag", "link",
     "cache-control", "content-language",
 })  # fmt: skip
-"""
-Headers that cause a stored page to be analyzed again. `Expires` is not included, because most
-servers send a new value each time. Like every header of a 304 it counts for the next refresh.
-"""
+"""Headers that cause a stored page to be analyzed again. `Expires` is not included, because most
+servers send a new value each time. Like every header of a 304, it counts for the next refresh."""
 _NOT_REPLACED = frozenset({
     "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization",
     "proxy-authentication-info", "te", "trailer", "transfer-encoding", "upgrade",
@@ -46,7 +44,7 @@ _OF_ONE_RESPONSE = frozenset({"age", "date"})
 
 def with_fields_of(stored: Headers, confirming: Headers) -> Headers:
     """
-    The headers of a stored response after a 304 (RFC 9111, 3.2). Pure.
+    Return the headers of a stored response after a 304 (RFC 9111, 3.2). Pure.
 
     Every header of the 304 replaces all stored lines with that name, except headers that describe
     the stored bytes. Headers that the 304 lacks stay.
@@ -66,12 +64,15 @@ def with_fields_of(stored: Headers, confirming: Headers) -> Headers:
 
 
 def decide_alike(one: Headers, other: Headers) -> bool:
-    """Whether two lists of headers agree in every header that decisions depend on. Pure."""
+    """
+    Return True if two lists of headers have the same values for all headers that affect decisions.
+    Pure.
+    """
     return _deciding(one) == _deciding(other)
 
 
 def _deciding(headers: Headers) -> list[tuple[str, str]]:
-    """The headers that decisions depend on, sorted by name. Equal names keep their order."""
+    """Return the headers that affect decisions, sorted by name. Equal names keep their order."""
     lines = [(name.lower(), value.strip()) for name, value in headers if name.lower() in DECIDING]
     return sorted(lines, key=lambda line: line[0])
 
@@ -81,7 +82,7 @@ class Confirmed:
     """The results of a batch after its 304s were applied."""
 
     results: list[FetchResult]
-    """All results. A page that must be analyzed again has its stored response and body here."""
+    """All results. Pages that must be analyzed again have their stored response and body here."""
     bodies: dict[str, bytes] = field(default_factory=dict)
     """The compressed bodies of pages that must be analyzed again, by token."""
     responses: dict[str, FetchRecord] = field(default_factory=dict)
@@ -103,13 +104,13 @@ class ConfirmedPages:
 
     def of(self, results: Sequence[FetchResult]) -> Confirmed:
         """
-        The results, including pages that must be analyzed again. One or two multi-gets for all
-        304s.
+        Return the results, including pages that must be analyzed again. Takes one or two multi-gets
+        for all 304s.
 
-        Safe to repeat: a body that an earlier run put into the spool expires there.
+        Can be repeated: a body that an earlier run put into the spool expires there.
 
         Raises:
-            TransientError: Redis or the store did not answer.
+            TransientError: Redis or the store did not respond.
         """
         confirmed = Confirmed(list(results))
         stored = self._stored([r.job.url for r in results if _is_confirming(r)])
@@ -122,7 +123,7 @@ class ConfirmedPages:
     def _applied(
         self, result: FetchResult, before: FetchRecord | None, confirmed: Confirmed
     ) -> FetchResult:
-        """The result of one 304. Adds what follows from it to `confirmed`."""
+        """Return the result of one 304. Adds its consequences to `confirmed`."""
         url = result.job.url
         if before is None or before.final_url != result.fetch.final_url:
             return self._stricter(result)
@@ -136,7 +137,7 @@ class ConfirmedPages:
         return again
 
     def _stored(self, urls: Sequence[str]) -> Mapping[str, FetchRecord]:
-        """The fetch records of the stored pages, without those in a damaged file."""
+        """Return the fetch records of the stored pages, without those in a damaged file."""
         found: dict[str, FetchRecord] = {}
         if urls:
             damaged.apart(urls, lambda some: found.update(self.store.pages.responses(some)))
@@ -149,11 +150,14 @@ class ConfirmedPages:
         headers: Headers,
         bodies: dict[str, bytes],
     ) -> FetchResult | None:
-        """The stored response and body as if fetched now, or None if the body cannot be read."""
+        """
+        Return the stored response and body as if fetched now, or None if the body is
+        unreadable.
+        """
         try:
             content = self.store.content(result.job.url)
         except CorruptContent as error:
-            log.warning("a page cannot be read again after its 304: %s", error)
+            log.warning("cannot analyze a page again after its 304: %s", error)
             content = None
         if content is None:
             return None
@@ -174,7 +178,7 @@ class ConfirmedPages:
         return replace(result, fetch=response, token=token, body_hash=digest)
 
     def _stricter(self, result: FetchResult) -> FetchResult:
-        """The 304, with the statements in its headers added to those of the page."""
+        """Return the 304, with the statements in its headers added to those of the page."""
         headers = result.fetch.headers
         said = [
             *of_headers(headers, self.drafts),

@@ -1,6 +1,5 @@
 """
-Analyze one fetched page: document, evidence, links, Rich Pin. Pure. The page is parsed once for
-all.
+Analyzes one fetched page: document, evidence, links, Rich Pin. Pure. The page is parsed only once.
 
 If one part fails, the others still work. The page then lacks its links or its fields, and
 `PageAnalysis.problems` says why.
@@ -49,11 +48,12 @@ TextFields = Callable[[Document], Mapping[str, bytes]]
 """Returns the main-text fields of a page."""
 
 _CAUTIOUS = PageRobots(noindex=True, nofollow=True)
-"""The preferences used for a page whose own statements could not be read."""
+"""The preferences for a page whose own statements could not be read."""
 _RESERVED = tuple(UseStatement(p, "n", "its statements could not be read") for p in PURPOSES)
 _MAX_LOGGED = 1_000
 _logged: set[tuple[str, str]] = set()
-"""Each kind of failure is logged once per process, since a template may repeat it on many pages."""
+"""Each kind of failure is logged once per process, because a template may repeat it on many
+pages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,17 +68,17 @@ class PageAnalysis:
     noindex: bool
     nofollow: bool
     preferences: tuple[UseStatement, ...] = ()
-    """What its headers and elements say about allowed uses."""
+    """What its headers and elements state about allowed uses."""
     unavailable_after_ms: int | None = None
-    """When the page asks to be removed."""
+    """The time from which the page asks not to be shown anymore."""
     complete: bool
-    """True if the page was read to the end without a problem. If False, fields may be missing."""
+    """True if the whole page was analyzed without a problem. If False, fields may be missing."""
     problems: tuple[str, ...] = ()
     """The parts of the analysis that failed, each with the error."""
     text_sketch: str = ""
     """A sketch for comparing main texts. Empty if the text is too short."""
     feed: str | None = None
-    """The first feed it links to within its registered domain (`<link rel=alternate>`)."""
+    """The first feed that it links to within its registered domain (`<link rel=alternate>`)."""
     traits: PageTraits | None = None
     """The traits used to recognize traps. None if they were not requested."""
 
@@ -105,12 +105,12 @@ def read_page(
     with_traits: bool = False,
 ) -> PageAnalysis:
     """
-    Analyze a body. Broken markup or a failing part gives a smaller result, never an error.
+    Analyze a body. Broken markup or a failing part yields a smaller result, never an error.
 
     `agent` is the product token that a page may use to address this crawler (`named_agent`).
     """
     is_read = documents.is_read(result.fetch.content_type)
-    # JSON and feeds only have facts; documents only a title and a text. Headers count for all.
+    # JSON and feeds only have facts; documents only a title and a text. Headers are read for all.
     page = documents.parse(
         body, url=result.fetch.final_url, content_type=result.fetch.content_type, agent=agent
     )
@@ -150,7 +150,7 @@ def read_page(
 
 def feed_of(page: Document) -> str | None:
     """
-    The first feed that a page links to, if it is in the page's registered domain.
+    Return the first feed that a page links to, if it is in the page's registered domain.
 
     Other feeds usually contain comments, or the same entries in another format.
     """
@@ -165,12 +165,15 @@ def feed_of(page: Document) -> str | None:
 
 
 def named_agent(settings: FetchSettings) -> str:
-    """The product token of the User-Agent, which pages and robots.txt use for this crawler."""
+    """
+    Return the product token of the User-Agent, which pages and robots.txt use for
+    this crawler.
+    """
     return product_token(settings.user_agent) or "aragog"
 
 
 class _Parts:
-    """Runs each part of an analysis and survives its failure."""
+    """Runs each part of an analysis and continues if one fails."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -189,7 +192,7 @@ class _Parts:
             return otherwise
 
     def sketch(self, page: Document) -> str:
-        """The sketch for comparing the page's text. Computed once."""
+        """Return the sketch for comparing the page's text. Computed once."""
         if self._sketch is None:
             self._sketch = self.get("text sketch", lambda: compared_text.sketch(page), "")
         return self._sketch
@@ -197,7 +200,10 @@ class _Parts:
     def fields(
         self, page: Document, extractors: Mapping[str, Extractor], texts: TextFields | None
     ) -> AnalyzedFields:
-        """The fields of the Rich Pin, of each extractor and of the main text, run independently."""
+        """
+        Return the fields of the Rich Pin, of each extractor and of the main text, run
+        independently.
+        """
         pin = self.get("rich pin", lambda: extraction.extract_from(page), None)
         if pin is None:
             return AnalyzedFields()
@@ -242,7 +248,7 @@ def fields_of(
 
 
 def text_fields(settings: PipelineSettings) -> TextFields | None:
-    """The extractor for main texts that the settings ask to store, or None."""
+    """Return the extractor for main texts that the settings ask to store, or None."""
     if not settings.store_text:
         return None
     finder = main_text.load(settings.text_finder)
@@ -257,7 +263,7 @@ def _pin_fields(pin: RichPin) -> AnalyzedFields:
 def _with(
     before: AnalyzedFields, name: str, extractor: Extractor, page: ExtractorPage
 ) -> AnalyzedFields:
-    """The fields, with those of one extractor added."""
+    """Return the fields, with those of one extractor added."""
     extracted = extractor(page)
     if extracted is None:
         return before
@@ -274,7 +280,7 @@ def _with(
 def _statements(
     page: Document, result: FetchResult, agent: str, drafts: Collection[str]
 ) -> tuple[UseStatement, ...]:
-    """What the response and the page say about allowed uses."""
+    """Return what the response and the page state about allowed uses."""
     headers = result.fetch.headers
     metas = [(name, meta.get("content") or "") for meta in page.metas if (name := meta.get("name"))]
     links = [
@@ -303,7 +309,7 @@ def _evidence(page: Document, result: FetchResult) -> Evidence:
 
 
 def _evidence_of_fetch(result: FetchResult) -> Evidence:
-    """The evidence from the fetch alone, without the body."""
+    """Return the evidence from the fetch alone, without the body."""
     return Evidence(
         url=result.job.url,
         final_url=result.fetch.final_url,
@@ -313,12 +319,12 @@ def _evidence_of_fetch(result: FetchResult) -> Evidence:
 
 
 def redirects_of(result: FetchResult) -> tuple[Redirect, ...]:
-    """The redirects as evidence."""
+    """Return the redirects as evidence."""
     return tuple(Redirect(hop.url, hop.target, hop.permanent) for hop in result.fetch.hops)
 
 
 def candidates(facts: Evidence) -> set[str]:
-    """Other URLs whose stored results the decision depends on."""
+    """Return other URLs whose stored results the decision depends on."""
     named = {*facts.link_header, *facts.link_canonical, facts.final_url}
     named |= {facts.og_url} if facts.og_url else set()
     named |= {facts.meta_refresh[1]} if facts.meta_refresh else set()
@@ -329,7 +335,7 @@ def known_chains(
     urls: Iterable[str], known: Callable[[Sequence[str]], Mapping[str, KnownPage]]
 ) -> dict[str, KnownPage]:
     """
-    What `known` returns for these URLs and for the URLs that they lead to.
+    Return what `known` returns for these URLs and for the URLs that they lead to.
 
     Takes one read, plus one for each step of the longest chain.
     """

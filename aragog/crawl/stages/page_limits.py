@@ -1,17 +1,17 @@
 """
-Limit the CPU time and memory for analyzing one page, and mark batches whose analysis has started.
+Limits the CPU time and memory for analyzing one page, and marks batches whose analysis has started.
 
-The parsers have bounds of their own (`aragog.pages`). The limits here are the last line of defense,
+The parsers have their own limits (`aragog.pages`). The limits here are the last line of defense,
 and the kernel enforces them. If a page takes too much CPU time, Python code gets a
 `PageTooExpensive`. A parser that stays in C code is killed with its process at twice the limit. Too
 much memory raises MemoryError or crashes the parser. The limits only apply in a process that may be
 killed alone, such as a child of Celery's prefork pool, which must call `make_expendable` once.
 Elsewhere `limited` has no effect.
 
-A mark finds the page that killed its process. It is a lease in Redis, named after the batch's body
-tokens. The lease is acquired before the first page is read and released when the run ends in any
-way. Only the death of the process leaves it behind, and the next run then gets a higher fence.
-Marks expire after `pipeline.spool_ttl_s`.
+A mark identifies the page that killed its process. It is a lease in Redis, named after the batch's
+body tokens. The lease is acquired before the first page is read, and released when the run ends in
+any way. Only the death of the process leaves it behind, and the next run then gets a higher fencing
+token. Marks expire after `pipeline.spool_ttl_s`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import redis
 from aragog.crawl.shared_redis.leases import Leases
 
 _ALWAYS_S = 1e9
-"""Longer than any lease has left, so each run takes over the lease."""
+"""Longer than the remaining time of any lease, so each run takes over the lease."""
 MAX_RUNS_LOST = 2
 """How often a page may be lost on its own. A restart can explain one loss, but hardly two."""
 
@@ -40,8 +40,8 @@ class RunMarks:
 
     def begin(self, tokens: Sequence[str]) -> int:
         """
-        Mark that a run starts. Returns how many earlier runs never ended (up to 8). One
-        round trip.
+        Mark that a run starts. Returns how many earlier runs never ended (up to 8). Takes one round
+        trip.
         """
         with suppress(redis.RedisError):
             (fence,) = self._leases.acquire([_name(tokens)], renewed_s=_ALWAYS_S)
@@ -49,7 +49,7 @@ class RunMarks:
         return 0
 
     def end(self, tokens: Sequence[str]) -> None:
-        """Remove the mark of a finished run. Safe to repeat."""
+        """Remove the mark of a finished run. Can be repeated."""
         with suppress(redis.RedisError):
             self._leases.release([_name(tokens)])
 
@@ -74,10 +74,8 @@ _PAGE_BYTES = resource.getpagesize()
 _armed: dict[str, float] = {}
 """`here` is set in an expendable process; `limit_s` is set while a page is analyzed."""
 _statm_of: dict[int, int] = {}
-"""
-The open `statm` file by process id. A file shows the process that opened it, not a fork
-of it.
-"""
+"""The open `statm` file by process ID. A file shows the process that opened it, not a fork of
+it."""
 
 
 class PageTooExpensive(BaseException):
@@ -140,7 +138,7 @@ def _disarm(soft: int, hard: int) -> None:
 
 
 def _data_bytes(more: int, hard: int) -> int | None:
-    """The current data size plus `more`. None if the system does not report the size."""
+    """Return the current data size plus `more`; None if the system does not report the size."""
     try:
         pages = int(os.pread(_statm(), _STATM_BYTES, 0).split()[_DATA_PAGES])
     except (OSError, ValueError, IndexError):
@@ -150,7 +148,7 @@ def _data_bytes(more: int, hard: int) -> int | None:
 
 
 def _statm() -> int:
-    """The open file. Opening it for each page would take longer than reading it."""
+    """Return the open file. Opening it for each page would take longer than reading it."""
     pid = os.getpid()
     if pid not in _statm_of:
         while _statm_of:

@@ -1,7 +1,7 @@
 """
-Read the pages of a batch within their limits, and find pages that killed their process.
+Analyzes the pages of a batch within their limits, and detects pages that killed their process.
 
-A page may kill the process that reads it, by a crash in a parser's C code or because the kernel
+A page may kill the process that analyzes it, by a crash in a parser's C code or because the kernel
 enforced a limit. The broker then redelivers the batch, and its mark (`page_limits.RunMarks`) shows
 that a run was lost.
 """
@@ -30,7 +30,7 @@ from aragog.urlstore.usual_intervals import SITEMAP
 log = logging.getLogger(__name__)
 
 FAILED = "aragog failed to read the page; see its log"
-RUNS_LOST = "each process that read the page was lost"
+RUNS_LOST = "each process that analyzed the page died"
 
 
 class SourceReading(NamedTuple):
@@ -40,7 +40,7 @@ class SourceReading(NamedTuple):
     """How many of its entries were enqueued."""
     kind: str = SITEMAP
     """`sitemap` or `feed`."""
-    brought: float = 0.0
+    signal_count: float = 0.0
     """How many refreshes it requests, weighted by the trust in each host."""
 
 
@@ -48,7 +48,7 @@ class SitemapReader(Protocol):
     """Reads the entries of a sitemap (`aragog.crawl.stages.sitemap_reading`)."""
 
     def sitemap(self, result: FetchResult, body: bytes) -> SourceReading:
-        """What was read. Raises `PageTooExpensive` or `MemoryError`."""
+        """Return what was read. Raises `PageTooExpensive` or `MemoryError`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Readings:
 
 @dataclass(frozen=True, slots=True)
 class PageReader:
-    """Reads pages and sitemaps, each within the limits for one page."""
+    """Analyzes pages and sitemaps, each within the limits for one page."""
 
     sitemaps: SitemapReader
     counters: CounterSink
@@ -77,9 +77,9 @@ class PageReader:
     spans: StageSpans = UNTRACED
     """The tracing spans of the pages."""
     watched: Collection[str] = ()
-    """URLs whose pages are also read for trap traits."""
+    """URLs whose pages are also checked for trap traits."""
     page_types: Collection[str] = ("*/*",)
-    """Content types of pages. A file with one of them is read as a page."""
+    """Content types of pages. A file with one of them is analyzed as a page."""
 
     def read(
         self, results: Sequence[FetchResult], bodies: Mapping[str, bytes], *, hopeless: bool
@@ -93,7 +93,7 @@ class PageReader:
             hopeless: True if earlier runs were lost. Then nothing is read.
 
         Raises:
-            TransientError: Redis or the store did not answer; the batch runs again.
+            TransientError: Redis or the store did not respond; the batch runs again.
         """
         readings = Readings()
         for result in results:
@@ -139,12 +139,12 @@ class PageReader:
             most = limits.page_max_memory_bytes
             readings.problems[url] = f"took more than {most} bytes of memory"
         except Exception:
-            log.exception("a page could not be read: %s", result.fetch.final_url)
+            log.exception("failed to analyze a page: %s", result.fetch.final_url)
             readings.problems[url] = FAILED
 
     def _read_file(self, result: FetchResult, readings: Readings) -> None:
         if result.fetch.truncated:
-            readings.problems[result.job.url] = f"the file is cut: {result.fetch.reason}"
+            readings.problems[result.job.url] = f"the file is truncated: {result.fetch.reason}"
             return
         analysis = file_analysis(result, agent=self.agent, drafts=self.drafts)
         readings.analyses[result.job.url] = analysis

@@ -1,10 +1,11 @@
 """
-Send the requests of a page that is being rendered, with the same checks and limits as all others.
+Sends the requests of a page that is being rendered, with the same checks and limits as all others.
 
-A URL that a script requests must pass takedowns, blocked hosts, the SSRF filter, robots.txt and a
-slot of its domain. No credentials are sent, because the script chooses the URL. If the next slot is
-more than `SLOT_WITHIN_MS` away, it may come too late for the page. The request then takes the
-domain's next permit, ahead of reserved slots, so the domain still does not get requests any faster.
+A URL that a script requests must pass takedowns, blocked hosts, the SSRF filter and robots.txt, and
+gets a slot of its domain. No credentials are sent, because the script chooses the URL. If the next
+slot is more than `SLOT_WITHIN_MS` away, it may come too late for the page. The request then takes
+the domain's next permit, ahead of reserved slots. The domain still does not get requests any
+faster.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
-from aragog.crawl.egress.choice import ANY, EgressChoice
+from aragog.crawl.egress.rules import ANY, EgressContext
 from aragog.crawl.fetcher.gate import Gate, Later
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.pipeline.site_rules import other_spelling
@@ -38,18 +39,18 @@ from urlspelling.domain import origin
 ASK_AGAIN_S = 0.25
 # A slot further away is not reserved; the request overtakes the others instead.
 SLOT_WITHIN_MS = 4_000
-TOO_LATE = "the page's time is over before its slot"
+TOO_LATE = "the page's time ends before its slot"
 NO_RULES = "its robots.txt is not known yet"
-NOT_YET = "the Visit-time of its site has not begun"
+NOT_YET = "the Visit-time of its site has not started"
 
 
 class ResourceFetcher(Protocol):
     """Fetches one URL (`aragog.crawl.fetcher.fetcher.Fetcher`), without credentials."""
 
     def fetch(
-        self, url: str, *, gate: Gate, headers: Mapping[str, str], egress: EgressChoice = ANY
+        self, url: str, *, gate: Gate, headers: Mapping[str, str], egress: EgressContext = ANY
     ) -> Outcome:
-        """The outcome. Blocks for at most one fetch deadline."""
+        """Return the outcome. Blocks for at most one fetch deadline."""
 
 
 class ResourceGate(PoliteGate):
@@ -60,7 +61,7 @@ class ResourceGate(PoliteGate):
         rules: checks redirect targets.
         slot: the slot of the first request.
         left_ms: returns how much of the page's time is left.
-        purposes: the purposes of the page's crawl. None means those in the settings.
+        purposes: the purposes of the page's crawl; None for those in the settings.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class ResourceGate(PoliteGate):
 
     def acquire_permit(self, url: str) -> Later | None:  # noqa: ARG002 - the port's signature
         """
-        None to send now. `Later` if the page's time is over or an operator stopped the
+        Return None to send now, or `Later` if the page's time is over or an operator stopped the
         domain.
         """
         while not self._limiter.acquire_permit(self._slot):
@@ -96,7 +97,7 @@ class ResourceGate(PoliteGate):
 
 
 def near_slot(limiter: Limiter, request: SlotRequest, left_ms: float) -> Slot | None:
-    """A slot within `left_ms`, ahead of the domain's backlog if necessary, or None."""
+    """Return a slot within `left_ms`, ahead of the domain's backlog if necessary, or None."""
     within_ms = int(max(0, min(left_ms, SLOT_WITHIN_MS)))
     slot = limiter.reserve([replace(request, within_ms=within_ms)])[0]
     if isinstance(slot, Slot):
@@ -121,7 +122,7 @@ class PageResources:
 
     def fetch(self, request: ResourceRequest) -> Resource | str:
         """
-        The response, or the reason why the URL was not requested.
+        Return the response, or the reason why the URL was not requested.
 
         Raises:
             AragogError: our own infrastructure failed.
@@ -138,7 +139,7 @@ class PageResources:
         return self._fetched(job, allowed, request)
 
     def _allowed(self, job: UrlJob, until_s: float) -> SlotRequest | str:
-        """The request for a slot, or the reason why the URL is not requested."""
+        """Return the slot request, or the reason why the URL is not requested."""
         requested_rules = False
         while True:
             vetted = self.access.vet([job])
@@ -169,7 +170,7 @@ class PageResources:
         headers = {"Accept": request.accept} | ({"Origin": o} if (o := request.origin) else {})
         usual = self.access.rules.settings.preferences.purposes
         with ResourceGate(self.access.rules, slot, left_ms, job.purposes_or(usual)) as gate:
-            egress = self.egress.choice(job)
+            egress = self.egress.context(job)
             fetch = partial(self.fetcher.fetch, job.url, gate=gate, headers=headers, egress=egress)
             outcome = as_outcome(fetch, url=job.url, next_url=job.url, clock=self.clock)
             answers = dict.fromkeys(gate.redirected_by, True)
@@ -180,7 +181,7 @@ class PageResources:
 
 
 def _resource(outcome: Outcome) -> Resource | str:
-    """What the page receives for an outcome: a body, only a status, or nothing. Pure."""
+    """Return what the page receives for an outcome: a body, only a status, or nothing. Pure."""
     if isinstance(outcome, Fetched):
         if outcome.truncated:
             return outcome.truncated_why or "it is truncated"

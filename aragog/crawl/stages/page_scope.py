@@ -1,10 +1,10 @@
 """
-Leave out URLs and pages that are outside the scope of their crawls.
+Excludes URLs and pages that are outside of the scope of their crawls.
 
 Of the links on a page, only those within the scope and the filter of its job are followed.
 
-Some rules can only be checked after the fetch. A page that they leave out is not stored for the
-crawl, and its links are not followed. If another crawl wants the URL, it gets a job of its own.
+Some rules can only be checked after the fetch. A page that they exclude is not stored for the
+crawl, and its links are not followed. If another crawl wants the URL, it gets its own job.
 
 Safe to run twice: a URL is counted once (`CrawlEndings.end`).
 """
@@ -39,7 +39,7 @@ class Analyzed(Protocol):
 def outside(
     results: Iterable[FetchResult], analyses: Mapping[str, Analyzed], checks: CrawlChecks
 ) -> dict[str, str]:
-    """The fetched pages that their crawls leave out, as rules by URL."""
+    """Return the fetched pages that their crawls exclude, as rules by URL."""
     return {
         result.job.url: rule
         for result in results
@@ -55,7 +55,7 @@ def outside(
 def outside_stored(
     jobs: Iterable[UrlJob], records: Mapping[str, Record | None], checks: CrawlChecks
 ) -> dict[str, str]:
-    """The stored pages that the crawls of these jobs leave out, as rules by URL."""
+    """Return the stored pages that the crawls of these jobs exclude, as rules by URL."""
     return {
         job.url: rule
         for job in jobs
@@ -69,7 +69,7 @@ def outside_stored(
 
 
 def is_about_pages(jobs: Iterable[UrlJob], checks: CrawlChecks) -> bool:
-    """Whether a crawl of these jobs has rules that need the fetched page."""
+    """Return True if a crawl of these jobs has rules that need the fetched page."""
     numbers = {job.crawl: job for job in jobs}
     return any(checks.crawl_of(job).scope.is_about_pages for job in numbers.values())
 
@@ -82,7 +82,7 @@ def _left_out(
         return ""
     name = language.decode("utf-8", "replace").strip('"') if language else None
     accepted, rule = scope.decide_page(content_type, name)
-    # A crawl limited to HTML pages still gets the files that its item rules name.
+    # A crawl limited to HTML pages still gets the files that its item rules point to.
     return "" if accepted or (job.file and not rule.startswith("-")) else rule
 
 
@@ -91,12 +91,12 @@ def _text(value: object) -> str | None:
 
 
 def end(jobs: Sequence[UrlJob], rules: Mapping[str, str], endings: CrawlEndings) -> list[UrlJob]:
-    """End the jobs of pages that are left out. Returns jobs for other crawls that want the URLs."""
+    """End the jobs of excluded pages. Returns jobs for other crawls that want the URLs."""
     return endings.end([Ended(job, f"out of scope: {rules[job.url]}") for job in jobs])
 
 
 def answers(rules: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """The replies for callers that wait for these URLs."""
+    """Return the replies for callers that wait for these URLs."""
     return {
         url: {"url": url, "canonical_url": url, "outcome": _KIND, "reason": rule}
         for url, rule in rules.items()
@@ -104,7 +104,7 @@ def answers(rules: Mapping[str, str]) -> dict[str, dict[str, str]]:
 
 
 def in_scope(scope: Scope, page_url: str) -> Callable[[str], bool]:
-    """A test whether a URL on the page is in the scope of its crawl."""
+    """Return a test whether a URL on the page is in the scope of its crawl."""
     if scope.rules:
         return lambda url: scope.decide(url, page_url=page_url).accepted
     domain = registered_domain(page_url)
@@ -112,7 +112,7 @@ def in_scope(scope: Scope, page_url: str) -> Callable[[str], bool]:
 
 
 def filter_of(job: UrlJob) -> UrlFilter:
-    """The job's URL filter. If it cannot be read, a filter that accepts nothing."""
+    """Return the job's URL filter. If it is unreadable, a filter that accepts nothing."""
     try:
         return UrlFilter.read(job.url_filter)
     except BAD_INPUT:

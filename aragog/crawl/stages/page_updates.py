@@ -4,8 +4,8 @@ Page updates: built from the analysis of a page, and kept in the spool until the
 A blob is a line of JSON, followed by the compressed links of each page in the store's own format.
 Bodies stay in the spool under their own tokens.
 
-An update also says how long the response stays fresh according to its headers (RFC 9111, section
-4.2). Servers often send wrong values, so this is only a hint, and values that cannot be read are
+An update also contains how long the response stays fresh according to its headers (RFC 9111,
+section 4.2). Servers often send wrong values, so this is only a hint, and unreadable values are
 ignored.
 """
 
@@ -40,7 +40,7 @@ from richpins.links import Link
 from urlspelling.canonical import Decision
 from zengraph.links import PackedLinks
 
-# Describes the stored page, not a fetch that returned none.
+# Describes the stored page, not a fetch that returned no page.
 _SAME_IN_FACTS = (
     "status", "reason", "fetched_at_ms", "address", "content_type", "final_url", "attempts",
     "crawler_price", "rendering", "robots_preferences", "page_preferences", "cause",
@@ -66,7 +66,7 @@ class PageUpdate:
 def page_write(
     result: FetchResult, reading: PageAnalysis, decision: Decision, settings: Settings
 ) -> PageUpdate:
-    """The update for a page that was analyzed."""
+    """Return the update for a page that was analyzed."""
     fetch = replace(result.fetch, page_preferences=packed(reading.preferences))
     keep = not (reading.noindex and settings.politeness.obey_noindex)
     write = PageWrite(
@@ -107,13 +107,13 @@ def page_write(
 
 
 def _of_file(result: FetchResult, settings: Settings) -> dict[str, Any]:
-    """The fields stored for a file of an item but not for pages."""
+    """Return the fields that are stored for a file of an item but not for pages."""
     file = is_file(result, settings.fetch.content_types)
     return {FILE: 1, SHA256: result.body_hash} if file else {}
 
 
 def _kept_for(job: UrlJob) -> dict[str, str]:
-    """The crawl that a page is kept for, if it differs from the one in the settings."""
+    """Return the crawl that a page is kept for, if it differs from the one in the settings."""
     return {} if job.purposes is None else {KEPT_FOR: crawl_name(job.purposes)}
 
 
@@ -126,12 +126,12 @@ def _expiry(reading: PageAnalysis, settings: Settings) -> dict[str, int]:
 def reserved(
     result: FetchResult, reading: PageAnalysis, settings: PreferencesSettings
 ) -> str | None:
-    """Why an analyzed page must not be kept, or None if it may be kept."""
+    """Return why an analyzed page must not be kept, or None if it may be kept."""
     purposes = result.job.purposes_or(settings.purposes)
     if said := refused_purpose(reading.preferences, purposes):
         return f"not for {said.purpose}: {said.where}"
     if _is_expired(result, reading, settings):
-        return f"its unavailable_after, {at(reading.unavailable_after_ms or 0)}, has passed"
+        return f"its unavailable_after date, {at(reading.unavailable_after_ms or 0)}, has passed"
     return None
 
 
@@ -143,7 +143,7 @@ def _is_expired(result: FetchResult, reading: PageAnalysis, settings: Preference
 def reserved_write(
     result: FetchResult, reading: PageAnalysis, reason: str, settings: Settings
 ) -> PageUpdate:
-    """The update for a page that must not be kept. It deletes what is stored of the page."""
+    """Return the update for a page that must not be kept. It deletes what is stored of the page."""
     fetch = replace(
         result.fetch,
         outcome=OutcomeKind.RESERVED,
@@ -156,7 +156,7 @@ def reserved_write(
 
 
 def _withdrawal(result: FetchResult, settings: PreferencesSettings) -> str | None:
-    """Why a stored page must be deleted after a fetch without a page, or None."""
+    """Return why a stored page must be deleted after a fetch without a page, or None."""
     if result.job.sitemap:
         return None
     texts = (result.fetch.robots_preferences, result.fetch.page_preferences)
@@ -164,7 +164,10 @@ def _withdrawal(result: FetchResult, settings: PreferencesSettings) -> str | Non
 
 
 def confirmed_write(update: PageUpdate, confirmation: FetchRecord) -> PageUpdate:
-    """The update for a stored page that was analyzed again because a 304 changed its headers."""
+    """
+    Return the update for a stored page that was analyzed again because a 304 changed
+    its headers.
+    """
     write = update.write
     page_facts = {
         **write.facts, "outcome": confirmation.outcome.value, "status": confirmation.status,
@@ -183,16 +186,16 @@ def failure_write(
     source: SourceReading | None = None,
 ) -> PageUpdate:
     """
-    The update after a fetch without a page, or with a page that could not be analyzed.
+    Return the update after a fetch without a page, or with a page that could not be analyzed.
 
-    `headers` are the headers of the stored response after a 304. None means those of this response.
+    `headers` are the headers of the stored response after a 304; None for those of this response.
     `source` is the result of reading a sitemap or feed.
     """
     fetch = result.fetch if headers is None else replace(result.fetch, headers=headers)
     seen = seen_of(replace(result, fetch=fetch), settings)
     if result.job.sitemap:
         read = source or SourceReading(0)
-        seen = replace(seen, source=read.kind, brought=read.brought)
+        seen = replace(seen, source=read.kind, signal_count=read.signal_count)
     line = _withdrawal(result, settings.preferences)
     if line and result.fetch.outcome is OutcomeKind.NOT_MODIFIED:
         reason = f"not for {line.partition('=')[0]}: {line.partition(' ')[2].strip('()')}"
@@ -221,7 +224,10 @@ def failure_write(
 
 
 def _validators(fetch: FetchRecord) -> dict[str, str]:
-    """Validators for reading a sitemap or feed again. Empty strings if the response lacks them."""
+    """
+    Return validators for reading a sitemap or feed again.
+    Empty strings if the response lacks them.
+    """
     headers = {name.lower(): value for name, value in reversed(fetch.headers)}
     return {
         "final_url": fetch.final_url,
@@ -231,7 +237,7 @@ def _validators(fetch: FetchRecord) -> dict[str, str]:
 
 
 def facts(record: FetchRecord) -> dict[str, Any]:
-    """The facts about the fetch that are stored with the page."""
+    """Return the facts about the fetch that are stored with the page."""
     headers = {name.lower(): value for name, value in reversed(record.headers)}
     results: dict[str, Any] = {
         "outcome": record.outcome.value,
@@ -251,13 +257,13 @@ def facts(record: FetchRecord) -> dict[str, Any]:
 
 
 def _where_it_ended(fetch: FetchRecord) -> dict[str, str]:
-    """The final URL of a fetch without a page, if it was redirected."""
+    """Return the final URL of a fetch without a page, if it was redirected."""
     is_other = fetch.outcome is not OutcomeKind.NOT_MODIFIED and fetch.final_url != fetch.url
     return {"attempted_url": fetch.final_url} if is_other and fetch.final_url else {}
 
 
 def _with_rel(links: Sequence[Link]) -> list[tuple[str, str, str]]:
-    """Target, text and relevant rel words of each link."""
+    """Return target, text and relevant rel words of each link."""
     return [
         (url, text, _REL[nofollow, ugc, sponsored] if nofollow or ugc or sponsored else "")
         for url, text, nofollow, ugc, sponsored in links
@@ -271,7 +277,7 @@ _REL = {
 
 
 def _meta(record: FetchRecord) -> dict[str, str]:
-    """The metadata needed to serve the body. The headers are in the report."""
+    """Return the metadata needed to serve the body. The headers are in the report."""
     return {
         "url": record.final_url,
         "status": str(record.status),
@@ -281,10 +287,11 @@ def _meta(record: FetchRecord) -> dict[str, str]:
 
 
 def seen_of(result: FetchResult, settings: Settings, *, page_type: str | None = None) -> Seen:
-    """What the refresh schedule needs to know about a fetch."""
+    """Return what the refresh schedule needs to know about a fetch."""
     fetch = result.fetch
     headers = {name.lower(): value for name, value in reversed(fetch.headers)}
-    # A list in several lines is the same as in one line (RFC 9110, section 5.3); nginx sends two.
+    # A list in several lines is equivalent to one in a single line (RFC 9110, section 5.3); nginx
+    # sends two.
     control = [value for name, value in fetch.headers if name.lower() == "cache-control"]
     headers["cache-control"] = ", ".join(control)
     expiry_ms = None
@@ -311,10 +318,10 @@ def to_blob(planned: Sequence[PageUpdate]) -> bytes:
 
 def from_blob(blob: bytes) -> list[PageUpdate]:
     """
-    The writes in a blob from the spool.
+    Return the writes in a blob from the spool.
 
     Raises:
-        InvalidMessage: a version that this code cannot read wrote the blob.
+        InvalidMessage: the blob was written by a version that this code cannot read.
     """
     stream = BytesIO(blob)
     try:
@@ -324,7 +331,7 @@ def from_blob(blob: bytes) -> list[PageUpdate]:
 
 
 def with_body(planned: PageUpdate, body: bytes | None) -> PageWrite:
-    """The write with its body from the spool."""
+    """Return the write with its body from the spool."""
     if body is None:
         return planned.write
     seen = planned.write.seen
@@ -365,12 +372,12 @@ def _wire(planned: PageUpdate, links: PackedLinks) -> dict[str, Any]:
 
 
 def _likeness_fact(likeness: Likeness | None) -> dict[str, str]:
-    """The likeness as a fact, where versions that do not know it accept it."""
+    """Return the likeness as a fact, so that versions that do not know it accept it."""
     return {_LIKENESS: f"{likeness.body} {likeness.text}"} if likeness else {}
 
 
 def _likeness(facts: dict[str, Any]) -> Likeness | None:
-    """Remove the likeness from the facts. None if another version wrote them."""
+    """Remove the likeness from the facts and return it. None if another version wrote the facts."""
     text = facts.pop(_LIKENESS, None)
     if not isinstance(text, str):
         return None
@@ -379,7 +386,7 @@ def _likeness(facts: dict[str, Any]) -> Likeness | None:
 
 
 def _planned(wire: dict[str, Any], stream: BytesIO) -> PageUpdate:
-    """Read an update, with its links from the stream. Ignores fields of later versions."""
+    """Parse an update, with its links from the stream. Ignores fields of later versions."""
     wire = {name: value for name, value in wire.items() if name in _ON_WIRE}
     likeness = _likeness(wire["facts"])
     token, length, meta = wire.pop("body")

@@ -1,5 +1,6 @@
 """
-The gate in front of a domain: robots rules first, then a slot. Each fetched URL has its own gate.
+The gate in front of a domain: checks robots rules, then waits for a slot. Each fetch has its own
+gate.
 
 The fetcher calls the methods of `Gate` (aragog.crawl.fetcher.gate): `admit` for every redirect
 target, `acquire_permit` on the open connection just before a request is written, `release_permit`
@@ -36,24 +37,28 @@ class ForbiddenUrls(Protocol):
     """Finds URLs that must not be requested (`AccessRules.forbidden`)."""
 
     def __call__(self, urls: Sequence[str], *, takedowns: bool = True) -> dict[str, Forbidden]:
-        """The normalized URLs that must never be requested, each with the reason."""
+        """
+        Return those of the normalized URLs that must never be requested, each with
+        the reason.
+        """
 
 
 class RobotsGate:
     """
-    The gate for a robots.txt: slots as for any request, and no robots rules ("always allowed").
+    The gate for a robots.txt: slots as for any request, but no robots rules ("always allowed").
 
     It refuses redirects to URLs that must not be requested, such as those on a blocked host.
 
-    It waits longer for redirects than the gate of a page. robots.txt is requested from the start
-    each time, so on a domain with a backlog it would otherwise never be fetched. All redirects
-    share one time limit, because the rules of other origins wait for the same threads. Close the
-    gate when the fetch is over.
+    It waits longer for redirects than the gate of a page: each attempt requests robots.txt from the
+    start, so on a domain with a backlog it would otherwise never be fetched. All redirects share
+    one time limit, because the rules of other origins wait for the same threads. Close the gate
+    when the fetch is over.
 
     Args:
-        limiter: gives slots and permits.
+        limiter: provides slots and permits.
         slot: the first request's slot.
-        rest_s: how long to back off if a busy origin names no time (`pipeline.retry_first_s`).
+        rest_s: how long to back off if a busy origin sends no Retry-After
+            (`pipeline.retry_first_s`).
         forbidden: finds redirect targets that must not be requested.
         inline_ms: the gate waits for slots that are at most this far ahead.
     """
@@ -73,10 +78,13 @@ class RobotsGate:
         self._forbidden = forbidden
         self.inline_ms = inline_ms
         self.redirected_by: set[str] = set()
-        """Limiter keys of the domains that answered with a redirect."""
+        """Limiter keys of the domains that responded with a redirect."""
 
     def admit(self, url: str, given: str) -> Admission:  # noqa: ARG002 - the port's signature
-        """Whether the redirect target may be requested. `acquire_permit` waits for its slot."""
+        """
+        Decide whether the redirect target may be requested.
+        `acquire_permit` waits for its slot.
+        """
         self.redirected_by.add(self._slot.key)
         if verdict := self._forbidden([url]).get(url):
             return Deny(verdict.reason, verdict.cause)
@@ -103,24 +111,27 @@ class RobotsGate:
 
     def acquire_permit(self, url: str) -> Later | None:  # noqa: ARG002 - the port's signature
         """
-        None if the request may be sent now. `Later` if its slot has passed and the next is far
-        away.
+        Return None if the request may be sent now, or `Later` if its slot has passed and the next
+        one is far away.
 
         Raises:
             LimiterUnavailable: the limiter's Redis did not respond.
         """
         while not self._limiter.acquire_permit(self._slot):
             request = self._request(self._slot.key, self._slot.interval_us / 1e6)
-            if later := self._reserve(request, "its slot passed, the next one is later"):
+            if later := self._reserve(request, "its slot has passed, and the next one is later"):
                 return later
         return None
 
     def release_permit(self, url: str) -> None:  # noqa: ARG002 - the port's signature
-        """Record that the request was written. The interval to the domain's next one starts now."""
+        """
+        Record that the request was written.
+        The interval to the domain's next request starts now.
+        """
         self._limiter.release_permit(self._slot)
 
     def busy(self, url: str, wait_s: float | None) -> None:  # noqa: ARG002 - the port's signature
-        """Back off as the origin asked. No worker requests anything from its domain until then."""
+        """Back off as the origin asked. Until then, no worker sends requests to its domain."""
         if wait_s is None:
             wait_s = self._rest_s
         self._limiter.pause(self._slot.key, wait_s)
@@ -160,7 +171,10 @@ class PoliteGate(RobotsGate):
         self._purposes = purposes
 
     def admit(self, url: str, given: str) -> Admission:
-        """Whether the redirect target may be requested. `acquire_permit` waits for its slot."""
+        """
+        Decide whether the redirect target may be requested.
+        `acquire_permit` waits for its slot.
+        """
         self.redirected_by.add(self._slot.key)
         verdict = self._rules.verdict(Asked(url, (url, given), self._kind, self._purposes))
         match verdict:
@@ -169,12 +183,12 @@ class PoliteGate(RobotsGate):
             case Forbidden(cause=cause, reason=reason):
                 return Deny(reason, cause)
             case RulesUnknown():
-                reason = "robots.txt of the redirect's target is not known yet"
+                reason = "robots.txt of the redirect target is not known yet"
                 return Later(DeferralCause.RULES, reason)
             case RulesUnreachable(reason=reason):
                 return Later(DeferralCause.RULES, reason)
             case NotYet(wait_ms=wait_ms):
-                reason = "the Visit-time of the redirect's target has not begun"
+                reason = "the Visit-time of the redirect target has not started"
                 begins_at_ms = int(self._limiter.utc_s(url) * 1000) + wait_ms
                 return Later(DeferralCause.VISIT_TIME, reason, begins_at_ms)
             case _:

@@ -1,4 +1,4 @@
-"""The stages of one process, each with its own ports. Built by `aragog.bootstrap`."""
+"""The stages of one process, each with its own interfaces. Built by `aragog.bootstrap`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from aragog.crawl.stages.webhooks import WebhookStage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessStages:
-    """The stages. Each is safe to use from many threads, and none depends on this class."""
+    """The stages. Each can be used from many threads, and none depends on this class."""
 
     sender: Sender
     enqueuer: Enqueuer

@@ -1,5 +1,5 @@
 """
-Extract the fields of stored pages again with the current extractor, without fetching anything.
+Extracts the fields of stored pages again with the current extractor, without fetching anything.
 
 Safe to run twice. Pages that the current extractor has already read are skipped. Fields are written
 with the time at which their page was fetched, so they never replace newer ones.
@@ -50,7 +50,7 @@ class ReextractBatch:
     urls: tuple[str, ...]
 
     def wire(self) -> dict[str, Any]:
-        """The batch as JSON."""
+        """Return the batch as JSON."""
         return {"v": VERSION, "urls": list(self.urls)}
 
     @classmethod
@@ -71,7 +71,7 @@ class Stretch:
     cursor: str
     """Where the walk continues after this part."""
     done: float
-    """How much of the walk is done, from 0 to 1. Always 0 in a walk of one host."""
+    """How much of the walk is done, from 0 to 1. Always 0 in a walk through one host."""
 
 
 def walk(
@@ -83,7 +83,8 @@ def walk(
     everything: bool = False,
 ) -> Iterator[Stretch]:
     """
-    Every page that another version of the extractor or the rules has read, in parts of 200 rows.
+    Yield every page that another version of the extractor or the rules has read, in parts of 200
+    rows.
 
     Args:
         store: the pages.
@@ -107,7 +108,7 @@ def walk(
 
 
 def text_version(settings: PipelineSettings) -> str:
-    """The version of the texts stored with these settings. Empty if no texts are stored."""
+    """Return the version of the texts stored with these settings; empty if no texts are stored."""
     if not settings.store_text:
         return ""
     return main_text.stored_version(main_text.load(settings.text_finder), settings.store_text)
@@ -121,7 +122,10 @@ class Versions(NamedTuple):
     rules: RulesVersions = NO_RULES
 
     def fields(self, record: Record) -> dict[str, bytes]:
-        """The page fields that record these versions. Texts are only checked if they are stored."""
+        """
+        Return the page fields that record these versions. Texts are only checked if they are
+        stored.
+        """
         found = {_MARK: orjson.dumps(rich_pins.EXTRACTOR_VERSION)}
         if self.texts:
             found[main_text.VERSION_FIELD] = orjson.dumps(self.texts)
@@ -134,14 +138,14 @@ def outdated(
     store: UrlStore, urls: Sequence[str], versions: Versions, *, everything: bool = False
 ) -> Iterator[str]:
     """
-    The canonical URLs whose content another version has read; with `everything`, all
-    with content.
+    Yield the canonical URLs whose content another version has read; with `everything`, all with
+    content.
     """
     names = [_MARK, RULES_VERSION, *([main_text.VERSION_FIELD] if versions.texts else [])]
     for url, record in zip(urls, store.get_many(urls, names), strict=True):
         if record is None or not record.content_key or record.canonical_url != url:
             continue
-        if is_stored_file(record):  # files are stored without being analyzed
+        if is_stored_file(record):  # files are stored without analysis
             continue
         if everything or record.fields != versions.fields(record):
             yield url
@@ -159,7 +163,8 @@ class ReextractStage:
     rules: Rules = field(default_factory=dict)
     """Field rules for particular sites."""
     purposes: tuple[str, ...] = ()
-    """The purposes in the settings. Pages of other crawls are judged by those crawls' purposes."""
+    """The purposes in the settings. Pages of other crawls are checked against those crawls'
+    purposes."""
 
     def run(self, batch: ReextractBatch) -> Counter[str]:
         """Extract the pages of a batch again; see `reextract_batch`."""
@@ -251,8 +256,8 @@ def _reextracted(
 
 def _is_kept(facts: Mapping[str, Fact], usual: Sequence[str]) -> bool:
     """
-    Whether a crawl that the page is kept for may use it. `usual` are the purposes in
-    the settings.
+    Return True if a crawl that the page is kept for may use it. `usual` are the purposes in the
+    settings.
     """
     named = map(purposes_of, crawls_of(facts) or {USUAL})
     crawls = (usual if purposes is None else purposes.split() for purposes in named)

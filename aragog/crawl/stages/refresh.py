@@ -1,16 +1,17 @@
 """
-Refetch URLs that are due: less urgently than new URLs, within each domain's rate, spread evenly.
+Fetches URLs again when they are due: less urgently than new URLs, within each domain's rate, spread
+evenly.
 
 A tick takes the URLs that have become due since the previous tick. After an outage it takes the
 oldest first. The later they are, the more it takes, so that the backlog is spread over
 `refresh.smooth_s`. For each domain, a tick takes `refresh.domain_share` of what the rate allows
 until the next tick, or a tenth of that while other URLs have reserved its slots.
-`aragog.urlstore.crawl_budget` chooses the URLs and the new times of those that are postponed.
+`aragog.urlstore.crawl_budget` chooses the URLs, and new times for those that are postponed.
 Postponed URLs stay in the due index.
 
-Safe to run twice and by several beats at once. A tick is claimed by check-and-put, each due row is
-claimed before it is enqueued, and a URL that already waits is not enqueued again. If a run is
-killed after the claim, nothing is lost: the claim expires and the row is due again.
+Safe to run twice and by several beats at the same time. A tick is claimed by check-and-put, each
+due row is claimed before it is enqueued, and a URL that already waits is not enqueued again. If a
+run is killed after the claim, nothing is lost: the claim expires and the row is due again.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from aragog.crawl.stages.enqueue_options import SOURCE_OPTIONS, EnqueueOptions
 from aragog.observability.instruments import REFRESH_URLS
 from aragog.runtime.clock import Clock
 from aragog.settings import Settings
-from aragog.urlstore.change_signals import LOOKED_AGAIN_MS, ChangeSignals
+from aragog.urlstore.change_signals import SEARCH_AGAIN_MS, ChangeSignals
 from aragog.urlstore.crawl_budget import ration
 from aragog.urlstore.records import Due
 from aragog.urlstore.schedule import Schedule
@@ -58,10 +59,10 @@ TICK = "refresh"
 TICK_S = 5.0
 # A beat that is slightly early must not lose its tick, and two beats must not both get one.
 _EARLY_S = 0.8
-# One tick makes up for at most this much backlog; more would all arrive at once.
+# One tick catches up with at most this much backlog, so that not too many URLs arrive at once.
 _LONGEST_TICK_S = 60.0
-# The limit of URLs that a tick claims, which keeps its memory below about 50 MB. It also stops when
-# the next tick is due. Later ticks claim the rest.
+# The limit of URLs that a tick claims, which keeps its memory below about 50 MB. A tick also stops
+# when the next one is due. Later ticks claim the rest.
 _MOST_CLAIMED = 100_000
 _MOST_LOOKED_AT = 20
 _MOST_PAGES = 20
@@ -77,10 +78,10 @@ _ENQUEUED, _POSTPONED = (REFRESH_URLS.of(name) for name in REFRESH_URLS.values)
 
 def horizon_ms(oldest_ms: int, now_ms: int, *, tick_s: float, smooth_s: float) -> int:
     """
-    The time up to which a tick enqueues due URLs. This is now, unless many URLs are late.
+    Return the time up to which a tick enqueues due URLs. This is now, unless many URLs are late.
 
-    A tick covers the time since the previous tick. If the oldest URL is `smooth_s` late it covers
-    twice that time, if it is twice as late three times, and so on. Each tick thus takes about the
+    A tick covers the time since the previous tick. If the oldest URL is `smooth_s` late, it covers
+    twice that time; if it is twice as late, three times; and so on. So each tick takes about the
     same share of a backlog.
     """
     lag_ms = now_ms - oldest_ms
@@ -136,7 +137,7 @@ class RefreshStage:
         Start reading the sitemaps and feeds of watched pages' hosts.
 
         robots.txt lists the sitemaps, and the pages link to the feeds. Each host is checked once a
-        week, at most `_MOST_LOOKED_AT` hosts in a tick.
+        week, at most `_MOST_LOOKED_AT` hosts per tick.
         """
         if self.signals is None or not self.settings.refresh.signals:
             return
@@ -145,10 +146,10 @@ class RefreshStage:
             if one.watched:
                 watched[host(one.url)].append(one.url)
         trusts = self.signals.trusts(watched)
-        late = [n for n, t in trusts.items() if t.looked_at_ms + LOOKED_AGAIN_MS <= now_ms]
+        late = [n for n, t in trusts.items() if t.looked_at_ms + SEARCH_AGAIN_MS <= now_ms]
         for name in late[:_MOST_LOOKED_AT]:
             self._look_at(name, watched[name][:_MOST_PAGES], self.signals)
-            self.signals.looked_at(name, now_ms)  # last, so that a killed run looks again
+            self.signals.record_search(name, now_ms)  # last, so that a killed run checks it again
 
     def _look_at(self, name: str, pages: Sequence[str], signals: ChangeSignals) -> None:
         of = origin(pages[0])
@@ -156,7 +157,7 @@ class RefreshStage:
         sitemaps = signals.new_sources(_sitemaps(of, rules.sitemaps if rules else ()))
         feeds = signals.new_feeds(pages)
         if sitemaps or feeds:
-            log.info("%s: reads %d sitemaps and %d feeds", name, len(sitemaps), len(feeds))
+            log.info("%s: reading %d sitemaps and %d feeds", name, len(sitemaps), len(feeds))
             self._enqueue([*sitemaps, *feeds], SOURCE_OPTIONS)
 
     def _claimed(self, now_ms: int, upto_ms: int) -> list[Due]:
@@ -174,7 +175,7 @@ class RefreshStage:
         self, due: Sequence[Due], *, now_ms: int, tick_s: float
     ) -> tuple[list[Due], list[tuple[Due, int]]]:
         """
-        The URLs to fetch now, and the postponed ones with their times, by each domain's
+        Return the URLs to fetch now, and the postponed ones with their times, by each domain's
         share.
         """
         by_domain: dict[str, list[Due]] = defaultdict(list)
@@ -195,7 +196,7 @@ class RefreshStage:
         return now, later
 
     def _rates(self, by_domain: Mapping[str, Sequence[Due]], tick_s: float) -> dict[str, float]:
-        """How many refreshes per second each domain allows."""
+        """Return how many refreshes per second each domain allows."""
         limiter, share = self.limiter, self.settings.refresh.domain_share
         reports = limiter.describe(list(by_domain)) if by_domain else {}
         delays = self._crawl_delays(by_domain)
@@ -209,7 +210,10 @@ class RefreshStage:
         return rates
 
     def _crawl_delays(self, by_domain: Mapping[str, Sequence[Due]]) -> dict[str, float]:
-        """The Crawl-delay of each domain with more than one URL, from the first URL's origin."""
+        """
+        Return the Crawl-delay of each domain with more than one URL, from the first
+        URL's origin.
+        """
         origins = {key: origin(pages[0].url) for key, pages in by_domain.items() if len(pages) > 1}
         cached = self.robots.get_many(origins.values()) if origins else {}
         agent = self.settings.fetch.user_agent
@@ -226,7 +230,7 @@ def _is_source(due: Due) -> bool:
 
 
 def _sitemaps(of: str, named: Iterable[str]) -> list[str]:
-    """The first sitemaps that an origin's robots.txt lists within its registered domain."""
+    """Return the first sitemaps that an origin's robots.txt lists within its registered domain."""
     domain, found = registered_domain(of), []
     for text in named:
         with suppress(InvalidUrl):

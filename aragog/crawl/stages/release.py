@@ -1,17 +1,17 @@
 """
-Release URLs from the lines of their domains, each shortly before its slot.
+Releases URLs from the lines of their domains, each shortly before its slot.
 
-A line is checked when its domain has free slots. Its most urgent URLs get the slots of the next
-1.5 seconds (`politeness.wait_inline_ms` and `RELEASE_AHEAD_MS`) and go to `fetch`. Because slots
-are assigned this late, a changed rate applies to all waiting URLs, and an urgent URL overtakes the
+A line is checked when its domain has free slots. Its most urgent URLs get the slots of the next 1.5
+seconds (`politeness.wait_inline_ms` and `RELEASE_AHEAD_MS`) and go to `fetch`. Because slots are
+assigned this late, a changed rate applies to all waiting URLs, and an urgent URL overtakes the
 others.
 
 URLs that wait for an origin's robots.txt leave their line when it arrives or is requested again,
 and get their slots in `fetch`. URLs of a paused crawl leave their line when the crawl is resumed.
 
 Safe to run twice and in many processes, because checks and entries are leased. If a process dies
-between sending a URL and settling its lease, the URL is sent once more. It is fetched again unless
-it is stored by then.
+between sending a URL and settling its lease, the URL is sent once more, and fetched again unless it
+is stored by then.
 """
 
 from __future__ import annotations
@@ -55,17 +55,17 @@ from aragog.settings.token_quotas import read_quotas
 from urlspelling.hosts import longest_match
 
 log = logging.getLogger(__name__)
-# How often to look for lines that are due. This costs one round trip for each server.
+# How often to look for lines that are due. This costs one round trip per server.
 LOOK_EVERY_S = 0.1
 # The wait after an error of Redis or the broker.
 TRY_AGAIN_S = 1.0
 # How many lines of a server one check claims.
 MOST_LINES = 200
-# The shortest time between two checks of a line. All slots of this time are given out together.
+# The shortest time between two checks of a line. All slots of this time are assigned together.
 LOOK_AGAIN_MS = 500
 # How often the line of an origin without robots.txt is checked if nobody reports its rules.
 RULES_LOOK_MS = 30_000
-# How many URLs leave the line of an origin's robots.txt in one check.
+# How many URLs leave the line of an origin's robots.txt per check.
 MOST_FOR_RULES = 1_000
 # How often the line of a paused crawl is checked if nobody reports that it was resumed.
 PAUSED_LOOK_MS = 5_000
@@ -74,7 +74,7 @@ MOST_ENDED = 200
 # How many entries a check takes beyond those for slots, over all lines. Reading 4,000 takes 60 ms.
 MOST_WITHOUT_SLOTS = 4_000
 # How often the line of a stopped domain, or of one with quiet hours, is checked. A change of the
-# overrides triggers a check too; this covers changes that no process saw and the end of quiet
+# overrides triggers a check, too; this covers changes that no process saw, and the end of quiet
 # hours.
 STOPPED_LOOK_MS = 60_000
 # How long before the slot of its first URL a message arrives.
@@ -87,7 +87,7 @@ class RulesLookup(Protocol):
     """Reads the rules of origins (`aragog.crawl.politeness.robots_cache.RobotsCache`)."""
 
     def peek(self, origins: Sequence[str]) -> dict[str, CachedRules]:
-        """The current rules of each origin. Does not count as a use."""
+        """Return the current rules of each origin. Does not count as use."""
 
 
 @dataclass(slots=True)
@@ -97,13 +97,13 @@ class ReleaseStage:
 
     Args:
         lines: the lines of all domains.
-        limiter: gives the slots.
+        limiter: provides the slots.
         overrides: when they change, the lines of the affected domains are checked.
         sender: sends the URLs to `fetch`.
-        robots: knows whether URLs that wait for a robots.txt may continue.
+        robots: tells whether URLs that wait for a robots.txt may continue.
         clock: this machine's wall clock.
         settings: provides the batch size and `politeness.wait_inline_ms`.
-        is_open: whether fetches may start now. While it returns False, URLs stay in line.
+        is_open: returns whether fetches may start now. While it returns False, URLs stay in line.
         checks: ends URLs that no crawl wants anymore, and moves those of paused crawls.
     """
 
@@ -118,7 +118,7 @@ class ReleaseStage:
     traces: UrlTraces = OFF
     checks: CrawlChecks = field(default_factory=CrawlChecks)
     ended_in: dict[str, int] = field(default_factory=dict, init=False)
-    """Lines with URLs of ended crawls, and how many entries to take from each in a check."""
+    """Lines with URLs of ended crawls, and how many entries to take from each per check."""
     weights: Mapping[str, float] = field(init=False)
     """The weights of tokens, from `serving.quotas`."""
     _known: Mapping[str, Override] | None = field(default=None, init=False)
@@ -151,7 +151,7 @@ class ReleaseStage:
         return sent
 
     def _release(self, server: LineServer, due: Mapping[str, DueLine]) -> tuple[int, bool]:
-        """Give slots to lines. Returns how many, and whether a line could take more right away."""
+        """Give slots to lines. Returns how many, and True if a line could take more right away."""
         look = _Look(self, server, due)
         look.run()
         return look.sent, look.unfinished
@@ -164,10 +164,10 @@ class ReleaseStage:
         before, self._known = self._known, table
         for server in self.lines.servers:
             if before is None:
-                server.look_now(list(server.domains()))
+                server.check_now(list(server.domains()))
             else:
                 names = _changed(before, table)
-                server.look_now([key for key in server.domains() if longest_match(key, names)])
+                server.check_now([key for key in server.domains() if longest_match(key, names)])
 
 
 class _Look:
@@ -178,7 +178,7 @@ class _Look:
         self.server = server
         self.due = due
         self.rules_wait_ms = {**self._rules_waits(), **self._paused_waits()}
-        """Remaining wait of the lines of origins and paused crawls; 0 if their URLs may go."""
+        """Remaining wait of the lines of origins and paused crawls; 0 if their URLs may leave."""
         self.within_ms = stage.settings.politeness.wait_inline_ms + RELEASE_AHEAD_MS
         crawls = stage.checks.registry.crawls()
         self.shares = LineShares(stage.lines, crawls, stage.weights, due, stage.limiter.interval_us)
@@ -247,9 +247,11 @@ class _Look:
         self, known: Sequence[tuple[TakenEntry, UrlJob]]
     ) -> list[tuple[TakenEntry, UrlJob]]:
         """
-        The jobs that a crawl still wants. Jobs of paused crawls move to the lines of those crawls.
+        Return the jobs that a crawl still wants. Moves jobs of paused crawls to the lines of those
+        crawls.
 
-        After a kill before the entries are settled, they come again and end again, uncounted.
+        After a kill before the entries are settled, they are taken again and end again, without
+        being counted twice.
         """
         wanted = self.stage.checks.wanted([job for _, job in known])
         if len(wanted.jobs) == len(known):
@@ -265,7 +267,10 @@ class _Look:
     def _note_ended(
         self, known: Sequence[tuple[TakenEntry, UrlJob]], left: Sequence[tuple[TakenEntry, UrlJob]]
     ) -> None:
-        """Take more entries from lines with ended URLs while there are any; they need no slots."""
+        """
+        Take more entries from lines with ended URLs as long as there are any.
+        They need no slots.
+        """
         taken, stay = Counter(e.key for e, _ in known), Counter(e.key for e, _ in left)
         for key, count in taken.items():
             if stay[key] < count:
@@ -288,7 +293,7 @@ class _Look:
         try:
             return job_of(entry.payload)
         except (InvalidMessage, ValueError):
-            log.exception("an entry in the line of %s is left out", entry.key)
+            log.exception("skipping an invalid entry in the line of %s", entry.key)
             return None
 
     def _with_slot(self, job: UrlJob, slot: Slot) -> Delayed:
@@ -306,7 +311,7 @@ class _Look:
         self.stage.sender.send_all([replace(one, even_when_full=True) for one in messages])
 
     def _next_looks(self, free_at_ms: Mapping[str, int]) -> dict[str, int]:
-        """How long to wait before checking each line again, in ms."""
+        """Return how long to wait before checking each line again, in ms."""
         looks: dict[str, int] = {}
         for key in self.due:
             if wait_ms := self.rules_wait_ms.get(key, 0):
@@ -321,7 +326,7 @@ class _Look:
                 wait_ms = self.stage.limiter.wait_ms(key, free_at_ms[key]) - self.within_ms
                 looks[key] = max(LOOK_AGAIN_MS, wait_ms)
             elif key in self.shares.closed and self.taken[key] < self.wanted[key]:
-                looks[key] = STOPPED_LOOK_MS  # checked earlier if its host gets a free place
+                looks[key] = STOPPED_LOOK_MS  # checked earlier if its host is opened
             else:
                 looks[key] = 0  # all of them got slots, so more may be waiting
                 self.unfinished = True
@@ -329,17 +334,20 @@ class _Look:
 
 
 def _rules_wait_ms(cached: CachedRules, now_ms: int) -> int:
-    """How long URLs must still wait for a failed robots.txt; 0 if they may continue. Pure."""
+    """
+    Return how long URLs must still wait for a failed robots.txt; 0 if they may continue.
+    Pure.
+    """
     if cached.unreachable:
         return max(LOOK_AGAIN_MS, (cached.retry_at_ms or now_ms) - now_ms)
-    if cached.fetched_at_ms is None:  # it has to be requested again
+    if cached.fetched_at_ms is None:  # it must be requested again
         return 0
     return max(0, cached.fetched_at_ms + RULES_KNOWN_MS - now_ms)
 
 
 class Releasing:
     """
-    Releases URLs until stopped. Any number of processes may run it at once.
+    Releases URLs until stopped. Any number of processes may do this at the same time.
 
     Args:
         release: `ReleaseStage.run`.
@@ -374,7 +382,7 @@ class Releasing:
                 wait_s = TRY_AGAIN_S
             except Exception:
                 # The thread must not die, because then URLs would wait forever.
-                log.exception("no URL was released; it is tried again")
+                log.exception("failed to release URLs; trying again")
                 wait_s = TRY_AGAIN_S
 
 

@@ -1,14 +1,14 @@
 """
-Render fetched pages in a browser, and replace their bodies with the result.
+Renders fetched pages in a browser, and replaces their bodies with the result.
 
 Only pages of `rendering.hosts` reach this stage, one per message, between `fetch` and
-`canonicalize`. Status, headers, redirects and final URL stay as they were fetched. A page that
-cannot be rendered continues with the fetched body and the reason.
+`canonicalize`. Status, headers, redirects and final URL stay as fetched. A page that cannot be
+rendered continues with the fetched body and the reason.
 
 Safe to run twice: the rendered body gets its own token, and the fetched body is freed only after
 the message with that token was sent. If the worker is killed, the message is redelivered and the
 page is rendered again. If the fetched body is already gone, the URL is fetched again. A page that
-has lost two runs continues as it was fetched.
+has lost two runs continues as fetched.
 """
 
 from __future__ import annotations
@@ -42,14 +42,17 @@ from aragog.urlstore.compression import decompress
 log = logging.getLogger(__name__)
 
 RENDERED = "rendered"
-LOST = "each process that rendered the page was lost"
+LOST = "each process that rendered the page died"
 
 
 class PageRenderer(Protocol):
     """Renders pages (`aragog.crawl.rendering.renderer.Renderer`)."""
 
     def render(self, document: PlainPage, fetch: FetchResource) -> Rendered | NotRendered:
-        """The rendered page. Blocks for at most `rendering.deadline_s` and a few seconds."""
+        """
+        Return the rendered page.
+        Blocks for at most `rendering.deadline_s` plus a few seconds.
+        """
 
     def close(self) -> None:
         """Stop this thread's browser."""
@@ -57,7 +60,7 @@ class PageRenderer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RenderStage:
-    """Renders a batch's pages one after the other."""
+    """Renders the pages of a batch one after the other."""
 
     spool: BodyStore
     renderer: PageRenderer
@@ -71,13 +74,14 @@ class RenderStage:
 
     def run(self, batch: ResultBatch) -> list[OutgoingMessage]:
         """
-        The messages to send: one to `canonicalize`, and fetches for URLs whose body has expired.
+        Return the messages to send: one to `canonicalize`, and fetches for URLs whose body has
+        expired.
 
         Call `free` after they are sent.
 
         Raises:
             BrowserUnavailable: no browser can be started; the batch runs again.
-            TransientError: Redis or the store did not answer; the batch runs again.
+            TransientError: Redis or the store did not respond; the batch runs again.
         """
         with self.traces.stage("render", (result.job for result in batch.results)) as spans:
             return spans.handed_on(self._run(batch, spans))
@@ -103,8 +107,8 @@ class RenderStage:
 
     def free(self, batch: ResultBatch, outgoing: Sequence[OutgoingMessage]) -> None:
         """
-        Free the batch's bodies that no outgoing message refers to. Call it after
-        sending them.
+        Free the bodies of the batch that no outgoing message refers to.
+        Call it after sending them.
         """
         named = {
             result.token
@@ -120,7 +124,10 @@ class RenderStage:
     def _rendered(
         self, result: FetchResult, blob: bytes, counts: Counter[str], spans: StageSpans
     ) -> FetchResult:
-        """The result with the rendered body, or with the reason why it could not be rendered."""
+        """
+        Return the result with the rendered body, or with the reason why it could not
+        be rendered.
+        """
         if self.takedowns.refused({result.job.url, result.fetch.final_url}):
             return result  # canonicalize drops it
         outcome = self._outcome(result, blob, spans)
@@ -165,7 +172,7 @@ class RenderStage:
 
     def _fetching(self, result: FetchResult, spans: StageSpans) -> FetchResource:
         """
-        A function that fetches a page's scripts and data, with a span for each if it is
+        Return a function that fetches a page's scripts and data, with a span for each if it is
         traced.
         """
 

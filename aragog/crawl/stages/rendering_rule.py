@@ -1,4 +1,4 @@
-"""Which fetched pages are rendered before they are analyzed. Pure."""
+"""Decides which fetched pages are rendered before they are analyzed. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from urlspelling.domain import host
 
 class RenderingRule:
     """
-    The rule of the settings `rendering.hosts` and `rendering.content_types`.
+    The rule given by `rendering.hosts` and `rendering.content_types`.
 
     Raises:
         ConfigError: a name in `rendering.hosts` is not a host name.
@@ -27,11 +27,14 @@ class RenderingRule:
         self._content_types = settings.content_types
 
     def names(self, url: str) -> bool:
-        """Whether pages on the host of this normalized URL are rendered."""
+        """Return True if pages on the host of this normalized URL are rendered."""
         return bool(self._hosts.names) and self._hosts.find(host(url)) is not None
 
     def matches(self, result: FetchResult) -> bool:
-        """Whether to render this page: it is complete, and its host and content type are listed."""
+        """
+        Return True to render this page: it is complete, and its host and content type
+        are listed.
+        """
         return (
             result.fetch.outcome is OutcomeKind.FETCHED
             and result.token is not None
@@ -43,9 +46,9 @@ class RenderingRule:
 
     def usable(self, validators: Mapping[str, StoredValidators]) -> dict[str, StoredValidators]:
         """
-        The validators by URL, without those of rendered pages.
+        Return the validators by URL, without those of rendered pages.
 
-        The ETag of a page that scripts fill in does not cover what they fill in.
+        The ETag of a page does not cover the content that its scripts add.
         """
         return {
             url: stored
@@ -55,7 +58,7 @@ class RenderingRule:
 
     def routed(self, results: Sequence[FetchResult]) -> list[OutgoingMessage]:
         """
-        The messages for these results: one to `canonicalize`, and one to `render` for each page.
+        Return the messages for these results: one to `canonicalize`, and one to `render` per page.
 
         Rendering takes seconds, so each page runs, is retried and is lost on its own.
         """

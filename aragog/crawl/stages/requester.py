@@ -1,7 +1,8 @@
 """
-Send the requests of a batch concurrently, each at its slot.
+Sends the requests of a batch concurrently, each at its slot.
 
-If a bug in aragog breaks one fetch, that becomes its outcome, and the rest of the batch succeeds.
+If a bug in aragog breaks one fetch, this becomes the fetch's outcome, and the rest of the batch
+succeeds.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from aragog.crawl.egress.choice import ANY, EgressChoice
+from aragog.crawl.egress.rules import ANY, EgressContext
 from aragog.crawl.fetcher.cookies import OriginCookies
 from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline.messages import UrlJob
@@ -48,13 +49,14 @@ log = logging.getLogger(__name__)
 
 def as_outcome(fetch: Callable[[], Outcome], *, url: str, next_url: str, clock: Clock) -> Outcome:
     """
-    The outcome of `fetch()`, or `Unreachable` if a bug ended it. A single response may trigger one.
+    Return the outcome of `fetch()`, or `Unreachable` if a bug ended it. A single response may
+    trigger one.
 
     Args:
         fetch: sends the request.
         url: the URL of the job.
-        next_url: the URL that is requested now, after earlier redirects.
-        clock: gives the time of the failure.
+        next_url: the URL to request now, after earlier redirects.
+        clock: provides the time of the failure.
 
     Raises:
         AragogError: our own infrastructure failed.
@@ -75,7 +77,7 @@ def as_outcome(fetch: Callable[[], Outcome], *, url: str, next_url: str, clock: 
 
 
 _NO_COPY = StoredValidators()
-SIGNED_OUT = "the site asks to sign in, although the session of fetch.sign_in was sent"
+SIGNED_OUT = "the site requires signing in, although the session of fetch.sign_in was sent"
 
 
 class PageFetcher(Protocol):
@@ -90,20 +92,23 @@ class PageFetcher(Protocol):
         last_modified: str | None = None,
         validators_url: str | None = None,
         hops: tuple[Hop, ...] = (),
-        egress: EgressChoice = ANY,
+        egress: EgressContext = ANY,
         cookies: OriginCookies | None = None,
     ) -> Outcome:
-        """The outcome. Blocks for at most one fetch deadline."""
+        """Return the outcome. Blocks for at most one fetch deadline."""
 
 
 class SigningIn(Protocol):
     """Signs in to sites (`aragog.crawl.stages.sign_in.SignIns`)."""
 
-    def session(self, job: UrlJob, egress: EgressChoice) -> SignedIn | Deferred | None:
-        """The session for a job, or `Deferred` if the job must wait for one."""
+    def session(self, job: UrlJob, egress: EgressContext) -> SignedIn | Deferred | None:
+        """Return the session for a job, or `Deferred` if the job must wait for one."""
 
     def after(self, signed: SignedIn, outcome: Outcome) -> bool:
-        """Save what a fetch changed in the session. Returns whether the session had expired."""
+        """
+        Save changes that a fetch made to the session.
+        Returns True if the session had expired.
+        """
 
 
 class Fetch(NamedTuple):
@@ -140,7 +145,7 @@ class Requester:
         spans: StageSpans = UNTRACED,
     ) -> Iterator[Fetch]:
         """
-        Fetch every job at its slot. Returns the outcomes in the order of the jobs.
+        Fetch every job at its slot. Yields the outcomes in the order of the jobs.
 
         Each body is compressed as soon as it arrives, because a few kilobytes on the wire may
         become a 20 MB page, and a worker handles 800 pages at a time.
@@ -183,7 +188,7 @@ class Requester:
         return replace(outcome, **changes) if changes else outcome, body, False
 
     def _signed_in(self, job: UrlJob) -> SignedIn | Deferred | None:
-        return self.sign_ins.session(job, self.egress.choice(job)) if self.sign_ins else None
+        return self.sign_ins.session(job, self.egress.context(job)) if self.sign_ins else None
 
     def _reported(
         self,
@@ -205,8 +210,8 @@ class Requester:
                 reports[gate.key] = ok
             if isinstance(outcome, Fetched | NotModified) and outcome.first_byte_ms is not None:
                 limiter = self.access.limiter
-                limiter.note_latency(gate.key, outcome.first_byte_ms, outcome.address)
-            # Reported right away: the rest of the batch may take a whole deadline.
+                limiter.record_latency(gate.key, outcome.first_byte_ms, outcome.address)
+            # Report this right away: the rest of the batch may take a whole deadline.
             self.access.limiter.report_many(reports.items())
             return outcome
 
@@ -223,7 +228,7 @@ class Requester:
             last_modified=stored.last_modified,
             validators_url=stored.url,
             hops=job.hops,
-            egress=self.egress.choice(job),
+            egress=self.egress.context(job),
             **({"cookies": signed.cookies} if signed else {}),
         )
         return as_outcome(fetch, url=job.url, next_url=job.next_url, clock=self.clock)
@@ -231,9 +236,9 @@ class Requester:
 
 def is_healthy(outcome: Outcome) -> bool | None:
     """
-    Whether the last requested domain answered properly. None if that is unknown.
+    Return True if the last requested domain responded properly, or None if that is unknown.
 
-    A domain whose redirects lead nowhere has answered, and fewer requests would not help. A domain
+    A domain whose redirects lead nowhere has responded, and fewer requests would not help. A domain
     that withholds its pages (401, 402, 403, 451) gets fewer requests, like one with errors.
     """
     match outcome:
@@ -246,7 +251,7 @@ def is_healthy(outcome: Outcome) -> bool | None:
 
 
 def _signed_out(outcome: Outcome) -> Outcome:
-    """The outcome of a request whose session had expired."""
+    """Return the outcome of a request whose session had expired."""
     if isinstance(outcome, Withheld):
         return outcome
     values = {name: getattr(outcome, name) for name in RECORD_FIELDS}
@@ -254,7 +259,7 @@ def _signed_out(outcome: Outcome) -> Outcome:
 
 
 def _without_target(job: UrlJob, outcome: Outcome) -> Outcome:
-    """A redirect to a URL that was taken down, reported without that URL."""
+    """Return a redirect to a URL that was taken down without that URL."""
     return Refused(
         url=job.url,
         final_url=job.url,

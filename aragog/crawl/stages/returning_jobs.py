@@ -1,10 +1,10 @@
 """
-When jobs come back (their ETA), and in which messages.
+Decides when jobs are sent again (their ETA), and in which messages.
 
 Waits are relative here. `pipeline.routing` sends them as Celery's countdown, and pinlater's
-`envelope` turns them into the time at which the server delivers the job.
+`envelope` converts them into the time at which the server delivers the job.
 
-A job comes back because its slot is later, because its fetch failed temporarily, because the spool
+A job returns because its slot is later, because its fetch failed temporarily, because the spool
 lost its body, or because its rows are in a damaged file of the store.
 """
 
@@ -25,9 +25,9 @@ from aragog.runtime.clock import Clock
 from aragog.settings import PipelineSettings
 from pinlater.envelope import Collection
 
-# A Retry-After of weeks counts as a refusal; the refresh schedule then decides when to try again.
+# A Retry-After of weeks counts as a refusal. The refresh schedule then decides when to try again.
 LONGEST_WAIT_MS = 24 * 3_600_000
-LOST = "what was fetched was lost before it was stored, at every attempt"
+LOST = "at every attempt, the fetched page was lost before it was stored"
 
 Delayed = tuple[UrlJob, int]
 """A job and its delay in ms."""
@@ -40,9 +40,10 @@ class ReturningJobs:
 
     Args:
         settings: attempts, delays and batch size.
-        clock: its wall clock gives the time of failures.
+        clock: its wall clock provides the time of failures.
         counters: counts retries and failures.
-        collects: True if the broker collects URLs that are due together in one message (pinlater).
+        collects: True if the broker can combine URLs that are due together into one message
+            (pinlater).
         rng: for jitter.
     """
 
@@ -53,13 +54,13 @@ class ReturningJobs:
     rng: random.Random = field(default_factory=random.Random)
 
     def next_attempt(self, job: UrlJob, wait_at_least_ms: int | None = None) -> Delayed | None:
-        """The job's next attempt after a failed fetch, or None if no attempts are left."""
+        """Return the job's next attempt after a failed fetch, or None if no attempts are left."""
         return next_attempt(job, self.settings, wait_at_least_ms=wait_at_least_ms, rng=self.rng)
 
     def delayed(
         self, jobs: Iterable[Delayed], *, span_ms: int = 1, passed_ms: int = 0
     ) -> list[OutgoingMessage]:
-        """The messages for delayed jobs; see `collected` and `delayed_batches`."""
+        """Return the messages for delayed jobs; see `collected` and `delayed_batches`."""
         size = self.settings.batch_size
         if self.collects:
             return collected(jobs, batch_size=size, span_ms=span_ms, passed_ms=passed_ms)
@@ -67,9 +68,9 @@ class ReturningJobs:
 
     def refetch(self, jobs: Sequence[UrlJob]) -> list[OutgoingMessage]:
         """
-        Messages for jobs whose bodies are no longer in the spool.
+        Return messages for jobs whose bodies are no longer in the spool.
 
-        They go to `fetch` again from their first URL, without a slot. A job that has already been
+        They go to `fetch` again from their first URL, without a slot. A job that was already
         attempted is fetched even if its URL is stored. Each time counts as an attempt, so this
         ends: jobs with `pipeline.max_attempts` attempts go to `canonicalize` as failures.
         """
@@ -104,7 +105,7 @@ def next_attempt(
     rng: random.Random,
 ) -> Delayed | None:
     """
-    The job for its next attempt, or None after `pipeline.max_attempts`. Pure.
+    Return the job for its next attempt, or None after `pipeline.max_attempts`. Pure.
 
     Attempt n waits `retry_first_s`·2ⁿ, plus or minus a quarter. If the origin asked for a longer
     wait, it waits `wait_at_least_ms`, at most a day. Redirects start again from the first URL.
@@ -114,13 +115,13 @@ def next_attempt(
     wait_ms = settings.retry_first_s * 1000 * 2**job.attempt * rng.uniform(0.75, 1.25)
     wait_ms = min(int(wait_ms), LONGEST_WAIT_MS)
     if wait_at_least_ms is not None:
-        # What the origin asked for replaces our guess, with jitter to spread the retries.
+        # The origin's wait replaces our guess, with jitter to spread the retries.
         wait_ms = min(max(0, wait_at_least_ms), LONGEST_WAIT_MS) + int(rng.uniform(0, 500))
     return replace(from_the_start(job), attempt=job.attempt + 1), int(wait_ms)
 
 
 def from_the_start(job: UrlJob) -> UrlJob:
-    """The job reset to its first URL, without a slot. Pure."""
+    """Return the job reset to its first URL, without a slot. Pure."""
     return replace(job, slot_at_ms=None, target=None, target_given=None, hops=())
 
 
@@ -128,9 +129,9 @@ def collected(
     jobs: Iterable[Delayed], *, batch_size: int, span_ms: int, passed_ms: int = 0
 ) -> list[OutgoingMessage]:
     """
-    One message for the jobs of each priority, in which each job has its own delay. Pure.
+    Return one message for the jobs of each priority, in which each job has its own delay. Pure.
 
-    The broker collects jobs that are due within the same `span_ms` in one message, also across
+    The broker combines jobs that are due within the same `span_ms` into one message, even across
     tasks. A batch with many domains has a slot for each, and separate messages would cost 1 KB and
     0.3 ms each. For the arguments see `delayed_batches`.
     """
@@ -158,12 +159,12 @@ def delayed_batches(
     jobs: Iterable[Delayed], *, batch_size: int, span_ms: int, passed_ms: int = 0
 ) -> list[OutgoingMessage]:
     """
-    Batches for `fetch`, each delayed until its first job is due. Pure.
+    Return batches for `fetch`, each delayed until its first job is due. Pure.
 
-    Each job comes with its delay in ms, counted from a moment that is `passed_ms` ago.
+    Each job comes with its delay in ms, counted from a time `passed_ms` ago.
 
     Jobs within `span_ms` of the first share its message, because `fetch` waits that long inside the
-    task. A domain at 10 requests per second thus needs one message per second, not ten.
+    task. So a domain at 10 requests per second needs one message per second, not ten.
     """
     outgoing: list[OutgoingMessage] = []
     group: list[Delayed] = []

@@ -1,7 +1,7 @@
 """
-Revalidation: select which jobs of a batch to fetch, and their validators, from what is stored.
+Revalidation: selects which jobs of a batch to fetch, and their validators, from what is stored.
 
-`not_modified` handles what a 304 then changes in the stored page.
+`not_modified` handles the changes that a 304 makes to the stored page.
 
 URLs that are already stored (unless a refresh is requested) and URLs that were taken down are
 dropped. URLs whose rows are in a damaged file are postponed. If a page is already stored, its links
@@ -35,7 +35,7 @@ from aragog.urlstore.store import UrlStore
 
 
 class FollowsStored(Protocol):
-    """Enqueues the links of pages that are already stored and that this call does not fetch."""
+    """Enqueues the links of stored pages that this call does not fetch."""
 
     def stored(self, pages: Iterable[tuple[UrlJob, Record | None]]) -> int:
         """See `aragog.crawl.stages.discovery.Discovery.stored`."""
@@ -75,7 +75,10 @@ class JobSelection:
     checks: CrawlChecks = field(default_factory=CrawlChecks)
 
     def select(self, jobs: Sequence[UrlJob]) -> Selection:
-        """The jobs to fetch. Removes URLs that end here from the in-flight set. Two multi-gets."""
+        """
+        Select the jobs to fetch. Removes URLs that end here from the in-flight set. Takes two
+        multi-gets.
+        """
         served, stuck = damaged.split(jobs, self.store)
         open_jobs, ended = self._without_taken_down(served)
         records, unreadable = self._records([job for job in open_jobs if _is_at_its_start(job)])
@@ -97,12 +100,12 @@ class JobSelection:
         if self.discovery:  # before the pages end, because a run waits for what is listed by then
             self.discovery.stored([(job, records.get(job.url)) for job in done])
         self.counters.add({counters.ALREADY_STORED: len(done)})
-        heirs = self._stored_already(done, records) + self._left_out(left_out, rules)
+        next_crawls = self._stored_already(done, records) + self._left_out(left_out, rules)
         ended += finished(done, {j.url: answer_of_record(j.url, records.get(j.url)) for j in done})
         ended += finished(left_out, page_scope.answers(rules))
         dropped = {job.url for job in (*done, *left_out, *unreadable)}
         to_fetch = [job for job in open_jobs if job.url not in dropped]
-        postponed = damaged.postponed([*stuck, *unreadable]) + [(job, 0) for job in heirs]
+        postponed = damaged.postponed([*stuck, *unreadable]) + [(job, 0) for job in next_crawls]
         return Selection(to_fetch, postponed, validators, ended)
 
     def _stored_already(
@@ -119,14 +122,14 @@ class JobSelection:
         return endings.stored_already(jobs, urls, self.store.clock.now_ms())
 
     def _left_out(self, jobs: Sequence[UrlJob], rules: Mapping[str, str]) -> list[UrlJob]:
-        """End jobs whose stored pages their crawls leave out. Returns jobs for other crawls."""
+        """End jobs whose stored pages their crawls exclude. Returns jobs for other crawls."""
         if not jobs:
             return []
         endings = CrawlEndings(self.in_flight, self.store.crawls, self.checks)
         return page_scope.end(jobs, rules, endings)
 
     def _expired(self, jobs: Sequence[UrlJob], records: Mapping[str, Record | None]) -> set[str]:
-        """The URLs whose `unavailable_after` has passed. Deletes their stored pages."""
+        """Return the URLs whose `unavailable_after` has passed. Deletes their stored pages."""
         now_ms = self.store.clock.now_ms()
         expired = {
             job.url
@@ -141,9 +144,9 @@ class JobSelection:
         self, jobs: Sequence[UrlJob]
     ) -> tuple[list[UrlJob], list[OutgoingMessage]]:
         """
-        The jobs that may continue, and the replies to callers that wait for the others.
+        Return the jobs that may continue, and the replies to callers that wait for the others.
 
-        A job ends here if its URL, or a URL it was redirected through, was taken down.
+        A job ends here if its URL, or a URL that it was redirected through, was taken down.
         """
         ways = {job.url: {job.url, job.next_url, *(h.url for h in job.hops)} for job in jobs}
         refused = self.store.takedowns.refused(set().union(*ways.values()))
@@ -158,7 +161,7 @@ class JobSelection:
         return [job for job in jobs if job.url not in taken_down], ended
 
     def _records(self, jobs: Sequence[UrlJob]) -> tuple[dict[str, Record | None], list[UrlJob]]:
-        """The records by URL, and the jobs whose records are in a damaged file."""
+        """Return the records by URL, and the jobs whose records are in a damaged file."""
         records: dict[str, Record | None] = {}
 
         def read(some: Sequence[UrlJob]) -> None:
@@ -172,7 +175,8 @@ class JobSelection:
 
 def is_reread(job: UrlJob) -> bool:
     """
-    Whether the refresh schedule reads this sitemap or feed again, so that a 304 is enough.
+    Return True if the refresh schedule is reading this sitemap or feed again, so that a 304 is
+    enough.
 
     A walk reads each file completely, for its own crawl, filter and scope.
     """
@@ -180,12 +184,15 @@ def is_reread(job: UrlJob) -> bool:
 
 
 def _is_at_its_start(job: UrlJob) -> bool:
-    """False for a job in the middle of its redirects or attempts, which always continues."""
+    """Return False for a job in the middle of its redirects or attempts, which always continues."""
     return not job.hops and (job.refresh or not job.attempt)
 
 
 def _of_its_crawl(job: UrlJob, record: Record | None) -> UrlJob:
-    """The job with the purposes of its crawl. A refresh acts for a crawl that keeps the page."""
+    """
+    Return the job with the purposes of its crawl.
+    A refresh acts for a crawl that keeps the page.
+    """
     if job.purposes != AS_KEPT:
         return job
     crawls = crawls_of(record.facts) if record else frozenset[str]()
@@ -195,9 +202,9 @@ def _of_its_crawl(job: UrlJob, record: Record | None) -> UrlJob:
 
 def _as_stored(job: UrlJob, record: Record | None) -> UrlJob:
     """
-    The job, as a file or as a page, like what is stored for its URL.
+    Return the job as a file or as a page, whichever is stored for its URL.
 
-    An item may name a page as its file, and a link may lead to an image.
+    An item may use a page as its file, and a link may lead to an image.
     """
     if job.sitemap or record is None or not record.content_key:
         return job
@@ -206,7 +213,7 @@ def _as_stored(job: UrlJob, record: Record | None) -> UrlJob:
 
 def _has_page(job: UrlJob, record: Record | None) -> bool:
     """
-    Whether a page is stored for the job's crawl, even if later fetches have failed.
+    Return True if a page is stored for the job's crawl, even if later fetches have failed.
 
     A page that is kept for other crawls may be reserved for the purposes of this one.
     """
@@ -218,7 +225,7 @@ def _has_page(job: UrlJob, record: Record | None) -> bool:
 
 def _is_whole(record: Record) -> bool:
     """
-    Whether the content is complete. With a 304, a truncated page would stay truncated
+    Return True if the content is complete. With a 304, a truncated page would stay truncated
     forever.
     """
     return bool(record.content_key) and not record.facts.get("truncated")

@@ -1,5 +1,5 @@
 """
-Fetch the robots.txt of origins, then send on the URLs that waited for the rules.
+Fetches the robots.txt of origins, then sends on the URLs that waited for the rules.
 
 Safe to run twice: rules that are fresh by then are not requested again. A claim in the cache, which
 expires, allows only one run at a time to request the rules of an origin.
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
-from aragog.crawl.egress.choice import ANY, EgressChoice
+from aragog.crawl.egress.rules import ANY, EgressContext
 from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.messages import URGENT, FetchBatch, RobotsBatch, UrlJob
@@ -24,7 +24,7 @@ from aragog.crawl.politeness.robots_cache import RobotsCache
 from aragog.crawl.politeness.robots_records import RobotsResult, RulesState, Validators, is_error
 from aragog.crawl.politeness.second_opinion import SecondOpinion
 from aragog.crawl.politeness.slots import RateExceeded, Slot, SlotRequest
-from aragog.crawl.politeness.tdm_file import TDM_PATH, TdmRule, is_about
+from aragog.crawl.politeness.tdm_file import TDM_PATH, TdmRule, covers_any
 from aragog.crawl.stages.crawl_checks import CrawlChecks
 from aragog.crawl.stages.job_egress import JobEgress
 from aragog.crawl.stages.polite_gate import ROBOTS_PATH, ForbiddenUrls, RobotsGate
@@ -59,9 +59,9 @@ class RobotsFetcher(Protocol):
         gate: Gate,
         etag: str | None = None,
         last_modified: str | None = None,
-        egress: EgressChoice = ANY,
+        egress: EgressContext = ANY,
     ) -> Outcome:
-        """The outcome. Blocks for at most one fetch deadline."""
+        """Return the outcome. Blocks for at most one fetch deadline."""
 
 
 class RulesLine(Protocol):
@@ -91,10 +91,10 @@ class RobotsStage:
 
     def run(self, batch: RobotsBatch) -> list[OutgoingMessage]:
         """
-        Fetch the rules and return the messages to send next, even if the rules are unreachable.
+        Fetch the rules. Returns the messages to send next, even if the rules are unreachable.
 
         Raises:
-            TransientError: Redis did not answer; the batch runs again.
+            TransientError: Redis did not respond; the batch runs again.
         """
         batch, paused = self._wanted(batch)
         with self.traces.stage("robots", batch.jobs) as spans:
@@ -102,8 +102,8 @@ class RobotsStage:
 
     def _wanted(self, batch: RobotsBatch) -> tuple[RobotsBatch, list[OutgoingMessage]]:
         """
-        The batch, without URLs that no crawl wants anymore and without origins that only those
-        need.
+        Return the batch without URLs that no crawl wants anymore, and without origins that only
+        those need.
 
         URLs of paused crawls go to `fetch`, which keeps them.
         """
@@ -121,7 +121,7 @@ class RobotsStage:
 
     def expiring(self, *, step: int = 500, most: int = 100_000) -> Iterator[list[OutgoingMessage]]:
         """
-        Background refreshes of rules that are in use and almost a day old, the oldest first.
+        Refresh rules in use that are almost a day old in the background, oldest first.
 
         Yields the messages for `step` origins at a time, to limit memory; `most` limits one run.
         Claims last for `REFRESH_HOLD_MS`, so a backlog of refreshes is not sent twice.
@@ -151,16 +151,16 @@ class _RobotsRun:
         """Origins whose rules a URL of this batch waits for."""
         self.urgent = {origin(job.next_url) for job in batch.jobs if job.priority <= URGENT}
         self.lacking = {origin(job.next_url) for job in batch.jobs if self._lacks_tdm_file(job)}
-        """Origins whose tdmrep.json is needed by a URL and has not been requested yet."""
+        """Origins whose tdmrep.json is needed by a URL and was not requested yet."""
         self.later: dict[str, RulesWait] = {}
 
     def _lacks_tdm_file(self, job: UrlJob) -> bool:
         rules = self.cached[origin(job.next_url)].rules
         purposes = job.purposes_or(self.stage.settings.preferences.purposes)
-        return not job.sitemap and is_about(purposes) and (rules is None or rules.tdm is None)
+        return not job.sitemap and covers_any(purposes) and (rules is None or rules.tdm is None)
 
     def _asks_tdm_file(self, origin_url: str) -> bool:
-        """Whether this run requests tdmrep.json. If not, the stored rules keep theirs."""
+        """Return True if this run requests tdmrep.json. Otherwise the stored rules keep theirs."""
         rules = self.cached[origin_url].rules
         has_it = rules is not None and rules.tdm is not None
         asks = self.stage.settings.preferences.asks_tdm_file
@@ -177,7 +177,7 @@ class _RobotsRun:
         return onward(self.batch, self.later, span_ms)
 
     def _unknown_or_old(self) -> list[str]:
-        """The origins whose rules must be fetched."""
+        """Return the origins whose rules must be fetched."""
         anyway = self.batch.claimed or self.batch.refresh
         return [
             o
@@ -190,7 +190,7 @@ class _RobotsRun:
 
     def _allowed(self, origins: Sequence[str]) -> list[str]:
         """
-        The origins whose robots.txt may be requested.
+        Return the origins whose robots.txt may be requested.
 
         URLs that wait for the others go on to `fetch`, where the same rules deny them.
         """
@@ -207,8 +207,8 @@ class _RobotsRun:
         return [urls[url] for url in forbidden]
 
     def _slots(self, origins: Sequence[str]) -> dict[str, Slot | RateExceeded]:
-        """The batch's existing slots and new ones, in one round trip for each limiter node."""
-        # A kept slot is used even if its message is late; the permit decides.
+        """Return the batch's existing slots and new ones. Takes one round trip per limiter node."""
+        # An existing slot is used even if its message is late; the permit decides.
         kept = [o for o in origins if o in self.batch.slots]
         new = [o for o in origins if o not in self.batch.slots]
         reserved = self.stage.limiter.reserve([self._request(o) for o in new])
@@ -231,12 +231,15 @@ class _RobotsRun:
         )
 
     def _crawl_delay_s(self, origin_url: str) -> float | None:
-        """The Crawl-delay of the cached rules, which applies to robots.txt as well."""
+        """Return the Crawl-delay of the cached rules, which applies to robots.txt as well."""
         rules = self.cached[origin_url].rules
         return rules.crawl_delay_s(self.stage.settings.fetch.user_agent) if rules else None
 
     def _near(self, slots: Mapping[str, Slot | RateExceeded]) -> dict[str, Slot]:
-        """The slots near enough for this task to wait for. The other origins come back later."""
+        """
+        Return the slots near enough for this task to wait for.
+        The other origins are tried later.
+        """
         near: dict[str, Slot] = {}
         for origin_url, slot in slots.items():
             if isinstance(slot, RateExceeded):
@@ -253,7 +256,10 @@ class _RobotsRun:
         self.later[origin_url] = RulesWait(max(ASK_AGAIN_MS, wait_ms))
 
     def _defer(self, origin_url: str, key: str, outcome: Deferred) -> None:
-        """Try again later, because the slot has passed and the next is far, or no proxy works."""
+        """
+        Try again later, because the slot has passed and the next one is far away, or no proxy
+        works.
+        """
         at_ms = outcome.retry_at_ms or 0
         if outcome.cause is DeferralCause.EGRESS:
             wait_ms = max(ASK_AGAIN_MS, at_ms - self.stage.clock.now_ms())
@@ -279,17 +285,17 @@ class _RobotsRun:
                 results.append(result_of(origin_url, outcome)._replace(tdm=tdm))
         if results:
             if lacking := [o for o in near if self._is_incomplete(o)]:
-                self.robots.outgrown(lacking)
+                self.robots.mark_insufficient(lacking)
             self.robots.put_many(results)
             self._compare(results)
             self._release(result.origin for result in results if not is_error(result.status))
         self.stage.counters.add({counters.ROBOTS: len(near)})
 
     def _compare(self, results: Iterable[RobotsResult]) -> None:
-        """Parse a sample of the files with reppy too, and count the differences."""
+        """Parse a sample of the files with reppy, too, and count the differences."""
         if (second := self.stage.second_opinion) is None:
             return
-        looks = [second.look(r.origin, r.body) for r in results if r.status == 200 and r.body]
+        looks = [second.check(r.origin, r.body) for r in results if r.status == 200 and r.body]
         compared = [differs for differs in looks if differs is not None]
         if compared:
             counts = {counters.ROBOTS_COMPARED: len(compared)}
@@ -309,7 +315,7 @@ class _RobotsRun:
 
     def _validators(self, origins: Iterable[str]) -> dict[str, Validators]:
         """
-        The validators of cached rules. None for a refresh that a user requested.
+        Return the validators of cached rules; none for a refresh that a user requested.
 
         Also none if tdmrep.json is read, because both files are cached together.
         """
@@ -323,7 +329,10 @@ class _RobotsRun:
     def _ask(
         self, origin_url: str, slot: Slot, validators: Validators
     ) -> tuple[Outcome, tuple[TdmRule, ...] | None]:
-        """The outcome for robots.txt, and the rules of tdmrep.json if this crawl needs them."""
+        """
+        Return the outcome for robots.txt, and the rules of tdmrep.json if this crawl
+        needs them.
+        """
         stage = self.stage
         rest_s = stage.settings.pipeline.retry_first_s
         with RobotsGate(stage.limiter, slot, rest_s, forbidden=stage.forbidden) as gate:
@@ -345,11 +354,14 @@ class _RobotsRun:
         )
         return as_outcome(fetch, url=url, next_url=url, clock=self.stage.clock)
 
-    def _egress(self, origin_url: str) -> EgressChoice:
-        """The egress of the first URL that waits for the rules, or any egress for a refresh."""
+    def _egress(self, origin_url: str) -> EgressContext:
+        """
+        Return the egress context of the first URL that waits for the rules;
+        any for a refresh.
+        """
         waiting = (job for job in self.batch.jobs if origin(job.next_url) == origin_url)
         first = next(waiting, None)
-        return ANY if first is None else replace(self.stage.egress.choice(first), after=0)
+        return ANY if first is None else replace(self.stage.egress.context(first), after=0)
 
     def _hold_claims(self) -> None:
         """Extend the claims on origins that are tried later, because fetching took time."""

@@ -1,4 +1,4 @@
-"""What the fetch of a robots.txt or tdmrep.json means for its origin's rules. Pure."""
+"""Interprets the fetch of a robots.txt or tdmrep.json for its origin's rules. Pure."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ UNAVAILABLE = 404
 
 
 def result_of(origin_url: str, outcome: Outcome) -> RobotsResult:
-    """The cache entry for an outcome. RFC 9309, 2.3.1 defines what each status means."""
+    """Return the cache entry for an outcome. RFC 9309, 2.3.1 defines what each status means."""
     body = outcome.body if isinstance(outcome, Fetched) else b""
-    # After a redirect the validators belong to another URL.
+    # After a redirect, the validators belong to another URL.
     own = isinstance(outcome, Fetched) and not outcome.hops
     validators = Validators(outcome.header("etag"), outcome.header("last-modified"))
     return RobotsResult(
@@ -41,7 +41,7 @@ def result_of(origin_url: str, outcome: Outcome) -> RobotsResult:
 
 def tdm_rules_of(outcome: Outcome) -> tuple[TdmRule, ...]:
     """
-    The rules of a tdmrep.json, by the outcome of its fetch. Pure.
+    Return the rules of a tdmrep.json, by the outcome of its fetch. Pure.
 
     A site without this file reserves no rights, and neither does a site that fails to send it
     (TDMRep: "does not implement this protocol"). A file that is too large, or that was not
@@ -54,8 +54,8 @@ def tdm_rules_of(outcome: Outcome) -> tuple[TdmRule, ...]:
 
 def status_of(outcome: Outcome) -> int | None:
     """
-    The status that the cache stores for an outcome, or None if the rules are
-    unreadable. Pure.
+    Return the status that the cache stores for an outcome, or None if the rules are unreadable.
+    Pure.
     """
     if isinstance(outcome, Blocked) and outcome.cause is not RefusalCause.NO_CONTACT:
         # This origin is never contacted. The SSRF filter refuses each of its pages, with a better
@@ -64,19 +64,19 @@ def status_of(outcome: Outcome) -> int | None:
     if isinstance(outcome, Unreachable) and outcome.kind is UnreachableKind.REDIRECT:
         return UNAVAILABLE  # more than the five redirects required by RFC 9309, 2.3.1.2
     if isinstance(outcome, TooLarge | Unreadable | Deferred | Refused | Blocked):
-        # Deferred: the next domain has no free slot, so there is no response yet.
-        # Refused: the rules are on a host that is never requested.
+        # Deferred: the next domain has no free slot, so there is no response yet. Refused: the
+        # rules are on a host that must not be requested.
         return None
     if isinstance(outcome, Fetched):
         return outcome.status if _is_readable(outcome) else None
     if isinstance(outcome, Unreachable) and (outcome.status or 0) < 400:
-        return None  # a partial response to no range request, or a 304 to no conditional request
+        return None  # a 206 or a 304 that was not asked for
     return outcome.status
 
 
 def _is_readable(outcome: Fetched) -> bool:
-    """Whether the body is text and contains all rules that count."""
+    """Return True if the body is text and contains all rules that count."""
     if outcome.truncated and len(outcome.body) < MAX_BYTES:
         return False  # the missing part may contain the rules that disallow
-    # Without a decoder for its content coding, the rules cannot be read.
+    # Without a decoder for its content coding, the rules are unreadable.
     return not is_undecoded(outcome.headers, outcome.body)

@@ -1,4 +1,4 @@
-"""Decides where URLs go once their rules were requested, or must wait for them. Pure."""
+"""Decides where URLs go after their rules were requested, or if they must wait for them. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BACKGROUND = 8
 
 
 class RulesWait(NamedTuple):
-    """When an origin's jobs come back."""
+    """When the jobs of an origin are sent again."""
 
     wait_ms: int
     slot_at_ms: int | None = None
@@ -26,7 +26,10 @@ class RulesWait(NamedTuple):
 def onward(
     batch: RobotsBatch, waits: Mapping[str, RulesWait], span_ms: int
 ) -> list[OutgoingMessage]:
-    """The messages for the jobs: to `fetch` if their rules are known, else back to this stage."""
+    """
+    Return the messages for the jobs: to `fetch` if their rules are known, otherwise back to this
+    stage.
+    """
     ready = tuple(job for job in batch.jobs if origin(job.next_url) not in waits)
     outgoing = []
     if ready:
@@ -44,7 +47,7 @@ def onward(
 
 
 def _following(batch: RobotsBatch, waits: Mapping[str, RulesWait], *, claimed: bool) -> RobotsBatch:
-    """The part of a batch that is repeated for these origins."""
+    """Return the part of a batch that is repeated for these origins."""
     jobs = tuple(job for job in batch.jobs if origin(job.next_url) in waits)
     slots = {o: at_ms for o, wait in waits.items() if (at_ms := wait.slot_at_ms)}
     return RobotsBatch(tuple(waits), jobs, claimed, batch.refresh, slots)

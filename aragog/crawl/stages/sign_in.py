@@ -1,10 +1,10 @@
 """
-Sign in to the sites listed in `fetch.sign_in` before one of their URLs is fetched.
+Signs in to the sites listed in `fetch.sign_in` before one of their URLs is fetched.
 
 The requests for the form page and for the form itself are like all others: robots.txt must allow
-them, each needs a slot of the domain, and they use the egress of the URL. One process signs in at a
-time, and at most once in `least_s` seconds. The URLs wait in the meantime, without losing an
-attempt.
+them, each needs a slot of the domain, and they use the egress routes of the URL. One process signs
+in at a time, and at most once in `least_s` seconds. In the meantime the URLs wait, without using up
+an attempt.
 
 Safe to run twice or to be killed: the lease expires, and the session of the last sign-in is kept.
 """
@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from aragog.crawl.egress.choice import ANY, EgressChoice
+from aragog.crawl.egress.rules import ANY, EgressContext
 from aragog.crawl.fetcher.cookies import OriginCookies
 from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline.messages import UrlJob
@@ -43,9 +43,9 @@ log = logging.getLogger(__name__)
 AGAIN_MS = 500
 """How long URLs wait while another process signs in."""
 LONGEST_S = 3_600.0
-"""The wait after a failed attempt to sign in."""
+"""The longest wait after a failed sign-in."""
 WITHIN_S = 30.0
-"""How long a request for signing in may wait for its slot."""
+"""How long a sign-in request may wait for its slot."""
 FORM_TYPE = "application/x-www-form-urlencoded"
 UNAUTHORIZED = 401
 
@@ -62,9 +62,9 @@ class CookieFetcher(Protocol):
         method: str = "GET",
         body: bytes = b"",
         cookies: OriginCookies | None = None,
-        egress: EgressChoice = ANY,
+        egress: EgressContext = ANY,
     ) -> Outcome:
-        """The outcome. Blocks for at most one fetch deadline."""
+        """Return the outcome. Blocks for at most one fetch deadline."""
 
 
 class _Failed(Exception):
@@ -74,14 +74,14 @@ class _Failed(Exception):
 @dataclass(frozen=True, slots=True)
 class SignIns:
     """
-    Signs in. Thread-safe.
+    Signs in to sites. Thread-safe.
 
     Args:
         settings: `fetch.sign_in`.
         sessions: the sessions of all processes.
         fetcher: the fetcher for pages.
         access: decides about each request.
-        checks: knows the names of crawls.
+        checks: provides the names of crawls.
         clock: the clock that all workers share.
     """
 
@@ -92,9 +92,10 @@ class SignIns:
     checks: CrawlChecks
     clock: Clock
 
-    def session(self, job: UrlJob, egress: EgressChoice) -> SignedIn | Deferred | None:
+    def session(self, job: UrlJob, egress: EgressContext) -> SignedIn | Deferred | None:
         """
-        The session for a job, after signing in if necessary. None if its origin or crawl has none.
+        Return the session for a job, after signing in if necessary. None if its origin or crawl has
+        none.
 
         `Deferred` if signing in is not possible now.
         """
@@ -116,7 +117,7 @@ class SignIns:
                     fetched_at_ms=self.clock.now_ms(),
                     cause=DeferralCause.SIGN_IN,
                     retry_at_ms=self.clock.now_ms() + signed,
-                    reason=reason or f"{place} is being signed in to",
+                    reason=reason or f"another process is signing in to {place}",
                 )
             known = signed
         cookies = OriginCookies.of(place, known.cookies, self.clock)
@@ -133,7 +134,7 @@ class SignIns:
 
     def after(self, signed: SignedIn, outcome: Outcome) -> bool:
         """
-        Save the cookies that a fetch has changed. Returns whether its session had expired.
+        Save the cookies that a fetch has changed. Returns True if its session had expired.
 
         An expired session is deleted, unless another process has signed in since.
         """
@@ -152,8 +153,8 @@ class SignIns:
 
     def _has_ended(self, place: str, outcome: Outcome) -> bool:
         """
-        Whether the session has expired: a 401, a redirect to the form, or a page with
-        the form.
+        Return True if the session has expired: a 401, a redirect to the form, or a page with the
+        form.
         """
         settings = self._settings_of(place)
         if settings is None or isinstance(outcome, Deferred):
@@ -167,9 +168,9 @@ class SignIns:
         return isinstance(outcome, Fetched) and _form_of(outcome, settings) is not None
 
     def _signed_in(
-        self, place: str, crawl: str, settings: SignInSettings, egress: EgressChoice
+        self, place: str, crawl: str, settings: SignInSettings, egress: EgressContext
     ) -> Session | int:
-        """The new session, or the time in ms after which to check again."""
+        """Return the new session, or the time in ms after which to check again."""
         known = self.sessions.read(place, crawl)
         wait_ms = self._wait_ms(known, settings)
         if wait_ms > 0:
@@ -190,7 +191,7 @@ class SignIns:
         crawl: str,
         settings: SignInSettings,
         known: Session,
-        egress: EgressChoice,
+        egress: EgressContext,
     ) -> Session | int:
         began_at_ms = self.clock.now_ms()
         try:
@@ -207,7 +208,7 @@ class SignIns:
         return session
 
     def _wait_ms(self, known: Session, settings: SignInSettings) -> int:
-        """The time until the next attempt. It doubles with each failure, up to an hour."""
+        """Return the time until the next attempt. It doubles with each failure, up to an hour."""
         if not known.began_at_ms:
             return 0
         longest_s = max(LONGEST_S, settings.least_s)
@@ -215,14 +216,14 @@ class SignIns:
         return int(known.began_at_ms + wait_s * 1000 - self.clock.now_ms())
 
     def _cookies_of(
-        self, place: str, settings: SignInSettings, values: Mapping[str, str], egress: EgressChoice
+        self, place: str, settings: SignInSettings, values: Mapping[str, str], egress: EgressContext
     ) -> OriginCookies:
         """Fetch the form, fill it in and submit it. Returns the cookies."""
         cookies = OriginCookies.of(place, (), self.clock)
         form_url = _form_url(place, settings)
         page = self._request(form_url, egress, cookies=cookies)
         if not isinstance(page, Fetched):
-            raise _Failed(f"the page with the form: {_text(page)}")
+            raise _Failed(f"failed to load the page with the form: {_text(page)}")
         form = _form_of(page, settings)
         if form is None:
             raise _Failed(f"{form_url} has no form with the fields {', '.join(settings.fields)}")
@@ -231,9 +232,9 @@ class SignIns:
         except ValueError:
             action = ""
         if not action or origin(action) != place:
-            raise _Failed("the form is sent to another origin")
+            raise _Failed("the form posts to another origin")
         if form.method != "POST":
-            raise _Failed("the form is sent with GET, which would put the values into a URL")
+            raise _Failed("the form uses GET, which would put the values into a URL")
         answer = self._request(
             action,
             egress,
@@ -251,15 +252,15 @@ class SignIns:
         """Raise unless the site accepted the form, with a page or redirect that is not the form."""
         status = answer.status or 0
         if not 200 <= status < 400:
-            raise _Failed(f"the form: {_text(answer)}")
+            raise _Failed(f"submitting the form failed: {_text(answer)}")
         if isinstance(answer, Fetched) and _form_of(answer, settings) is not None:
             raise _Failed("the site shows the form again: check the values of its fields")
         location = answer.header("location") or ""
         if location and _without_query(_absolute(form_url, location)) == form_url:
-            raise _Failed("the site leads back to the form: check the values of its fields")
+            raise _Failed("the site redirects back to the form: check the values of its fields")
 
-    def _request(self, url: str, egress: EgressChoice, **options: Any) -> Outcome:
-        """Send one request for signing in, at its slot."""
+    def _request(self, url: str, egress: EgressContext, **options: Any) -> Outcome:
+        """Send one sign-in request, at its slot."""
         until_s = self.clock.monotonic_s() + WITHIN_S
 
         def left_ms() -> float:
@@ -279,13 +280,13 @@ class SignIns:
             outcome = fetch()
             ok = outcome.outcome not in (OutcomeKind.BUSY, OutcomeKind.UNREACHABLE)
             if not isinstance(outcome, Deferred):
-                # The redirect after a form is a response too, although it is not followed.
+                # The redirect after a form is a response, too, although it is not followed.
                 self.access.limiter.report(gate.key, ok or 300 <= (outcome.status or 0) < 400)
         return outcome
 
 
 def _form_of(page: Fetched, settings: SignInSettings) -> SignInForm | None:
-    """The form on a page. Pages that do not mention all field names are not parsed."""
+    """Return the form on a page. Pages that do not mention all field names are not parsed."""
     names = frozenset(settings.fields)
     if not all(name.encode() in page.body for name in names):
         return None
@@ -328,7 +329,7 @@ def _values(place: str, settings: SignInSettings) -> dict[str, str]:
 
 def _value(place: str, name: str, reference: str) -> str:
     """
-    The value of a field.
+    Return the value of a field.
 
     Raises:
         ConfigError: the value is missing. The message does not contain it.
@@ -339,7 +340,7 @@ def _value(place: str, name: str, reference: str) -> str:
         return where
     if kind == "env":
         if (text := os.environ.get(where)) is None:
-            raise ConfigError(f"{setting}: the environment has no variable {where}; set it")
+            raise ConfigError(f"{setting}: the environment variable {where} is not set; set it")
         return text
     try:
         return Path(where).read_text("utf-8").strip("\r\n")

@@ -1,5 +1,5 @@
 """
-Fetch single URLs politely, for a program that is not a worker and waits for each response.
+Fetches single URLs politely, for a program that is not a worker and waits for each response.
 
 Each URL passes the checks of every fetch: takedowns, blocked hosts, the SSRF filter, robots.txt, a
 slot of its domain, and a permit right before the request is written. If a check prevents the
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from aragog.crawl.egress.choice import ANY, EgressChoice
+from aragog.crawl.egress.rules import ANY, EgressContext
 from aragog.crawl.fetcher.gate import Gate
 from aragog.crawl.pipeline.messages import RobotsBatch, UrlJob
 from aragog.crawl.pipeline.routing import OutgoingMessage
@@ -62,7 +62,7 @@ class RulesFetcher(Protocol):
     """Fetches robots.txt (`aragog.crawl.stages.robots.RobotsStage`)."""
 
     def run(self, batch: RobotsBatch) -> list[OutgoingMessage]:
-        """The batches that must run later."""
+        """Return the batches that must run later."""
 
 
 class HeaderFetcher(Protocol):
@@ -77,13 +77,13 @@ class HeaderFetcher(Protocol):
         method: str = "GET",
         body: bytes = b"",
         error_body_bytes: int = 0,
-        egress: EgressChoice = ANY,
+        egress: EgressContext = ANY,
     ) -> Outcome:
-        """The outcome. Blocks for at most one fetch deadline."""
+        """Return the outcome. Blocks for at most one fetch deadline."""
 
 
 class SlotSearch(NamedTuple):
-    """The limiter's answer about a URL."""
+    """The limiter's response about a URL."""
 
     slot: Slot | None
     """The slot. None if no slot is free soon, or if the URL does not need one yet."""
@@ -108,7 +108,7 @@ class SingleRequest:
     body: bytes = b""
     """The body of a POST."""
     way: str = ""
-    """The egress to use, whatever the rules say. If empty, the rules decide."""
+    """The egress route to use, regardless of the rules. If empty, the rules decide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,22 +117,22 @@ class SingleFetch:
 
     access: Access
     fetcher: HeaderFetcher
-    """Does not follow redirects; the caller handles each one as a URL of its own."""
+    """Does not follow redirects; the caller handles each one as a separate URL."""
     robots: RulesFetcher
     clock: Clock
 
     def slots(self, given: Sequence[str]) -> list[SlotSearch]:
         """
-        Find a slot within a second for each URL. Takes one round trip for each limiter node.
+        Find a slot within a second for each URL. Takes one round trip per limiter node.
 
         A URL that needs no slot now, because it will be refused or its robots.txt comes first, gets
         no slot and no wait. `fetch` decides about it.
 
         Raises:
             InvalidUrl: a value is not an http(s) URL.
-            LimiterUnavailable, RobotsUnavailable: Redis did not answer.
+            LimiterUnavailable, RobotsUnavailable: Redis did not respond.
         """
-        # A URL may be in the list twice; the request ids distinguish its jobs.
+        # A URL may be in the list twice; the request IDs distinguish its jobs.
         jobs = [replace(_job(url), request_id=str(place)) for place, url in enumerate(given)]
         vetted = self.access.vet(jobs, takedowns=False)  # `fetch` checks takedowns
         found = {job.request_id: SlotSearch(None, wait_ms) for job, wait_ms in vetted.not_yet}
@@ -159,7 +159,7 @@ class SingleFetch:
         self, request: SingleRequest, *, left_s: Callable[[], float], slot: Slot | None = None
     ) -> Outcome:
         """
-        The outcome of a request, or the reason why it was not sent.
+        Return the outcome of a request, or the reason why it was not sent.
 
         Args:
             request: what to request.
@@ -190,13 +190,17 @@ class SingleFetch:
             outcome = self._sent(job, slot, request)
             if not isinstance(outcome, Deferred):
                 return outcome
-            # No request was sent: the slot has passed and the next is far, or no proxy works.
+            # No request was sent: the slot has passed and the next one is far away, or no proxy
+            # works.
             slot = None
             if outcome.cause is DeferralCause.EGRESS and not self._until_way(outcome, left_s):
                 return outcome
 
     def _until_way(self, outcome: Deferred, left_s: Callable[[], float]) -> bool:
-        """Wait until a proxy is tried again. False if the time of the request ends first."""
+        """
+        Wait until a proxy is tried again.
+        Returns False if the time of the request ends first.
+        """
         wait_s = ((outcome.retry_at_ms or 0) - self.clock.now_ms()) / 1000
         return wait_s < left_s() and self._wait(max(ASK_AGAIN_S, wait_s), left_s)
 
@@ -205,13 +209,13 @@ class SingleFetch:
         return SlotRequest(self.access.limiter.key_for(job.url), crawl_delay_s, within_ms=within_ms)
 
     def _until_near(self, key: str, free_at_ms: int) -> int:
-        """How long until a slot is near enough to be reserved."""
+        """Return how long until a slot is near enough to be reserved."""
         wait_ms = self.access.limiter.wait_ms(key, free_at_ms)
         near_ms = self.access.rules.settings.politeness.wait_inline_ms
         return max(LEAST_WAIT_MS, wait_ms - near_ms)
 
     def _allowed(self, job: UrlJob, left_s: Callable[[], float]) -> SlotRequest | Outcome:
-        """The request for a slot, or the reason why the URL may not be requested."""
+        """Return the slot request, or the reason why the URL may not be requested."""
         learned = False
         while True:
             vetted = self.access.vet([job])
@@ -244,7 +248,7 @@ class SingleFetch:
                 later += self.robots.run(first.message)
 
     def _slot(self, request: SlotRequest, left_s: Callable[[], float]) -> Slot | None:
-        """Wait for a slot. None if the time of the request ends first."""
+        """Wait for a slot. Returns None if the time of the request ends first."""
         while True:
             reply = self.access.limiter.reserve([request])[0]
             if isinstance(reply, Slot):
@@ -254,7 +258,7 @@ class SingleFetch:
                 return None
 
     def _wait(self, seconds: float, left_s: Callable[[], float]) -> bool:
-        """Wait. False if the time of the request ends first."""
+        """Wait. Returns False if the time of the request ends first."""
         while (left := left_s()) > 0 and seconds > 0:
             part_s = min(seconds, left, 1.0)
             self.clock.sleep_s(part_s)
@@ -273,7 +277,7 @@ class SingleFetch:
             if outcome is None:
                 raise
             # The page has arrived, even if its result cannot be reported to the limiter.
-            log.warning("the limiter did not learn the outcome of %s: %s", job.url, error)
+            log.warning("cannot report the outcome of %s to the limiter: %s", job.url, error)
         return outcome
 
     def _outcome(self, job: UrlJob, gate: PoliteGate, request: SingleRequest) -> Outcome:
@@ -285,14 +289,14 @@ class SingleFetch:
             method=request.method,
             body=request.body,
             error_body_bytes=ERROR_BODY_BYTES,
-            egress=EgressChoice(way=request.way) if request.way else ANY,
+            egress=EgressContext(way=request.way) if request.way else ANY,
         )
         return as_outcome(fetch, url=job.url, next_url=job.url, clock=self.clock)
 
     def _report(self, gate: PoliteGate, outcome: Outcome) -> None:
         limiter = self.access.limiter
         if isinstance(outcome, Fetched | NotModified) and outcome.first_byte_ms is not None:
-            limiter.note_latency(gate.key, outcome.first_byte_ms, outcome.address)
+            limiter.record_latency(gate.key, outcome.first_byte_ms, outcome.address)
         if (ok := is_healthy(outcome)) is not None:
             limiter.report(gate.key, ok)
 

@@ -1,12 +1,12 @@
 """
-Read sitemaps and feeds: enqueue the pages and files of a walk, and bring refreshes forward.
+Reads sitemaps and feeds: enqueues the pages and files of a walk, and brings refreshes forward.
 
 A walk starts when a user enqueues a sitemap, and requests each file once
-(`aragog.crawl.pipeline.sitemap_walks`). Later the refresh schedule reads the file again. Then it
+(`aragog.crawl.pipeline.sitemap_walks`). Later, the refresh schedule reads the file again. It then
 enqueues no pages, but refreshes changed pages earlier (`aragog.urlstore.change_signals`).
 
-Safe to run twice: URLs that already wait, or whose page was seen since their lastmod, are skipped,
-and the same content gives the same signals.
+Safe to run twice: URLs that already wait, or whose page was fetched since their lastmod, are
+skipped, and the same content yields the same signals.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from urlspelling.domain import registered_domain
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 MOST_NEW_FILES = 50
-"""How many new files of an index the refresh schedule adds in one reading, newest first."""
+"""How many new files of an index the refresh schedule adds per reading, newest first."""
 _BROUGHT, _NOTHING, _UNCHANGED = map(SOURCE_READINGS.of, SOURCE_READINGS.values)
 
 
@@ -57,7 +57,7 @@ class SitemapReading:
     chunk: int = 500
     """How many entries are looked up in the store at a time."""
     checks: CrawlChecks = field(default_factory=CrawlChecks)
-    """Knows the scope of each job's crawl."""
+    """Provides the scope of each job's crawl."""
 
     def sitemap(self, result: FetchResult, body: bytes) -> SourceReading:
         """
@@ -65,7 +65,7 @@ class SitemapReading:
 
         Enqueues entries of its own registered domain that are not stored, or whose lastmod is later
         than the last fetch. When the refresh schedule reads a file again, no pages are enqueued. In
-        both cases refreshes of changed pages are brought forward
+        both cases, refreshes of changed pages are brought forward
         (`aragog.urlstore.change_signals`).
 
         Raises:
@@ -91,11 +91,11 @@ class SitemapReading:
         else:
             enqueued = self._walked(result, listed, children, reading)
         reading.close()
-        (_BROUGHT if reading.brought else _NOTHING).add()
-        return SourceReading(enqueued, kind, reading.brought)
+        (_BROUGHT if reading.signal_count else _NOTHING).add()
+        return SourceReading(enqueued, kind, reading.signal_count)
 
     def _unchanged(self, result: FetchResult) -> str | None:
-        """The kind of the file, if its bytes are the same as at the last reading, or None."""
+        """Return the kind of the file if its bytes are the same as at the last reading, or None."""
         state = self.store.schedule.refresh_state(result.job.url)
         is_same = state is not None and state.body_hash == (result.body_hash or "-")[:16]
         return state.page_type if state and is_same and state.page_type in SOURCES else None
@@ -149,7 +149,10 @@ class SitemapReading:
         )
 
     def _newer(self, entries: Sequence[SitemapUrl], reading: Reading) -> list[str]:
-        """URLs of entries that are not stored, or that have changed since they were fetched."""
+        """
+        Return URLs of entries that are not stored, or that have changed since they
+        were fetched.
+        """
         seen = reading.take(entries)
         now_ms = self.clock.now_ms()
         return [
@@ -159,7 +162,7 @@ class SitemapReading:
         ]
 
     def confirmed_sources(self, results: Iterable[FetchResult]) -> None:
-        """Record sitemaps and feeds confirmed by a 304, which list no changes."""
+        """Record that a 304 confirmed sitemaps and feeds, which therefore list no changes."""
         found = {r.job.url: r.fetch.fetched_at_ms for r in results if r.job.sitemap}
         if found:
             self.store.signals.confirmed(found, max(found.values()))
@@ -170,7 +173,7 @@ class SitemapReading:
 
 
 def _within(listed: Sequence[T], room: int, walk: Walk, setting: str) -> Sequence[T]:
-    """The URLs that still fit into a walk. The others are logged."""
+    """Return the URLs that still fit into a walk. Logs the others."""
     if len(listed) <= room:
         return listed
     log.warning(
@@ -181,5 +184,5 @@ def _within(listed: Sequence[T], room: int, walk: Walk, setting: str) -> Sequenc
 
 
 def _options_of_files(job: UrlJob) -> EnqueueOptions:
-    """Options for enqueuing the files in an index."""
+    """Return the options for enqueuing the files in an index."""
     return inherited(job, depth=job.depth - 1, refresh=True, sitemap=True, in_walk=True)

@@ -1,5 +1,5 @@
 """
-Write the pages of a batch of fetches: content first, then the records that point to it.
+Writes the pages of a batch of fetches: content first, then the records that point to it.
 
 Safe to run twice and late: content is replaced by the same content, a write never replaces a newer
 one, and links go through the journal. If the worker is killed, the message is redelivered; its
@@ -58,7 +58,7 @@ class ReadyPages:
 def page_ready(
     task: OwnTask | None, writes: Sequence[PageWrite], jobs: Sequence[UrlJob]
 ) -> list[OutgoingMessage]:
-    """The message about the pages among `writes`. Empty if there is no task or no page."""
+    """Return the message about the pages among `writes`; none if there is no task or no page."""
     traced = {job.url: job.traceparent for job in jobs if job.traceparent}
     pages = tuple(_page(write, traced.get(write.url)) for write in writes if write.content)
     if task is None or not pages:
@@ -68,7 +68,7 @@ def page_ready(
 
 
 def _as_written(write: PageWrite, done: Written | None) -> PageWrite:
-    """The write, with the canonical URL under which the page was actually stored."""
+    """Return the write with the canonical URL under which the page was actually stored."""
     if done is None or write.links is None or done.canonical_url == write.canonical_url:
         return write
     return replace(write, canonical_url=done.canonical_url)
@@ -77,7 +77,7 @@ def _as_written(write: PageWrite, done: Written | None) -> PageWrite:
 def _answers(
     writes: Sequence[PageWrite], done: Mapping[str, Written], stuck: set[str]
 ) -> dict[str, dict[str, Any]]:
-    """The replies for callers that wait for these URLs."""
+    """Return the replies for callers that wait for these URLs."""
     return {
         write.url: answer_of_write(write, done.get(write.url))
         for write in writes
@@ -107,17 +107,17 @@ class BegunBatch:
     lost: frozenset[str] = frozenset()
     """URLs that are fetched again, because their bodies are no longer in the spool."""
     packing: PackingPages | None = None
-    """None if the batch cannot be read."""
+    """None if the batch is unreadable."""
     is_freed: bool = False
     """True if another version wrote the batch. Its bodies are then freed."""
     groups: WriteGroups | None = None
     """The group in which the batch waits to be written. None if it is written alone."""
     waiting: WaitingWrite | None = None
-    """The batch's entry in its group, once its bodies have their places."""
+    """The batch's entry in its group, once its bodies have their positions."""
 
     def wait(self) -> BegunBatch:
         """
-        Wait until the pack is stored. Returns the batch with the places of its bodies.
+        Wait until the pack is stored. Returns the batch with the positions of its bodies.
 
         Raises:
             ContentUnavailable: the pack could not be stored; run the batch again.
@@ -158,11 +158,11 @@ class StoreStage:
         """
         Write a batch. Returns the messages to send.
 
-        These are fetches of URLs whose blobs have expired or cannot be read, delayed fetches of
+        These are fetches of URLs whose blobs have expired or are unreadable, delayed fetches of
         URLs whose rows are in a damaged file, and the stored pages for `page_ready_task`.
 
         Raises:
-            TransientError: the store, the content store or Redis did not answer; run it again.
+            TransientError: the store, the content store or Redis did not respond; run it again.
         """
         begun = self.begin(batch)
         return self.finish(begun.wait())
@@ -187,7 +187,7 @@ class StoreStage:
             updates = from_blob(blob)
         except InvalidMessage as error:
             # Written by another version, before or during an upgrade.
-            log.warning("%d URLs are fetched again: %s", len(batch.jobs), error)
+            log.warning("fetching %d URLs again: %s", len(batch.jobs), error)
             return BegunBatch(batch, lost=frozenset(job.url for job in batch.jobs), is_freed=True)
         wanted = {job.url for job in batch.jobs}
         updates = [update for update in updates if update.write.url in wanted]
@@ -205,7 +205,8 @@ class StoreStage:
         served = list(filter(self._is_served, writes))
         packing = self.store.pack_pages(served, now=now, urls=len(batch.jobs))
         self.store.put_pack_if_last(self.in_flight.count)
-        # A caller waits for an urgent batch, and a batch with a damaged file would fail the others.
+        # A caller waits for an urgent batch, and a batch with a damaged file would make the others
+        # fail.
         groups = None if now or len(served) < len(writes) else self.groups
         return BegunBatch(batch, tuple(writes), frozenset(lost), packing, groups=groups)
 
@@ -218,7 +219,7 @@ class StoreStage:
         return outgoing
 
     def _wanted(self, batch: PageBatch) -> PageBatch:
-        """The batch, reduced to URLs that a crawl still wants."""
+        """Return the batch, reduced to URLs that a crawl still wants."""
         return replace(batch, jobs=tuple(self.checks.wanted(batch.jobs, pausing=False).jobs))
 
     def _finish(self, begun: BegunBatch, spans: StageSpans) -> list[OutgoingMessage]:
@@ -239,13 +240,13 @@ class StoreStage:
         dropped = {url for url, written in done.items() if written.stale}
         stored = [write for write in writes if write.url not in stuck | dropped]
         self.counters.add({counters.STORED: sum(1 for write in stored if write.content)})
-        heirs = self._done(batch, lost | stuck, writes, done)
+        next_crawls = self._done(batch, lost | stuck, writes, done)
         self._log(batch, lost, stuck, spans)
         postponed = damaged.postponed((j for j in batch.jobs if j.url in stuck), fetched=True)
         again = self.returning_jobs.refetch([job for job in batch.jobs if job.url in lost])
         ready = page_ready(self.page_ready_task, stored, batch.jobs)
         ended = finished(batch.jobs, _answers(writes, done, stuck))
-        delayed = self.returning_jobs.delayed([*postponed, *((job, 0) for job in heirs)])
+        delayed = self.returning_jobs.delayed([*postponed, *((job, 0) for job in next_crawls)])
         return again + delayed + ready + ended
 
     def _done(
@@ -257,7 +258,7 @@ class StoreStage:
     ) -> list[UrlJob]:
         """End the URLs that were written. Returns jobs for other crawls that want them."""
         write_of = {write.url: write for write in writes}
-        heirs = self.endings.end(
+        next_crawls = self.endings.end(
             [
                 of_page(job, write_of[job.url], done.get(job.url))
                 for job in batch.jobs
@@ -268,7 +269,7 @@ class StoreStage:
             [job.url for job in batch.jobs if job.url not in left and job.url not in write_of]
         )
         self.spool.free([batch.token, *batch.bodies])
-        return heirs
+        return next_crawls
 
     def _log(self, batch: PageBatch, lost: set[str], stuck: set[str], spans: StageSpans) -> None:
         if spans or log.isEnabledFor(logging.INFO):
@@ -280,7 +281,7 @@ class StoreStage:
     def _ask(
         self, jobs: Sequence[UrlJob], writes: Sequence[PageWrite], done: Mapping[str, Written]
     ) -> None:
-        """Enqueue canonical URLs about which pages disagree. Safe to repeat after a kill."""
+        """Enqueue canonical URLs about which pages disagree. Can be repeated after a kill."""
         job_of = {job.url: job for job in jobs}
         named = [
             (job_of[write.url], write, url)
@@ -303,7 +304,7 @@ class StoreStage:
         return stuck + damaged.apart(well, partial(self._write_served, done))
 
     def _is_served(self, write: PageWrite) -> bool:
-        """False for a page that must wait until a damaged file is replaced."""
+        """Return False for a page that must wait until a damaged file is replaced."""
         return all(map(self.store.serves, write.urls))
 
     def _write_served(self, done: dict[str, Written], writes: Sequence[PageWrite]) -> None:

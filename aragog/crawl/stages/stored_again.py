@@ -1,10 +1,9 @@
 """
-Canonicalize and write stored pages again, from their stored content and response.
+Canonicalizes and writes stored pages again, from their stored content and response.
 
 Implements `canonicalize.delay(url)` and `store.delay(url)` as users of Celery expect them. Nothing
 is fetched, no links are followed, and the crawl log gets no row, because there was no fetch. The
-write carries the time of the original fetch, so it never replaces a newer one and is safe to
-repeat.
+write carries the time of the original fetch, so it never replaces a newer one and can be repeated.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from aragog.crawl.pipeline.in_flight_values import Heir, UrlEnding
+from aragog.crawl.pipeline.in_flight_values import NextCrawl, UrlEnding
 from aragog.crawl.pipeline.messages import FetchResult, PageBatch, ResultBatch, UrlJob
 from aragog.crawl.stages.canonicalize import CanonicalizeStage
 from aragog.crawl.stages.store import StoreStage
@@ -38,8 +37,8 @@ class _NotInFlight:
     def clear(self, urls: Sequence[str], outcome: str = "") -> None:
         """Does nothing."""
 
-    def end(self, endings: Sequence[UrlEnding]) -> list[Heir | None]:
-        """Counts nothing, because no crawl asked for these pages now."""
+    def end(self, endings: Sequence[UrlEnding]) -> list[NextCrawl | None]:
+        """Counts nothing, because no crawl requested these pages now."""
         return [None] * len(endings)
 
     def count(self) -> int:
@@ -61,7 +60,7 @@ class StoredAgain:
         URLs may be in any spelling.
 
         Raises:
-            TransientError: Redis, the store or the content store did not answer; run it again.
+            TransientError: Redis, the store or the content store did not respond; run it again.
         """
         results, problems = [], []
         for url in urls:
@@ -77,14 +76,14 @@ class StoredAgain:
         return problems
 
     def _result(self, url: str) -> FetchResult:
-        """The fetch that brought the stored page, with its body in the spool."""
+        """Return the fetch from which the page was stored, with its body in the spool."""
         pages = self.canonicalize.store
         content = pages.content(url)
         if content is None:
-            raise _NoPageError("no page of it is stored: fetch it first")
+            raise _NoPageError("no page is stored for it: fetch it first")
         response = pages.pages.responses([url]).get(url)
         if response is None:
-            raise _NoPageError("no fetch brought its page: `aragog reextract` reads it again")
+            raise _NoPageError("its page was not fetched: use `aragog reextract`")
         (token,) = self.canonicalize.spool.put_many([compress(content.body)])
         return FetchResult(
             job=_job(response, content),
@@ -95,7 +94,7 @@ class StoredAgain:
 
 
 def _job(response: FetchRecord, content: Content) -> UrlJob:
-    """A job of a crawl that the page is kept for. It follows no links."""
+    """Return a job of a crawl that the page is kept for. It follows no links."""
     crawls = crawls_of(content.facts)
     name = USUAL if USUAL in crawls else min(crawls, default=USUAL)
     return UrlJob(url=response.url, purposes=purposes_of(name))

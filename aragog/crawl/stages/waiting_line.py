@@ -9,13 +9,13 @@ import orjson
 
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.politeness.lines import PAUSED, LineEntry, is_without_slots
-from aragog.crawl.politeness.robots_cache import LOOK_AGAIN_S
+from aragog.crawl.politeness.robots_cache import RECHECK_S
 
-# Jobs leave the line this long before a task that reserves a new slot could get one. The line thus
+# Jobs leave the line this long before a task that reserves a new slot could get one. So the line
 # takes the slots first, and its message has time to reach a worker.
 RELEASE_AHEAD_MS = 500
 # By then no process uses an old copy of replaced rules anymore.
-RULES_KNOWN_MS = int(LOOK_AGAIN_S * 1000) + 500
+RULES_KNOWN_MS = int(RECHECK_S * 1000) + 500
 
 
 class InLine(NamedTuple):
@@ -23,24 +23,22 @@ class InLine(NamedTuple):
 
     job: UrlJob
     key: str
-    """
-    The key of its line: the limiter key of its domain, the origin whose robots.txt it waits for, or
-    `paused_line` of its crawl.
-    """
+    """The key of its line: the limiter key of its domain, the origin whose robots.txt it waits for,
+    or `paused_line` of its crawl."""
     crawl_delay_s: float | None
     wait_ms: int
     """Time until the next slot of its domain, or until robots.txt is requested again."""
     front: bool = False
-    """True if it had a slot and goes back to the front of the line."""
+    """True if it had a slot and returns to the front of the line."""
 
 
 def paused_line(crawl: int) -> str:
-    """The key of the line for the URLs of a paused crawl."""
+    """Return the key of the line for the URLs of a paused crawl."""
     return f"{PAUSED}{crawl}"
 
 
 def crawl_of_line(key: str) -> int | None:
-    """The paused crawl that a line belongs to, or None for any other line."""
+    """Return the paused crawl that a line belongs to, or None for any other line."""
     return int(key.removeprefix(PAUSED)) if key.startswith(PAUSED) else None
 
 
@@ -48,9 +46,9 @@ class LineStore(Protocol):
     """Keeps the entries (`aragog.crawl.politeness.lines.Lines`)."""
 
     def park(self, entries: Sequence[LineEntry]) -> None:
-        """Put requests into the lines of their domains."""
+        """Add requests to the lines of their domains."""
 
-    def look(self, keys: Sequence[str], after_ms: int) -> None:
+    def check(self, keys: Sequence[str], after_ms: int) -> None:
         """Have these lines checked after `after_ms` at the latest."""
 
 
@@ -70,22 +68,22 @@ class WaitingLine:
 
     def park(self, waiting: Sequence[InLine]) -> None:
         """
-        Put jobs into the lines of their domains. Takes one round trip for each server.
+        Add jobs to the lines of their domains. Takes one round trip per server.
 
         Raises:
-            BrokerUnavailable: Redis did not answer; some of the jobs may be in line.
+            BrokerUnavailable: Redis did not respond; some of the jobs may be in line.
         """
         if waiting:
             self._lines.park([self._entry(one) for one in waiting])
 
     def rules_came(self, origins: Sequence[str]) -> None:
         """
-        Release the URLs that wait for the robots.txt of these origins, which has just been stored.
+        Release the URLs that wait for the robots.txt of these origins, which was just stored.
 
         Raises:
-            BrokerUnavailable: Redis did not answer; the URLs wait for the next attempt.
+            BrokerUnavailable: Redis did not respond; the URLs wait for the next attempt.
         """
-        self._lines.look(origins, RULES_KNOWN_MS)
+        self._lines.check(origins, RULES_KNOWN_MS)
 
     def _entry(self, one: InLine) -> LineEntry:
         ahead_ms = 0 if is_without_slots(one.key) else self._ahead_ms
@@ -94,12 +92,12 @@ class WaitingLine:
             one.job.priority,
             orjson.dumps(one.job.wire()),
             one.crawl_delay_s,
-            look_after_ms=max(0, one.wait_ms - ahead_ms),
+            check_after_ms=max(0, one.wait_ms - ahead_ms),
             front=one.front,
             share=one.job.crawl,
         )
 
 
 def job_of(payload: bytes) -> UrlJob:
-    """The job in an entry of a line. Raises `InvalidMessage` if it cannot be read."""
+    """Return the job in an entry of a line. Raises `InvalidMessage` if it is unreadable."""
     return UrlJob.read(orjson.loads(payload))

@@ -1,5 +1,5 @@
 """
-Watch and unwatch URLs by message, since producers can reach the broker but not the store.
+Watches and unwatches URLs by message, because producers can reach the broker but not the store.
 
 Safe to run twice and in any order: each request carries its time, and of two requests by one owner
 the later one wins.
@@ -28,7 +28,7 @@ class WatchBatch:
     at_ms: int
 
     def wire(self) -> dict[str, Any]:
-        """The message as JSON."""
+        """Return the message as JSON."""
         return {
             "v": VERSION,
             "urls": list(self.urls),
@@ -47,7 +47,7 @@ class WatchBatch:
 
 def apply_watches(batch: WatchBatch, schedule: Schedule) -> None:
     """
-    Watch or unwatch each URL. A URL that is refused is logged, and the others continue.
+    Watch or unwatch each URL. A refused URL is logged, and the others continue.
 
     Raises:
         StoreUnavailable: some URLs may be done; run it again.

@@ -1,5 +1,5 @@
 """
-Post to a webhook's receiver, with the fetcher's HTTP engine and one deadline for everything.
+Posts to a webhook's receiver, with the fetcher's HTTP engine and a single deadline.
 
 Receivers are treated like any other host, although operators configure them: the SSRF filter checks
 the address, the connection goes to the checked address, and redirects are not followed. Hosts in
@@ -32,7 +32,7 @@ def post(
     ssrf_filter: AddressPolicy,
 ) -> str | None:
     """
-    None if the receiver accepted it with a 2xx, or else the reason for the failure.
+    Return None if the receiver accepted it with a 2xx, or else the reason for the failure.
 
     Blocks for at most `webhooks.timeout_s`, plus the same time for DNS. Reads only the head of the
     response, up to 16 KB.
@@ -70,7 +70,7 @@ class AllowedHosts:
         self._resolver = Resolver(system_lookup, SystemClock(), timeout_s=timeout_s)
 
     def vet_url(self, url: str) -> str | None:
-        """Why nothing may be posted to `url`, or None if it is allowed."""
+        """Return why nothing may be posted to `url`, or None if it is allowed."""
         try:
             host = urlsplit(url).hostname
         except ValueError:
@@ -78,7 +78,7 @@ class AllowedHosts:
         return None if host in self._hosts else self._ssrf_filter.vet_url(url)
 
     def resolve(self, host: str, port: int) -> Resolution:
-        """The addresses that a connection to `host` may use."""
+        """Return the addresses that a connection to `host` may use."""
         if host.lower().strip("[]") not in self._hosts:
             return self._ssrf_filter.resolve(host, port)
         resolved = self._resolver.find(host.strip("[]"))
@@ -89,7 +89,7 @@ class AllowedHosts:
         return Vetted(tuple((address, port) for address in ordered))
 
     def resolve_at_proxy(self, host: str, port: int) -> Resolution:
-        """The same as `resolve`, since webhooks use no proxy."""
+        """Return the same as `resolve`, because webhooks use no proxy."""
         return self.resolve(host, port)
 
 
@@ -99,7 +99,7 @@ def _adapter(settings: WebhookSettings, ssrf_filter: AddressPolicy) -> PinnedAda
 
 @lru_cache(maxsize=4)
 def _shared_adapter(settings: WebhookSettings, ssrf_filter: Any) -> PinnedAdapter:
-    """One engine per process, so that TLS roots are read once."""
+    """Return one engine per process, so that TLS roots are read only once."""
     fetch = FetchSettings(
         deadline_s=settings.timeout_s,
         connect_timeout_s=settings.timeout_s,

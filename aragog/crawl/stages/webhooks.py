@@ -1,10 +1,10 @@
 """
-Deliver changes to webhooks, and notices of crawls: signed, and repeated until they are accepted.
+Delivers changes to webhooks, and notices of crawls: signed, and repeated until they are accepted.
 
 `deal` reads the changes after each webhook's cursor, sends them as a message, and then moves the
-cursor. After a kill in between, the same changes are sent again with the same delivery id.
-`deliver` posts one message. A delivery that is not accepted with a 2xx comes back later, with
-growing delays. After `webhooks.max_attempts` it is dropped and logged.
+cursor. After a kill in between, the same changes are sent again with the same delivery ID.
+`deliver` posts one message. A delivery that is not accepted with a 2xx is tried again later, with
+increasing delays. After `webhooks.max_attempts` it is dropped and logged.
 
 Deliveries have their own queue and threads, so slow receivers do not delay anything else.
 """
@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 TICK = "webhooks"
 _TICK_S = 1.0
-# Limits: changes in a delivery, and deliveries to a webhook in one tick.
+# Limits: changes per delivery, and deliveries to a webhook per tick.
 MOST_CHANGES = 100
 _MOST_DELIVERIES = 10
 _LONGEST_WAIT_S = 6 * 3600.0
@@ -56,7 +56,8 @@ class Delivery:
     webhook: str
     """The name of the webhook, or `crawl_receiver` of a crawl."""
     cursor: str
-    """The position of the first change. The delivery's id consists of it and the webhook's name."""
+    """The position of the first change. The delivery's ID is derived from it and the webhook's
+    name."""
     changes: tuple[Mapping[str, Any], ...]
     attempt: int = 0
     traceparent: str = ""
@@ -66,11 +67,14 @@ class Delivery:
 
     @property
     def id(self) -> str:
-        """Identifies the delivery. Stays the same for each attempt, and if it is made twice."""
+        """
+        Identifies the delivery. It is the same for each attempt, and if the delivery is created
+        twice.
+        """
         return hashlib.sha256(f"{self.webhook} {self.cursor}".encode()).hexdigest()[:32]
 
     def wire(self) -> dict[str, Any]:
-        """The message as JSON."""
+        """Return the message as JSON."""
         return {
             **self.unknown,
             "v": VERSION,
@@ -99,15 +103,15 @@ _CRAWL = "crawl:"
 
 
 def crawl_receiver(name: str) -> str:
-    """Stands for a crawl's address in a delivery, in place of a webhook's name."""
+    """Return the name that stands for a crawl's address in a delivery."""
     return _CRAWL + name
 
 
 class CrawlAddresses(Protocol):
-    """Knows the addresses of crawls (`aragog.crawl.pipeline.crawl_registry.CrawlRegistry`)."""
+    """Provides the addresses of crawls (`aragog.crawl.pipeline.crawl_registry.CrawlRegistry`)."""
 
     def crawls(self) -> Crawls:
-        """All crawls, at most a second old."""
+        """Return all crawls, at most a second old."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +129,8 @@ class WebhookStage:
 
     def deal(self) -> int:
         """
-        Send the changes after the cursors. Returns the number of deliveries. One caller
-        at a time.
+        Send the changes after the cursors. Returns the number of deliveries.
+        One caller at a time.
         """
         if self.store.schedule.take_tick(TICK, self.clock.now_ms(), _TICK_S) is None:
             return 0
@@ -151,8 +155,8 @@ class WebhookStage:
 
     def deliver(self, delivery: Delivery) -> list[OutgoingMessage]:
         """
-        Post a delivery. If it fails, returns the message for the next attempt. May post
-        twice.
+        Post a delivery. If it fails, returns the message for the next attempt.
+        May post twice.
         """
         webhook = self._receiver(delivery.webhook)
         changes = self._deliverable(delivery)
@@ -194,7 +198,7 @@ class WebhookStage:
         return [OutgoingMessage(Destination.WEBHOOK, following, int(wait_s * 1000))]
 
     def _receiver(self, name: str) -> Webhook | None:
-        """The receiver of a delivery, or None if it was removed."""
+        """Return the receiver of a delivery, or None if it was removed."""
         if not name.startswith(_CRAWL):
             return self.store.feed.webhooks.get(name)
         records = self.crawls.crawls().records if self.crawls else {}
@@ -204,7 +208,7 @@ class WebhookStage:
         return Webhook(name, record.notify, record.notify_secret)
 
     def _deliverable(self, delivery: Delivery) -> tuple[Mapping[str, Any], ...]:
-        """The changes of a delivery, without pages that were taken down while it waited."""
+        """Return the changes of a delivery, without pages that were taken down while it waited."""
         urls = {str(change.get("url")) for change in delivery.changes}
         refused = self.store.takedowns.refused(urls)
         return tuple(change for change in delivery.changes if change.get("url") not in refused)
@@ -212,7 +216,7 @@ class WebhookStage:
     def _usable(
         self, changes: tuple[Mapping[str, Any], ...], purpose: str | None
     ) -> tuple[Mapping[str, Any], ...]:
-        """The changes, without the fields that the receiver may no longer have."""
+        """Return the changes, without fields that the receiver may no longer have."""
         if purpose is None:
             return changes
         usable = usable_urls(self.store, (str(each.get("url")) for each in changes), purpose)

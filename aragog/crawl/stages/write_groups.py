@@ -1,10 +1,9 @@
 """
-Write batches together if they become ready at the same time.
+Writes batches together if they become ready at the same time.
 
 All batches with bodies in one pack become ready when the pack is stored, and only a few threads
 write them. Most of the cost of a batch comes from each file, statement or round trip rather than
-from each
-page: 200 pages at once take three quarters of the CPU of eight batches of 25.
+from each page: 200 pages at once take three quarters of the CPU of eight batches of 25.
 
 A batch joins a group while it waits for a thread. If it is never written, nothing is lost, because
 its message is redelivered. Pages may be written twice with the same result.
@@ -28,7 +27,7 @@ Write = Callable[[Sequence[PageWrite]], Sequence[Written]]
 
 
 class WaitingWrite:
-    """The pages of a batch that is to be written."""
+    """The pages of a batch that waits to be written."""
 
     def __init__(self, pages: Sequence[PageWrite]) -> None:
         self.pages = pages
@@ -99,7 +98,7 @@ def _write_together(group: Sequence[WaitingWrite], write: Write) -> None:
             one.results = results[at : at + len(one.pages)]
             at += len(one.pages)
     except Exception:
-        log.info("a group of %d batches could not be written at once", len(group), exc_info=True)
+        log.info("a group of %d batches could not be written together", len(group), exc_info=True)
     finally:
         for one in group:
             one.over.set()

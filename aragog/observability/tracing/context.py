@@ -14,17 +14,17 @@ from typing import NamedTuple
 HEADER = "traceparent"
 SAMPLED = 1
 PATTERN = r"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
-"""Matches version 00; anything that a later version appends is ignored."""
+"""Matches version 00. Whatever a later version appends is ignored."""
 _CONTEXT = re.compile(PATTERN + r"(?:-.*)?", re.ASCII)
 
 
 class SpanContext(NamedTuple):
-    """The ids of a trace and of a span in it, in lower-case hex."""
+    """The IDs of a trace and of a span in it, in lower-case hex."""
 
     trace_id: str
     span_id: str
     sampled: bool
-    """True if the trace is recorded, which is decided where it starts."""
+    """True if the trace is recorded. This is decided where the trace starts."""
 
     @property
     def traceparent(self) -> str:
@@ -33,7 +33,7 @@ class SpanContext(NamedTuple):
 
 
 def read(traceparent: str) -> SpanContext | None:
-    """Parse a `traceparent`; None if it is invalid."""
+    """Parse a `traceparent`. Returns None if it is invalid."""
     if not _CONTEXT.fullmatch(traceparent):
         return None
     _, trace_id, span_id, flags = traceparent.split("-")[:4]
@@ -41,13 +41,13 @@ def read(traceparent: str) -> SpanContext | None:
 
 
 def is_sampled(traceparent: str) -> bool:
-    """True for a valid context whose trace is recorded."""
+    """Return True for a valid context whose trace is recorded."""
     context = read(traceparent) if traceparent else None
     return context is not None and context.sampled
 
 
 def log_ids(traceparent: str) -> dict[str, str]:
-    """`trace_id` and `span_id` of a sampled context, for a log line; empty for other contexts."""
+    """Return the `trace_id` and `span_id` of a sampled context, for a log line. Empty otherwise."""
     context = read(traceparent) if traceparent else None
     if context is None or not context.sampled:
         return {}

@@ -41,7 +41,10 @@ MOST_CHARS = 300
 
 
 class ExportErrors(logging.Filter):
-    """A filter for the loggers of OpenTelemetry's exporter: at most one short line per minute."""
+    """
+    A filter for the loggers of OpenTelemetry's exporter.
+    Logs at most one short line per minute.
+    """
 
     def __init__(self, clock: Clock | None = None) -> None:
         super().__init__()
@@ -65,10 +68,10 @@ class ExportErrors(logging.Filter):
 
 EXPORTER = "OTEL_TRACES_EXPORTER"
 DELAY_MS = 1000
-"""How long ended spans are collected; with the SDK's 5 s, a killed process would lose more."""
+"""How long ended spans are collected. With the SDK's 5 s, a killed process would lose more."""
 TIMEOUTS = (OTEL_EXPORTER_OTLP_TIMEOUT, OTEL_EXPORTER_OTLP_TRACES_TIMEOUT)
 TIMEOUT_S = 3
-"""Time limit of an export with its retries; the SDK's default is 10 s."""
+"""Time limit of an export with its retries. The SDK's default is 10 s."""
 FLUSH_MS = 5000
 NO_CONTEXT = Context()
 _KINDS = {kind: SpanKind[kind.name] for kind in SpanPart}
@@ -92,14 +95,15 @@ def connect(service: str, ratio: float) -> OtelTracer:
     processor = _processor(os.environ.get(EXPORTER, "otlp"))
     if processor is not None:
         provider.add_span_processor(processor)
-    # If a sampler is set in the environment, which the SDK reads itself, it decides for each URL.
+    # The SDK reads the sampler from the environment itself. If one is set, it decides for each URL.
     return OtelTracer(provider, 1.0 if os.environ.get(OTEL_TRACES_SAMPLER) else ratio)
 
 
 def resource(service: str) -> Resource:
     """
-    The process's attributes; `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`
-    override them.
+    Return the attributes of the process.
+
+    `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` override them.
     """
     own: dict[str, str | int] = {
         "service.name": service,

@@ -54,12 +54,12 @@ class Tracer(Protocol):
     """The fraction of URLs without a traced caller that start a trace."""
 
     def active(self) -> str:
-        """The `traceparent` of this program's current span, or "" if there is none."""
+        """Return the `traceparent` of this program's current span, or "" if there is none."""
 
     def root(
         self, name: str, kind: SpanPart, attributes: Attributes, link: str = ""
     ) -> Span | None:
-        """A span that starts a trace, linked to `link`; None if the sampler drops it."""
+        """Return a span that starts a trace, linked to `link`; None if the sampler drops it."""
 
     def child(
         self,
@@ -70,7 +70,7 @@ class Tracer(Protocol):
         started_ns: int | None = None,
     ) -> Span | None:
         """
-        A child span of `parent`, a sampled `traceparent`; None if a custom sampler drops it.
+        Return a child span of `parent`, a sampled `traceparent`; None if a custom sampler drops it.
 
         `started_ns` is since the epoch; None means now.
         """
@@ -91,7 +91,7 @@ def name_service(role: str) -> None:
 
 def tracer_of(settings: Settings) -> Tracer | None:
     """
-    The tracer of this process, or None if `tracing.enabled` is false. Call it after a fork.
+    Return the tracer of this process, or None if `tracing.enabled` is false. Call it after a fork.
 
     Raises:
         ConfigError: the extra `otel` is not installed, or an `OTEL_` variable is not supported.

@@ -1,9 +1,9 @@
 """
-Files of plain rows, by file ending: JSON Lines, JSON, CSV, Parquet and SQLite.
+Files of plain rows, by file extension: JSON Lines, JSON, CSV, Parquet and SQLite.
 
 A row maps names to JSON values and decimals. The table formats (CSV, Parquet, SQLite) flatten rows
-with `tables`. A list becomes JSON in one cell, except that a list of texts stays a list in Parquet.
-For a table, the rows are read twice: first for its columns, then for its cells.
+with `tables`. A list becomes JSON in one cell, except that a list of strings stays a list in
+Parquet. For a table, the rows are read twice: first for its columns, then for its cells.
 
 The functions and constants of this module are the public interface.
 """
@@ -36,22 +36,22 @@ KINDS = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".csv": "csv", ".parquet": "parquet",
     ".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite",
 }  # fmt: skip
-NO_END = ("json", "parquet")
+NOT_APPENDABLE = ("json", "parquet")
 """Formats whose files cannot be appended to."""
-ENDINGS = ".jsonl, .json, .csv (each with .gz or .zst if you like), .parquet or .sqlite"
+ENDINGS = ".jsonl, .json, .csv (each optionally with .gz or .zst), .parquet or .sqlite"
 
 
 def kind_of(file: Path) -> str:
     """
-    The format of a file, by its name.
+    Return the format of a file, by its name.
 
     Raises:
-        BadInput: an unknown ending, or a compression ending on a format that is not text.
+        BadInput: an unknown extension, or a compression extension on a format that is not text.
     """
     name = file.with_suffix("") if file.suffix in COMPRESSED else file
     kind = KINDS.get(name.suffix.lower())
     if kind is None or (name != file and kind in ("parquet", "sqlite")):
-        raise BadInput(f"{file}: name it {ENDINGS}")
+        raise BadInput(f"{file}: unknown extension; use {ENDINGS}")
     if kind == "parquet":
         require("parquet", "a Parquet file")
     return kind
@@ -59,7 +59,7 @@ def kind_of(file: Path) -> str:
 
 def write_rows(rows: Rows, file: Path, names: Sequence[str] = ()) -> int:
     """
-    Write a file, replacing an existing one; returns the number of rows.
+    Write a file, replacing an existing one; returns how many rows were written.
 
     The rows are read once or twice. `names` are the columns that come first, even if no row has a
     value for them.
@@ -74,7 +74,7 @@ def write_rows(rows: Rows, file: Path, names: Sequence[str] = ()) -> int:
 
 def append_rows(rows: Rows, file: Path, names: Sequence[str] = ()) -> int:
     """
-    Append rows to a file, which is created if it does not exist; returns the number of rows added.
+    Append rows to a file, which is created if it does not exist; returns how many rows were added.
 
     If appending fails, a text file is restored, and SQLite rolls back. If the process is killed, a
     text file may end with an incomplete line; the next call then refuses to append.
@@ -84,8 +84,8 @@ def append_rows(rows: Rows, file: Path, names: Sequence[str] = ()) -> int:
         OSError: the file cannot be written.
     """
     kind = kind_of(file)
-    if kind in NO_END:
-        raise BadInput(f"{file}: nothing can be added to its end; use .jsonl, .csv or .sqlite")
+    if kind in NOT_APPENDABLE:
+        raise BadInput(f"{file}: cannot be appended to; use .jsonl, .csv or .sqlite")
     if not file.exists() or not file.stat().st_size:
         return write_rows(rows, file, names)
     if kind == "sqlite":
@@ -101,8 +101,8 @@ def append_rows(rows: Rows, file: Path, names: Sequence[str] = ()) -> int:
 
 def urls_of(file: Path, column: str = "url") -> Iterator[str | None]:
     """
-    Yield the URL of each row, or None for a row without one. Raises what the format's reader
-    raises.
+    Yield the URL of each row, or None for a row without one. Raises the errors of the format's
+    reader.
 
     Args:
         file: a file of rows.

@@ -1,4 +1,4 @@
-"""Rows in Parquet files, with pyarrow (the extra `parquet`)."""
+"""Write and read rows in Parquet files, with pyarrow (the extra `parquet`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ READ_AT_ONCE = 500
 
 
 def write_parquet(rows: Rows, file: Path, names: Sequence[str]) -> int:
-    """Write a file, zstd; each column gets the narrowest type for its values, or JSON as text."""
+    """
+    Write a zstd-compressed file; each column gets the narrowest type for its values, or JSON as
+    text.
+    """
     require("parquet", "a Parquet file")
     import pyarrow as pa  # noqa: PLC0415 - an extra, and 0.2 s
     import pyarrow.parquet  # noqa: PLC0415
@@ -54,7 +57,7 @@ def _cell(value: Any, kind: Any) -> Any:
 
 
 def parquet_urls(file: Path, column: str) -> Iterator[str | None]:
-    """The URL of each row."""
+    """Yield the URL of each row."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - an extra, and 0.2 s
 
     with pq.ParquetFile(file) as table:

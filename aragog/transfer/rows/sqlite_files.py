@@ -1,4 +1,4 @@
-"""Rows in the table `pages` of SQLite files; columns are added as rows need them."""
+"""Write and read rows in the table `pages` of SQLite files; columns are added as rows need them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _sqlite_columns(database: sqlite3.Connection, columns: Mapping[str, Kinds]) 
 
 
 def _distinct(name: str, taken: Iterable[str]) -> str:
-    """The name, with a number if a taken name differs only in case; SQLite ignores case."""
+    """Return the name, with a number if a taken name differs only in case; SQLite ignores case."""
     lower, number, other = {each.lower() for each in taken}, 1, name
     while other.lower() in lower:
         number += 1
@@ -76,14 +76,14 @@ def _sqlite_cell(value: Any) -> Any:
         case int() if -INT64 <= value < INT64:
             return value
         case Decimal() if value.is_finite():
-            return f"{value:f}"  # SQLite converts the text to a number in a numeric column
+            return f"{value:f}"  # SQLite converts this text to a number in a numeric column
     return cell_text(value)
 
 
 def sqlite_urls(file: Path, column: str) -> Iterator[str | None]:
-    """The URL of each row."""
+    """Yield the URL of each row."""
     with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as database:
         names = {row[1] for row in database.execute(f"PRAGMA table_info({TABLE})")}
         name = _quoted(column) if column in names else "NULL"
-        for (url,) in database.execute(f"SELECT {name} FROM {TABLE}"):  # noqa: S608 - fixed
+        for (url,) in database.execute(f"SELECT {name} FROM {TABLE}"):  # noqa: S608 - the table name is fixed
             yield url

@@ -1,8 +1,8 @@
 """
-The columns of rows in a table, and how records become columns.
+Arrange rows as a table: find its columns, and flatten records into columns.
 
-A record in a row becomes one column per member, `NAME.MEMBER`; nested records likewise. If that
-would take more than `MOST_COLUMNS` columns, the records stay as JSON.
+A record in a row becomes one column per member, `NAME.MEMBER`; so do nested records. If that would
+take more than `MOST_COLUMNS` columns, the records stay as JSON.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ Kinds = set[str]
 
 MOST_COLUMNS = 500
 INT64 = 2**63
-"""Integers in a table are below this and at least its negative."""
+"""Integers in a table are at least -INT64 and below INT64."""
 
 
 def table_of(rows: Rows, names: Sequence[str]) -> tuple[dict[str, Kinds], Rows]:
     """
-    The columns of a table, in order, and its rows. The rows are read once to find the columns.
+    Return the columns of a table, in order, and its rows. The rows are read once to find the
+    columns.
 
     The columns in `names` come first, even if no row has a value for them. A record's members take
     the position of the record.
@@ -42,7 +43,7 @@ def table_of(rows: Rows, names: Sequence[str]) -> tuple[dict[str, Kinds], Rows]:
 
 
 def flat(row: Mapping[str, Any], prefix: str = "") -> Row:
-    """The row with one column for each member of its records."""
+    """Return the row with one column for each member of its records."""
     found: Row = {}
     for name, value in row.items():
         if isinstance(value, dict) and value:
@@ -53,7 +54,10 @@ def flat(row: Mapping[str, Any], prefix: str = "") -> Row:
 
 
 def _columns(rows: Iterable[Row], names: Sequence[str]) -> dict[str, Kinds]:
-    """The kinds of values in each column; a member takes the position of its record in `names`."""
+    """
+    Return the kinds of values in each column; a member takes the position of its
+    record in `names`.
+    """
     found: dict[str, Kinds] = {name: set() for name in names}
     for row in rows:
         for name, value in row.items():
@@ -69,8 +73,8 @@ def _columns(rows: Iterable[Row], names: Sequence[str]) -> dict[str, Kinds]:
 
 def _record_of(column: str, named: Mapping[str, int]) -> str:
     """
-    The requested name that covers this column, either itself or its record; otherwise
-    the column.
+    Return the requested name that covers this column, either itself or its record; otherwise the
+    column.
     """
     name = column
     while name not in named and "." in name:
@@ -101,7 +105,7 @@ def exact_json(value: Any) -> Any:
 
 
 def cell_text(value: Any) -> str:
-    """A value as the text of a cell."""
+    """Return a value as the text of a cell."""
     match value:
         case None:
             return ""

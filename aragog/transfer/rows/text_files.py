@@ -1,4 +1,4 @@
-"""Rows in text files: JSON Lines, a JSON array or CSV, compressed if the file's ending says so."""
+"""Write and read rows in text files: JSON Lines, a JSON array or CSV, optionally compressed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def write_lines(rows: Rows, file: Path, _names: Sequence[str]) -> int:
     """Write one row per line."""
     count = 0
     with closing(open_to_write(file)) as sink:
-        for count, row in enumerate(rows(), 1):  # noqa: B007 - how many there were
+        for count, row in enumerate(rows(), 1):  # noqa: B007 - the number of rows
             sink.write(orjson.dumps(row, default=exact_json, option=orjson.OPT_APPEND_NEWLINE))
     return count
 
@@ -52,7 +52,7 @@ def write_csv(rows: Rows, file: Path, names: Sequence[str]) -> int:
 
 def _csv_rows(rows: Iterable[Row], columns: Iterable[str], sink: Any) -> int:
     names, count = tuple(columns), 0
-    for count, row in enumerate(rows, 1):  # noqa: B007 - how many there were
+    for count, row in enumerate(rows, 1):  # noqa: B007 - the number of rows
         sink.write(_csv_line(cell_text(row.get(name)) for name in names))
     return count
 
@@ -93,14 +93,14 @@ class CsvFile:
 
 
 def line_urls(file: Path, column: str) -> Iterator[str | None]:
-    """The URL of each line."""
+    """Yield the URL of each line."""
     with closing(open_to_read(file)) as stream:
         while line := stream.readline(MAX_LINE_BYTES):
             yield _url_of(orjson.loads(line), column)
 
 
 def array_urls(file: Path, column: str) -> Iterator[str | None]:
-    """The URL of each row of a JSON array, which is loaded into memory."""
+    """Yield the URL of each row of a JSON array, which is loaded into memory."""
     with closing(open_to_read(file)) as stream:
         rows = orjson.loads(stream.read())
     if not isinstance(rows, list):
@@ -114,7 +114,7 @@ def _url_of(row: Any, column: str) -> str | None:
 
 
 def csv_urls(file: Path, column: str) -> Iterator[str | None]:
-    """The URL of each row."""
+    """Yield the URL of each row."""
     if not CsvFile(file).header():
         raise ValueError("no header")
     yield from (row.get(column) or None for row in CsvFile(file).rows())
@@ -125,15 +125,15 @@ def append_bytes(part: Path, file: Path) -> None:
     size = file.stat().st_size
     try:
         with part.open("rb") as more, file.open("ab") as sink:
-            if file.suffix not in COMPRESSED and not _ends_with_a_line(file):
+            if file.suffix not in COMPRESSED and not _ends_with_newline(file):
                 sink.write(b"\n")
             shutil.copyfileobj(more, sink)
     except OSError:
-        os.truncate(file, size)  # only after closing, which writes buffered bytes
+        os.truncate(file, size)  # truncate only after closing, which writes buffered bytes
         raise
 
 
-def _ends_with_a_line(file: Path) -> bool:
+def _ends_with_newline(file: Path) -> bool:
     with file.open("rb") as stream:
         stream.seek(-1, io.SEEK_END)
         return stream.read(1) == b"\n"

@@ -1,9 +1,9 @@
 """
-Stores files in a folder so that readers see each file completely or not at all.
+Store files in a folder so that readers see each file completely or not at all.
 
 A file is written completely under `<folder>/tmp` and then renamed. A reader gets either the old or
 the new file, and of two writers, the later rename wins. A killed process leaves at most a file in
-`tmp`, which a start deletes once the file is an hour old.
+`tmp`; the next start deletes files there that are over an hour old.
 
 Power failure: by default no write waits for the disk, so files from the last seconds may be lost or
 incomplete, like the last transactions of SQLite. Hashes detect this, and the page is fetched again.
@@ -57,11 +57,15 @@ class FileFolder:
             _keep_private(self.folder)
             self._tmp.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
-            raise ConfigError(f"data_dir: cannot make {self._tmp}: {error.strerror}") from error
+            raise ConfigError(f"data_dir: cannot create {self._tmp}: {error.strerror}") from error
         self._sweep()
 
     def replace_file(self, path: Path, data: bytes) -> None:
-        """Put a file. After an error it is unchanged or, if the rename was done, the new file."""
+        """
+        Replace a file atomically.
+
+        After an error it is unchanged or, if the rename was done, new.
+        """
         number = next(self._numbers)
         tmp = self._tmp / f"{os.getpid()}-{threading.get_ident()}-{number}-{time.monotonic_ns()}"
         with self._our_errors():
@@ -74,12 +78,13 @@ class FileFolder:
                 raise
 
     def _write(self, path: Path, data: bytes) -> None:
-        # os.open, because Path.open costs as much as the system calls themselves.
+        # os.open, because Path.open takes as long as the system calls themselves.
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             left = memoryview(data)
             while left:
-                # The last write before the disk is full may be short; the next one raises an error.
+                # The last write before the disk is full may be short; then the next one raises an
+                # error.
                 left = left[os.write(file, left) :]
             if self.fsync:
                 os.fsync(file)
@@ -93,7 +98,7 @@ class FileFolder:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             tmp.replace(path)
         if self.fsync:
-            # Sync the folder too, because the rename is part of the folder's data (fsync(2)).
+            # Sync the folder too, because the rename changes the folder's data (fsync(2)).
             folder = os.open(path.parent, os.O_RDONLY)
             try:
                 os.fsync(folder)
@@ -102,8 +107,9 @@ class FileFolder:
 
     def _sweep(self) -> None:
         """
-        Delete files that killed writers left: running writers have no file older than
-        an hour.
+        Delete files that killed writers left.
+
+        Running writers have no file older than an hour.
         """
         oldest = time.time() - TMP_AGE_S
         with suppress(OSError):
@@ -123,7 +129,7 @@ class FileFolder:
 
 
 def _keep_private(folder: Path) -> None:
-    """Remove other users' permissions on the folder, as left by an earlier release or a copy."""
+    """Remove other users' permissions on the folder; an old release or a copy may have set them."""
     mode = folder.stat().st_mode & 0o777
     if mode & 0o077:
         with suppress(PermissionError):  # another user owns the folder and sets its permissions

@@ -1,5 +1,5 @@
 r"""
-Checksums of objects, and their file format: a line of JSON with meta, then the body. Pure.
+The file format of objects: a line of JSON with checksum and meta, then the body. Pure.
 
     {"v":1,"sha256":"9f86…","bytes":5120,"meta":{"url":"https://example.com/"}}\n<5120 bytes>
 
@@ -34,7 +34,7 @@ def check_key(key: str) -> str:
     Return `key` if it is 64 lower-case hex digits.
 
     Raises:
-        BadInput: it is not, so that it could point to a file outside the content folder.
+        BadInput: it is not, so it could refer to a file outside the content folder.
     """
     if not KEY.fullmatch(key):
         raise BadInput(f"content key {key[:80]!r}: must be a SHA-256 in 64 lower-case hex digits")
@@ -49,12 +49,12 @@ def check_prefix(prefix: str) -> str:
 
 
 def digest(body: bytes) -> str:
-    """The SHA-256 of a body in hex; about 1 µs per kilobyte."""
+    """Return the SHA-256 of a body in hex; about 1 µs per kilobyte."""
     return hashlib.sha256(body).hexdigest()
 
 
 def header(body: bytes, meta: Mapping[str, str]) -> bytes:
-    """The header line before `body`, including its newline."""
+    """Return the header line before `body`, including its newline."""
     fields = {"v": VERSION, "sha256": digest(body), "bytes": len(body), "meta": dict(meta)}
     return _to_json(fields).encode() + b"\n"
 
@@ -75,7 +75,7 @@ def unframe(key: str, data: bytes) -> StoredContent:
     if not isinstance(fields, dict) or not isinstance(fields.get("meta"), dict):
         raise CorruptContent(key, "its header cannot be read")
     if fields.get("v") != VERSION:
-        raise CorruptContent(key, f"was written in form {fields.get('v')!r}, not {VERSION}")
+        raise CorruptContent(key, f"has format {fields.get('v')!r}, not {VERSION}")
     check_body(key, body, str(fields.get("sha256")))
     return StoredContent(body, fields["meta"])
 

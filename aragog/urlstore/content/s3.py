@@ -69,7 +69,7 @@ class S3Content(S3Bucket):
             for put in puts:
                 self.put(*put)
             return
-        self._client()  # after a fork, this recreates the client and the threads
+        self._client()  # after a fork, this creates the client and the threads again
         futures = [self._threads.submit(self.put, *put) for put in puts]
         wait(futures)
         for future in futures:

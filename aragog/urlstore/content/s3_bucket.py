@@ -1,8 +1,8 @@
 """
 An S3 bucket, for content stores and packs.
 
-A boto3 call takes about 2 ms of CPU, so reads of metadata do not use S3. Only basic S3 features are
-needed: no conditional writes, and lists in key order only. In a bucket with versioning, a delete
+A boto3 call takes about 2 ms of CPU, so reads of metadata do not use S3. It needs only basic S3
+features: lists in key order, but no conditional writes. In a bucket with versioning, a delete
 removes all versions of an object, because content that was taken down must not remain in any of
 them.
 """
@@ -34,7 +34,7 @@ from aragog.urlstore.s3_connection import (
 
 log = logging.getLogger(__name__)
 
-# A body is read after botocore's own retries, so repeat the request if the connection breaks.
+# A body is read after botocore's own retries, so repeat the request if the connection breaks then.
 BODY_READS = 2
 VERSIONING_FRESH_S = 60.0
 """How long to cache the server's response on bucket versioning."""
@@ -69,7 +69,7 @@ class S3Bucket:
         self, name: str, part: tuple[int, int] | None = None
     ) -> tuple[bytes, dict[str, str]] | None:
         """
-        An object's body and metadata, or None if it does not exist.
+        Return an object's body and metadata, or None if it does not exist.
 
         Args:
             name: the object's name.
@@ -125,7 +125,7 @@ class S3Bucket:
         return self._versions[1]
 
     def _ask_for_versions(self) -> bool:
-        """True if versioning is or was enabled in the bucket."""
+        """Return True if versioning is or was enabled in the bucket."""
         try:
             answer = self._client().get_bucket_versioning(Bucket=self._bucket)
         except ClientError as error:
@@ -133,8 +133,8 @@ class S3Bucket:
                 return False
             if s3_code(error) == "AccessDenied":
                 log.warning(
-                    "%s: s3:GetBucketVersioning is denied, so versions of deleted content, if the "
-                    "bucket keeps them, stay; allow it, and s3:ListBucketVersions and "
+                    "%s: s3:GetBucketVersioning is denied, so the bucket may keep old versions of "
+                    "deleted content; allow it, and s3:ListBucketVersions and "
                     "s3:DeleteObjectVersion",
                     self._where,
                 )
@@ -190,11 +190,17 @@ class _Tokens:
         self._pages, self._replaced_after = 0, 1
 
     def following(self, token: str | None) -> str:
-        """The token of the next page; raises ContentUnavailable if it is missing or repeated."""
+        """
+        Return the token of the next page.
+
+        Raises ContentUnavailable if it is missing or repeated.
+        """
         if not token:
-            raise ContentUnavailable(self._where, "a list is cut off and names no next page")
+            raise ContentUnavailable(
+                self._where, "a list is truncated but has no token for its next page"
+            )
         if token in (self._last, self._remembered):
-            raise ContentUnavailable(self._where, f"a list repeats its page {token[:60]!r}")
+            raise ContentUnavailable(self._where, f"a list repeats the page {token[:60]!r}")
         self._last = token
         self._pages += 1
         if self._pages == self._replaced_after:

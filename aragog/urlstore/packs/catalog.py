@@ -1,5 +1,5 @@
 """
-Information about packs that is not in their files: which are new, and which parts are dead.
+The catalog of packs: information that is not in their files, such as new packs and dead parts.
 
 | record | of | values |
 |---|---|---|
@@ -34,7 +34,7 @@ _SIZE, _AT, _ALSO, _BUSY, _HOST = b"i:size", b"i:at", b"i:also:", b"i:busy", b"i
 MOST_HOSTS = 32
 """Number of hosts recorded per pack, those with the most bytes; they may get a dictionary."""
 BUSY_MS = 600_000
-"""How long a claim for a rewrite lasts; after that, another process may claim the pack."""
+"""Milliseconds that a claim for a rewrite lasts; after that, another process may claim the pack."""
 
 
 class PackCatalog:
@@ -46,9 +46,10 @@ class PackCatalog:
 
     def opened(self, pack: str, size: int, hosts: Mapping[bytes, int] | None = None) -> None:
         """
-        Record a pack before it is put, so that upkeep can tell that it may be unfinished.
+        Record a pack before it is put, so that upkeep knows that it may be unfinished.
 
-        `hosts` has the bytes of each host, if upkeep should check if dictionaries are worthwhile.
+        `hosts` has the bytes of each host, if upkeep should check whether dictionaries are
+        worthwhile.
         """
         now_ms = self._now_ms()
         at = {_AT: b"%d" % now_ms}
@@ -102,7 +103,7 @@ class PackCatalog:
             )
 
     def sharing(self, pack: str) -> dict[int, set[str]]:
-        """The URLs whose pages share records of a pack, by the record's offset."""
+        """Return the URLs whose pages share records of a pack, by the record's offset."""
         found: dict[int, set[str]] = {}
         for column, cell in self._registry.get(self._row(PACK, pack)).items():
             if column.startswith(_ALSO):
@@ -111,21 +112,24 @@ class PackCatalog:
         return found
 
     def stays(self, pack: str) -> bool:
-        """False for a pack that is gone, or that will be deleted because its records have moved."""
+        """
+        Return False for a pack that is gone, or that will be deleted because its records have
+        moved.
+        """
         return self.size(pack) is not None and not self.row(MOVED, pack)
 
     def size(self, pack: str) -> int | None:
-        """The size of a pack, or None if unknown."""
+        """Return the size of a pack, or None if unknown."""
         cell = self._registry.get(self._row(PACK, pack), [_SIZE]).get(_SIZE)
         return None if cell is None else int(cell.value)
 
     def erased(self, pack: str) -> set[int]:
-        """The offsets of a pack's records that must be erased."""
+        """Return the offsets of a pack's records that must be erased."""
         row = self._registry.get(self._row(ERASE, pack))
         return {int(column[2:]) for column in row if column[2:].isdigit()}
 
     def row(self, kind: bytes, pack: str) -> Row:
-        """A pack's entry of one kind, or an empty row."""
+        """Return a pack's entry of one kind, or an empty row."""
         return self._registry.get(self._row(kind, pack))
 
     def moved(self, pack: str) -> None:
@@ -163,7 +167,8 @@ class PackCatalog:
 
     def next_dead(self, limit: int) -> list[tuple[str, Row]]:
         """
-        The next packs with dead records and their `pack-dead` entries, at most `limit` per bucket.
+        Return the next packs with dead records and their `pack-dead` entries, at most `limit` per
+        bucket.
 
         Each call continues after the previous call's packs, and starts again after the last pack,
         so that many packs with little dead space do not hide later packs. Two callers may get the
@@ -216,12 +221,12 @@ class PackCatalog:
 
 
 def host_hash(host: bytes) -> bytes:
-    """The hash under which a host is recorded."""
+    """Return the hash under which a host is recorded."""
     return sha256(host).hexdigest()[:16].encode()
 
 
 def hosts_of(row: Row) -> Mapping[bytes, int]:
-    """The bytes of each host in a fresh pack, by the host's hash."""
+    """Return the bytes of each host in a fresh pack, by the host's hash."""
     return {
         column[len(_HOST) :]: int(cell.value)
         for column, cell in row.items()
@@ -230,16 +235,16 @@ def hosts_of(row: Row) -> Mapping[bytes, int]:
 
 
 def at_of(row: Row) -> int:
-    """When a pack was opened or moved, ms."""
+    """Return when a pack was opened or moved, ms."""
     cell = row.get(_AT)
     return 0 if cell is None else int(cell.value)
 
 
 def dead_of(row: Row) -> Mapping[int, int]:
-    """The lengths of dead records by offset."""
+    """Return the lengths of dead records by offset."""
     return {int(c[2:]): int(cell.value) for c, cell in row.items() if c[2:].isdigit()}
 
 
 def asked_of(row: Row) -> int:
-    """When erasing was first requested, ms."""
+    """Return when erasing was first requested, ms."""
     return min((int(cell.value) for c, cell in row.items() if c[2:].isdigit()), default=0)

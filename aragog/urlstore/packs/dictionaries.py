@@ -77,7 +77,7 @@ class Dictionary:
                     raise CorruptContent("", "has a dictionary of more than 8 MB")
                 data = zstd.decompress(stored)
             if not data.startswith(_FORMATTED):
-                raise CorruptContent("", "begins with what is no dictionary")
+                raise CorruptContent("", "does not start with a dictionary")
             found = cls(data)
             found._decompressor()
             return found
@@ -85,7 +85,7 @@ class Dictionary:
             raise CorruptContent("", f"has a damaged dictionary: {error}") from error
 
     def frame(self) -> bytes:
-        """The dictionary as the frame at the start of a pack."""
+        """Return the dictionary as the frame at the start of a pack."""
         stored = zstd.compress(self._made.as_bytes(), LEVEL, checksum=True)
         return MAGIC + len(stored).to_bytes(4, "little") + stored
 
@@ -109,7 +109,7 @@ class Dictionary:
         return self._decompressor().decompress(frame)
 
     def _decompressor(self) -> zstandard.ZstdDecompressor:
-        """The decompressor of this thread; raises ZstdError if the dictionary is damaged."""
+        """Return the decompressor of this thread; raises ZstdError if the dictionary is damaged."""
         codec: zstandard.ZstdDecompressor | None = getattr(self._threads, "decompressor", None)
         if codec is None:
             codec = self._threads.decompressor = zstandard.ZstdDecompressor(dict_data=self._made)
@@ -123,18 +123,18 @@ def sampled(records: Sequence[T]) -> Sequence[T]:
 
 
 def begins_with_dictionary(pack: bytes) -> bool:
-    """True if a pack starts with a dictionary."""
+    """Return True if a pack starts with a dictionary."""
     return pack.startswith(MAGIC)
 
 
 def frame_bytes(head: bytes) -> int:
-    """The size of the dictionary frame, from the first eight bytes of its pack."""
+    """Return the size of the dictionary frame, from the first eight bytes of its pack."""
     return HEAD_BYTES + int.from_bytes(head[4:HEAD_BYTES], "little")
 
 
 def dictionary_of(pack: bytes) -> Dictionary | None:
     """
-    The dictionary at the start of a pack, or None.
+    Return the dictionary at the start of a pack, or None.
 
     Raises:
         CorruptContent: the dictionary is damaged or truncated.
@@ -143,7 +143,7 @@ def dictionary_of(pack: bytes) -> Dictionary | None:
         return None
     stored = pack[HEAD_BYTES : frame_bytes(pack)]
     if len(pack) < HEAD_BYTES or len(stored) != frame_bytes(pack) - HEAD_BYTES:
-        raise CorruptContent("", "is cut off in its dictionary")
+        raise CorruptContent("", "is truncated in its dictionary")
     return Dictionary.read(stored)
 
 
@@ -159,7 +159,7 @@ def needs_dictionary(frame: bytes) -> bool:
     try:
         return bool(zstandard.get_frame_parameters(frame).dict_id)
     except zstandard.ZstdError as error:
-        raise CorruptContent("", f"is no frame: {error}") from error
+        raise CorruptContent("", f"is not a frame: {error}") from error
 
 
 class PackDictionaries:
@@ -175,7 +175,8 @@ class PackDictionaries:
 
     def of(self, pack: str) -> Dictionary:
         """
-        The dictionary of a pack. If it is not cached, takes one request, or two if it is large.
+        Return the dictionary of a pack. If it is not cached, takes one request, or two if it is
+        large.
 
         Raises:
             CorruptContent: the pack does not exist or has no dictionary.

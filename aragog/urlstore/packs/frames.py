@@ -100,7 +100,7 @@ def records(pack: bytes) -> Iterator[tuple[Frame, bytes]]:
         begin, at = at, end
         while left > 0:
             if at >= len(pack):
-                raise CorruptContent("", f"is cut off in the record at {begin}")
+                raise CorruptContent("", f"is truncated in the record at {begin}")
             end = _end_of_frame(pack, at)
             parts.append(decompress(pack[at:end], dictionary))
             left, at = left - len(parts[-1]), end
@@ -119,7 +119,7 @@ def split(pack: bytes) -> Iterator[Frame]:
 
 
 def _decompress_all(data: bytes, dictionary: Dictionary | None) -> bytes:
-    """The contents of one or more zstd frames."""
+    """Return the contents of one or more zstd frames."""
     of_one = zstd.decompress if dictionary is None else dictionary.decompress
     try:
         end = zstd.end_of_frame(data, 0)
@@ -143,20 +143,20 @@ def _end_of_frame(pack: bytes, at: int) -> int:
     else:
         end = _end_of_member(pack, at)
     if end > len(pack):
-        raise CorruptContent("", f"is cut off in the record at {at}")
+        raise CorruptContent("", f"is truncated in the record at {at}")
     return end
 
 
 def _end_of_zstd(pack: bytes, at: int) -> int:
-    """The end of a zstd frame."""
+    """Return the end of a zstd frame."""
     try:
         return zstd.end_of_frame(pack, at)
     except IndexError:
-        raise CorruptContent("", f"is cut off in the record at {at}") from None
+        raise CorruptContent("", f"is truncated in the record at {at}") from None
 
 
 def _end_of_member(pack: bytes, at: int) -> int:
-    """The end of a gzip member."""
+    """Return the end of a gzip member."""
     member = zlib.decompressobj(wbits=31)
     view = memoryview(pack)
     fed = at
@@ -165,7 +165,7 @@ def _end_of_member(pack: bytes, at: int) -> int:
             member.decompress(view[fed : fed + _MEMBER_BYTES])
             fed = min(fed + _MEMBER_BYTES, len(pack))
     except zlib.error as error:
-        raise CorruptContent("", f"is no record at {at}: {error}") from error
+        raise CorruptContent("", f"has no record at {at}: {error}") from error
     if not member.eof:
-        raise CorruptContent("", f"is cut off in the record at {at}")
+        raise CorruptContent("", f"is truncated in the record at {at}")
     return fed - len(member.unused_data)

@@ -38,8 +38,8 @@ from aragog.urlstore.warc_records import RecordHead, capture_of, read_record, wa
 
 LATE_S = 300.0
 """
-How long after its pack was put a batch may write its pages. Upkeep deletes records without a page,
-but not in packs younger than twice this time.
+Seconds after its pack was put during which a batch may write its pages. Upkeep deletes records
+without a page, but not in packs younger than twice this time.
 """
 
 
@@ -60,7 +60,7 @@ class PackRecord:
 
     @classmethod
     def around(cls, head: RecordHead, body: bytes, compression: Compression) -> PackRecord:
-        """A record with an already compressed body from the fetch (`compress_around`)."""
+        """Return a record with an already compressed body from the fetch (`compress_around`)."""
         made = cls.__new__(cls)
         made.frame = frames.compress_around(head, body, compression)
         made.capture = capture_of(head.block, 0, len(made.frame), "")
@@ -68,7 +68,7 @@ class PackRecord:
 
     @classmethod
     def copied(cls, frame: bytes) -> PackRecord:
-        """A record whose frame is copied unchanged from a pack without a dictionary."""
+        """Return a record whose frame is copied unchanged from a pack without a dictionary."""
         made = cls.__new__(cls)
         made.frame = frame
         made.capture = capture_of(read_record(frames.decompress(frame)), 0, len(frame), "")
@@ -179,11 +179,11 @@ class PackWriter:
 
     def add(self, records: Sequence[PackRecord], *, now: bool = False, urls: int = 0) -> PackTicket:
         """
-        Add a batch's records to the open pack. With `now`, a caller is waiting, so the pack closes
-        at once.
+        Add a batch's records to the open pack; with `now`, close it at once, because a caller is
+        waiting.
 
-        `urls` is the number of the batch's URLs that wait for the pack. Never raises: if the pack
-        cannot be put, the ticket raises the error.
+        `urls` is how many of the batch's URLs wait for the pack. Never raises: if the pack cannot
+        be put, the ticket raises the error.
         """
         if os.getpid() != self._pid:
             self._start()
@@ -215,9 +215,8 @@ class PackWriter:
         """
         Put records as a separate pack, which starts with the dictionary that they need.
 
-        Used by upkeep, which does not check the hosts of such a pack again.
-
-        Never raises: if the pack cannot be put, the ticket raises the error.
+        Upkeep uses this, and does not check the hosts of such a pack again. Never raises: if the
+        pack cannot be put, the ticket raises the error.
         """
         pack = _Pack(time.monotonic(), list(records), tickets=1, dictionary=dictionary)
         pack.is_grouped = True
@@ -225,7 +224,7 @@ class PackWriter:
         return PackTicket(self, pack, 0, len(records))
 
     def waiting_urls(self) -> int:
-        """Number of URLs that wait for the open pack; 0 if there is no open pack."""
+        """Return the number of URLs that wait for the open pack; 0 if there is no open pack."""
         if os.getpid() != self._pid:
             return 0
         with self._changed:
@@ -278,7 +277,7 @@ class PackWriter:
         self._open = self._closer = None
 
     def _close_in_time(self) -> None:
-        """Put each pack when its waiting time is over."""
+        """Put each pack when its waiting time has passed."""
         me = threading.current_thread()
         while True:
             with self._changed:
@@ -293,7 +292,7 @@ class PackWriter:
             self._put(pack)
 
     def _is_over(self, pack: _Pack, closer: threading.Thread) -> bool:
-        """True if this thread does not have to put the pack any more."""
+        """Return True if this thread does not have to put the pack any more."""
         return self._open is not pack or self._closer is not closer
 
     def _put(self, pack: _Pack) -> None:
@@ -315,7 +314,7 @@ class PackWriter:
             pack.put.set()
 
     def _contents(self, name: str, pack: _Pack) -> tuple[bytes, list[PackPointer], bytes]:
-        """The bytes of a pack, the pointers of its records, and its index."""
+        """Return the bytes of a pack, the pointers of its records, and its index."""
         info = warcinfo_record(name, self._clock.now_ms())
         first = PackRecord(info, self.compression, pack.dictionary).frame
         if pack.dictionary is not None:
@@ -335,7 +334,7 @@ class PackWriter:
 
 
 def _bytes_of_hosts(records: Sequence[PackRecord]) -> dict[bytes, int]:
-    """The total size of each host's records, in bytes."""
+    """Return the total size of each host's records, in bytes."""
     found: dict[bytes, int] = {}
     for record in records:
         host = host_of(record.capture.url.encode())

@@ -10,10 +10,7 @@ from aragog.errors import CorruptContent
 
 VERSION = "1"
 DIGEST_CHARS = 32
-"""
-Length of a digest: 128 bits of SHA-256 in hex, enough to detect damage and prevent
-collisions.
-"""
+"""Length of a digest: 128 bits of SHA-256 in hex, enough to detect damage and avoid collisions."""
 
 NAME = re.compile(r"\d{8}/\d{6}-[0-9a-f]{16}\.warc\.(?:zst|gz)")
 """Pack names: day, time of day and a random number. Files with other names are never opened."""
@@ -32,7 +29,7 @@ class PackPointer(NamedTuple):
 
     @classmethod
     def of(cls, pack: str, offset: int, frame: bytes) -> PackPointer:
-        """The pointer to a compressed record."""
+        """Return the pointer to a compressed record."""
         return cls(pack, offset, len(frame), frame_digest(frame))
 
     @classmethod
@@ -45,11 +42,11 @@ class PackPointer(NamedTuple):
         """
         version, *parts = cell.decode("utf-8", "replace").split(" ")
         if version != VERSION or len(parts) < 4 or not NAME.fullmatch(parts[0]):
-            raise CorruptContent(cell[:80].decode("utf-8", "replace"), "is no pointer to a pack")
+            raise CorruptContent(cell[:80].decode("utf-8", "replace"), "is not a pointer to a pack")
         return cls(parts[0], int(parts[1]), int(parts[2]), parts[3])
 
     def cell(self) -> bytes:
-        """The pointer encoded for a cell."""
+        """Return the pointer encoded for a cell."""
         return f"{VERSION} {self.pack} {self.offset} {self.length} {self.digest}".encode()
 
     @property
@@ -69,10 +66,10 @@ class PackPointer(NamedTuple):
 
 
 def frame_digest(frame: bytes) -> str:
-    """The digest of a compressed record; about 1 µs per kilobyte."""
+    """Return the digest of a compressed record; about 1 µs per kilobyte."""
     return hashlib.sha256(frame).hexdigest()[:DIGEST_CHARS]
 
 
 def index_name(pack: str) -> str:
-    """The file name of a pack's index."""
+    """Return the file name of a pack's index."""
     return pack.rpartition(".warc.")[0] + ".cdxj"

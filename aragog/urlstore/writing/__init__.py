@@ -1,1 +1,1 @@
-"""Plans and writes a batch of fetched pages."""
+"""Plan and write a batch of fetched pages."""

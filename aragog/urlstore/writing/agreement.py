@@ -1,5 +1,5 @@
 """
-Decides whose record a fetched page goes to. Pure: uses the page and the nodes that were read.
+Decide which record a fetched page belongs to. Pure: uses the page and the nodes that were read.
 
 A URL that was fetched itself keeps its own record. If a page declares a canonical URL, it goes to
 that URL's record only if it matches the data stored there: the bodies are identical, or the main
@@ -16,14 +16,14 @@ from enum import Enum
 
 from aragog.urlstore import nodes
 from aragog.urlstore.compression import body_hash, stored_hash
-from aragog.urlstore.nodes import alias_of, end_of, facts_of, text
+from aragog.urlstore.nodes import alias_of, facts_of, follow_aliases, text
 from aragog.urlstore.records import PageWrite
 from urlspelling import url_key
 from zengraph.records import Lease, Row
 
 
 class Standing(Enum):
-    """How a page relates to the record of the canonical URL that it leads to."""
+    """The relation of a page to the record of its canonical URL."""
 
     OWN = "own"
     """The record belongs to one of the fetch's own URLs."""
@@ -34,14 +34,14 @@ class Standing(Enum):
     JOINS = "joins"
     """The page matches the record, and only becomes an alias."""
     APART = "apart"
-    """The page does not match, or its canonical URL is not trusted: it keeps its own record."""
+    """The page does not match, or its canonical URL is not trusted, so it keeps its own record."""
     DISPUTES = "disputes"
     """The page is the first that does not match the record of a URL that was never fetched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgment:
-    """Which record a page goes to, and why."""
+    """The record that a page goes to, and why."""
 
     canonical: str
     standing: Standing = Standing.OWN
@@ -54,30 +54,30 @@ class Judgment:
 
 
 def is_failed_fetch(page: PageWrite) -> bool:
-    """True for a fetch without a page, which is no evidence about identity, fields or links."""
+    """Return True for a fetch without a page: it shows nothing about identity, fields or links."""
     return not page.fields and page.links is None and page.content is None
 
 
 def fetched_urls(page: PageWrite) -> set[str]:
-    """The URLs that the fetch went through."""
+    """Return the URLs that the fetch went through."""
     hops = page.report.hops if page.report else ()
     return {page.url, page.final_url, *(hop.url for hop in hops)}
 
 
 def canonical_of(page: PageWrite, rows: Mapping[str, Row]) -> str:
-    """The URL that the page declares as canonical, after following its aliases."""
+    """Return the URL that the page declares as canonical, after following its aliases."""
     if is_failed_fetch(page):
-        return end_of(page.url, rows)
+        return follow_aliases(page.url, rows)
     canonical = page.canonical_url
     pointer = rows.get(canonical, {}).get(nodes.CANONICAL)
     itself = canonical in (page.url, page.final_url)
     if itself and (pointer is None or pointer.at_ms <= page.fetched_at_ms):
         return canonical
-    return end_of(canonical, rows)
+    return follow_aliases(canonical, rows)
 
 
 def agrees(page: PageWrite, row: Row) -> bool | None:
-    """True if a page matches the page in a node; None if nothing comparable is stored."""
+    """Return True if a page matches the page in a node; None if nothing comparable is stored."""
     stored = nodes.likeness_of(row)
     if page.likeness and stored:
         return page.likeness.agrees(stored)
@@ -100,7 +100,7 @@ def judge(page: PageWrite, rows: Mapping[str, Row], now_ms: int) -> Judgment:
         is_kept = nodes.was_fetched(row)
         return Judgment(canonical, Standing.JOINS if is_kept else Standing.OWN)
     if facts_of(row, nodes.OWN).get("gone"):
-        judgment = _apart(page, canonical, f"{canonical} is gone")
+        judgment = _separate(page, canonical, f"{canonical} is gone")
     elif nodes.was_fetched(row) or canonical in nodes.senders_of(row):
         judgment = _with_fetched(page, canonical, rows)
     else:
@@ -109,7 +109,7 @@ def judge(page: PageWrite, rows: Mapping[str, Row], now_ms: int) -> Judgment:
 
 
 def _after_later_evidence(page: PageWrite, judgment: Judgment, rows: Mapping[str, Row]) -> Judgment:
-    """The judgment, unless later evidence has already determined where the URL leads."""
+    """Return the judgment, unless later evidence has already determined where the URL leads."""
     pointer = rows.get(page.final_url, {}).get(nodes.CANONICAL)
     if (
         pointer is None
@@ -117,11 +117,11 @@ def _after_later_evidence(page: PageWrite, judgment: Judgment, rows: Mapping[str
         or judgment.standing is Standing.DISPUTES
     ):
         return judgment
-    target = end_of(page.final_url, rows)
+    target = follow_aliases(page.final_url, rows)
     if target == judgment.canonical:
         return judgment
     standing = Standing.APART if target == page.final_url else Standing.JOINS
-    why = judgment.why or f"{target} stands for it since a later fetch"
+    why = judgment.why or f"a later fetch made it an alias of {target}"
     return replace(judgment, canonical=target, standing=standing, why=why)
 
 
@@ -129,7 +129,7 @@ def _with_fetched(page: PageWrite, canonical: str, rows: Mapping[str, Row]) -> J
     same = agrees(page, rows[canonical])
     if same or (same is None and _is_alias(page, canonical, rows)):
         return Judgment(canonical, Standing.JOINS, canonical)
-    return _apart(page, canonical, f"{canonical} was fetched itself and {_differs(same)}")
+    return _separate(page, canonical, f"{canonical} was fetched and {_difference(same)}")
 
 
 def _with_unfetched(
@@ -140,8 +140,8 @@ def _with_unfetched(
     doubted = nodes.DOUBTED in row
     trusting = is_provisional(canonical, rows)
     if doubted:
-        why = f"{canonical} is not believed until it is fetched itself: pages that name it differ"
-        # A process was killed while it ended the trust in this URL; finish that.
+        why = f"{canonical} is not trusted until it is fetched: pages that declare it differ"
+        # A process was killed while it ended the trust in this URL; complete that.
         standing = Standing.DISPUTES if trusting else Standing.APART
         return Judgment(page.final_url, standing, canonical, why, is_doubted=True)
     if page.final_url in senders or page.url in senders:
@@ -150,22 +150,24 @@ def _with_unfetched(
         same = agrees(page, row)
         if same or (same is None and _is_alias(page, canonical, rows)):
             return Judgment(canonical, Standing.JOINS, canonical)
-        why = f"{senders[0]} names {canonical} too, and {_differs(same)}"
+        why = f"{senders[0]} declares {canonical} too, and {_difference(same)}"
         standing = Standing.DISPUTES if trusting and same is not None else Standing.APART
         return Judgment(page.final_url, standing, canonical, why)
     claim = Lease.of(row, nodes.CLAIM)
     if claim and claim.is_live(now_ms) and claim.holder != claimant(page):
-        return _apart(page, canonical, f"another page that names {canonical} is being written")
+        return _separate(
+            page, canonical, f"another page that declares {canonical} is being written"
+        )
     return Judgment(canonical, Standing.FIRST, canonical)
 
 
 def claimant(page: PageWrite) -> bytes:
-    """The value of the cell by which a page claims a canonical URL that was never fetched."""
+    """Return the value of the cell with which a page claims an unfetched canonical URL."""
     return url_key(page.final_url)
 
 
 def is_provisional(canonical: str, rows: Mapping[str, Row]) -> bool:
-    """True if a provisional alias of `canonical` provided its record."""
+    """Return True if a provisional alias of `canonical` provided its record."""
     row = rows.get(canonical, {})
     if nodes.was_fetched(row):
         return False
@@ -176,7 +178,7 @@ def is_provisional(canonical: str, rows: Mapping[str, Row]) -> bool:
 
 
 def is_trusting(row: Row, alias: str, canonical: str) -> bool:
-    """True if `alias` is a provisional alias of `canonical`, or is being detached from it."""
+    """Return True if `alias` is a provisional alias of `canonical`, or being detached from it."""
     if text(row, nodes.LEAVING) == canonical:
         return True
     return bool(text(row, nodes.PROVISIONAL)) and alias_of(row, alias) == canonical
@@ -184,8 +186,8 @@ def is_trusting(row: Row, alias: str, canonical: str) -> bool:
 
 def is_disproved(page: PageWrite, judgment: Judgment, rows: Mapping[str, Row]) -> bool:
     """
-    True if this fetch shows that its URL's page is not the page that an alias provided
-    for it.
+    Return True if this fetch shows that its URL's page is not the page that an alias provided for
+    it.
     """
     canonical = judgment.canonical
     if is_failed_fetch(page) or canonical not in (page.url, page.final_url):
@@ -198,13 +200,13 @@ def is_disproved(page: PageWrite, judgment: Judgment, rows: Mapping[str, Row]) -
 
 
 def _is_alias(page: PageWrite, canonical: str, rows: Mapping[str, Row]) -> bool:
-    """True if the page already is an alias of `canonical`; older data cannot be compared."""
-    return end_of(page.final_url, rows) == canonical
+    """Return True if the page already is an alias of `canonical`; older data cannot be compared."""
+    return follow_aliases(page.final_url, rows) == canonical
 
 
-def _apart(page: PageWrite, declared: str, why: str) -> Judgment:
+def _separate(page: PageWrite, declared: str, why: str) -> Judgment:
     return Judgment(page.final_url, Standing.APART, declared, why)
 
 
-def _differs(same: bool | None) -> str:
-    return "has another page" if same is False else "it is not known whether its page is the same"
+def _difference(same: bool | None) -> str:
+    return "has another page" if same is False else "it is unknown whether its page is the same"

@@ -1,7 +1,7 @@
 """
-Records which URLs are aliases of another URL, and moves the data stored under them.
+Record which URLs are aliases of another URL, and move the data stored under them.
 
-The pointer in the alias's node is authoritative; of several pointers, the pointer with the latest
+The pointer in the alias's node is authoritative; of several pointers, the one with the latest
 evidence counts. The edges at the canonical URL, which list its aliases, are verified against that
 pointer. An alias's data moves to the canonical URL cell by cell with unchanged timestamps, so the
 move may be repeated, and moves may run in any order.
@@ -36,7 +36,9 @@ ALIAS = 1
 """The edge type; an alias's score is always 0, so merging twice creates only one edge."""
 
 SOON_MS = 600_000
-"""Delay before an undone alias is fetched; conflicting pages may undo it again and again."""
+"""
+Milliseconds before an undone alias is fetched, because conflicting pages may undo it repeatedly.
+"""
 
 _URL = "u"
 _POINTER = (nodes.CANONICAL, nodes.ALIASED)
@@ -47,10 +49,7 @@ _PAGE = (nodes.FACTS, nodes.LIKENESS)
 
 
 def alias_puts(zen: MultiGraph, alias: str, canonical: str, now_ms: int) -> list[Mutation]:
-    """
-    The edge from `canonical` to `alias`, and the flag that the node of `canonical` has
-    aliases.
-    """
+    """Return the edge from `canonical` to `alias`, and the flag that `canonical` has aliases."""
     canonical_id, properties = zen.node_id(canonical), {_URL: alias.encode()}
     marked = {nodes.URL: canonical.encode(), nodes.ALIASED: b"1"}
     return [
@@ -91,8 +90,7 @@ class AliasMerger:
         reasons: Sequence[str],
     ) -> None:
         """
-        Make `alias` an alias of `canonical` as of `at_ms`; does nothing if newer evidence is
-        stored.
+        Make `alias` an alias of `canonical` as of `at_ms`, unless newer evidence is stored.
 
         Moves all data of the alias, because the caller is trusted.
         """
@@ -116,7 +114,8 @@ class AliasMerger:
 
         If the canonical URL has its own page, the alias's page is deleted instead, because a page
         that just declares a canonical URL must not replace the page there. With `trusted` it is
-        moved anyway: a site that redirects within its host states that the pages are the same.
+        moved anyway, because a site that redirects within its host declares the pages to be the
+        same.
         """
         canonical, row = self._nodes.follow([alias], None)[alias]
         own = self._properties.get(self._zen.node_id(alias))
@@ -135,7 +134,7 @@ class AliasMerger:
             self._move(alias, own, canonical, row, now_ms)
 
     def _without_page(self, alias: str, own: Row, now_ms: int) -> Row:
-        """Delete what fetches stored in a node; returns the remaining cells."""
+        """Delete the data that fetches stored in a node; returns the remaining cells."""
         self._bodies.give_up(own)
         fields = facts_of(own, nodes.PROVENANCE)
         columns = {
@@ -150,14 +149,14 @@ class AliasMerger:
             columns.add(nodes.SENTINEL)
         present = [column for column in columns if column in own]
         if present:
-            # The deleted page may be dated later than now, if its worker's clock is ahead.
+            # The deleted page may be dated later than now if its worker's clock is ahead.
             at_ms = max(now_ms, *(own[column].at_ms for column in present))
             self._properties.delete(self._zen.node_id(alias), present, at_ms=at_ms)
         self._outlinks.write([LinksWrite(alias, now_ms, lambda _: b"")], now_ms)
         return {column: cell for column, cell in own.items() if column not in columns}
 
-    def has_own(self, alias: str, row: Row) -> bool:
-        """True if there is anything for `settle` to move."""
+    def has_data(self, alias: str, row: Row) -> bool:
+        """Return True if there is anything for `settle` to move."""
         if nodes.SENTINEL in row or text(row, nodes.DUE):
             return True
         return bool(self._outlinks.read([alias])[alias].lines)
@@ -177,14 +176,14 @@ class AliasMerger:
 
         Schedules a fetch soon if the URL is still wanted, because a later page may have replaced
         its data. Evidence older than `at_ms` (now if None) does not make it an alias again. After a
-        crash, a repeated call continues: the node names the canonical URL that it is being detached
-        from until everything is done.
+        crash, a repeated call continues: until everything is done, the node contains the canonical
+        URL that it is being detached from.
 
         Args:
             alias: a normalized URL.
             now_ms: the store's time.
             at_ms: the time of the evidence.
-            reasons: why, for `explain`; None keeps the stored reasons.
+            reasons: the reasons that `explain` shows; None keeps the stored reasons.
             inherits: move the page to this URL although another URL sent it, because the two pages
                 matched.
             is_needed: make the URL due at once even if it is not wanted, because its page's data is
@@ -208,16 +207,13 @@ class AliasMerger:
         self._watches.move(canonical, alias, now_ms, watched_as=alias)
         self._zen.remove_edge(self._zen.node_id(alias), ALIAS, self._zen.node_id(canonical))
         begun_ms = own[nodes.LEAVING].at_ms if detaching else now_ms
-        self._stand_alone(alias, canonical, begun_ms + SOON_MS, at_ms)
+        self._create_record(alias, canonical, begun_ms + SOON_MS, at_ms)
         if is_needed:
             self._due.schedule(alias, now_ms, now_ms)
         self._properties.put(self._zen.node_id(alias), {nodes.LEAVING: b""}, at_ms=now_ms)
 
-    def _stand_alone(self, alias: str, canonical: str, due_at_ms: int, at_ms: int) -> None:
-        """
-        Ensure that a URL has a record, and a next fetch if the URL or its old canonical URL is
-        wanted.
-        """
+    def _create_record(self, alias: str, canonical: str, due_at_ms: int, at_ms: int) -> None:
+        """Give a URL a record, and a next fetch if it or its old canonical URL is wanted."""
         row = self._properties.get(self._zen.node_id(alias))
         cells = {nodes.URL: alias.encode(), nodes.SENTINEL: b"1"}
         if nodes.FACTS not in row:
@@ -255,7 +251,7 @@ class AliasMerger:
             self._move_links(canonical, alias, own, now_ms)
             self._move(canonical, part, alias, own, now_ms)
         if nodes.FACTS in row and row[nodes.FACTS].at_ms not in times:
-            # The canonical URL's page has moved away; without this, an older fetch of the URL would
+            # The canonical URL's page has moved away. Without this, an older fetch of the URL would
             # be dropped as if that page were still stored.
             attempt = orjson.dumps(attempt_alone(facts, canonical))
             at_ms = row[nodes.FACTS].at_ms + 1
@@ -288,10 +284,14 @@ class AliasMerger:
         )
 
     def of(self, canonical: str) -> Iterator[str]:
-        """URLs that lead to `canonical`, directly or through other aliases. Constant memory."""
+        """
+        Yield the URLs that lead to `canonical`, directly or through other aliases.
+
+        Constant memory.
+        """
         yield from self._of(canonical, _OF_ALIAS, {canonical}, nodes.MAX_HOPS)
 
-    def pointing_to(self, canonical: str) -> Iterator[str]:
+    def with_taken_down(self, canonical: str) -> Iterator[str]:
         """Like `of`, but includes aliases that were taken down."""
         yield from self._of(canonical, _POINTER, {canonical}, nodes.MAX_HOPS)
 
@@ -308,7 +308,7 @@ class AliasMerger:
                 yield from self._of(alias, columns, visited, hops - 1)
 
     def listed(self, canonical: str) -> Iterator[str]:
-        """The aliases according to the edges alone, not verified at their nodes."""
+        """Yield the aliases according to the edges alone, not verified at their nodes."""
         with closing(self._zen.walk_edges(self._zen.node_id(canonical), IN, ALIAS)) as edges:
             for edge in edges:
                 yield edge.properties[_URL].decode()
@@ -354,7 +354,7 @@ class AliasMerger:
         self._properties.put(
             self._zen.node_id(source), {nodes.MOVED: b"%d" % last_ms}, at_ms=now_ms
         )
-        # Delete these two last: while they exist, a repeated call finds what is left to move.
+        # Delete these two last: while they exist, a repeated call finds the rest.
         last = {c: moved.pop(c) for c in (nodes.SENTINEL, nodes.FACTS) if c in moved}
         self._properties.delete_many(
             [(self._zen.node_id(source), [c], cell.at_ms) for c, cell in moved.items()]
@@ -368,7 +368,8 @@ class AliasMerger:
         self, own: Row, canonical: str, target_row: Row
     ) -> list[tuple[dict[bytes, bytes], int]]:
         """
-        The cells for the alias's body at the canonical URL; empty if newer data is stored there.
+        Return the cells for the alias's body at the canonical URL; empty if newer data is stored
+        there.
 
         An object is copied to the canonical URL's key. A record in a pack stays where it is, and
         both nodes refer to it, so that a takedown of either URL finds its bytes.
@@ -399,19 +400,20 @@ class AliasMerger:
         moved, there = both[source], both[canonical]
         if moved.compressed:
             links = PackedLinks.of_lines(moved.lines)
-            # Links that moved away earlier left a delete, whose timestamp may equal these links'.
+            # Links that moved away earlier left a delete, whose timestamp may equal these links'
+            # timestamp.
             at_ms = moved.at_ms if there.compressed else max(moved.at_ms, there.at_ms + 1)
             # Links that later fetches found unchanged keep the time of the first fetch, so compare
             # the times of the pages too.
             if int(facts_of(target_row).get("fetched_at_ms") or 0) <= moved.at_ms:
                 self._outlinks.write([LinksWrite(canonical, at_ms, links)], now_ms)
-            # Delete as of the links' own time: a page that was fetched before now may still write
-            # links.
+            # Delete as of the links' own time, because a page that was fetched before now may still
+            # write links.
             self._outlinks.write([LinksWrite(source, moved.at_ms + 1, lambda _: b"")], now_ms)
 
 
 def _entries(canonical: str, own: Row, target_row: Row) -> list[Mutation]:
-    """The index entry of the body that moves to a canonical URL."""
+    """Return the index entry of the body that moves to a canonical URL."""
     cell = own.get(nodes.LIKENESS)
     if cell is None:
         return []
@@ -419,7 +421,7 @@ def _entries(canonical: str, own: Row, target_row: Row) -> list[Mutation]:
 
 
 def _has_another_page(canonical: str, row: Row, alias: str, own: Row) -> bool:
-    """True if the page of `canonical` (its node is `row`) was not sent by `alias`."""
+    """Return True if the page of `canonical` (its node is `row`) was not sent by `alias`."""
     redirects = facts_of(own, nodes.OWN).get("redirects_to")
     if nodes.was_fetched(row):
         return not redirects or not nodes.on_one_host(alias, canonical)
@@ -434,7 +436,7 @@ def _known_facts(alias: str, row: Row) -> dict[str, Fact]:
 
 def _first_facts(facts: Mapping[str, Fact], own: Row, brought_ms: int) -> Cell:
     """
-    The facts of the fetch that returned the page, even if a later failed fetch has overwritten
+    Return the facts of the fetch that returned the page, even if a later failed fetch replaced
     them.
     """
     values = {name: facts[name] for name in ("url", "final_url", "fetched_at_ms")}

@@ -9,7 +9,7 @@ from zengraph.records import Mutation
 
 
 def put(plan: PageWritePlan) -> list[Mutation]:
-    """The mutations that add a page's new entries."""
+    """Return the mutations that add a page's new entries."""
     likeness = plan.page.likeness
     if nodes.LIKENESS not in plan.cells or plan.stale:
         return []
@@ -23,7 +23,7 @@ def put(plan: PageWritePlan) -> list[Mutation]:
 
 
 def outdated(plan: PageWritePlan) -> list[tuple[bytes, int]]:
-    """The names of the entries for the page's previous body, and up to when they are deleted."""
+    """Return the names of the previous body's entries, and the time up to which to delete them."""
     if nodes.LIKENESS not in plan.cells or plan.stale:
         return []
     if entry_of(plan.canonical, plan.page.likeness) == entry_of(

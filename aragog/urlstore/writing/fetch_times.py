@@ -1,4 +1,4 @@
-"""Changes the time of a fetch in everything that it writes. Pure."""
+"""Change the time of a fetch in everything that it writes. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aragog.urlstore.records import PageWrite
 
 
 def fetched_at(write: PageWrite, at_ms: int) -> PageWrite:
-    """A copy of the write in which the fetch happened at `at_ms`."""
+    """Return a copy of the write in which the fetch happened at `at_ms`."""
     return replace(
         write,
         fetched_at_ms=at_ms,

@@ -1,9 +1,9 @@
 """
-Changes of items found by a fetch: their index records, and their entries in the change feed.
+Find changes of items in a fetch: their index records, and their entries in the change feed.
 
 An item that several pages show is the same item everywhere. It is compared with the most recently
-fetched of these pages, so a changed price on three pages is reported once. Pages that are written
-at the same time may both report it, because the feed reports every change at least once.
+fetched of these pages, so a price that changed on three pages is reported once. Pages that are
+written at the same time may both report it, because the feed reports every change at least once.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from aragog.urlstore.writing.page_plan import PageWritePlan
 from zengraph import MultiGraph
 from zengraph.records import Mutation, Row, put_record
 
-MOST_LOOKED_UP = 100
+MAX_LOOKED_UP = 100
 """
-Maximum number of changed items per page for which other pages are read. If there are more, they are
-compared with this page's stored items only.
+Maximum changed items per page for which other pages are read. If there are more, they are compared
+only with this page's stored items.
 """
 MOST_PAGES_OF_AN_ITEM = 50
 """Maximum number of pages that are read for an item."""
-MOST_NEWS = 500
+MAX_NEWS = 500
 """Maximum number of item values in one entry of the feed."""
 _PAGE = b"i:p"
 _FIELD_OF_ITEMS = field_of("")
@@ -44,7 +44,7 @@ class _OnAnotherPage(NamedTuple):
 
 
 def puts(plan: PageWritePlan) -> list[Mutation]:
-    """The index records of items that are new on a page."""
+    """Return the index records of items that are new on a page."""
     url = plan.canonical
     names = {
         name
@@ -55,7 +55,7 @@ def puts(plan: PageWritePlan) -> list[Mutation]:
 
 
 def outdated(plan: PageWritePlan) -> list[tuple[bytes, int]]:
-    """The index records of items that a page no longer has, and the time up to which to delete."""
+    """Return the index records of a page's lost items, and the time up to which to delete them."""
     written = dict(_items_in(plan))
     fields = {*written, *(name for name in plan.gone if kind_in(name))}
     return [
@@ -68,7 +68,7 @@ def outdated(plan: PageWritePlan) -> list[tuple[bytes, int]]:
 
 
 def _items_in(plan: PageWritePlan) -> list[tuple[str, bytes]]:
-    # Only look at field names: this runs twice for each page, and most pages have no items.
+    # Look only at field names: this runs twice for each page, and most pages have no items.
     written = (
         (name, plan.cells.get(nodes.field_column(name)))
         for name in plan.page.fields
@@ -92,7 +92,7 @@ class ItemNews:
 
     def of(self, plan: PageWritePlan) -> dict[str, Values]:
         """
-        Each changed value of a page's items, by a name such as `items.cards["L-1"].price`.
+        Return each changed value of a page's items, by a name such as `items.cards["L-1"].price`.
 
         An item that was added or removed has a single entry, `items.cards["L-1"]`, with all its
         values. Items without a key are reported together under the name of the page's field. Costs
@@ -101,9 +101,9 @@ class ItemNews:
         news: dict[str, Values] = {}
         for field in sorted(name for name in plan.changed if kind_in(name)):
             news |= self._of_field(plan, field)
-        if len(news) > MOST_NEWS:
+        if len(news) > MAX_NEWS:
             more = {field: (None, None) for field in plan.changed if kind_in(field)}
-            news = {**dict(islice(news.items(), MOST_NEWS)), **more}
+            news = {**dict(islice(news.items(), MAX_NEWS)), **more}
         return news
 
     def _of_field(self, plan: PageWritePlan, field: str) -> dict[str, Values]:
@@ -111,7 +111,7 @@ class ItemNews:
         before, now = item_fields(plan.row, field), PageItems.read(stored)
         was, new = _by_key(before), _by_key(now)
         changed = [key for key in dict.fromkeys([*was, *new]) if was.get(key) != new.get(key)]
-        others = self._others(plan, field, now.site or before.site, changed[:MOST_LOOKED_UP])
+        others = self._others(plan, field, now.site or before.site, changed[:MAX_LOOKED_UP])
         news: dict[str, Values] = {}
         if _without_key(before) != _without_key(now):
             cell = plan.row.get(nodes.field_column(field))
@@ -173,7 +173,7 @@ def _news(
     other: _OnAnotherPage | None,
     seen_ms: int,
 ) -> dict[str, Values]:
-    """The changes of one item, given its state on another page."""
+    """Return the changes of one item, given its state on another page."""
     if now is None:
         return {} if other else {name: (_text(was), None)}
     if other and (was is None or other.fetched_at_ms > seen_ms):

@@ -1,4 +1,4 @@
-"""Computes the next fetch of a page that is being written, from its node and the fetch. Pure."""
+"""Compute the next fetch of a page that is being written, from its node and the fetch. Pure."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Next(NamedTuple):
 
 
 def state_of(row: Row) -> RefreshState | None:
-    """The stored refresh state, or None if it is absent or its version is unknown."""
+    """Return the stored refresh state, or None if it is absent or its version is unknown."""
     cell = row.get(nodes.REFRESH)
     if cell is None or not cell.value:
         return None
@@ -49,7 +49,7 @@ def state_of(row: Row) -> RefreshState | None:
 
 
 def mark_of(row: Row) -> PageMark | None:
-    """The mark that was stored because of sitemaps or feeds, or None."""
+    """Return the mark that was stored because of sitemaps or feeds, or None."""
     cell = row.get(nodes.SIGNAL)
     return marks.from_cell(cell.value if cell else None)
 
@@ -60,7 +60,7 @@ def state_cell(state: RefreshState) -> bytes:
 
 
 def is_wanted(row: Row, settings: RefreshSettings) -> bool:
-    """True if the page has a watcher, or never had one and `refresh.unwatched` is set."""
+    """Return True if the page has a watcher, or never had one and `refresh.unwatched` is set."""
     cell = row.get(nodes.WATCHED)
     return settings.unwatched if cell is None or not cell.value else cell.value == WATCHED
 
@@ -76,13 +76,13 @@ def planned(
     trust: HostTrust | None = None,
 ) -> Next:
     """
-    The next fetch of the page at `canonical`, whose node is `row`.
+    Return the next fetch of the page at `canonical`, whose node is `row`.
 
     `trust` is the trust in the signals of the page's host, or None.
     """
     before = state_of(row)
     if seen.source and before and nodes.content_cell(row):
-        # The URL is also a page, such as a feed that a user enqueued, and is refreshed as a page.
+        # The URL is also a page, such as a feed that a user enqueued, so it is refreshed as a page.
         due = nodes.text(row, nodes.DUE)
         return Next(state_cell(before), int(due) if due else None, first=False, given_up=False)
     mark = mark_of(row) if settings.signals and not seen.source else None
@@ -139,7 +139,7 @@ def _shown(
 def _stretch(
     before: RefreshState | None, mark: PageMark | None, trust: HostTrust | None, at_ms: int
 ) -> float:
-    """The factor for the page's interval; above 1 if its host's files reliably report changes."""
+    """Return the factor for the page's interval: above 1 if its host reports changes well."""
     if mark is None or not mark.covered or trust is None or before is None:
         return 1.0
     is_read = at_ms - trust.read_at_ms <= before.interval_s * 1000
@@ -149,7 +149,7 @@ def _stretch(
 def _is_named_again(
     mark: PageMark, state: RefreshState, seen: Seen, settings: RefreshSettings
 ) -> bool:
-    """True if a file read after this fetch reports a change that is worth another fetch."""
+    """Return True if a file read after this fetch reports a change that is worth another fetch."""
     is_later = mark.read_at_ms > seen.fetched_at_ms
     worth = marks.is_worth_a_fetch(state.rate_per_s, state.usual_s, mark.belief, settings)
     return is_later and worth
@@ -177,7 +177,7 @@ def renewed(
 def vanished_fields(
     row: Row, fields: Container[str], before: Iterable[str], at_ms: int
 ) -> frozenset[str]:
-    """Names from `before` that a page, read as of `at_ms`, no longer has."""
+    """Return the names from `before` that a page, read as of `at_ms`, no longer has."""
     return frozenset(
         name
         for name in before
@@ -189,6 +189,6 @@ def vanished_fields(
 
 
 def _spread(key: bytes, at_ms: int) -> float:
-    """A number from 0 to 1 that varies evenly by page and by fetch; deterministic."""
+    """Return a number from 0 to 1, evenly distributed over pages and fetches; deterministic."""
     mixed = (int.from_bytes(key[8:12]) ^ at_ms * 2_654_435_761) & 0xFFFF_FFFF
     return mixed / 2**32

@@ -2,7 +2,8 @@
 The change feed entries of a fetch, and whether aliases must be fetched after it. Pure.
 
 Changes are found by comparison with the stored data: fields, the body, the outcome of the last
-fetch, and where the URL led. A repeated write finds no changes, unless the first was interrupted.
+fetch, and where the URL led. A repeated write finds no changes, unless the first write was
+interrupted.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def changes_of(
     plan: PageWritePlan, following: Next, owners: Sequence[str], *, all_pages: bool = False
 ) -> list[Change]:
     """
-    The entries for the plan's page, and for the fetched URL if it redirects now.
+    Return the entries for the plan's page, and for the fetched URL if it redirects now.
 
     With `all_pages`, also entries without values for the first fetch of an unwatched page, and for
     a page whose record was merged into another URL without a redirect.
@@ -49,7 +50,8 @@ def changes_of(
 
 def changed_cell(plan: PageWritePlan) -> dict[bytes, bytes]:
     """
-    The cell that records how the plan changes its page; empty if the change is already recorded.
+    Return the cell that records how the plan changes its page; empty if the change is already
+    recorded.
 
     It is written together with the page. If that write is interrupted, the repeated write finds the
     change again.
@@ -63,10 +65,11 @@ def changed_cell(plan: PageWritePlan) -> dict[bytes, bytes]:
 
 def moved_cell(plan: PageWritePlan) -> dict[bytes, bytes]:
     """
-    The cell that records that a URL with its own page leads to another page since this fetch.
+    Return the cell that records that a URL with its own page leads to another page since this
+    fetch.
 
-    It also has the time at which the URL's own page was fetched, so that a page that appeared and
-    moved in the same round is not reported as lost.
+    It also contains the time at which the URL's own page was fetched, so that a page that appeared
+    and moved in the same round is not reported as lost.
     """
     page, row = plan.page, plan.requested_row
     fetched_ms = facts_of(row).get("fetched_at_ms")
@@ -83,8 +86,8 @@ def _kind(plan: PageWritePlan, following: Next, *, all_pages: bool) -> ChangeKin
         return _kind_of_failure(plan)
     is_changed = bool(_changed(plan) or plan.item_news)
     if following.first:
-        is_told = all_pages or _reports_first_fetch(plan)
-        return "new" if is_told and (is_changed or plan.page.content) else None
+        is_reported = all_pages or _reports_first_fetch(plan)
+        return "new" if is_reported and (is_changed or plan.page.content) else None
     if is_changed:
         return "changed"
     if _is_other_body(plan):
@@ -94,18 +97,18 @@ def _kind(plan: PageWritePlan, following: Next, *, all_pages: bool) -> ChangeKin
 
 
 def _reports_first_fetch(plan: PageWritePlan) -> bool:
-    """True if the first fetch is reported in every feed, with the values of the fields."""
-    # Readers that deleted a withdrawn page must be informed that it is available again.
+    """Return True if the first fetch is reported in every feed, with the values of the fields."""
+    # Readers that deleted a withdrawn page must be told that it is available again.
     return is_watched(plan) or nodes.text(plan.row, nodes.WITHDRAWN) == "1"
 
 
 def _changed(plan: PageWritePlan) -> list[str]:
-    """The changed fields, without items, which have their own entries."""
+    """Return the changed fields, without items, which have their own entries."""
     return [n for n in plan.changed if n not in IGNORED_FIELDS and kind_in(n) is None]
 
 
 def _kind_of_failure(plan: PageWritePlan) -> ChangeKind | None:
-    """The kind of change for the first failure of a page that is stored or watched, or None."""
+    """Return the kind of change for the first failure of a stored or watched page, or None."""
     before, now = absent_as(facts_of(plan.row)), plan.page.facts.get("outcome")
     if nodes.CONTENT_HASH not in plan.row and not _had_page(plan.row) and not is_watched(plan):
         return None
@@ -121,10 +124,10 @@ def _had_page(row: Row) -> bool:
 
 
 def redirected(plan: PageWritePlan, *, all_pages: bool = False) -> list[Change]:
-    """The entry for a stored URL that leads elsewhere since this fetch; see `changes_of`."""
+    """Return the entry for a stored URL that leads elsewhere since this fetch; see `changes_of`."""
     page, row = plan.page, plan.requested_row
-    if is_failed_fetch(page) or page.final_url == page.url or not _led_elsewhere(plan):
-        return [_joined(plan)] if all_pages and _is_new_alias(plan) else []
+    if is_failed_fetch(page) or page.final_url == page.url or not _had_page_before(plan):
+        return [_merge_entry(plan)] if all_pages and _is_new_alias(plan) else []
     before = nodes.text(row, nodes.CONTENT_HASH)
     hashes = (before, None) if before and plan.canonical != page.url else None
     return [
@@ -139,22 +142,22 @@ def redirected(plan: PageWritePlan, *, all_pages: bool = False) -> list[Change]:
     ]
 
 
-def _joined(plan: PageWritePlan) -> Change:
-    """The entry for a URL whose record was merged into another URL's record."""
+def _merge_entry(plan: PageWritePlan) -> Change:
+    """Return the entry for a URL whose record was merged into another URL's record."""
     at_ms, owners = plan.page.fetched_at_ms, plan.requested_owners
     url, target = plan.page.url, plan.canonical
     return Change(url, at_ms, "redirected", owners=owners, redirected_to=target)
 
 
 def _is_new_alias(plan: PageWritePlan) -> bool:
-    """True if this fetch turned a URL with its own record into an alias."""
+    """Return True if this fetch turned a URL with its own record into an alias."""
     page, row = plan.page, plan.requested_row
     is_alias = not is_failed_fetch(page) and plan.canonical != page.url
     return is_alias and nodes.SENTINEL in row and alias_of(row, page.url) is None
 
 
-def _led_elsewhere(plan: PageWritePlan) -> bool:
-    """True if the fetched URL had its own page before, or was an alias of another page."""
+def _had_page_before(plan: PageWritePlan) -> bool:
+    """Return True if the fetched URL had its own page before, or was an alias of another page."""
     url, row = plan.page.url, plan.requested_row
     before = alias_of(row, url)
     if before is not None:
@@ -164,7 +167,7 @@ def _led_elsewhere(plan: PageWritePlan) -> bool:
 
 
 def _is_other_body(plan: PageWritePlan) -> bool:
-    """True if the body itself changed, and not just its compression."""
+    """Return True if the body itself changed, not just its compression."""
     before, seen = state_of(plan.row), plan.page.seen
     if before is None or seen is None or not before.body_hash or not seen.body_hash:
         return _hashes(plan) is not None
@@ -172,7 +175,7 @@ def _is_other_body(plan: PageWritePlan) -> bool:
 
 
 def _hashes(plan: PageWritePlan) -> Values | None:
-    """The content's hash before and after, or None if it did not change."""
+    """Return the content's hash before and after, or None if it did not change."""
     before = nodes.text(plan.row, nodes.CONTENT_HASH)
     cell = plan.cells.get(nodes.CONTENT_HASH)
     now = before if cell is None else cell.decode()
@@ -185,7 +188,7 @@ def _values(plan: PageWritePlan, name: str) -> Values:
 
 
 def has_another_page(plan: PageWritePlan) -> bool:
-    """True if the record's page changed or is gone, so that its aliases may no longer match it."""
+    """Return True if the record's page changed or is gone, so its aliases may not match it now."""
     page = plan.page
     if plan.stale or plan.refused or plan.copy:
         return False
@@ -195,7 +198,7 @@ def has_another_page(plan: PageWritePlan) -> bool:
 
 
 def is_failed_alias(plan: PageWritePlan) -> bool:
-    """True if the fetch of an alias that was due itself returned no page."""
+    """Return True if the fetch of an alias that was due itself returned no page."""
     is_alias = plan.canonical != plan.page.url
     return (
         is_alias and is_failed_fetch(plan.page) and bool(nodes.text(plan.requested_row, nodes.DUE))
@@ -203,7 +206,7 @@ def is_failed_alias(plan: PageWritePlan) -> bool:
 
 
 def is_newly_reserved(plan: PageWritePlan) -> bool:
-    """True if the stored page now refuses a use that it did not refuse before."""
+    """Return True if the stored page now refuses a use that it did not refuse before."""
     before, cell = facts_of(plan.row), plan.cells.get(nodes.FACTS)
     if cell is None or not before.get("fetched_at_ms"):
         return False
@@ -215,5 +218,5 @@ def is_newly_reserved(plan: PageWritePlan) -> bool:
 
 
 def reserved_change(plan: PageWritePlan, owners: Sequence[str]) -> Change:
-    """The entry for a page that refuses one more use."""
+    """Return the entry for a page that refuses one more use."""
     return Change(plan.canonical, plan.page.fetched_at_ms, "reserved", owners=tuple(owners))

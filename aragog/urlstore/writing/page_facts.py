@@ -1,6 +1,6 @@
 """
-A node's facts after a fetch: those of its page, those of the attempt, and the crawls that the page
-is kept for. Pure.
+The facts in a node after a fetch: of its page, of the attempt, and the crawls that it is kept for.
+Pure.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _OF_AN_ATTEMPT = (
 
 def _absent(page: PageWrite, before: Mapping[str, object]) -> dict[str, object]:
     """
-    The fact that the page is absent, after a failed fetch; temporary failures do not
-    change it.
+    Return the fact that the page is absent, after a failed fetch; temporary failures keep it
+    unchanged.
     """
     now = page.facts.get("outcome")
     if page.gone or now in WITHHELD:
@@ -36,7 +36,7 @@ def _absent(page: PageWrite, before: Mapping[str, object]) -> dict[str, object]:
 
 def facts_after(page: PageWrite, row: Row, *, complete: bool) -> dict[str, object]:
     """
-    The facts after a fetch. A failed fetch keeps the page's facts and replaces the facts of the
+    Return the facts after a fetch. A failed fetch keeps the page's facts, and replaces those of the
     last attempt.
 
     Args:
@@ -61,20 +61,20 @@ def facts_after(page: PageWrite, row: Row, *, complete: bool) -> dict[str, objec
 
 
 def with_attempt(facts: Mapping[str, object], stored: Mapping[str, object]) -> dict[str, object]:
-    """A page's facts combined with those of a later attempt that was stored before them."""
+    """Return a page's facts combined with those of a later attempt that was stored before them."""
     attempt = {n: v for n, v in stored.items() if n in (*_OF_AN_ATTEMPT, "attempted_at_ms", ABSENT)}
     return {n: v for n, v in facts.items() if n not in _OF_AN_ATTEMPT} | attempt
 
 
 def attempt_alone(facts: Mapping[str, object], url: str) -> dict[str, object]:
-    """The facts that stay in a node whose page moved away: those of the later attempt."""
+    """Return the facts that stay in a node whose page moved away: those of the later attempt."""
     names = (*_OF_AN_ATTEMPT, "attempted_at_ms")
     return {"url": url, "final_url": url} | {n: v for n, v in facts.items() if n in names}
 
 
 def _withdrawn_statements(before: Mapping[str, Fact], page: PageWrite) -> dict[str, Fact]:
     """
-    What a fetch without a page adds to the statements about the stored page.
+    Return the changes that a fetch without a page makes to the statements about the stored page.
 
     It can only add refusals. The exception is robots.txt at a 304, which applies to this page and
     may also allow something again.
@@ -91,7 +91,11 @@ def _withdrawn_statements(before: Mapping[str, Fact], page: PageWrite) -> dict[s
 def _crawls(
     page: PageWrite, before: Mapping[str, object], facts: Mapping[str, object]
 ) -> frozenset[str]:
-    """The crawls that the page is kept for after this fetch; `facts` are the page's new facts."""
+    """
+    Return the crawls that the page is kept for after this fetch.
+
+    `facts` are the page's new facts.
+    """
     mine = str(page.facts.get(KEPT_FOR) or USUAL)
     if page.withdrawn:
         return others(before, facts, mine)

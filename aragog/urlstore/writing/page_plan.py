@@ -17,7 +17,7 @@ from aragog.settings import RefreshSettings
 from aragog.urlstore import nodes
 from aragog.urlstore.content_port import ContentPut
 from aragog.urlstore.feed import Change, Values
-from aragog.urlstore.nodes import alias_of, end_of, facts_of
+from aragog.urlstore.nodes import alias_of, facts_of, follow_aliases
 from aragog.urlstore.records import ContentWrite, PageWrite, Written
 from aragog.urlstore.signal_trust import Evidence, HostTrust
 from aragog.urlstore.writing.agreement import Judgment, Standing, is_failed_fetch
@@ -53,7 +53,9 @@ class PageWritePlan:
     missing: frozenset[str] = frozenset()
     """Names of fields that the pipeline found in earlier fetches but not in this one."""
     gone: frozenset[str] = frozenset()
-    """Those of these fields that are stored with a value from the pipeline, and will be deleted."""
+    """
+    The names of those fields that are stored with a value from the pipeline, and will be deleted.
+    """
     late_facts: bytes | None = None
     """The facts to write if a later failed attempt is already stored."""
     body: ContentPut | None = None
@@ -86,7 +88,7 @@ class PageWritePlan:
 
     @property
     def copy(self) -> bool:
-        """True for a page that matches the stored page and only becomes an alias."""
+        """True for a page that matches the stored page and becomes only an alias."""
         return self.judgment.standing is Standing.JOINS
 
     @property
@@ -118,24 +120,24 @@ class PageWritePlan:
 
 
 def urls_without_page(plan: PageWritePlan) -> list[str]:
-    """URLs of the fetch that turned out to have no page, although aliases may point to them."""
+    """Return the fetch's URLs that turned out to have no page; aliases may point to them."""
     page = plan.page
     if is_failed_fetch(page) and not page.gone:
         return []
     urls = dict.fromkeys((page.url, page.final_url))
-    # After a temporary redirect, the page's canonical URL says nothing about the URL that
+    # After a temporary redirect, the page's canonical URL has no meaning for the URL that
     # redirected.
     return [url for url in urls if page.gone or plan.canonical not in (url, page.url)]
 
 
 def identity_of(page: PageWrite) -> set[str]:
-    """The URLs that identify the fetched page."""
+    """Return the URLs that identify the fetched page."""
     return {page.url, page.final_url, page.canonical_url}
 
 
 def canonicals_of(page: PageWrite, rows: dict[str, Row]) -> list[str]:
-    """The canonical URLs that are stored for the URLs of a fetch."""
-    return [end_of(url, rows) for url in set(page.urls)]
+    """Return the canonical URLs that are stored for the URLs of a fetch."""
+    return [follow_aliases(url, rows) for url in set(page.urls)]
 
 
 def detached_urls(page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> list[str]:
@@ -153,20 +155,23 @@ def detached_urls(page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> 
             result.append(url)
         elif before not in (None, canonical) and row[nodes.CANONICAL].at_ms < page.fetched_at_ms:
             target_row = rows.get(before, {})
-            is_parted = is_apart and url not in nodes.senders_of(target_row)
-            if is_parted or (nodes.OWN not in target_row and nodes.CANONICAL not in target_row):
+            is_detached = is_apart and url not in nodes.senders_of(target_row)
+            if is_detached or (nodes.OWN not in target_row and nodes.CANONICAL not in target_row):
                 result.append(url)
     return result
 
 
-def has_own(row: Row) -> bool:
-    """True if the node of a new alias has data that must move to the canonical URL."""
+def has_data(row: Row) -> bool:
+    """Return True if the node of a new alias has data that must move to the canonical URL."""
     watched = nodes.text(row, nodes.WATCHED) == WATCHED.decode()
     return nodes.SENTINEL in row or watched or bool(nodes.text(row, nodes.DUE))
 
 
-def named_by(rows: Mapping[str, Row]) -> list[str]:
-    """URLs that must be read too, because these nodes refer to them: canonical URLs and senders."""
+def referenced_urls(rows: Mapping[str, Row]) -> list[str]:
+    """
+    Return URLs that must be read too, because these nodes refer to them: canonical URLs and
+    senders.
+    """
     named = {alias_of(row, url) for url, row in rows.items()} - {None}
     for row in rows.values():
         if nodes.OWN not in row and nodes.SENTINEL in row:
@@ -175,13 +180,13 @@ def named_by(rows: Mapping[str, Row]) -> list[str]:
 
 
 def has_newer_pointer(row: Row, page: PageWrite) -> bool:
-    """True if evidence later than this fetch determined the canonical URL."""
+    """Return True if evidence later than this fetch determined the canonical URL."""
     cell = row.get(nodes.CANONICAL)
     return cell is not None and cell.at_ms > page.fetched_at_ms
 
 
 def refuses(row: Row, page: PageWrite) -> bool:
-    """True if the node was taken down, or was removed or withdrawn after this fetch."""
+    """Return True if the node was taken down, or was removed or withdrawn after this fetch."""
     withdrawn = row.get(nodes.WITHDRAWN)
     if withdrawn and withdrawn.at_ms >= page.fetched_at_ms and not is_failed_fetch(page):
         return True
@@ -192,15 +197,19 @@ def refuses(row: Row, page: PageWrite) -> bool:
 
 
 def seen_at_ms(row: Row, *, failed: bool) -> int:
-    """When the node's content was fetched; if `failed`, the last attempt counts as well."""
+    """
+    Return when the node's content was fetched.
+
+    With `failed`, the last attempt counts as well.
+    """
     facts = facts_of(row)
     fetched = facts.get("fetched_at_ms") or 0
-    tried = facts.get("attempted_at_ms") or 0 if failed else 0
-    return max(int(fetched), int(tried))
+    attempted = facts.get("attempted_at_ms") or 0 if failed else 0
+    return max(int(fetched), int(attempted))
 
 
 def own_cell(page: PageWrite, url: str, canonical: str) -> bytes:
-    """The value of the cell `s:own`: what this fetch found out about `url` itself."""
+    """Return the value of the cell `s:own`: what this fetch found out about `url` itself."""
     moved = url != page.final_url
     return orjson.dumps(
         {
@@ -213,7 +222,7 @@ def own_cell(page: PageWrite, url: str, canonical: str) -> bytes:
 
 
 def pointer_cells(plan: PageWritePlan, alias: str) -> dict[bytes, bytes]:
-    """The cells that make `alias` point to the plan's canonical URL."""
+    """Return the cells that make `alias` point to the plan's canonical URL."""
     page = plan.page
     cells = {
         nodes.URL: alias.encode(),
@@ -226,41 +235,38 @@ def pointer_cells(plan: PageWritePlan, alias: str) -> dict[bytes, bytes]:
     return cells
 
 
-def sent_to(plan: PageWritePlan) -> list[str]:
+def urls_to_index(plan: PageWritePlan) -> list[str]:
     """
-    URLs under which this fetch stores data of its final URL, and that a takedown of that URL would
-    miss.
+    Return URLs under which this fetch stores data that a takedown of its final URL would miss.
 
-    A takedown covers the final URL's own page and the page on the same host that it is an alias of,
-    each with its aliases.
+    A takedown covers the final URL's own page, and the page on the same host that it is an alias
+    of, each with its aliases.
     """
     sender, canonical = plan.page.final_url, plan.canonical
     if sender == canonical == plan.page.url:
         return []
-    taken_along = canonical == sender or (
-        sender in plan.aliases and host(sender) == host(canonical)
-    )
-    urls = [canonical] if plan.cells and not taken_along else []
+    is_covered = canonical == sender or (sender in plan.aliases and host(sender) == host(canonical))
+    urls = [canonical] if plan.cells and not is_covered else []
     requested = plan.page.url
     if (
         plan.page.report is not None
         and not plan.refused
         and requested not in (sender, canonical)
-        and not (taken_along and requested in plan.aliases)
+        and not (is_covered and requested in plan.aliases)
     ):
         urls.append(requested)
     return urls
 
 
 def provenance_cell(plan: PageWritePlan) -> bytes:
-    """Where the pipeline found each field, in this fetch or in an earlier one."""
+    """Return where the pipeline found each field, in this fetch or in an earlier one."""
     old = facts_of(plan.row, nodes.PROVENANCE)
     values = {name: at for name, at in old.items() if name not in plan.missing or name in plan.gone}
     return orjson.dumps({**values, **plan.page.provenance})
 
 
 def written(plan: PageWritePlan) -> Written:
-    """The result that `write_pages` returns for this page."""
+    """Return the result that `write_pages` returns for this page."""
     judgment = plan.judgment
     return Written(
         plan.page.url,
@@ -268,13 +274,13 @@ def written(plan: PageWritePlan) -> Written:
         stale=plan.stale or plan.refused,
         unconfirmed=judgment.declared if judgment.is_doubted and not plan.refused else None,
         older_by_ms=0 if plan.refused else plan.older_by_ms,
-        same_as=_same_as(plan),
-        existed=_existed(plan),
+        same_as=_shared_body_url(plan),
+        existed=_had_content(plan),
     )
 
 
-def _same_as(plan: PageWritePlan) -> str | None:
-    """The URL whose body the page shares, or None."""
+def _shared_body_url(plan: PageWritePlan) -> str | None:
+    """Return the URL whose body the page shares, or None."""
     packed = plan.page.content.packed if plan.page.content else None
     is_taken = (
         packed is not None
@@ -284,8 +290,11 @@ def _same_as(plan: PageWritePlan) -> str | None:
     return packed.shared.url if is_taken and packed and packed.shared else None
 
 
-def _existed(plan: PageWritePlan) -> bool:
-    """True if content was stored before this fetch; not for content that this fetch stored."""
+def _had_content(plan: PageWritePlan) -> bool:
+    """
+    Return True if content was stored before this fetch, not counting content that this fetch
+    stored.
+    """
     cells = (plan.row.get(column) for column in nodes.POINTERS)
     return any(cell and cell.value and cell.at_ms < plan.page.fetched_at_ms for cell in cells)
 
@@ -310,8 +319,8 @@ def fill_page(plan: PageWritePlan) -> None:
         plan.late_facts = orjson.dumps(with_attempt(facts, facts_of(plan.row)))
     if plan.canonical in (page.url, page.final_url):
         if not failed:
-            # The URL itself was fetched and led to no other page, so it is its own canonical URL
-            # from now on.
+            # The URL itself was fetched and led to no other page, so from now on it is its own
+            # canonical URL.
             cells[nodes.CANONICAL] = plan.canonical.encode()
         if page.gone or not failed:
             cells[nodes.OWN] = own_cell(page, plan.canonical, plan.canonical)
@@ -360,7 +369,7 @@ def fill_next_fetch(
     plan: PageWritePlan, settings: RefreshSettings, trust: HostTrust | None = None
 ) -> Next | None:
     """
-    Fill in when to fetch again; None if the store's caller decided it (`due_at_ms`).
+    Fill in when to fetch again; returns None if the store's caller decided it (`due_at_ms`).
 
     `trust` is the trust in the signals of the page's host.
     """
@@ -398,5 +407,5 @@ def fill_histories(plan: PageWritePlan, names: Sequence[str], length: int) -> No
 
 
 def is_watched(plan: PageWritePlan) -> bool:
-    """True if the page has a watcher."""
+    """Return True if the page has a watcher."""
     return nodes.text(plan.row, nodes.WATCHED) == WATCHED.decode()

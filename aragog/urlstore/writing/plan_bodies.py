@@ -1,5 +1,5 @@
 """
-A batch's bodies: what each page writes, and what happens to its previous body.
+Store the bodies of a batch: what each page writes, and what happens to its previous body.
 
 Bodies are put before anything points to them. If a batch was packed before its pages were planned
 (`packing`), some records turn out to be unused, because newer data is stored or the page becomes an
@@ -62,7 +62,7 @@ def fill_content(plan: PageWritePlan, content: ContentWrite, *, in_packs: bool) 
 
 
 def _keep(plan: PageWritePlan, content: ContentWrite) -> bool:
-    """Confirm the stored body if it is identical; False if it differs."""
+    """Confirm the stored body if it is identical; returns False if it differs."""
     where = nodes.content_cell(plan.row)
     if where is None:
         return False
@@ -110,9 +110,10 @@ def put_bodies(bodies: Bodies, plans: Sequence[PageWritePlan]) -> PackTicket | N
     return ticket
 
 
-def share_elsewhere(bodies: Bodies, plans: Sequence[PageWritePlan]) -> None:
+def record_sharing(bodies: Bodies, plans: Sequence[PageWritePlan]) -> None:
     """
-    Record in the catalog which records are used by pages under other URLs than those in the record.
+    Record in the catalog the records that are used by pages under other URLs than those in the
+    record.
 
     These are pages stored under a URL that is not one of their fetch, and pages that share another
     page's record.
@@ -133,13 +134,13 @@ def shared_body(plan: PageWritePlan) -> SharedBody | None:
     return packed.shared if is_taken else None
 
 
-def own_what_goes(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWritePlan]) -> None:
+def give_own_records(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWritePlan]) -> None:
     """
-    Give pages their own record if upkeep moved the shared record without seeing these pages.
+    Give pages their own record if upkeep moved the shared record without finding these pages.
 
-    Called after the nodes were written. Upkeep marks a pack before it reads the nodes for the last
-    time, so either upkeep sees the nodes or this sees the mark. After a batch was killed before
-    this step, its next run finds the pages in the nodes that it had written.
+    Call it after the nodes are written. Upkeep marks a pack before it reads the nodes for the last
+    time, so either upkeep sees the nodes or this sees the mark. If a batch was killed before this
+    step, its next run finds the pages in the nodes that it had written.
     """
     packs = bodies.packs
     if packs is None:
@@ -164,7 +165,7 @@ def own_what_goes(bodies: Bodies, zen: MultiGraph, plans: Sequence[PageWritePlan
 
 
 def _has_shared(zen: MultiGraph, plan: PageWritePlan) -> bool:
-    """True if a page shares another page's record, by its plan or after an earlier killed run."""
+    """Return True if a page shares another page's record, by its plan or after a killed run."""
     if shared_body(plan) is not None:
         return True
     cell = plan.cells.get(nodes.CONTENT_PACK)
@@ -195,7 +196,7 @@ def check_ages(plans: Sequence[PageWritePlan], ticket: PackTicket | None) -> Non
 
 
 def archived(page: PageWrite, content: ContentWrite) -> WarcPage:
-    """The page as its WARC record is built from it."""
+    """Return the page from which its WARC record is built."""
     return WarcPage(
         page.final_url,
         page.fetched_at_ms,
@@ -208,7 +209,7 @@ def archived(page: PageWrite, content: ContentWrite) -> WarcPage:
 
 
 def unused_records(zen: MultiGraph, plans: Sequence[PageWritePlan]) -> list[Mutation]:
-    """The cells by which URLs refer to records that their pages did not use."""
+    """Return the cells by which URLs refer to records that their pages did not use."""
     rows = []
     for plan in plans:
         if (pointer := _unused(plan)) is None or plan.refused:
@@ -256,7 +257,7 @@ def _leave_other_layout(bodies: Bodies, zen: MultiGraph, plan: PageWritePlan) ->
 
 
 def _replaced(plan: PageWritePlan) -> PackPointer | None:
-    """The record with the previous body, or None if it is still used or there was none."""
+    """Return the record with the previous body, or None if it is still used or there was none."""
     old = pointer_of(plan.row)
     is_other = any(column in plan.cells for column in nodes.POINTERS)
     if old is None or not is_other or plan.cells.get(nodes.CONTENT_PACK) == old.cell():
@@ -265,7 +266,7 @@ def _replaced(plan: PageWritePlan) -> PackPointer | None:
 
 
 def _unused(plan: PageWritePlan) -> PackPointer | None:
-    """The record that was packed for a page that does not use it, or None."""
+    """Return the record that was packed for a page that does not use it, or None."""
     if plan.page.content is None or plan.page.content.packed is None:
         return None
     pointer = plan.page.content.packed.pointer

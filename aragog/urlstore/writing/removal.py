@@ -1,5 +1,5 @@
 """
-Removal of the data stored for URLs, hosts and domains.
+Remove the data stored for URLs, hosts and domains.
 
 `remove` deletes a page; a later fetch restores it. A takedown deletes it permanently: a stub
 refuses every later write until the takedown is lifted. A host or domain also has a tombstone, which
@@ -72,25 +72,25 @@ class Takedown:
 
     def of_urls(self, urls: Iterable[str], now_ms: int, *, listed: bool = True) -> int:
         """
-        Take down each page with its aliases, and delete data that these URLs sent; returns the
-        number of URLs that lost data.
+        Take down each page with its aliases, and delete data that these URLs sent.
 
-        With `listed`, adds the URLs to the list of URLs that were taken down.
+        Returns how many URLs lost data. With `listed`, adds the URLs to the list of URLs that were
+        taken down.
         """
         members = {
             member
             for canonical in urls
-            for member in (canonical, *self.aliases.pointing_to(canonical))
+            for member in (canonical, *self.aliases.with_taken_down(canonical))
         }
         if listed:
             self.tombstones.list_urls(members, now_ms)
         sent = [page for url in members for page in self.hosts.sent_by_url(url)]
-        lists = (self._leave_host, self._leave_page)
+        lists = (self._unlist_from_host, self._unlist_from_page)
         return self._all(members, sent, now_ms, members.__contains__, lists)
 
     def of_site(self, kind: str, name: str, now_ms: int) -> int:
         """
-        Take down all URLs of a host or domain and refuse new ones; returns the number of URLs.
+        Take down all URLs of a host or domain, and refuse new ones; returns how many there were.
 
         Data that they sent is also deleted under other URLs. An alias of another site's page is
         removed, but that page is kept.
@@ -103,16 +103,16 @@ class Takedown:
         for url in urls:
             members.add(url)
             if alias_of(self.zen.nodes.get(self.zen.node_id(url), [nodes.CANONICAL]), url) is None:
-                members.update(self.aliases.pointing_to(url))
+                members.update(self.aliases.with_taken_down(url))
         sent = list(self.hosts.sent_by_host(name) if by_host else self.hosts.sent_by_domain(name))
         refuses = self.tombstones.refuses
 
-        def leave_other_host(url: str, now_ms: int) -> None:
-            # Other aliases belong to a page on this site, and are found through that page.
+        def unlist_from_other_host(url: str, now_ms: int) -> None:
+            # Other aliases belong to a page on this site and are found through that page.
             if not refuses(url):
-                self._leave_host(url, now_ms)
+                self._unlist_from_host(url, now_ms)
 
-        lists = (leave_other_host, self._leave_page, self._leave_host)
+        lists = (unlist_from_other_host, self._unlist_from_page, self._unlist_from_host)
         return self._all(members, sent, now_ms, lambda url: url in members or refuses(url), lists)
 
     def _all(
@@ -129,8 +129,8 @@ class Takedown:
         for some in self._parts(pages):
             self._mark(some, nodes.TAKEN_DOWN, now_ms)
         # Change the counter before anything is deleted. A writer that read its pages before they
-        # were marked then sees the change and checks again; what a writer without a change wrote
-        # is deleted below.
+        # were marked then sees the new counter and checks again. Data of a writer that sees no
+        # change is deleted below.
         self.tombstones.changed()
         for url in pages:
             self._take_down_one(url, now_ms)
@@ -154,7 +154,7 @@ class Takedown:
 
     def _drop_sent(self, page: SentPage, now_ms: int, gone: Callable[[str], bool]) -> None:
         """
-        Delete data of a page that was sent by a URL which is being taken down.
+        Delete data of a page that was sent by a URL that is being taken down.
 
         If another URL has sent the page's text since, newer data and links are kept. The page's
         watches and next fetch are always kept, because that fetch may return a permitted page.
@@ -178,9 +178,9 @@ class Takedown:
         row = self.zen.nodes.get(self.zen.node_id(url))
         if alias_of(row, url) is not None:
             return
-        # Mark even a node without a page, since an earlier fetch may still be in progress.
-        is_told = _has_page(row, upto_ms) or text(row, nodes.WITHDRAWN) == "1"
-        cells = {nodes.URL: url.encode(), nodes.WITHDRAWN: b"1" if is_told else b"0"}
+        # Mark even a node without a page, because an earlier fetch may still be in progress.
+        is_reported = _has_page(row, upto_ms) or text(row, nodes.WITHDRAWN) == "1"
+        cells = {nodes.URL: url.encode(), nodes.WITHDRAWN: b"1" if is_reported else b"0"}
         self.zen.mutate([put_properties(self.zen.node_id(url), cells, upto_ms)])
         # Keep data that a later fetch found unchanged, although it has an earlier time.
         is_newer = _fetched_ms(row) > upto_ms
@@ -203,7 +203,11 @@ class Takedown:
             self.drop(canonical, now_ms, upto_ms)
 
     def page_sent_by(self, url: str) -> str | None:
-        """The URL of the page that `url` sent; None if another URL sent the page it leads to."""
+        """
+        Return the URL of the page that `url` sent.
+
+        None if another URL sent the page it leads to.
+        """
         row = self.zen.nodes.get(self.zen.node_id(url), [nodes.CANONICAL])
         canonical = alias_of(row, url)
         if canonical is None:
@@ -283,7 +287,8 @@ class Takedown:
             SameContent(self.zen).forget(entries_of(url, row))
         if items := items_index.entries_of(url, row, old):
             ItemIndex(self.zen).forget(items)
-        # Delete as of an earlier time, to not hide data that a fetch writes right afterwards.
+        # Delete as of an earlier time, so that this does not hide data that a fetch writes right
+        # after it.
         at_ms = now_ms if upto_ms is None else upto_ms
         self._delete_cells(url, row, old.difference(_POINTERS, records), at_ms)
         due = text(row, nodes.DUE)
@@ -302,10 +307,10 @@ class Takedown:
             at_ms = max(at_ms, *(row[column].at_ms for column in columns))
             self.zen.nodes.delete(self.zen.node_id(url), sorted(columns), at_ms=at_ms)
 
-    def _leave_host(self, url: str, now_ms: int) -> None:
+    def _unlist_from_host(self, url: str, now_ms: int) -> None:
         self.zen.by_order.delete(self.zen.node_id(url), host_order(url), at_ms=now_ms)
 
-    def _leave_page(self, url: str, _now_ms: int) -> None:
+    def _unlist_from_page(self, url: str, _now_ms: int) -> None:
         """If the URL is an alias, remove it from the alias list of its canonical URL."""
         canonical = alias_of(self.zen.nodes.get(self.zen.node_id(url), [nodes.CANONICAL]), url)
         if canonical is not None:
@@ -313,7 +318,7 @@ class Takedown:
 
 
 def _has_page(row: Row, upto_ms: int) -> bool:
-    """True if a node has fields or content that are not newer than `upto_ms`."""
+    """Return True if a node has fields or content that are not newer than `upto_ms`."""
     return any(
         column in nodes.POINTERS or (column.startswith(b"m:") and column != nodes.SENTINEL)
         for column, cell in row.items()
@@ -322,7 +327,7 @@ def _has_page(row: Row, upto_ms: int) -> bool:
 
 
 def _records(row: Row, upto_ms: int | None) -> set[bytes]:
-    """The columns of pack records that are not newer than `upto_ms` (None: of all)."""
+    """Return the columns of pack records that are not newer than `upto_ms` (None: of all)."""
     return {
         column
         for column, cell in row.items()
@@ -331,7 +336,7 @@ def _records(row: Row, upto_ms: int | None) -> set[bytes]:
 
 
 def _fetched_ms(row: Row) -> int:
-    """When a node's page was last fetched; 0 if never."""
+    """Return when a node's page was last fetched; 0 if never."""
     return int(facts_of(row).get("fetched_at_ms") or 0)
 
 

@@ -45,21 +45,23 @@ class Trust:
 
         With `gone`, the URL has no page; aliases that an earlier fetch of it confirmed are kept. If
         the URL now leads to another page, aliases that did not provide its record are kept as well
-        and lead to that page: their own data was deleted when they matched the earlier page.
+        and lead to that page, because their own data was deleted when they matched the earlier
+        page.
         """
         marks = self._nodes.read(urls, [nodes.ALIASED, nodes.FETCHED])
         for url, row in marks.items():
             if nodes.ALIASED in row and not (gone and nodes.FETCHED in row):
                 why = f"{url} was fetched, and does not have this page"
-                self.part(url, now_ms, why, without_page=gone)
+                self.separate_aliases(url, now_ms, why, without_page=gone)
 
-    def look_again(self, urls: Sequence[str], now_ms: int) -> None:
+    def schedule_recheck(self, urls: Sequence[str], now_ms: int) -> None:
         """
-        Make the aliases of `urls` due, because the page that they matched has changed or is gone.
+        Schedule a fetch of the aliases of `urls`, because the page that they matched has changed or
+        is gone.
 
-        Aliases have no stored data of their own and no schedule, so without this they would keep
-        leading to a page that they may differ from. Aliases that are not wanted, and aliases that
-        redirect, are left unchanged.
+        Aliases have no data and no schedule of their own, so without this they would keep leading
+        to a page that they may differ from. Aliases that are not wanted or that redirect are left
+        unchanged.
         """
         marks = self._nodes.read(urls, [nodes.ALIASED, nodes.WATCHED])
         for url, row in marks.items():
@@ -70,27 +72,29 @@ class Trust:
                 if joined and not text(own, nodes.DUE) and is_wanted(watched, self._refresh):
                     self._due.schedule(alias, now_ms + SOON_MS, now_ms)
 
-    def looked(self, aliases: Sequence[str], now_ms: int) -> None:
+    def mark_rechecked(self, aliases: Sequence[str], now_ms: int) -> None:
         """Cancel the next fetch of aliases whose fetch returned no page; they stay aliases."""
         for alias in aliases:
             self._due.schedule(alias, None, now_ms)
 
     def dispute(self, canonical: str, url: str, now_ms: int) -> None:
         """
-        Stop trusting a canonical URL that was never fetched, because the page of `url` also
-        declares it but does not match.
+        Stop trusting a canonical URL that was never fetched, because a page does not match its
+        record.
 
-        It is not trusted again until it is fetched. If this is killed, a repeated call completes
-        it.
+        The page of `url` declares it too, but differs from the record. It is not trusted again
+        until it is fetched. After a crash, a repeated call completes this.
         """
         row = self._properties.get(self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL])
         first = next(iter(nodes.senders_of(row)), "")
         mark = {nodes.URL: canonical.encode(), nodes.DOUBTED: orjson.dumps([first, url])}
         self._properties.put(self._zen.node_id(canonical), mark, at_ms=now_ms)
-        why = f"{canonical} is not believed until it is fetched: {url} names it too and differs"
-        self.part(canonical, now_ms, why)
+        why = f"{canonical} is not trusted until it is fetched: {url} declares it too and differs"
+        self.separate_aliases(canonical, now_ms, why)
 
-    def part(self, canonical: str, now_ms: int, why: str, *, without_page: bool = True) -> None:
+    def separate_aliases(
+        self, canonical: str, now_ms: int, why: str, *, without_page: bool = True
+    ) -> None:
         """
         Undo the provisional aliases of a URL, for the reason `why`.
 
@@ -102,12 +106,14 @@ class Trust:
         row = self._properties.get(
             self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL, nodes.DUE]
         )
-        trusting = [url for url in self._aliases.listed(canonical) if self._trusts(url, canonical)]
+        trusting = [
+            url for url in self._aliases.listed(canonical) if self._is_provisional(url, canonical)
+        ]
         first = next((url for url in nodes.senders_of(row) if url in trusting), None)
         for alias in trusting:
             if first not in (None, alias):
                 self._follow(alias, canonical, str(first), now_ms, why)
-        undone = trusting if without_page else list(filter(self._leaves, trusting))
+        undone = trusting if without_page else list(filter(self._is_half_detached, trusting))
         for alias in undone if first is None else [first]:
             self._aliases.undo(alias, now_ms, reasons=self._reasons(alias, why))
         if trusting:
@@ -115,7 +121,8 @@ class Trust:
 
     def shared_record(self, url: str) -> str | None:
         """
-        The never fetched URL whose record `url` shares with other pages that declare it, or None.
+        Return the never fetched URL whose record `url` shares with other pages that declare it, or
+        None.
 
         This may be a URL that a killed process was detaching `url` from.
         """
@@ -128,7 +135,7 @@ class Trust:
         if nodes.was_fetched(row) or not is_trusting(own, url, canonical):
             return None
         others = (each for each in self._aliases.listed(canonical) if each != url)
-        return canonical if any(self._trusts(each, canonical) for each in others) else None
+        return canonical if any(self._is_provisional(each, canonical) for each in others) else None
 
     def withdraw_from(self, canonical: str, url: str, now_ms: int) -> None:
         """
@@ -147,9 +154,9 @@ class Trust:
             self._aliases.release(canonical, now_ms, lambda alias: alias == url)
         self._aliases.undo(url, now_ms)
 
-    def bequeath(self, canonical: str, now_ms: int) -> bool:
+    def hand_over(self, canonical: str, now_ms: int) -> bool:
         """
-        Leave a record to the aliases that matched it, because its sender has another page now.
+        Hand a record over to the aliases that matched it, because its sender has another page now.
 
         The first alias takes over the record, the others become aliases of the first, and all are
         due soon. Returns True if there were such aliases; the sender's new page can then be written
@@ -160,18 +167,18 @@ class Trust:
         joined = [
             url
             for url in self._aliases.listed(canonical)
-            if url not in senders and self._trusts(url, canonical)
+            if url not in senders and self._is_provisional(url, canonical)
         ]
         if not joined or not senders:
             return False
         heir, *others = joined
-        why = f"{senders[0]} has another page than the one that they agreed about"
+        why = f"{senders[0]} now has another page than the one that they matched"
         for alias in others:
             self._follow(alias, canonical, heir, now_ms, why)
         self._aliases.undo(heir, now_ms, reasons=self._reasons(heir, why), inherits=True)
         return True
 
-    def leave(self, url: str, now_ms: int, *, at_ms: int) -> None:
+    def detach(self, url: str, now_ms: int, *, at_ms: int) -> None:
         """`undo` an alias; other aliases that matched its page become aliases of it."""
         own = self._properties.get(self._zen.node_id(url), [nodes.CANONICAL])
         canonical = alias_of(own, url)
@@ -179,20 +186,20 @@ class Trust:
             row = self._properties.get(self._zen.node_id(canonical), [nodes.FACTS, nodes.SENTINEL])
             senders = nodes.senders_of(row)
             if url in senders:
-                why = f"{url} does not name {canonical} any more"
+                why = f"{url} no longer declares {canonical}"
                 for alias in list(self._aliases.listed(canonical)):
-                    if alias not in senders and self._trusts(alias, canonical):
+                    if alias not in senders and self._is_provisional(alias, canonical):
                         self._follow(alias, canonical, url, now_ms, why)
         self._aliases.undo(url, now_ms, at_ms=at_ms)
 
-    def _trusts(self, alias: str, canonical: str) -> bool:
+    def _is_provisional(self, alias: str, canonical: str) -> bool:
         columns = [nodes.CANONICAL, nodes.PROVISIONAL, nodes.LEAVING]
         return is_trusting(
             self._properties.get(self._zen.node_id(alias), columns), alias, canonical
         )
 
-    def _leaves(self, alias: str) -> bool:
-        """True if a process was killed while it undid an alias."""
+    def _is_half_detached(self, alias: str) -> bool:
+        """Return True if a process was killed while it undid an alias."""
         return bool(
             text(self._properties.get(self._zen.node_id(alias), [nodes.LEAVING]), nodes.LEAVING)
         )
@@ -210,7 +217,7 @@ class Trust:
         pointer = {
             nodes.CANONICAL: target.encode(),
             nodes.PROVISIONAL: b"",
-            nodes.REASONS: orjson.dumps([*self._reasons(alias, why), f"it agreed with {target}"]),
+            nodes.REASONS: orjson.dumps([*self._reasons(alias, why), f"it matched {target}"]),
         }
         self._zen.mutate(alias_puts(self._zen, alias, target, now_ms))
         at_ms = max(now_ms, before[nodes.CANONICAL].at_ms + 1)

@@ -1,5 +1,5 @@
 """
-Plans the writes of a batch: which page each fetch belongs to, and what is stored there.
+Plan the writes of a batch: which page each fetch belongs to, and what is stored there.
 
 Pages that share a URL are planned one after the other, so each plan is based on the state after the
 previous page was written.
@@ -56,7 +56,9 @@ _COLUMNS = (
 )
 
 CLAIM_MS = 600_000
-"""How long a page's claim of a canonical URL lasts; by then it must have written the record."""
+"""
+Milliseconds that a page's claim of a canonical URL lasts; by then it must have written the record.
+"""
 
 
 class WritePlanner:
@@ -83,7 +85,7 @@ class WritePlanner:
         self, pages: Sequence[PageWrite], now_ms: int
     ) -> tuple[list[PageWritePlan], dict[str, Row], list[PageWrite]]:
         """
-        The plans, the nodes that they are based on, and the pages that must wait for them.
+        Return the plans, the nodes that they are based on, and the pages that must wait for them.
 
         Also detaches URLs from canonical URLs that their pages no longer declare.
 
@@ -98,29 +100,29 @@ class WritePlanner:
             judgment = judge(page, rows, now_ms)
             page_urls = {judgment.canonical, *page.urls, *page_plan.canonicals_of(page, rows)}
             waits = not touched.isdisjoint(page_urls)
-            touched |= page_urls  # even if the page waits, since later pages must wait for it
+            touched |= page_urls  # even if the page waits, because later pages must wait for it
             if waits or self._detach(page, judgment, rows, now_ms):
                 later.append(page)
             else:
                 plans.append(self._plan_of(page, judgment, rows))
         for plan in plans:
-            self._point(plan, rows)
+            self._choose_aliases(plan, rows)
         self._read_vanished_fields(plans)
         return plans, rows, later
 
     def _read(self, pages: Sequence[PageWrite]) -> dict[str, Row]:
-        """The nodes of all URLs of the pages, and of the canonical URLs that they lead to."""
+        """Return the nodes of all URLs of the pages, and of the canonical URLs they lead to."""
         for page in pages:
             if not self._fields.issuperset(page.fields):
                 self._add_known_fields(page.fields)
         urls = {url for page in pages for url in page.urls}
         rows = self._nodes.read(urls, self._columns)
-        while missing := page_plan.named_by(rows):
+        while missing := page_plan.referenced_urls(rows):
             rows |= self._nodes.read(missing, self._columns)
         return rows
 
     def _plan_of(self, page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> PageWritePlan:
-        """The plan for one page: decides if it is stale, refused, or a copy of stored data."""
+        """Return one page's plan: whether it is stale, refused, or a copy of stored data."""
         canonical = judgment.canonical
         row = rows.get(canonical, {})
         nodes.check_url(row, canonical)
@@ -141,28 +143,30 @@ class WritePlanner:
         """
         Detach URLs from canonical URLs that this page disproves or no longer declares.
 
-        Returns True if the page must be judged again: URLs were detached, or another page has
-        declared its canonical URL first in the meantime.
+        Returns True if the page must be judged again, because URLs were detached, or another page
+        has declared its canonical URL first.
         """
         if judgment.standing is Standing.DISPUTES:
             self._trust.dispute(str(judgment.declared), page.final_url, now_ms)
             return True
         if is_disproved(page, judgment, rows):
-            why = f"{judgment.canonical} was fetched itself and has another page"
-            self._trust.part(judgment.canonical, now_ms, why)
+            why = f"{judgment.canonical} was fetched and has another page"
+            self._trust.separate_aliases(judgment.canonical, now_ms, why)
             return True
-        if self._bequeaths(page, judgment, rows, now_ms):
+        if self._hands_over(page, judgment, rows, now_ms):
             return True
-        return self._leave(page, judgment, rows, now_ms) or not self._claims(page, judgment, rows)
+        return self._detach_urls(page, judgment, rows, now_ms) or not self._claim_canonical(
+            page, judgment, rows
+        )
 
-    def _bequeaths(
+    def _hands_over(
         self, page: PageWrite, judgment: Judgment, rows: dict[str, Row], now_ms: int
     ) -> bool:
         """
-        Leave the record of a never fetched canonical URL to the aliases that matched it, if this
-        page sent the record and has other content now.
+        Hand the record of a never fetched canonical URL over to the aliases that matched it.
 
-        Returns True if there were such aliases.
+        This is done if this page sent the record and now has other content. Returns True if there
+        were such aliases.
         """
         if is_failed_fetch(page):
             return False
@@ -179,10 +183,10 @@ class WritePlanner:
             and page_plan.seen_at_ms(rows[canonical], failed=False) < page.fetched_at_ms
             and agrees(page, rows[canonical]) is False
         ]
-        inherited = [self._trust.bequeath(canonical, now_ms) for canonical in changed]
-        return any(inherited)
+        handed_over = [self._trust.hand_over(canonical, now_ms) for canonical in changed]
+        return any(handed_over)
 
-    def _leave(
+    def _detach_urls(
         self, page: PageWrite, judgment: Judgment, rows: dict[str, Row], now_ms: int
     ) -> bool:
         """
@@ -192,15 +196,16 @@ class WritePlanner:
         which moves back. Otherwise the canonical URL keeps its data. Returns True if any were
         detached.
         """
-        left = page_plan.detached_urls(page, judgment, rows)
-        for url in left:
-            self._trust.leave(url, now_ms, at_ms=rows[url][nodes.CANONICAL].at_ms + 1)
-        return bool(left)
+        detached = page_plan.detached_urls(page, judgment, rows)
+        for url in detached:
+            self._trust.detach(url, now_ms, at_ms=rows[url][nodes.CANONICAL].at_ms + 1)
+        return bool(detached)
 
-    def _claims(self, page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> bool:
+    def _claim_canonical(self, page: PageWrite, judgment: Judgment, rows: dict[str, Row]) -> bool:
         """
-        Claim a canonical URL that was neither fetched nor declared before; False if another page
-        claimed it first.
+        Claim a canonical URL that was neither fetched nor declared before.
+
+        Returns False if another page claimed it first.
         """
         if judgment.standing is not Standing.FIRST:
             return True
@@ -235,7 +240,7 @@ class WritePlanner:
                 plan.row = {**plan.row, **rows[plan.canonical]}
                 plan.gone = vanished_fields(plan.row, (), plan.missing, plan.page.fetched_at_ms)
 
-    def _point(self, plan: PageWritePlan, rows: Mapping[str, Row]) -> None:
+    def _choose_aliases(self, plan: PageWritePlan, rows: Mapping[str, Row]) -> None:
         """Decide which URLs become aliases of the canonical URL; `rows` is the stored state."""
         page = plan.page
         if not is_failed_fetch(page) and not plan.refused:
@@ -244,7 +249,7 @@ class WritePlanner:
             if plan.judgment.why:
                 members.pop(page.canonical_url, None)
             if page.canonical_url == page.url:
-                # After a temporary redirect, the target is its own canonical URL and no alias.
+                # After a temporary redirect, the target is its own canonical URL and not an alias.
                 members.pop(page.final_url, None)
             plan.aliases = [
                 url

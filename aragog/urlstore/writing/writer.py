@@ -1,9 +1,9 @@
 """
-Writes a batch of fetched pages with a few batched requests.
+Write a batch of fetched pages with a few batched requests.
 
 The order is: content, outlinks (journal first), index rows, nodes; finally, outdated data is
 removed. After a crash between two steps the whole batch is written again: every step either puts
-the same values with the same timestamps or checks if its work is already done.
+the same values with the same timestamps, or checks whether its work is already done.
 
 Pages of a batch that share a URL are written one after the other, so the result is the same as
 writing the pages one by one.
@@ -79,8 +79,9 @@ class PageBatchWriter:
 
     def _without_unique_fields(self, page: PageWrite) -> PageWrite:
         """
-        The page without its unique fields, so that a value which belongs to another page does not
-        block the whole fetch.
+        Return the page without unique fields whose value belongs to another page.
+
+        Such a value must not block the whole fetch.
         """
         if self._unique.isdisjoint(page.fields):
             return page
@@ -108,15 +109,12 @@ class PageBatchWriter:
         return results
 
     def timely(self, page: PageWrite) -> PageWrite:
-        """The page, dated now if its own time is more than a minute ahead of the store's clock."""
+        """Return the page, dated now if its time is over a minute ahead of the store's clock."""
         at_ms = self._clock.capped(page.fetched_at_ms, f"fetch of {page.url}")
         return page if at_ms == page.fetched_at_ms else fetched_at(page, at_ms)
 
     def _delete_forbidden(self, page: PageWrite) -> None:
-        """
-        Delete a page that redirects to a taken-down URL, or that its site does not let
-        us keep.
-        """
+        """Delete a page that redirects to a taken-down URL or that its site forbids us to keep."""
         before_ms = page.fetched_at_ms - 1
         if page.leads_to_taken_down:
             self._takedowns.drop(page.url, before_ms)
@@ -127,7 +125,7 @@ class PageBatchWriter:
                 self._takedowns.drop_content(url, before_ms)
 
     def _withdraw(self, page: PageWrite, url: str, before_ms: int) -> None:
-        """Delete data that a URL sent, unless it is kept for another crawl, which may keep it."""
+        """Delete data that a URL sent, unless another crawl that may keep it has it too."""
         crawl = str(page.facts.get(KEPT_FOR) or USUAL)
         if page.expired or not others(self._takedowns.facts_of_sent(url), page.facts, crawl):
             self._takedowns.withdraw(url, before_ms)
@@ -146,7 +144,7 @@ def _log_older(results: Iterable[Written]) -> None:
     most = max(older, key=lambda one: one.older_by_ms)
     log.log(
         logging.WARNING if most.older_by_ms > MAX_AHEAD_MS else logging.INFO,
-        "%d pages were not stored, because what is stored was fetched later; %s by %.1f s",
+        "%d pages were not stored, because the stored pages were fetched later; %s by %.1f s",
         len(older), most.canonical_url, most.older_by_ms / 1000,
     )  # fmt: skip
 
@@ -202,7 +200,7 @@ class PageWriter:
         plans, rows, left = self._planner.plan(pages, now_ms)
         newest = [plan for plan in plans if not plan.stale and not plan.refused]
         current = [plan for plan in newest if not plan.copy]
-        trusts = self._trusts(current)
+        trusts = self._host_trusts(current)
         for plan in plans:
             if not plan.refused and not plan.copy:
                 self._fill(plan, trusts.get(plan.canonical))
@@ -211,43 +209,44 @@ class PageWriter:
                 self._find_owners(plan)
                 plan.changes = redirected(plan, all_pages=self._refresh.report_new_pages)
         ticket = plan_bodies.put_bodies(self._bodies, plans)
-        plan_bodies.share_elsewhere(self._bodies, plans)
+        plan_bodies.record_sharing(self._bodies, plans)
         self._write_links(current, now_ms)
         self._write_changes(newest, current)
         plan_bodies.check_ages(plans, ticket)
         self._write_nodes(plans, current, now_ms)
-        plan_bodies.own_what_goes(self._bodies, self._zen, plans)
+        plan_bodies.give_own_records(self._bodies, self._zen, plans)
         plan_bodies.give_up_replaced(self._bodies, self._zen, plans)
         if ticket is not None:
             ticket.settle()
         self._remove_outdated(current, rows, now_ms)
         self._undo_disproved(newest, now_ms)
         self._settle_aliases(plans, rows, now_ms)
-        self._look_again(plans, now_ms)
-        self._learn(current)
+        self._recheck_aliases(plans, now_ms)
+        self._record_evidence(current)
         return {id(plan.page): page_plan.written(plan) for plan in plans}, left
 
-    def _trusts(self, current: Sequence[PageWritePlan]) -> dict[str, HostTrust]:
-        """The trust in the host of each page that has a mark from a sitemap or feed."""
+    def _host_trusts(self, current: Sequence[PageWritePlan]) -> dict[str, HostTrust]:
+        """Return the trust in the host of each page that has a mark from a sitemap or feed."""
         named = {p.canonical: host(p.canonical) for p in current if nodes.SIGNAL in p.row}
         if self._signals is None or not named:
             return {}
         trusts = self._signals.trusts(set(named.values()))
         return {url: trusts[name] for url, name in named.items()}
 
-    def _learn(self, current: Sequence[PageWritePlan]) -> None:
+    def _record_evidence(self, current: Sequence[PageWritePlan]) -> None:
         """Record evidence about the hosts' signals; called last, because it may be lost."""
         evidence: dict[str, list[Evidence]] = defaultdict(list)
         for plan in current:
             if plan.evidence is not None:
                 evidence[host(plan.canonical)].append(plan.evidence)
         if self._signals is not None and evidence:
-            self._signals.learn(evidence)
+            self._signals.record_evidence(evidence)
 
     def _fill(self, plan: PageWritePlan, trust: HostTrust | None = None) -> None:
         """
-        Fill in the page's changes; an older fetch only adds data that is missing in the
-        store.
+        Fill in the page's changes.
+
+        An older fetch adds only data that the store does not have.
         """
         page = plan.page
         if is_failed_fetch(page) and plan.canonical != page.url:
@@ -271,7 +270,11 @@ class PageWriter:
         plan.cells |= changed_cell(plan)
 
     def _find_owners(self, plan: PageWritePlan) -> Sequence[str]:
-        """The owners that watch the page; also fills in the owners that watch the fetched URL."""
+        """
+        Return the owners that watch the page.
+
+        Also fills in the owners that watch the fetched URL.
+        """
         page = plan.page
         owners = self._watches.owners(plan.canonical) if page_plan.is_watched(plan) else ()
         if page.url != plan.canonical and nodes.text(plan.requested_row, nodes.WATCHED):
@@ -282,15 +285,15 @@ class PageWriter:
 
     def _write_links(self, current: Sequence[PageWritePlan], now_ms: int) -> None:
         writes = [
-            LinksWrite(plan.canonical, plan.at_ms, self._linkable(links))
+            LinksWrite(plan.canonical, plan.at_ms, self._allowed_links(links))
             for plan in current
             if (links := plan.page.links) is not None
         ]
         if writes:
             self._outlinks.write(writes, now_ms)
 
-    def _linkable(self, links: Iterable[tuple[str, str, str]]) -> PackedLinks:
-        """The links, without links to taken-down sites."""
+    def _allowed_links(self, links: Iterable[tuple[str, str, str]]) -> PackedLinks:
+        """Return the links, without links to taken-down sites."""
         if isinstance(links, PackedLinks) and self._tombstones.is_empty:
             return links
         return PackedLinks.of(link for link in links if not self._tombstones.refuses(link[0]))
@@ -323,7 +326,8 @@ class PageWriter:
             for alias in plan.aliases
             for put in alias_puts(self._zen, alias, plan.canonical, now_ms)
         ]
-        # Also before the pointers: a repeated write finds them already set and would skip this.
+        # This comes before the pointers, because a repeated write finds those already set and would
+        # skip this.
         edges += _moved_rows(self._zen, plans)
         if edges:
             self._zen.mutate(edges)
@@ -362,12 +366,12 @@ class PageWriter:
             if trusted := [url for plan in some for url in page_plan.urls_without_page(plan)]:
                 self._trust.revoke_aliases(trusted, now_ms, gone=gone)
 
-    def _look_again(self, plans: Sequence[PageWritePlan], now_ms: int) -> None:
-        """Make aliases due whose page has changed or disappeared in this batch."""
+    def _recheck_aliases(self, plans: Sequence[PageWritePlan], now_ms: int) -> None:
+        """Schedule fetches of aliases whose page has changed or disappeared in this batch."""
         if replaced := [plan.canonical for plan in plans if has_another_page(plan)]:
-            self._trust.look_again(replaced, now_ms)
-        if looked := [plan.page.url for plan in plans if is_failed_alias(plan)]:
-            self._trust.looked(looked, now_ms)
+            self._trust.schedule_recheck(replaced, now_ms)
+        if rechecked := [plan.page.url for plan in plans if is_failed_alias(plan)]:
+            self._trust.mark_rechecked(rechecked, now_ms)
 
     def _settle_aliases(
         self, plans: Sequence[PageWritePlan], rows: Mapping[str, Row], now_ms: int
@@ -375,12 +379,12 @@ class PageWriter:
         """Move the data of new aliases to their canonical URLs."""
         for plan in plans:
             for alias in plan.aliases:
-                if page_plan.has_own(rows.get(alias, {})):
+                if page_plan.has_data(rows.get(alias, {})):
                     self._aliases.settle(alias, now_ms)
 
 
 def _moved_rows(zen: MultiGraph, plans: Sequence[PageWritePlan]) -> list[Mutation]:
-    """The cells that record which URLs with their own pages lead to other pages now."""
+    """Return the cells that record which URLs with their own pages lead to other pages now."""
     return [
         put_properties(
             zen.node_id(plan.page.url),
@@ -393,7 +397,7 @@ def _moved_rows(zen: MultiGraph, plans: Sequence[PageWritePlan]) -> list[Mutatio
 
 
 def _index_rows(zen: MultiGraph, plan: PageWritePlan, now_ms: int) -> list[Mutation]:
-    """The page's rows in the host index: by its host, and by the URL that sent it."""
+    """Return the page's rows in the host index: by its host, and by the URL that sent it."""
     page = plan.page
     rows = [host_put(zen, alias, now_ms) for alias in plan.aliases]
     if plan.cells and nodes.SENTINEL not in plan.row:
@@ -401,13 +405,14 @@ def _index_rows(zen: MultiGraph, plan: PageWritePlan, now_ms: int) -> list[Mutat
         if in_sample(plan.canonical):
             rows.append(sample_put(zen, plan.canonical, now_ms))
     rows += [
-        sender_put(zen, url, page.final_url, page.fetched_at_ms) for url in page_plan.sent_to(plan)
+        sender_put(zen, url, page.final_url, page.fetched_at_ms)
+        for url in page_plan.urls_to_index(plan)
     ]
     return rows
 
 
 def _node_rows(zen: MultiGraph, plan: PageWritePlan) -> list[Mutation]:
-    """The page's node, the pointers of its aliases, and the report of the fetched URL."""
+    """Return the page's node, the pointers of its aliases, and the report of the fetched URL."""
     page, at_ms = plan.page, plan.page.fetched_at_ms
     rows = [
         put_properties(zen.node_id(alias), page_plan.pointer_cells(plan, alias), at_ms)
@@ -420,7 +425,7 @@ def _node_rows(zen: MultiGraph, plan: PageWritePlan) -> list[Mutation]:
         facts = {nodes.FACTS: plan.late_facts}
         rows.append(put_properties(zen.node_id(plan.canonical), facts, plan.facts_at_ms + 1))
     if page.report is not None and not plan.refused:
-        # A page that only becomes an alias stores no response: the stored page has its own.
+        # A page that only becomes an alias stores no response, because the stored page has its own.
         brings = page.content is not None and not plan.copy
         column = nodes.FETCHED if brings else nodes.FETCH
         report = {column: record_reader.to_cell(page.report), nodes.URL: page.url.encode()}
@@ -428,14 +433,15 @@ def _node_rows(zen: MultiGraph, plan: PageWritePlan) -> list[Mutation]:
             report[nodes.FETCH] = record_reader.to_cell(page.confirmation)
         rows.append(put_properties(zen.node_id(page.url), report, at_ms))
         if brings and not plan.stale and page.url != plan.canonical:
-            # Keep the response with the content: the fetched URL may have another page later.
+            # Keep the response with the content, because the fetched URL may have another page
+            # later.
             response = {nodes.RESPONSE: record_reader.to_cell(replace(page.report, hops=()))}
             rows.append(put_properties(zen.node_id(plan.canonical), response, at_ms))
     return rows
 
 
 def _stamp(zen: MultiGraph, plan: PageWritePlan, now_ms: int) -> Mutation:
-    """The cells with the time of the write instead of the fetch: version and due time."""
+    """Return the cells with the time of the write instead of the fetch: version and due time."""
     cells = {
         nodes.VERSION: os.urandom(8).hex().encode(),
         nodes.DUE: due_cell(plan.due_at_ms),
@@ -444,12 +450,16 @@ def _stamp(zen: MultiGraph, plan: PageWritePlan, now_ms: int) -> Mutation:
 
 
 def _outdated_due_ms(plan: PageWritePlan, stored: Row) -> int | None:
-    """The time of the stored due row if the page is now due at another time; otherwise None."""
+    """
+    Return the time of the stored due row if the page is now due at another time.
+
+    Otherwise None.
+    """
     due = nodes.text(stored, nodes.DUE) if plan.cells else None
     return int(due) if due and due != str(plan.due_at_ms) else None
 
 
 def _vanished_fields(zen: MultiGraph, plan: PageWritePlan) -> tuple[bytes, list[bytes], int]:
-    """The page's id, the columns of fields that it no longer has, and when it was fetched."""
+    """Return the page's id, the columns of its removed fields, and when it was fetched."""
     columns = list(map(nodes.field_column, sorted(plan.gone)))
     return zen.node_id(plan.canonical), columns, plan.page.fetched_at_ms

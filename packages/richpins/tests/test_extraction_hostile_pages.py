@@ -69,9 +69,9 @@ def test_a_hostile_page_gives_a_pin(name):
 def test_what_was_cut_is_reported():
     assert "nested too deep" in extract(PAGES["deep objects"], "https://a.test/x").problems[0]
     assert "characters of values" in extract(PAGES["nested steps"], "https://a.test/x").problems[0]
-    assert "the rest unread" in extract(PAGES["meta tags"], "https://a.test/x").problems[0]
+    assert "the rest was not read" in extract(PAGES["meta tags"], "https://a.test/x").problems[0]
     assert (
-        "characters read"
+        "characters were read"
         in extract(PAGES["three megabytes cut short"], "https://a.test/x").problems[0]
     )
 

@@ -101,7 +101,7 @@ def test_the_same_sku_twice_on_a_page_is_one_item():
     result = found(body=card.format(5) + card.format(6))
 
     assert [each.values["price"] for each in result.items] == ["5"]
-    assert result.dropped == {"sku: the same again": 1}
+    assert result.dropped == {"sku: duplicate": 1}
 
 
 def test_a_key_of_two_fields_tells_variants_apart():
@@ -257,11 +257,11 @@ def test_every_mistake_of_a_table_is_named_with_its_key():
         )
 
     for line in (
-        "its name must have small letters",
+        "its name may contain only lowercase letters",
         "page: is not known; did you mean pages?",
-        "pages: must be a text or a list of texts",
+        "pages: must be a string or a list of strings",
         "each: must be css: or xpath:",
-        "fields.Price: must have small letters",
+        "fields.Price: may contain only lowercase letters",
         "fields.a.select: must begin with css:",
         "fields.b.type: must be one of text, decimal",
         "fields.c.clean: 'trim' is not strip, number or regex:PATTERN",
@@ -270,7 +270,7 @@ def test_every_mistake_of_a_table_is_named_with_its_key():
         "fields.e.from_parent: must be KIND.FIELD",
         "fields.f: must be a rule or a table with select",
         "fields.g.of: must be item or page",
-        "fields.page_url: must have small letters",
+        "fields.page_url: may contain only lowercase letters",
         "required: 'z' is not a field",
         "key: 'zz' is not a field",
         "link: must be a field of type url, got 'a'",
@@ -280,7 +280,7 @@ def test_every_mistake_of_a_table_is_named_with_its_key():
 
 
 def test_a_rule_of_the_other_language_than_each_is_refused():
-    with pytest.raises(InvalidKind, match=r"fields.a.select: must be css, as each is"):
+    with pytest.raises(InvalidKind, match=r"fields.a.select: must be css, like each"):
         kind_of("cards", {"each": "css:p", "fields": {"a": "xpath:b"}})
 
 
@@ -305,7 +305,7 @@ def test_a_class_without_rules_is_refused():
     class Wrong:
         name: str
 
-    with pytest.raises(InvalidKind, match=r"Wrong.name: its annotation must have a Select"):
+    with pytest.raises(InvalidKind, match=r"Wrong.name: its annotation needs a Select"):
         kind_of("cards", {}, Wrong)
 
 
@@ -314,7 +314,7 @@ def test_a_class_without_rules_is_refused():
     [
         ("name", "files: must be a field of type url, got 'name'"),
         (["image", "other"], "files: 'other' is not a field"),
-        (5, "files: must be a text or a list of texts"),
+        (5, "files: must be a string or a list of strings"),
     ],
 )
 def test_files_are_fields_of_type_url(files, problem):

@@ -116,7 +116,7 @@ def test_items_that_name_one_another_end():
 def test_too_many_items_are_cut_with_a_reason():
     blocks = json.dumps([{"@type": "Book", "name": f"n{n}"} for n in range(25_000)])
 
-    assert "items: the rest unread" in pin(blocks).problems[0]
+    assert "items: the rest was not read" in pin(blocks).problems[0]
 
 
 def test_names_lose_their_vocabulary():

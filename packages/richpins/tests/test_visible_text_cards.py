@@ -183,7 +183,7 @@ def test_fragments_are_left_out_as_steps_with_the_reason():
 
     assert rich_pin.recipe.ingredients == READ_INGREDIENTS
     assert rich_pin.recipe.instructions == ()
-    assert reasons(rich_pin, "recipe.instructions") == ["doubtful: most entries are no sentences"]
+    assert reasons(rich_pin, "recipe.instructions") == ["doubtful: most entries are not sentences"]
 
 
 def test_a_list_without_amounts_is_left_out_as_ingredients_with_the_reason():

@@ -121,7 +121,7 @@ def test_the_icon_of_a_site_is_not_the_image_of_a_page():
     page = article("<h1>Leeks</h1>", "<link rel=apple-touch-icon href=/touch.png>")
 
     assert (page.image, page.icon_url) == (None, "http://paper.test/touch.png")
-    assert [d.reason for d in page.dropped] == ["doubtful: the icon of the site"]
+    assert [d.reason for d in page.dropped] == ["doubtful: the site's icon"]
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def found_while_running(texts, store):
     """The URLs whose text is there before anybody asks for it."""
 
     def is_over():
-        texts.go_on(store)
+        texts.start_queued(store)
         return not texts._later and texts._running == 0
 
     wait_until(is_over)
@@ -61,7 +61,7 @@ def test_texts_beyond_the_bound_are_found_as_the_file_is_written(store):
         for url in URLS:
             texts.begin(store, url)
         wait_until(lambda: texts._running == 0)
-        texts.go_on(store)
+        texts.start_queued(store)
 
         assert len(texts._later) >= len(URLS) - AHEAD
         assert all(texts.fields(store, url, (NAME,)) for url in reversed(URLS))

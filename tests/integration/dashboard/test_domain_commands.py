@@ -15,7 +15,7 @@ from aragog.bootstrap.redis_services import (
 )
 from aragog.bootstrap.stores import url_store
 from aragog.cli.domain import domain
-from aragog.crawl.pipeline.outcome_log import KEPT, REFUSALS, Answered, OutcomeLog
+from aragog.crawl.pipeline.outcome_log import KEPT, REFUSALS, DomainOutcome, OutcomeLog
 from aragog.crawl.pipeline.waiting_urls import ROBOTS, SLOT
 from aragog.crawl.politeness.lines import LineEntry
 from aragog.crawl.politeness.slots import RateExceeded, SlotRequest
@@ -90,9 +90,9 @@ def test_robots_and_outcomes_are_shown_and_looking_at_them_does_not_keep_them_in
     rules.put("https://shop.example", 200, b"User-agent: *\nCrawl-delay: 5", now_ms - 60_000)
     rules.put("https://www.down.example", 503, b"", now_ms)
     log = OutcomeLog(redis_client(settings), prefix="aragog:")
-    log.note({"shop.example": [Answered(OutcomeKind.BUSY, 503)]})
-    log.note({"shop.example": [Answered(OutcomeKind.FETCHED)] * KEPT, "down.example": []})
-    log.note({"shop.example": [Answered(OutcomeKind.GONE)]})
+    log.note({"shop.example": [DomainOutcome(OutcomeKind.BUSY, 503)]})
+    log.note({"shop.example": [DomainOutcome(OutcomeKind.FETCHED)] * KEPT, "down.example": []})
+    log.note({"shop.example": [DomainOutcome(OutcomeKind.GONE)]})
 
     domains = rows("shop.example") | rows("down.example")
 
@@ -106,24 +106,27 @@ def test_robots_and_outcomes_are_shown_and_looking_at_them_does_not_keep_them_in
 
 def test_a_domain_that_only_refuses_is_shown_as_such_until_it_answers(settings):
     log = OutcomeLog(redis_client(settings), prefix="aragog:")
-    forbidden, limited = Answered(OutcomeKind.FORBIDDEN, 403), Answered(OutcomeKind.BUSY, 429)
-    timeout, down = Answered(OutcomeKind.UNREACHABLE), Answered(OutcomeKind.BUSY, 503)
+    forbidden, limited = (
+        DomainOutcome(OutcomeKind.FORBIDDEN, 403),
+        DomainOutcome(OutcomeKind.BUSY, 429),
+    )
+    timeout, down = DomainOutcome(OutcomeKind.UNREACHABLE), DomainOutcome(OutcomeKind.BUSY, 503)
     log.note({"wall.example": [forbidden, timeout, down], "some.example": [forbidden]})
     log.note({"wall.example": [limited, forbidden] * (REFUSALS // 2)})
-    log.note({"down.example": [down] * 20, "some.example": [Answered(OutcomeKind.GONE, 404)]})
+    log.note({"down.example": [down] * 20, "some.example": [DomainOutcome(OutcomeKind.GONE, 404)]})
     log.note({"some.example": [forbidden] * (REFUSALS - 1)})
 
     shown = rows("--sort", "refusing") | rows("some.example") | rows("down.example")
 
     assert next(iter(rows("--sort", "refusing"))) == "wall.example"
-    assert shown["wall.example"]["cause"].startswith("refuses us: 11 answers since 2")
+    assert shown["wall.example"]["cause"].startswith("refuses us: 11 responses since 2")
     since_ms, at_ms = (shown["wall.example"][f"refused_{name}_ms"] for name in ("since", "at"))
     assert 0 < since_ms <= at_ms
     assert shown["some.example"]["refused_since_ms"] is None
     assert shown["down.example"]["refused_since_ms"] is None
     assert (log.refusing(9), log.count_refusing()) == (["wall.example"], 1)
 
-    log.note({"wall.example": [Answered(OutcomeKind.FETCHED, 200), forbidden]})
+    log.note({"wall.example": [DomainOutcome(OutcomeKind.FETCHED, 200), forbidden]})
 
     assert rows("wall.example")["wall.example"]["cause"] == ""
     assert (log.refusing(9), log.count_refusing()) == ([], 0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pinlater.flower import LOCKED
+from pinlater.flower import ACTIONS_OFF
 from tests.support.chromium import chromium_or_skip, chromium_page
 from tests.support.flower_data import VASE, fill
 from tests.support.flower_server import flower_system
@@ -36,7 +36,7 @@ def test_the_buttons_of_our_pages_are_off_and_say_why(flower, path):
         buttons = page.get_by_role("button", name=name, exact=True)
         assert buttons.count() > 0
         assert all(button.is_disabled() for button in buttons.all()), name
-    assert page.get_by_role("note").inner_text() == LOCKED
+    assert page.get_by_role("note").inner_text() == ACTIONS_OFF
     assert violations(page, within=".pinlater-page") == []
 
 
@@ -51,6 +51,6 @@ def test_the_buttons_of_flowers_own_pages_are_off_and_say_why(flower):
     link.click()
     buttons = page.locator(".worker-detail-page button")
 
-    assert page.get_by_role("note").inner_text() == LOCKED
+    assert page.get_by_role("note").inner_text() == ACTIONS_OFF
     assert buttons.count() > 5
     assert buttons.evaluate_all("all => all.filter(b => !b.disabled || !b.title).length") == 0

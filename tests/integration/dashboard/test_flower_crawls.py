@@ -94,7 +94,7 @@ def test_crawls_and_their_reports_are_shown(system):
     assert report["crawl"]["waiting"] == 3
     assert [one["domain"] for one in report["open"]] == ["a.example"]
     assert status == 200
-    assert "What fails, and why" in page
+    assert "Failures" in page
     assert "Open domains" in page
     assert "URLs over time" in page
     assert "<svg viewBox" in page

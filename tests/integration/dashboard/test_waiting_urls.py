@@ -90,7 +90,7 @@ def test_the_page_of_queues_says_whose_robots_txt_urls_wait_for(waiting):
     assert "for robots.txt" in counted
     assert f"those of {SHUT} (" in named
     assert MANY not in named
-    assert "No worker is missing" in named
+    assert "The workers are not the problem" in named
 
 
 def test_the_page_of_queues_says_nothing_where_nothing_waits(settings):

@@ -1,4 +1,4 @@
-"""Named ways out, with real proxies: what is sent by which way, and what happens when one fails."""
+"""Named egress routes, with real proxies: what is sent by which way, and what happens when one fails."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from aragog.crawl.egress.choice import EgressChoice
 from aragog.crawl.egress.egress import Egress
+from aragog.crawl.egress.rules import EgressContext
 from aragog.crawl.fetcher.fetcher import Fetcher
 from aragog.errors import ConfigError
 from aragog.fetch_record import outcome as o
@@ -197,7 +197,7 @@ def test_a_proxy_that_answers_407_fails_and_nothing_of_its_login_is_shown(
             assert isinstance(outcome, o.Deferred), outcome
             assert (outcome.cause, outcome.way) == (DeferralCause.EGRESS, "office")
             assert "office: " in outcome.reason
-            assert "login" in outcome.reason
+            assert "credentials" in outcome.reason
             assert "wr0ng" not in f"{outcome!r}{fetcher.adapter.egress!r}{caplog.text}"
     assert site.seen == []
 
@@ -279,7 +279,7 @@ def test_a_connection_is_used_again_within_its_way_only(site, by):
         fetcher = by(ways)
 
         used = [
-            fetcher.fetch(site.url("/"), egress=EgressChoice(way=way)).way
+            fetcher.fetch(site.url("/"), egress=EgressContext(way=way)).way
             for way in ("one", "two", "direct", "one", "two", "direct")
         ]
 
@@ -327,7 +327,7 @@ def test_a_login_that_is_not_there_is_named_without_its_value(by, tmp_path, monk
     monkeypatch.delenv("NOWHERE", raising=False)
     monkeypatch.setenv("BROKEN", "only-a-user-s3cret")
     for login, expected in (
-        ("env:NOWHERE", "has no variable NOWHERE"),
+        ("env:NOWHERE", "NOWHERE is not set"),
         (f"file:{tmp_path}/none", "cannot be read"),
         ("env:BROKEN", "user:password"),
     ):
@@ -351,10 +351,10 @@ def test_fetch_proxy_is_the_way_of_urls_that_no_rule_matches(site, by):
 
 
 def test_an_unknown_way_that_a_request_names_is_none(site, by):
-    outcome = by({}).fetch(site.url("/"), egress=EgressChoice(way="moon"))
+    outcome = by({}).fetch(site.url("/"), egress=EgressContext(way="moon"))
 
     assert isinstance(outcome, o.Deferred)
-    assert "no way out named moon" in outcome.reason
+    assert "no egress route named moon" in outcome.reason
 
 
 @pytest.mark.parametrize("kind", [HttpProxy, SocksProxy])

@@ -36,7 +36,7 @@ class _Counting(OpenGate):
         /h2/push-resets    protocol  not valid HTTP/2
         /h2/pings          protocol  frames
         /h2/settings       protocol  frames
-        /h2/empty-data     protocol  frames with 0 bytes of the page
+        /h2/empty-data     protocol  frames with only 0 bytes of the page
         /h2/overflow       protocol  FLOW_CONTROL_ERROR
         /h2/zero-window    protocol  not valid HTTP/2
         /h2/goaway         reset     closes the connection
@@ -106,7 +106,7 @@ def test_a_large_body_is_sent_as_the_window_allows(origin, fetcher):
 
 @pytest.mark.parametrize(
     ("path", "reason"),
-    [("/h2/http11", "demands HTTP/1.1"), ("/h2/upper", "not a valid response")],
+    [("/h2/http11", "requires HTTP/1.1"), ("/h2/upper", "not a valid HTTP/2 response")],
 )
 def test_a_host_whose_http2_fails_gets_http11_from_the_next_request_on(
     origin, fetcher, path, reason

@@ -64,7 +64,7 @@ def test_bytes_after_a_stream_are_ignored_in_one_packet_and_in_two(
 PART = {
     "bytes 0-19/5000": ("Fetched", "206 with the first 20 of 5000 bytes"),
     f"bytes 0-{len(HELLO) - 1}/{len(HELLO)}": ("Fetched", None),
-    "": ("Fetched", "206 without the range that it has"),
+    "": ("Fetched", "206 without Content-Range"),
     "bytes 20-39/5000": ("Unreachable", "206, although no Range was requested: bytes 20-39/5000"),
 }
 

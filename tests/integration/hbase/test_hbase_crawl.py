@@ -49,7 +49,7 @@ def test_a_crawl_loses_nothing_when_its_gateway_is_killed_and_comes_back(environ
         client.enqueue(demo_sites.seeds(), depth=1)
         wait_until(lambda: client.counters().get("stored"))
         hbase_server.kill_gateway(1)
-        wait_until(lambda: "does not answer" in system.logs() or not client.in_flight())
+        wait_until(lambda: "does not respond" in system.logs() or not client.in_flight())
         hbase_server.start_gateway(1)
         hbase_server.wait_until_ready(1)
         system.finish(client)

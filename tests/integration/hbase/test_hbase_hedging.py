@@ -91,6 +91,6 @@ def by_primary(reply):
 def test_a_store_that_is_not_hbase_has_no_standby(tmp_path):
     serving = ServingSettings(standby_gateways=("127.0.0.1:9090",))
 
-    with pytest.raises(ConfigError, match="only an HBase store has a standby"):
+    with pytest.raises(ConfigError, match="requires an HBase store"):
         hedged_reads(Settings(data_dir=tmp_path, serving=serving), None)
     assert hedged_reads(Settings(data_dir=tmp_path), None) is None

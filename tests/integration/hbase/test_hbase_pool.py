@@ -149,7 +149,7 @@ def test_an_answer_to_another_call_is_refused(hbase_server, table, rows):
     client, name = connection.client, table(None)._name
     client._send("getRow", tableName=name, row=rows[0], attributes={})
 
-    with pytest.raises(TApplicationException, match="an answer to call 1 came for call 2"):
+    with pytest.raises(TApplicationException, match="got the response to call 1 instead of call 2"):
         client.getRow(name, rows[1], {})
     connection.close()
 

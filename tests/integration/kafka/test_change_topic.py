@@ -134,7 +134,7 @@ def test_what_was_sent_and_not_kept_is_sent_again_under_the_same_id(feed, make_t
 
 def test_a_topic_or_a_broker_that_is_not_there_is_reported(feed, make_topic):
     topic = make_topic()
-    with pytest.raises(ConfigError, match="make the topic"):
+    with pytest.raises(ConfigError, match="create the topic"):
         open_topic(f"kafka://{topic.server.address}/no-such-topic")
     topic.config.write_text("acks=0\n")
     with pytest.raises(ConfigError, match="acks is set by aragog"):

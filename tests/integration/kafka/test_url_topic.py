@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from aragog.addons.kafka.topic_address import TopicAddress
 from aragog.addons.kafka.url_topic import UrlTopic
 from aragog.api.operations.enqueue_options import EnqueueArguments
+from aragog.bootstrap.crawls import crawl_control
 from aragog.cli import main
 from aragog.client import Aragog
 from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
@@ -109,11 +110,25 @@ def test_urls_and_objects_are_enqueued_and_committed(make_topic, client):
     output = enqueue(topic)
 
     assert "2 accepted, 1 already waiting, 4 invalid" in output
-    assert "prority: is no option of enqueuing" in output
+    assert "prority: is not an enqueue option" in output
     assert "is not UTF-8" in output
+    assert ": relative URL without a base: 'no url'" in output
     assert client.in_flight() == 2
     assert topic.committed("aragog") == 7
     assert "0 accepted" in enqueue(topic)
+
+
+def test_refused_urls_are_reported_with_their_offsets(make_topic, client):
+    topic = make_topic()
+    hosts = [f"host:host-{number}.example" for number in range(4)]
+    crawl_control(load_settings()).start("few", {"scope": hosts, "max_urls": 2})
+    topic.put([*urls(range(4)), "http://b.example/"])
+
+    output = enqueue(topic, "--crawl", "few")
+
+    assert f"{topic.name}:0:2: the crawl has its most URLs" in output
+    assert f"{topic.name}:0:3" not in output
+    assert f"{topic.name}:0:4: out of scope" in output
 
 
 def test_a_crawl_that_does_not_exist_commits_nothing(make_topic, client):

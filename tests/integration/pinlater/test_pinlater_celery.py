@@ -162,7 +162,7 @@ def test_tasks_end_in_the_state_they_deserve(staffed):
     assert failed["suicide"].problem.startswith("WorkerLostError")
     assert failed["refuse"].problem == "rejected: as asked"
     assert failed["refuse"].attempts == 2
-    assert failed["nobody knows it"].problem == "refused by a worker that knows no such task"
+    assert failed["nobody knows it"].problem == "refused: the worker does not know this task"
     assert failed["broken"].problem.startswith("malformed: job body")
 
 

@@ -23,7 +23,7 @@ class Channel:
 
     consumer: JobConsumer
     active_queues: tuple[str, ...] = ()
-    wants_turn_at_s: float = float("inf")
+    next_work_s: float = float("inf")
 
     @property
     def pollers(self) -> list[ShardPoller]:
@@ -69,7 +69,7 @@ def test_a_worker_that_gets_a_further_queue_hears_of_its_jobs(channel, shard):
     channel.active_queues = ("a", "b")
     poller.turn()
 
-    poller._nudged()  # the poller's own socket is not what is to be heard
+    poller._on_nudge()  # the poller's own socket is not what is to be heard
     shard.wake("b")
 
     assert hears(hub.poller.poll, channel.pollers[0].fileno)

@@ -208,7 +208,7 @@ def test_through_a_pooler_in_transaction_mode_jobs_run_and_no_lock_stays(
         place.close()
 
     # Notifications do not pass: the worker looks, instead of listening on a connection.
-    assert (poller.connection, poller.look_every_s) == (None, 0.2)
+    assert (poller.connection, poller.check_every_s) == (None, 0.2)
     assert locks == (0,)
     assert ran == dict.fromkeys([*numbers, "after"], 1)
 

@@ -210,7 +210,7 @@ def test_a_stored_page_is_read_and_written_again_by_its_url(punctual_origin, tmp
         (failed,) = it.shard.jobs("fetch", JobState.FAILED, limit=9)
 
     assert len(it.origin.arrivals()) == asked
-    assert "no page of it is stored: fetch it first" in failed.problem
+    assert "no page is stored for it: fetch it first" in failed.problem
 
 
 def test_inspect_tells_how_many_urls_wait_for_which_domain(punctual_origin, tmp_path):

@@ -13,7 +13,7 @@ from aragog.crawl.pipeline.crawl_records import CrawlPhase
 from aragog.crawl.pipeline.crawl_registry import MOST_CANCELLATIONS, CrawlRegistry
 from aragog.crawl.pipeline.crawl_seeds import CrawlSeeds
 from aragog.crawl.pipeline.in_flight import InFlightSet
-from aragog.crawl.pipeline.in_flight_values import Held, Question, Wants
+from aragog.crawl.pipeline.in_flight_values import CancelQuery, MarkingCrawl, NextStep
 from aragog.crawl.pipeline.shared_state import SharedState
 from aragog.crawl.politeness.lines import LineEntry, Lines
 from aragog.crawl.stages.cancel_dry_run import CancelDryRun
@@ -89,7 +89,7 @@ def test_a_dry_run_leaves_out_what_was_cancelled_and_is_still_in_line(control):
     for path, crawls in (("1", (gone,)), ("2", (gone, live)), ("3", (live,))):
         url = f"http://a.example/{path}"
         for crawl in crawls:
-            control.in_flight.mark([url], wants=Wants(crawl))
+            control.in_flight.mark([url], for_crawl=MarkingCrawl(crawl))
             control.in_flight.confirm([url])
         payload = b'{"url":"%s","c":%d}' % (url.encode(), crawls[0])
         control.lines.park([LineEntry("a.example", 5, payload, share=crawls[0])])
@@ -108,10 +108,10 @@ def test_what_is_enqueued_after_a_cancellation_is_not_cancelled_before_it_is_con
     at_s = control.registry.cancel("url", [url])[0].at_s
     wait_until_after(control, at_s)
 
-    control.in_flight.mark([url], wants=Wants(crawl))
-    replies = control.in_flight.stop([Question(url, crawl, cut_s=at_s)], ended=(), paused=())
+    control.in_flight.mark([url], for_crawl=MarkingCrawl(crawl))
+    replies = control.in_flight.stop([CancelQuery(url, crawl, cut_s=at_s)], ended=(), paused=())
 
-    assert replies == [Held.GOES_ON]
+    assert replies == [NextStep.CONTINUES]
 
 
 def wait_until_after(control, at_s):
@@ -170,9 +170,9 @@ def imported_from_an_archive(store, settings):
 
 REASONS = {
     watched: "it is watched",
-    in_another_crawl: "another crawl has it",
-    enqueued_without_a_name: "another crawl has it",
-    written_by_an_application: "an application wrote fields of it",
+    in_another_crawl: "it belongs to another crawl",
+    enqueued_without_a_name: "it belongs to another crawl",
+    written_by_an_application: "an application wrote its fields",
     imported: "it was imported",
     imported_from_an_archive: "it was imported",
 }
@@ -198,7 +198,7 @@ def test_a_deletion_leaves_a_page_that_somebody_else_has(control, pipeline_stand
 def test_what_waits_for_a_deleted_crawl_stays_cancelled(control, redis_client):
     in_flight = InFlightSet(redis_client, prefix="t:")
     number = control.start("docs", {}).record.number
-    in_flight.mark(["http://a.example/"], wants=Wants(number))
+    in_flight.mark(["http://a.example/"], for_crawl=MarkingCrawl(number))
     control.delete("docs")
 
     assert number in control.registry.read().ended
@@ -235,9 +235,9 @@ def test_upkeep_frees_what_waits_for_crawls_that_ended_and_counts_it_once(contro
     number = over(control, "docs")
     other = control.start("news", {}).record.number
     urls = [f"http://a.example/{n}" for n in range(10)]
-    in_flight.mark(urls, wants=Wants(number))
+    in_flight.mark(urls, for_crawl=MarkingCrawl(number))
     in_flight.confirm(urls)
-    in_flight.mark(urls[:3], wants=Wants(other, depth=2))
+    in_flight.mark(urls[:3], for_crawl=MarkingCrawl(other, depth=2))
     before = control.status("docs").counts
 
     CrawlUpkeep(control.registry, control.counts).run()

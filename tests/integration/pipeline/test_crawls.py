@@ -8,7 +8,7 @@ import pytest
 
 from aragog.crawl.pipeline.crawl_records import CrawlPhase
 from aragog.crawl.pipeline.in_flight import MOST_AT_ONCE
-from aragog.crawl.pipeline.in_flight_values import Held, Question, UrlEnding, Wants
+from aragog.crawl.pipeline.in_flight_values import CancelQuery, MarkingCrawl, NextStep, UrlEnding
 from aragog.crawl.pipeline.messages import FetchBatch
 from aragog.crawl.pipeline.routing import Destination, OutgoingMessage
 from aragog.crawl.politeness.lines import TAKEN_LEASE_MS, LineEntry, LineServer
@@ -157,14 +157,14 @@ def test_many_urls_are_ended_and_stopped_a_few_at_a_time(crawls, redis_client):
     in_flight = crawls.stand.pipeline.store.in_flight
     urls = [f"http://a.test/{n}" for n in range(3 * MOST_AT_ONCE)]
     number = crawls.start("docs").number
-    in_flight.mark(urls, wants=Wants(number))
+    in_flight.mark(urls, for_crawl=MarkingCrawl(number))
 
     with scripts_run(redis_client) as stopped:
-        held = in_flight.stop([Question(url, number) for url in urls], ended=[number], paused=())
+        held = in_flight.stop([CancelQuery(url, number) for url in urls], ended=[number], paused=())
     with scripts_run(redis_client) as ended:
         in_flight.end([UrlEnding(url, number, "stored") for url in urls])
 
-    assert set(held) == {Held.ENDS}
+    assert set(held) == {NextStep.ENDS}
     assert (stopped, ended) == ([3], [3])
     assert crawls.counts.of([number]).outcomes == {"cancelled": len(urls)}
 
@@ -201,7 +201,7 @@ def test_what_another_crawl_wants_goes_on_while_one_is_paused(crawls):
     assert crawls.of("first").waiting == 6
 
     crawls.state("first", CrawlPhase.RUNNING)
-    stand.pipeline.release.lines.look(["paused://2"], 0)
+    stand.pipeline.release.lines.check(["paused://2"], 0)
     stand.crawl([], EnqueueOptions())
     assert len(crawls.paths()) == len(set(crawls.paths())) == 13
     assert crawls.of("first").outcomes == {"stored": 13}
@@ -255,7 +255,7 @@ def test_a_paused_crawl_sends_nothing_until_it_is_resumed(crawls):
     assert crawls.of("docs").waiting == 30
 
     crawls.state("docs", CrawlPhase.RUNNING)
-    stand.pipeline.release.lines.look(["paused://2"], 0)
+    stand.pipeline.release.lines.check(["paused://2"], 0)
     stand.crawl([], EnqueueOptions())
 
     assert len(crawls.paths()) == 30
@@ -457,7 +457,7 @@ def test_a_page_that_was_stored_before_a_crawl_had_it_outlives_the_crawl(crawls)
         for name in ("docs", "fresh")
         for url, row in store.crawls.walk(name)
     }
-    earlier = "it was stored before a crawl had it"
+    earlier = "it was stored before any crawl"
     assert kept == {urls[0]: earlier, urls[1]: earlier, urls[2]: None}
 
 
@@ -470,7 +470,7 @@ def test_the_pages_of_a_crawl_that_nobody_else_has_are_deleted_with_it(crawls):
     rows = dict(crawls.stand.urls.crawls.walk("docs"))
 
     assert {url: kept_because(row, "docs") for url, row in rows.items()} == {
-        urls[0]: None, urls[1]: None, urls[2]: "an application wrote fields of it",
+        urls[0]: None, urls[1]: None, urls[2]: "an application wrote its fields",
     }  # fmt: skip
 
 
@@ -520,7 +520,7 @@ def test_unchanged_pages_duplicates_and_failures_of_a_day_are_counted(crawl_stan
 
 
 def test_a_page_that_a_redirect_of_the_same_crawl_leads_to_belongs_to_no_earlier_one(crawl_stand):
-    """`crawl delete` left it: "it was stored before a crawl had it"."""
+    """`crawl delete` left it: "it was stored before any crawl"."""
 
     def site(request, _wire):
         if request.path == "/old":

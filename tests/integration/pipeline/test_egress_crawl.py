@@ -1,4 +1,4 @@
-"""Ways out in a crawl: by crawl and by host, after a 403, with robots.txt, and as they are reported."""
+"""Egress routes in a crawl: by crawl and by host, after a 403, with robots.txt, and as they are reported."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from itertools import pairwise
 import pytest
 
 from aragog.bootstrap.dashboard import components
-from aragog.crawl.egress.board import WayBoard
-from aragog.crawl.egress.health import Failing
+from aragog.crawl.egress.failing_routes import FailingRoutes
+from aragog.crawl.egress.health import RouteFailure
 from aragog.crawl.stages.enqueue_options import EnqueueOptions
 from aragog.dashboard.explanation import explain_url
 from aragog.fetch_record.outcome import OutcomeKind
@@ -62,7 +62,7 @@ def test_a_crawl_takes_its_way_for_pages_and_robots_txt_and_others_do_not(crawl_
 
 
 def test_after_a_403_the_other_way_waits_for_a_slot_of_the_same_domain(crawl_stand, office):
-    """More ways out never mean more requests to a domain."""
+    """More egress routes never mean more requests to a domain."""
     times_ms = []
 
     def seen(request, _):
@@ -112,7 +112,7 @@ def test_a_url_waits_while_no_way_works_and_comes_through_without_a_lost_attempt
 
     (later,) = apart(stand.step(message))
 
-    board = WayBoard(redis_client, stand.clock, prefix="aragog:")
+    board = FailingRoutes(redis_client, stand.clock, prefix="aragog:")
     (failing,) = board.read()
     assert (failing.way, failing.failures) == ("office", 1)
     assert "refused" in failing.reason
@@ -160,10 +160,10 @@ def test_metrics_and_explain_name_the_ways_that_fail(redis_client, redis_url, tm
     )
     clock = SystemClock()
     now_s = clock.monotonic_s()
-    board = WayBoard(redis_client, clock, prefix="aragog:")
-    board.tell("office", Failing(3, "no answer", now_s - 60, now_s + 20))
+    board = FailingRoutes(redis_client, clock, prefix="aragog:")
+    board.record("office", RouteFailure(3, "no answer", now_s - 60, now_s + 20))
     # A process that ended while its way failed tells nobody that it works again.
-    board.tell("far", Failing(9, "long ago", now_s - 10_000, now_s - 2_000))
+    board.record("far", RouteFailure(9, "long ago", now_s - 10_000, now_s - 2_000))
 
     text = text_of(settings)
     with closing(components(settings)) as system:
@@ -173,8 +173,8 @@ def test_metrics_and_explain_name_the_ways_that_fail(redis_client, redis_url, tm
     assert 'aragog_egress_failing{way="far"} 0.0' in text
     assert 'aragog_egress_failing{way="direct"} 0.0' in text
     (section,) = [each for each in explained.sections if each.title == "egress"]
-    assert [line.name for line in section.lines] == ["way out", "office fails"]
+    assert [line.name for line in section.lines] == ["egress route", "office fails"]
     assert "no answer" in section.lines[1].text
 
-    board.tell("office", None)
+    board.record("office", None)
     assert board.read() == []

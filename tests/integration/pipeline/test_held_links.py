@@ -183,12 +183,12 @@ def test_a_run_waits_for_the_links_that_its_crawl_holds(crawls):
     tracker.add(HOME, depth=9)
 
     for _ in range(3):
-        tracker.look(lambda *_: [])
+        tracker.update(lambda *_: [])
     assert tracker.in_flight == 0
     assert not tracker.is_done
     sweep_until_nothing_is_held(crawls)
     for _ in range(3):
-        tracker.look(lambda *_: [])
+        tracker.update(lambda *_: [])
     assert tracker.is_done
     tracker.close()
 

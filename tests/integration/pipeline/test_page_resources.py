@@ -46,7 +46,7 @@ def test_a_redirect_is_followed_where_its_target_may_be_fetched(crawl_stand):
     stand = crawl_stand(
         {"/data": redirect("//cdn.test/data"), "//cdn.test/data": answer(200, b"x")}
     )
-    assert fetch(stand) == "robots.txt of the redirect's target is not known yet"
+    assert fetch(stand) == "robots.txt of the redirect target is not known yet"
     stand.know_rules("cdn.test")
 
     assert fetch(stand).url == "http://cdn.test/data"

@@ -11,7 +11,7 @@ import pytest
 
 from aragog.client import Aragog
 from aragog.crawl.pipeline.enqueue_results import EnqueueStatus
-from aragog.crawl.pipeline.in_flight import InFlightSet
+from aragog.crawl.pipeline.in_flight import InFlightSet, expiry_s
 from aragog.errors import BadInput, BrokerUnavailable
 from tests.support.producer import producer_home
 from tests.support.waiting import wait_until
@@ -174,8 +174,9 @@ def test_who_insists_need_not_wait_for_a_message_that_was_lost(redis_client):
     assert in_flight.mark([url], insist=True) == [False]
 
     # As if it had been confirmed an hour and a minute ago.
-    until_s, _, crawls = redis_client.hget("t:in_flight", url_key(url)).partition(b":")
-    redis_client.hset("t:in_flight", url_key(url), b"%d:%b" % (int(until_s) - 3660, crawls))
+    entry = redis_client.hget("t:in_flight", url_key(url))
+    earlier = b"%d:%b" % (expiry_s(entry) - 3660, entry.partition(b":")[2])
+    redis_client.hset("t:in_flight", url_key(url), earlier)
 
     assert in_flight.mark([url]) == [False]
     assert in_flight.mark([url], insist=True) == [True]

@@ -221,11 +221,14 @@ def test_data_of_another_origin_is_only_read_where_cors_allows_it(crawled):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("document.title = 'changed'; for (;;);", "its scripts do not end within 12 s"),
-        ("document.title = 'changed'; location = 'about:blank'", "its scripts left the page"),
+        ("document.title = 'changed'; for (;;);", "its scripts did not end within 12 s"),
+        (
+            "document.title = 'changed'; location = 'about:blank'",
+            "its scripts navigated to another site",
+        ),
         (
             "const kept = []; for (;;) kept.push(new Array(1e5).fill(Math.random()))",
-            "the page crashed, such as for want of memory",
+            "the page crashed, for example because it ran out of memory",
         ),
         (
             "for (let n = 0; n < 20; n++) document.documentElement.append(new Comment('x'.repeat(2e6)));",

@@ -71,7 +71,7 @@ def test_rules_that_fail_again_release_nothing_before_their_time(stand):
 def test_a_line_that_is_looked_at_too_early_takes_no_attempt(stand):
     """A process that starts looks at every line."""
     for server in stand.limiter_lines.servers:
-        server.look_now(server.domains())
+        server.check_now(server.domains())
 
     assert stand.pipeline.release.run() == 0
     assert stand.limiter_lines.waiting([ORIGIN]) == {ORIGIN: len(URLS)}

@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from aragog.bootstrap.stores import url_store
-from aragog.cli.run_tracker import LOOKS, SLICE, Ending, RunTracker, Wish
+from aragog.cli.run_tracker import CALLS, SLICE, Ending, RequeueOptions, RunTracker
 from aragog.crawl.pipeline.enqueue_results import EnqueueResult, EnqueueStatus
 from aragog.crawl.pipeline.followed_urls import FollowedUrls
 from aragog.crawl.pipeline.shared_state import SharedState
@@ -64,10 +64,10 @@ def test_a_url_that_is_linked_again_after_it_is_done_counts_once(run, shared, se
     followed = FollowedUrls(shared.client, prefix=settings.redis.prefix)
     tracker.add(A)
     tracker.add(A)
-    tracker.look(asked)
+    tracker.update(asked)
     for _ in range(3):
         followed.note(tracker.request_id, [A], 0)
-        tracker.look(asked)
+        tracker.update(asked)
 
     assert (tracker.total, tracker.in_flight) == (1, 0)
     assert tracker.endings == {Ending.ALREADY_STORED: 1}
@@ -78,15 +78,15 @@ def test_what_was_in_flight_for_somebody_else_is_asked_for_when_it_is_done(run, 
     shared.in_flight.mark([A])
     shared.in_flight.confirm([A])
     tracker.add(A, depth=2, was_in_flight=True)
-    tracker.look(asked)
+    tracker.update(asked)
     assert (tracker.in_flight, asked.wishes) == (1, [])
 
     shared.in_flight.clear([A])
-    tracker.look(asked)
-    assert (tracker.in_flight, asked.wishes) == (1, [(A, Wish(2, refresh=False))])
+    tracker.update(asked)
+    assert (tracker.in_flight, asked.wishes) == (1, [(A, RequeueOptions(2, refresh=False))])
 
     shared.in_flight.clear([A])
-    tracker.look(asked)
+    tracker.update(asked)
     assert (tracker.in_flight, tracker.total) == (0, 1)
     assert tracker.endings == {Ending.ALREADY_STORED: 1}
     assert len(asked.wishes) == 1
@@ -96,9 +96,9 @@ def test_a_refresh_asks_for_what_somebody_else_found_stored(settings, store, sha
     with closing(RunTracker(settings, store, refresh=True)) as tracker:
         asked = Asked(shared.in_flight)
         tracker.add(A, depth=0, was_in_flight=True)
-        tracker.look(asked)
+        tracker.update(asked)
 
-        assert asked.wishes == [(A, Wish(0, refresh=True))]
+        assert asked.wishes == [(A, RequeueOptions(0, refresh=True))]
 
 
 def test_failures_are_counted_by_outcome_and_status(run, store):
@@ -109,7 +109,7 @@ def test_failures_are_counted_by_outcome_and_status(run, store):
     store.write_pages([page(url, 1, facts=facts) for url in gone])
     for url in (*gone, B):
         tracker.add(url)
-    tracker.look(asked)
+    tracker.update(asked)
 
     assert tracker.outcomes == {"Gone 404": 3, "no record": 1}
 
@@ -119,7 +119,7 @@ def test_a_page_that_stays_stored_after_an_earlier_failure_is_stored(run, store)
     facts = {"outcome": "Busy", "status": 503, "attempted_at_ms": 2}
     store.write_pages([page(A, 2, facts=facts)])
     tracker.add(A)
-    tracker.look(asked)
+    tracker.update(asked)
 
     assert tracker.endings == {Ending.ALREADY_STORED: 1}
 
@@ -135,7 +135,7 @@ def test_files_of_items_are_counted_apart_and_are_not_pages_of_the_run(settings,
         tracker.add(A)
         for url in (B, gone):
             tracker.add(url, was_in_flight=True)
-        tracker.look(asked)
+        tracker.update(asked)
 
         assert (tracker.files, tracker.files_without) == (1, {"Gone 404": 1})
         assert (tracker.total, tracker.outcomes, pages) == (3, {}, [A])
@@ -153,15 +153,15 @@ def test_a_look_at_many_urls_in_flight_reads_a_part_and_misses_none_for_long(run
         tracker.add(url)
 
     before = shared.client.info("stats")["total_net_input_bytes"]
-    tracker.look(asked)
+    tracker.update(asked)
     read = shared.client.info("stats")["total_net_input_bytes"] - before
     assert read < len(urls) * FIELD_BYTES / 3
 
     shared.in_flight.clear([urls[0], urls[-1]])
-    for _ in range(LOOKS):
-        tracker.look(asked)
+    for _ in range(CALLS):
+        tracker.update(asked)
     assert tracker.in_flight == len(urls) - 2
 
     shared.in_flight.clear(urls)
-    tracker.look(asked)
+    tracker.update(asked)
     assert tracker.in_flight == 0

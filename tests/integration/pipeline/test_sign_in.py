@@ -215,7 +215,7 @@ def test_signing_in_goes_by_the_way_out_of_the_url(opened):
 def test_a_value_that_is_not_there_ends_the_start(opened, monkeypatch):
     monkeypatch.delenv("MEMBERS_PASSWORD")
 
-    with pytest.raises(ConfigError, match="no variable MEMBERS_PASSWORD"):
+    with pytest.raises(ConfigError, match="MEMBERS_PASSWORD is not set"):
         opened(Members())
 
 

@@ -59,7 +59,7 @@ def test_the_second_embedded_store_is_refused_by_name(machine, tmp_path):
 def test_a_process_of_the_second_store_does_not_connect(machine):
     connect(machine("one"), Sent()).close()
 
-    with pytest.raises(StoreUnavailable, match="works for another store"):
+    with pytest.raises(StoreUnavailable, match="belongs to another store"):
         connect(machine("two"), Sent())
 
 
@@ -85,7 +85,7 @@ def test_a_worker_of_the_second_store_ends_and_says_why(machine, environ):
     )  # fmt: skip
 
     assert reported.returncode == 1
-    assert "works for another store" in reported.stderr
+    assert "belongs to another store" in reported.stderr
     assert "Traceback" not in reported.stderr
 
 
@@ -99,10 +99,10 @@ def test_doctor_tells_of_the_other_store_and_adopt_takes_over(machine, environ):
     adopted = runner.invoke(main, ["store", "adopt", "--yes"])
 
     assert reported.exit_code == 1
-    assert "works for another store" in reported.output.replace("\n", " ")
+    assert "belongs to another store" in reported.output.replace("\n", " ")
     assert adopted.exit_code == 0
     assert store_conflict(machine("two")) is None
-    assert "works for another store" in store_conflict(machine("one"))
+    assert "belongs to another store" in store_conflict(machine("one"))
 
 
 def test_a_private_redis_works_for_whatever_store_is_in_its_folder():

@@ -43,5 +43,5 @@ def test_urls_without_a_page_are_reported_and_harm_no_others(stand):
     problems = again(stand, "http://site.test/gone", URL, "no url", "http://new.test/")
 
     assert len(problems) == 3
-    assert problems[0] == "http://site.test/gone: no page of it is stored: fetch it first"
+    assert problems[0] == "http://site.test/gone: no page is stored for it: fetch it first"
     assert problems[1].startswith("no url: ")

@@ -137,7 +137,7 @@ def test_what_only_a_newer_version_can_run_waits_for_it_without_an_attempt(
     assert sizes.failed == 0
     problems = sorted(job.problem for job in jobs)
     assert "version 99 is not 1" in problems[0]
-    assert problems[1] == "refused by a worker that knows no such task"
+    assert problems[1] == "refused: the worker does not know this task"
 
 
 @pytest.mark.parametrize("how", ["task", "command"])
@@ -154,7 +154,7 @@ def test_the_rules_of_an_origin_are_fetched_again_though_they_are_fresh(
             (line,) = blocks("docs/politeness.md#robotstxt", "sh")
             words = line.replace("https://site.test/", it.base).split()[1:]
             done = CliRunner().invoke(main, words, env=it.environ)
-            assert done.stdout == f"{it.base}/robots.txt is fetched again\n"
+            assert done.stdout == f"{it.base}/robots.txt will be fetched again\n"
 
         wait_until(lambda: it.requests_of_rules() == before + 2)
 

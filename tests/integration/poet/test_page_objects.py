@@ -72,7 +72,7 @@ def test_the_page_reads_authors_from_the_store(store, module, tmp_path):
     with (tmp_path / "authors.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert {row["name"] for row in rows} == quotes_site.authors()
-    assert said == f"{len(rows)} items of {len(rows)} pages\n"
+    assert said == f"{len(rows)} items from {len(rows)} pages\n"
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith(".")) == []
 
 
@@ -82,7 +82,7 @@ def test_a_page_whose_object_raises_is_reported_and_left_out(store, module, tmp_
     said = run("x.jsonl", "--page-object", f"{name}:Title")
 
     assert f"http://{quotes_site.HOST}/: AttributeError" in said
-    assert "50 items of 51 pages; 1 with an error" in said
+    assert "50 items from 51 pages; 1 with an error" in said
     lines = (tmp_path / "x.jsonl").read_text().splitlines()
     assert {json.loads(line)["title"] for line in lines} == quotes_site.authors()
 
@@ -114,7 +114,7 @@ def test_one_that_asks_for_requests_is_refused(store, module, tmp_path):
 
     said = run("x.jsonl", "--page-object", f"{name}:More", code=1)
 
-    assert "stored pages cannot give it" in said
+    assert "stored pages cannot provide its inputs" in said
     assert not (tmp_path / "x.jsonl").exists()
 
 
@@ -122,7 +122,7 @@ def test_one_that_asks_for_requests_is_refused(store, module, tmp_path):
     ("name", "reason"),
     [
         ("nothing_of_that_name:X", "No module named"),
-        ("json:JSONDecoder", "is no page object"),
+        ("json:JSONDecoder", "is not a web-poet page object"),
         ("json", "is not MODULE:CLASS"),
     ],
 )

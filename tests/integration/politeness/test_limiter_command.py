@@ -71,7 +71,7 @@ def test_the_metrics_count_a_node_that_joined_among_the_servers(run):
 
 
 def test_a_change_that_makes_no_sense_says_why(run, nodes, tmp_path):
-    assert "is no node of the limiter; they are redis.url" in run("drain", nodes[0], code=2)
-    assert "the only node" in run("remove", "redis.url", code=2)
+    assert "is not a limiter node; the nodes are redis.url" in run("drain", nodes[0], code=2)
+    assert "the only active node" in run("remove", "redis.url", code=2)
     assert "none.sock" in run("add", f"unix://{tmp_path}/none.sock", code=1)
     assert json.loads(run("list", "--json"))["epoch"] == 1

@@ -167,5 +167,5 @@ def test_an_entry_is_the_job_without_a_slot():
 
     (entry,) = kept.entries
     assert (entry.key, entry.priority, entry.crawl_delay_s, entry.front) == ("a.test", 1, 3.0, True)
-    assert entry.look_after_ms == 9_000 - INLINE_MS - 500
+    assert entry.check_after_ms == 9_000 - INLINE_MS - 500
     assert job_of(entry.payload) == job

@@ -123,7 +123,7 @@ def test_a_crawl_without_the_bound_any_more_opens_all_its_hosts(stand, registry)
     assert {job.url.split("/")[2] for job in released(stand)} == {"h0.test"}
 
     registry.start("broad", {"max_open_hosts": 0})
-    stand.pipeline.release.lines.look([f"h{n}.test" for n in range(3)], 0)
+    stand.pipeline.release.lines.check([f"h{n}.test" for n in range(3)], 0)
 
     found: set[str] = set()
     wait_until(

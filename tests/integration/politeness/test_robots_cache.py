@@ -4,7 +4,7 @@ import zlib
 import pytest
 import redis
 
-from aragog.crawl.politeness.robots_cache import LOOK_AGAIN_S, RobotsCache
+from aragog.crawl.politeness.robots_cache import RECHECK_S, RobotsCache
 from aragog.crawl.politeness.robots_memory import RobotsMemory
 from aragog.crawl.politeness.robots_records import (
     HEAD,
@@ -189,15 +189,15 @@ def test_the_rules_of_an_admitted_request_take_no_round_trip(cache, clock, redis
 
     clock.advance_ms(60_000)
 
-    assert not cache.rules_of_admitted(ORIGIN).allows("aragog", ORIGIN + "/private")
+    assert not cache.rules_after_admission(ORIGIN).allows("aragog", ORIGIN + "/private")
     assert redis_client.info("commandstats")["cmdstat_evalsha"]["calls"] == before
 
 
 def test_the_rules_of_an_admitted_request_are_read_again_where_they_were_dropped(cache, clock):
     cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
 
-    assert not cache.rules_of_admitted(ORIGIN).allows("aragog", ORIGIN + "/private")
-    assert cache.rules_of_admitted("https://unknown.example") is None
+    assert not cache.rules_after_admission(ORIGIN).allows("aragog", ORIGIN + "/private")
+    assert cache.rules_after_admission("https://unknown.example") is None
 
 
 def test_equal_rules_of_many_origins_are_parsed_once(cache, clock):
@@ -542,7 +542,7 @@ def test_rules_that_another_version_wrote_in_another_form_are_fetched_again(
     key = f"aragog:robots:{ORIGIN}"
     head = redis_client.get(key)[: HEAD.size]
     redis_client.set(key, head[:1] + b"another!" + head[9:] + bytes(2) + other)
-    clock.advance_ms(LOOK_AGAIN_S * 1000)
+    clock.advance_ms(RECHECK_S * 1000)
 
     assert cache.get(ORIGIN).state is RulesState.MISSING
     assert cache.peek([ORIGIN])[ORIGIN].state is RulesState.MISSING
@@ -563,7 +563,7 @@ def test_a_record_that_is_too_short_is_fetched_again(cache, clock, redis_client)
 
 def test_an_error_replaces_rules_that_lack_the_file_that_a_job_needs(cache, clock):
     cache.put(ORIGIN, 200, PRIVATE, clock.now_ms())
-    cache.outgrown([ORIGIN])
+    cache.mark_insufficient([ORIGIN])
 
     cache.put(ORIGIN, 503, b"", clock.now_ms() + 1)
 

@@ -155,7 +155,7 @@ def test_a_server_without_connections_left_is_named(postgres_server, postgres_ds
     few = postgres_tables(store_settings(postgres_dsn.replace("//aragog@", "//few@")))
     with (
         psycopg.connect(postgres_dsn.replace("//aragog@", "//few@")),
-        pytest.raises(StoreUnavailable, match="no connection left"),
+        pytest.raises(StoreUnavailable, match="no free connection"),
     ):
         few["u"].get(b"row")
     assert wait_until(lambda: is_empty(few))

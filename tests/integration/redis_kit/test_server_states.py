@@ -22,7 +22,7 @@ IN_A_SCRIPT = redis.ResponseError(
 
 @pytest.mark.parametrize(
     ("cause", "shown"),
-    [(LOADING, "reading its data after a restart"), (IN_A_SCRIPT, "disk is full")],
+    [(LOADING, "loading its data after a restart"), (IN_A_SCRIPT, "disk is full")],
 )
 @pytest.mark.parametrize("translate", [lambda: redis_errors("redis.url"), broker_errors])
 def test_the_state_of_a_server_is_told_in_plain_words(cause, shown, translate):
@@ -61,8 +61,10 @@ def test_a_system_that_runs_is_not_called_stopped(tmp_path, monkeypatch):
     supervisor = Supervisor(tmp_path, {})
     supervisor.acquire()
     try:
-        assert f"aragog runs in {tmp_path}" in remedy(error)
+        assert f"aragog is running in {tmp_path}" in remedy(error)
     finally:
         supervisor.stop()
 
-    assert stopped.startswith(f"data_dir: no aragog runs in {tmp_path}; `aragog up` starts it")
+    assert stopped.startswith(
+        f"data_dir: aragog is not running in {tmp_path}; start it with `aragog up`"
+    )

@@ -166,7 +166,9 @@ def test_each_thread_has_a_browser_and_a_crash_in_one_harms_no_other(renderer):
         thread.join()
 
     assert isinstance(results["good"], Rendered)
-    assert results["hoards"] == NotRendered("the page crashed, such as for want of memory")
+    assert results["hoards"] == NotRendered(
+        "the page crashed, for example because it ran out of memory"
+    )
 
 
 def test_a_failure_of_our_own_is_raised_and_the_next_page_is_rendered(renderer):

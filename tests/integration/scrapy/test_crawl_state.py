@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.addons.scrapy.crawl_state import CrawlState, OtherSpider, OthersRun
+from aragog.addons.scrapy.crawl_state import CrawlRunning, CrawlState, OtherSpider
 
 pytestmark = pytest.mark.redis
 
@@ -92,7 +92,7 @@ def test_a_process_joins_alone_or_not_at_all(member):
     one.join("1 lamps", alone=True)
     one.remember([b"x", b"y"])
 
-    with pytest.raises(OthersRun) as refused:
+    with pytest.raises(CrawlRunning) as refused:
         member("b").join("1 lamps", alone=True)
 
     assert (refused.value.processes, one.join(), one.remembered()) == (1, 1, 2)
@@ -103,7 +103,7 @@ def test_a_process_joins_alone_or_not_at_all(member):
 def test_whether_a_process_may_join_is_found_out_without_a_change(member):
     one, other = member("a"), member("b")
 
-    assert other.join("2 chairs", tries=True) == 1
+    assert other.join("2 chairs", check_only=True) == 1
     assert one.join("1 lamps") == 1
     with pytest.raises(OtherSpider):
-        other.join("2 chairs", tries=True)
+        other.join("2 chairs", check_only=True)

@@ -142,7 +142,7 @@ def test_what_is_not_requested_is_logged_with_the_setting_that_allows_it(run, ca
     assert refused[0] == "INFO"
     assert "robots.txt" in refused[1]
     assert local[0] == "WARNING"
-    assert local[1].endswith("; fetch.allowed_networks can allow its network")
+    assert local[1].endswith("; add its network to fetch.allowed_networks to allow it")
     assert port == (
         "WARNING",
         "<GET http://a.test:8081/> is not requested: port 8081 is not in fetch.allowed_ports",

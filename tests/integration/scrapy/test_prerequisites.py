@@ -40,7 +40,7 @@ def test_without_a_system_the_error_names_the_command_that_starts_it(stopped):
     with pytest.raises(ConfigError, match="aragog up -d") as error:
         assert_accepted()
 
-    assert f"no aragog runs in {stopped}" in str(error.value)
+    assert f"aragog is not running in {stopped}" in str(error.value)
 
 
 def test_servers_of_the_settings_are_named(cli_environ, monkeypatch):

@@ -74,7 +74,7 @@ def test_a_request_that_was_not_begun_returns_without_an_attempt(queue, admin):
 def test_a_request_that_runs_again_counts_the_attempt_and_waits(queue, admin):
     queue.put(NewJob(b"one"))
 
-    queue.again(take(queue)[0].tag, "the store does not answer")
+    queue.retry(take(queue)[0].tag, "the store does not answer")
     queue.flush()
 
     (job,) = admin.jobs("scrapy.quotes", JobState.PENDING, limit=9)

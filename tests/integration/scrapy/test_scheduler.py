@@ -203,9 +203,9 @@ def test_a_crawl_that_was_crawled_before_is_reported_and_can_begin_again(run, ca
 
     async def main():
         assert await accepted()
-        assert "was crawled before" not in caplog.text
+        assert "has run before" not in caplog.text
         assert not await accepted()
-        assert "november was crawled before: none of its 1 known requests waits" in caplog.text
+        assert "november has run before: its 1 known requests are done" in caplog.text
         assert await accepted(ARAGOG_CRAWL_RESTART="1", crawls=False)
         assert not await accepted()
         assert "continues crawl november: 1 requests wait" in caplog.text
@@ -239,7 +239,7 @@ def test_a_spider_with_other_arguments_does_not_share_requests(run):
                 await assert_opens(chairs)
             assert "(cat=lamps, deep=1)" in str(refused.value)
             await assert_opens(chairs, ARAGOG_CRAWL="quotes-arm-chairs")
-        with pytest.raises(ConfigError, match="1 of its requests wait or run"):
+        with pytest.raises(ConfigError, match="1 of its requests are unfinished"):
             await assert_opens(chairs)
 
     run(main())
@@ -268,7 +268,7 @@ def test_a_page_runs_again_if_what_it_yields_cannot_be_enqueued(run):
             scheduler._queue = queue
             crawler.under_way.clear()
             assert scheduler.has_pending_requests()
-            scheduler._settle()
+            scheduler._end_finished_jobs()
             scheduler._queue.flush()
             assert scheduler._queue.unfinished() == 1  # it waits for its next attempt
             assert scheduler.enqueue_request(Request(URL + "next"))

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from aragog.api.operations.large_reads import NobodyWaits
+from aragog.api.operations.large_reads import ReadAbandoned
 from aragog.api.server.hedging import HedgedReads, HedgingMetrics
 from aragog.api.server.http.services import Services
 from aragog.errors import StoreUnavailable
@@ -44,7 +44,7 @@ def hedged(request):
     primary = Stalled(a_store(b"primary"), gate, request.param)
     reads = HedgedReads(primary, a_store(b"standby"), threads=4)
     for _ in range(500):  # reads save up what hedges spend
-        reads.policy.begun()
+        reads.policy.count_read()
     yield reads
     gate.set()
     reads.close()
@@ -118,7 +118,7 @@ class Long:
         assert self._gate.wait(60)
         try:
             counted_rows().add(1)
-        except NobodyWaits:
+        except ReadAbandoned:
             self.stopped.set()
             raise
 

@@ -146,6 +146,6 @@ def test_a_browser_shows_it_in_1280_px_and_runs_nothing_of_the_page(api):
         expect(browser.get_by_label("Rich Pin")).to_contain_text("649.00 EUR")
 
         browser.get_by_role("link", name="other.example").click()
-        expect(browser.locator("body")).to_contain_text("Nothing is stored of this URL.")
+        expect(browser.locator("body")).to_contain_text("Nothing is stored for this URL.")
         browser.get_by_role("button", name="Refresh now").click()
         expect(browser.locator("body")).to_contain_text("this server does not fetch")

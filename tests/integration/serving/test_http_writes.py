@@ -299,8 +299,8 @@ def test_a_token_that_is_not_known_is_not_called_missing(a_stand):
         missing = api.get(AT)
         unknown = api.get(AT, Authorization="Bearer guess")
 
-    assert missing.json["detail"] == "needs a bearer token"
-    assert unknown.json["detail"] == "serving.tokens has no such token"
+    assert missing.json["detail"] == "a bearer token is required"
+    assert unknown.json["detail"] == "unknown token; see serving.tokens"
     # RFC 6750, 3.1
     assert 'error="invalid_token"' in unknown.headers["www-authenticate"]
     assert "error" not in missing.headers["www-authenticate"]

@@ -178,7 +178,7 @@ def test_scopes_decide_what_is_offered_and_tokens_what_is_done(served):
 @pytest.mark.parametrize(
     ("name", "arguments", "says"),
     [
-        ("get", {"url": "http://unknown.example/"}, "nothing is stored there"),
+        ("get", {"url": "http://unknown.example/"}, "not found: nothing is stored for this input"),
         ("get", {"url": "mailto:x"}, "InvalidUrl: "),
         ("get", {}, "BadInput: url: is required"),
         ("get", {"url": A, "fieldz": []}, "BadInput: fieldz: get takes url, fields"),

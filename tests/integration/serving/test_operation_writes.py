@@ -100,7 +100,7 @@ def test_crawls_are_the_same_over_every_way(ways):
         resumed = client.set_crawl_state(name, "running")
         dry = client.cancel_urls(hosts=["a.example"], dry_run=True)
         cancelled = client.cancel_urls(urls=[A], patterns=["*/x"])
-        with pytest.raises(BadInput, match="names nothing"):
+        with pytest.raises(BadInput, match="is empty"):
             client.cancel_urls()
         deleted = client.delete_crawl(name)
         views = [asdict(view) for view in (started, again, paused, resumed)]
@@ -129,7 +129,7 @@ def test_jobs_are_the_same_over_every_way(ways):
                 client.dequeue_jobs(way),
             ]
         )
-        with pytest.raises(BadInput, match="is of queue"):
+        with pytest.raises(BadInput, match="belongs to queue"):
             client.ack_jobs("other", claims)
     assert seen[1:] == [seen[0]] * 3, seen
 

@@ -79,7 +79,7 @@ def test_a_page_beyond_its_limits_is_refused_and_the_next_one_read(store):
     store.put_content(B, large.encode(), HTML)
     with (
         closing(PageTexts(limits)) as texts,
-        pytest.raises(PageTextUnavailable, match="cannot be found"),
+        pytest.raises(PageTextUnavailable, match="cannot be extracted"),
     ):
         texts.content(store, B, "text")
     with closing(PageTexts()) as texts:
@@ -93,7 +93,7 @@ def test_a_process_that_dies_is_replaced(store):
         for child in set(children()) - before:
             child.kill()
 
-        with pytest.raises(PageTextUnavailable, match="ended the process"):
+        with pytest.raises(PageTextUnavailable, match="crashed the process"):
             texts.content(store, A, "text")
         assert FIRST in texts.content(store, A, "text").body.decode()
 
@@ -174,7 +174,7 @@ def test_bodies_that_wait_are_bounded(slow):
             wait_until(
                 lambda count=number: len(set(children()) - before) >= min(AT_ONCE, count + 1)
             )
-        with pytest.raises(TextsBusy, match="repeat it later"):
+        with pytest.raises(TextsBusy, match="retry later"):
             begun(texts, slow, AT_ONCE + 1)
         for steps in waiting:
             steps.close()
@@ -224,7 +224,7 @@ def test_pages_of_one_site_leave_places_to_those_of_others(store):
         runs = [begin(url) for url in urls[:2]]
         wait_until(lambda: not processes._shared._waiting)  # both run
         runs += [begin(f"http://many.example/more/{number}") for number in range(2)]
-        with pytest.raises(TextsBusy, match=r"others of many\.example wait"):
+        with pytest.raises(TextsBusy, match=r"others from many\.example are waiting"):
             begin("http://many.example/more/2")
         runs.append(begin("http://other.example/"))
         for run in runs:

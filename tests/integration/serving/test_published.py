@@ -116,10 +116,10 @@ def test_doctor_finds_the_keys_that_sign_where_requests_say(settings, trusted, t
         stranger = replace(settings, identity=identity(tmp_path / "x"))
         wrong = findings(stranger, f"127.0.0.1:{api.port}")
 
-    assert "and their signatures are valid" in good["identity.agent", True]
-    assert "signs, one of 1 keys" in good["identity.key", True]
+    assert "publishes these keys, with valid signatures" in good["identity.agent", True]
+    assert "signs requests; 1 keys are published" in good["identity.key", True]
     assert ("identity.agent", False) not in good
-    assert "which the key file lacks; remove it" in wrong["identity.agent", False]
+    assert "which is not in the key file; remove it" in wrong["identity.agent", False]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_doctor_finds_the_keys_that_sign_where_requests_say(settings, trusted, t
     [
         ({}, "cannot be fetched (Gone: 404"),
         ({PATH: redirect("/moved"), "/moved": page(b"x")}, "is a redirect, which verifiers do not"),
-        ({PATH: page(b"<p>hello")}, "it is no JSON Web Key Set"),
+        ({PATH: page(b"<p>hello")}, "it is not a JSON Web Key Set"),
     ],
 )
 def test_doctor_says_why_a_directory_is_of_no_use(settings, trusted, handlers, problem):

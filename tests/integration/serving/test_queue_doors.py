@@ -118,7 +118,7 @@ def test_a_message_that_only_celery_can_run_is_failed_and_not_handed_out(jobs, c
 
     assert dequeue(jobs, "images") == []
     [job] = Admin(cluster).jobs("images", JobState.FAILED)
-    assert "for Celery alone" in job.problem
+    assert "can be run only by Celery" in job.problem
 
 
 def test_jobs_of_the_last_release_are_delivered_and_acknowledged(jobs, cluster):

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from aragog.api.operations.large_reads import NobodyWaits
+from aragog.api.operations.large_reads import ReadAbandoned
 from aragog.api.server.hedging import HedgedReads
 from aragog.api.server.http.services import Services
 from aragog.bootstrap.graphs import application_graphs
@@ -159,7 +159,7 @@ def test_an_oversized_record_is_read_in_parts_and_its_fields_are_deleted(client,
         client.get(oversized)
     names = [*listed(client, oversized, limit=7)][:40]
     assert names == sorted(f"team.f{n}" for n in range(40))
-    with pytest.raises(BadInput, match="name the fields to read"):
+    with pytest.raises(BadInput, match="select the fields to read"):
         client.get_many([oversized])
     some = client.get(oversized, ["team.f7", "team.small"])
     client.delete_fields(oversized, names[:30])
@@ -192,7 +192,7 @@ def test_a_server_with_a_standby_bounds_its_reads_too(store, oversized):
     ):
         for address in (f"http://127.0.0.1:{http.port}", f"thrift://127.0.0.1:{thrift.port}"):
             with connect(address, deadline_s=60) as client:
-                with pytest.raises(BadInput, match="name the fields to read"):
+                with pytest.raises(BadInput, match="select the fields to read"):
                     client.get(oversized)
                 assert client.get(oversized, ["team.small"]).fields == {"team.small": b"1"}
 
@@ -280,7 +280,7 @@ class Watched:
         assert self.let_go.wait(60)
         try:
             counted_rows().add(1)
-        except NobodyWaits:
+        except ReadAbandoned:
             self.stopped.set()
             raise
         return [], None

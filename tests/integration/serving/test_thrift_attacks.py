@@ -192,7 +192,7 @@ def test_missing_arguments_are_bad_input(sock, name, arguments):
 
 
 def test_a_list_that_was_not_sent_is_bad_input(sock):
-    assert b"urls: is missing" in asked(sock, message(b"getMany", b"\x00"))
+    assert b"urls: is required" in asked(sock, message(b"getMany", b"\x00"))
 
 
 @pytest.mark.parametrize(
@@ -514,7 +514,7 @@ def test_the_processes_of_one_server_share_its_port():
 
 
 def test_every_call_of_the_contract_declares_the_exceptions_of_the_server():
-    """The places in `throws` are those that `raised_for` uses."""
+    """The places in `throws` are those that `wire_exception` uses."""
     places = {1: "BadInput", 2: "NotFound", 3: "Conflict", 4: "Unauthorized", 5: "Unavailable", 6: "DeadlineExceeded", 7: "InternalError", 8: "TakenDown"}  # fmt: skip
     for service in ("UrlStore", "Fetcher", "PinLater"):
         for name in getattr(idl, service).thrift_services:

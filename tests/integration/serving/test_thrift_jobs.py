@@ -76,7 +76,7 @@ def test_a_claim_of_one_queue_ends_no_job_of_another(jobs, apache):
         lambda: jobs.extend("q2", claims["q1"], 5000, apache.types.CallOptions()),
     )
     for call in calls:
-        with pytest.raises(apache.types.BadInput, match="is of queue q1, not of q2"):
+        with pytest.raises(apache.types.BadInput, match="belongs to queue q1, not to q2"):
             call()
 
     assert jobs.ack("q2", claims["q2"], apache.types.CallOptions()) == [True] * 3

@@ -80,7 +80,7 @@ def test_a_token_that_used_its_urls_of_the_day_is_refused_with_the_figure(system
             "code": "over_quota", "limit": "urls_a_day", "most": 5, "used": 5,
         }  # fmt: skip
         assert (
-            "token ana: urls_a_day: 5 of 5 are used; 3 more URLs do not fit"
+            "token ana: urls_a_day: 5 of 5 are used; 3 more URLs must wait"
             in (refused.json["detail"])
         )
         assert set(statuses(enqueue(api, urls(3, start=5), BOB))) == {"accepted"}

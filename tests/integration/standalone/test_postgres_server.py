@@ -13,7 +13,7 @@ from aragog.errors import ConfigError
 from aragog.standalone.postgres_server import (
     PostgresServer,
     find_postgres,
-    of_the_system,
+    system_postgres,
 )
 from tests.support.missing_parts import ROOT, skip_without
 from tests.support.ports import free_port
@@ -120,7 +120,7 @@ def test_what_nobody_cannot_reach_is_named(folder, chroot):
 
 
 def test_a_folder_is_served_by_the_version_that_made_it(folder):
-    systems = of_the_system()
+    systems = system_postgres()
     if not systems:
         pytest.skip("this system has no PostgreSQL of its own")
     with PostgresServer(folder, programs=systems[0], options=OPTIONS) as server:
@@ -154,4 +154,4 @@ def test_the_newest_version_is_found():
     newest = find_postgres()
 
     assert newest.version[0] >= 15
-    assert newest == max([newest, *of_the_system()], key=lambda one: one.version)
+    assert newest == max([newest, *system_postgres()], key=lambda one: one.version)

@@ -103,7 +103,7 @@ def test_the_page_builds_keeps_and_reads_a_table_of_items(store, tmp_path, capsy
 
     def is_merged():
         said.append(run(place))
-        return "1 items written, 1 not in the table any more" in said[-1]
+        return "1 items written, 1 no longer in the table" in said[-1]
 
     wait_until(is_merged, SETTLE_MS / 1000 + 60)
     after = read(tmp_path, capsys, "cards")
@@ -118,9 +118,9 @@ def test_the_page_builds_keeps_and_reads_a_table_of_items(store, tmp_path, capsy
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--items", "card"), "there is no kind of items 'card' in extract, but cards"),
+        (("--items", "card"), "no item kind 'card' in extract; known: cards"),
         (("--items", "cards", "--fields", "sku,color"), "cards: has no field 'color', but sku, "),
-        (("--fields", "page.title", "--host", "shop.example"), "--host goes with --items"),
+        (("--fields", "page.title", "--host", "shop.example"), "--host needs --items"),
         (("--fields", "page.titel"), "'page.titel' is not a known field"),
     ],
 )
@@ -135,4 +135,4 @@ def test_without_new_pages_in_the_feed_it_says_what_to_set(store, tmp_path, monk
 
 
 def test_a_new_table_needs_fields(store, tmp_path):
-    assert "give --fields or --items" in run(tmp_path / "pages", code=2)
+    assert "pass --fields or --items" in run(tmp_path / "pages", code=2)

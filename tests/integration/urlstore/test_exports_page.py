@@ -86,7 +86,7 @@ def test_a_day_has_a_folder_with_the_pages_of_its_fetches(data):
     assert sorted(table.fetchall()) == [
         (f"http://day.example/{name}", "2026-11-22") for name in "xy"
     ]
-    assert "2 were there" in again.output
+    assert "2 already existed" in again.output
     assert "is not over" in today.output
 
 

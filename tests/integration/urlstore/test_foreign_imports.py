@@ -43,7 +43,7 @@ def test_pages_of_a_warc_file_are_stored_as_if_fetched_then(tmp_path):
     file = tmp_path / "crawl.warc.gz"
     file.write_bytes(warc(response("http://shop.example/lamp?utm_source=x", body=LAMP)))
 
-    assert "1 written, 0 stored from a later fetch, 0 bad, up to 1" in run("import", file)
+    assert "1 written, 0 stored from a later fetch, 0 bad, up to record 1" in run("import", file)
 
     record = stored("http://shop.example/lamp")
     assert json.loads(record.fields["product.price"]) == "89.90"
@@ -119,7 +119,7 @@ def test_a_warc_file_has_no_due_time(tmp_path):
     file = tmp_path / "x.warc"
     file.write_bytes(warc(response()))
 
-    assert "--due is not for warc" in run("import", file, "--due", code=2)
+    assert "--due does not work with warc" in run("import", file, "--due", code=2)
 
 
 def test_the_commands_of_the_page_import_files(tmp_path, monkeypatch):

@@ -56,7 +56,7 @@ def run(folder):
 
 def test_a_list_that_stops_says_so(run):
     """`--outcome Gone` stopped at 1,000 URLs without a word."""
-    assert "these are the first 1; --limit shows more" in run(
+    assert "only the first 1 are shown; use --limit for more" in run(
         "store", "list", "--outcome", "Unreachable", "--limit", "1"
     )
     assert "--limit" not in run("store", "list", "--outcome", "Unreachable", "--limit", "2")
@@ -95,7 +95,7 @@ def test_a_line_has_the_outcome_and_the_reason(run):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ((), "give a HOST, --outcome or --since"),
+        ((), "pass a HOST, --outcome or --since"),
         (("--outcome", "Broken"), "'Broken' is not one of"),
         (("--since", "yesterday"), "is not a time"),
     ],
@@ -125,5 +125,5 @@ def test_a_takedown_and_its_end_are_given_in_the_same_ways(run):
         run("store", "lift-takedown", *way)
         assert run("store", "takedowns") == ""
     for command in (["takedown", "--yes"], ["lift-takedown"]):
-        assert "give one of URL, --url, --host, --domain" in run("store", *command, code=2)
-        assert "give one of" in run("store", *command, gone, "--host", "a.example", code=2)
+        assert "pass exactly one of URL, --url, --host, --domain" in run("store", *command, code=2)
+        assert "pass exactly one of" in run("store", *command, gone, "--host", "a.example", code=2)

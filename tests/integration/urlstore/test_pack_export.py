@@ -113,7 +113,7 @@ def test_a_record_that_two_pages_have_is_written_for_the_one_that_may_be_given_o
 
 def test_pages_that_are_stored_as_objects_are_in_the_export(tmp_path):
     stand = pack_stand()
-    stand.reopened(layout="objects").store.write_pages([fetched(A, "an object")])
+    stand.wait_until_open(layout="objects").store.write_pages([fetched(A, "an object")])
     write(stand, fetched(B, "in a pack"))
 
     assert export_packs(stand.store, tmp_path).records == 2
@@ -180,5 +180,5 @@ def test_a_folder_is_for_one_use(tmp_path):
     write(stand, fetched(A, "one"))
     export_packs(stand.store, tmp_path, purpose="search")
 
-    with pytest.raises(BadInput, match="for search, not for any use"):
+    with pytest.raises(BadInput, match="for search, not for any purpose"):
         export_packs(stand.store, tmp_path)

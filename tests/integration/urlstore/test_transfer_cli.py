@@ -76,7 +76,9 @@ def test_a_dash_is_standard_output_with_nothing_but_records(store):
 
     assert {json.loads(line)["url"] for line in ran.stdout.splitlines()} == {*URLS}
     assert ran.stderr == "5 records\n"
-    assert "takes JSON Lines" in run("export", "-", "--format", "warc", code=2)
+    assert "only JSON Lines can be written to standard output" in run(
+        "export", "-", "--format", "warc", code=2
+    )
 
 
 def test_warc_files_of_the_rest_of_an_export_have_the_next_numbers(store, tmp_path):
@@ -96,7 +98,7 @@ def test_an_export_of_a_host_offers_no_cursor_and_takes_none(store, tmp_path):
     file = tmp_path / "x.jsonl"
 
     assert "--cursor" not in run("export", file, "--host", "a.example", "--limit", 3)
-    assert "leave out --host" in run(
+    assert "omit --host" in run(
         "export", file, "--host", "a.example", "--cursor", "00" * 16, code=2
     )
 
@@ -163,7 +165,7 @@ def test_a_page_whose_text_exceeds_its_limits_is_reported_and_exported_without_i
 
     output = run("export", tmp_path / "x.jsonl", "--fields", "page.text")
 
-    assert f"{URLS[0]}: the main text of {URLS[0]} cannot be found" in output
+    assert f"{URLS[0]}: the main text of {URLS[0]} cannot be extracted" in output
     records = read_json_lines((tmp_path / "x.jsonl").open("rb"))
     assert {record.url for _, record in records} == {*URLS}
 
@@ -201,7 +203,7 @@ def test_tables_have_a_row_a_page_with_all_digits(store, tmp_path):
     with closing(sqlite3.connect(tmp_path / "x.sqlite")) as database:
         query = 'SELECT "product.price" FROM pages WHERE url = ?'
         assert database.execute(query, (URLS[0],)).fetchone() == (19.9,)
-    assert "one row a page" in run("export", tmp_path / "x.csv", "--links", code=2)
+    assert "one row per page" in run("export", tmp_path / "x.csv", "--links", code=2)
 
 
 def test_an_export_goes_to_a_bucket(store, tmp_path, s3_server, s3_settings, monkeypatch):
@@ -214,7 +216,7 @@ def test_an_export_goes_to_a_bucket(store, tmp_path, s3_server, s3_settings, mon
     client = s3_client(s3_settings)
     client.download_file(s3_settings.s3_bucket, "tables/day.csv.gz", str(tmp_path / "day.csv.gz"))
     assert {*urls_of(tmp_path / "day.csv.gz")} == {*URLS}
-    assert "name it s3://BUCKET/KEY" in run("export", "s3://bucket", code=2)
+    assert "must have the form s3://BUCKET/KEY" in run("export", "s3://bucket", code=2)
     assert "the bucket does not exist" in run("export", "s3://none-such/x.csv", code=1)
 
 

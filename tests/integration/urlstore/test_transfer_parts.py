@@ -97,7 +97,7 @@ def test_an_interrupted_part_leaves_nothing_and_is_written_by_the_next_run(fille
         raise StoreUnavailable("sqlite", "is locked")
 
     with pytest.raises(StoreUnavailable):
-        export_part(filled.store, out, PARTS[1], PartOptions(), on_share=broken)
+        export_part(filled.store, out, PARTS[1], PartOptions(), on_fraction=broken)
 
     assert list(out.iterdir()) == []
     assert export(filled, out, PARTS[1]) > 0
@@ -106,7 +106,7 @@ def test_an_interrupted_part_leaves_nothing_and_is_written_by_the_next_run(fille
 def test_the_share_of_a_part_grows_from_zero_to_one(filled, out):
     seen = []
     part = PARTS[3]
-    export_part(filled.store, out, part, PartOptions(), on_share=seen.append)
+    export_part(filled.store, out, part, PartOptions(), on_fraction=seen.append)
 
     assert seen == sorted(seen)
     assert 0 <= seen[0] < seen[-1] == 1.0
@@ -122,7 +122,7 @@ from aragog.transfer.parts import Part, PartOptions, export_part
 settings = load_settings()
 kill = lambda share: share > 0.1 and os.kill(os.getpid(), signal.SIGKILL)
 options = PartOptions(format=sys.argv[2])
-export_part(url_store(settings), Path(sys.argv[1]), Part(0, 2), options, on_share=kill)
+export_part(url_store(settings), Path(sys.argv[1]), Part(0, 2), options, on_fraction=kill)
 """
 
 
@@ -189,7 +189,7 @@ def test_the_command_writes_all_parts_once(tmp_path, monkeypatch):
     rest = CliRunner().invoke(main, command, catch_exceptions=False)
 
     assert first.exit_code == rest.exit_code == 0
-    assert "1 were there" in rest.output
+    assert "1 already existed" in rest.output
     names = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert names == [f"part-0000{n}-of-00003.jsonl" for n in range(3)]
 

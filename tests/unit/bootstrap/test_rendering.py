@@ -12,7 +12,7 @@ def test_a_browser_is_only_asked_for_where_hosts_are_named():
     check_rendering(Settings(rendering=missing))
 
     named = RenderingSettings(hosts=("shop.test",), browser="no-such-browser", sandbox=False)
-    with pytest.raises(ConfigError, match="none of no-such-browser can be run; install Chromium"):
+    with pytest.raises(ConfigError, match="cannot run any of no-such-browser; install Chromium"):
         check_rendering(Settings(rendering=named))
 
 

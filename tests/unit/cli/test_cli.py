@@ -215,12 +215,12 @@ def test_a_user_without_a_name_may_change_a_domain():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["changes", "--host", "http://a.test/"], "is a URL: give only its host\n"),
+        (["changes", "--host", "http://a.test/"], "is a URL: pass only its host\n"),
         (["store", "list", "--since", "bogus"], "'bogus' is not a time; write 1h (s, m, h, d), "),
         (["show", "http://a.test/", "--wait", "9999h"], "'--wait': at most 60 s"),
-        (["limiter", "add", "bogus"], "'NODE': 'bogus' is no URL of a Redis server"),
+        (["limiter", "add", "bogus"], "'NODE': 'bogus' is not a Redis URL"),
         (["limiter", "show", "http://a.test/"], "'DOMAIN': 'http://a.test/' is a URL: give only"),
-        (["enqueue", ""], "a SOURCE is empty: give a URL, a file, or - for standard input"),
+        (["enqueue", ""], "a SOURCE is empty: pass a URL, a file, or - for standard input"),
         (
             ["watch", "http://a.test/", "--owner", ""],
             "'--owner': '' is not a valid owner: it is blank",

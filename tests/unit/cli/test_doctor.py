@@ -53,7 +53,7 @@ def test_a_port_of_another_program_is_found_before_the_start(tmp_path):
         (http,) = [finding for finding in found if finding.part == "HTTP"]
 
     assert not http.ok
-    assert http.text.startswith(f"another program has 127.0.0.1:{port}: end it, or set serving.")
+    assert http.text.startswith(f"another program uses 127.0.0.1:{port}: stop it, or set serving.")
 
 
 def test_a_check_that_hangs_is_named_and_the_others_run(system):

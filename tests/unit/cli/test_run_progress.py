@@ -33,7 +33,7 @@ def test_what_waits_is_shown_by_its_cause():
     causes = Counter({SLOT: 4, RETRY: 2, "robots.txt": 1})
 
     assert Snapshot(10, 10, {}, 1.0, causes).waiting() == (
-        "2 wait for a retry, 4 wait for a slot, 1 wait for robots.txt, 3 in work"
+        "2 waiting for a retry, 4 waiting for a slot, 1 waiting for robots.txt, 3 in progress"
     )
 
 
@@ -56,7 +56,7 @@ class Tracker:
     def is_done(self):
         return not self.in_flight
 
-    def look(self, _ask):
+    def update(self, _ask):
         self.in_flight = self._following.pop(0)
 
 
@@ -84,5 +84,5 @@ def test_lines_say_what_urls_wait_for():
     )
 
     first, *_, last = console.file.getvalue().splitlines()
-    assert " 3 waiting (1 wait for a retry, 2 in work), 0 stored" in first
+    assert " 3 waiting (1 waiting for a retry, 2 in progress), 0 stored" in first
     assert " 0 waiting, 0 stored" in last

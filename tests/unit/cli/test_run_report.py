@@ -2,7 +2,7 @@
 
 from rich.console import Console
 
-from aragog.cli.run_report import best_of, card
+from aragog.cli.run_report import best_record, card
 from aragog.settings import StoreSettings
 from aragog.urlstore.content.memory import MemoryContent
 from aragog.urlstore.store import UrlStore
@@ -21,7 +21,7 @@ def test_the_page_with_the_most_fields_is_shown_with_sources_and_ages_and_no_esc
         ]
     )
 
-    record = best_of(store, ["http://shop.test/", LAMP, "http://shop.test/unknown"])
+    record = best_record(store, ["http://shop.test/", LAMP, "http://shop.test/unknown"])
     console = Console(width=100)
     with console.capture() as captured:
         console.print(card(store, record))
@@ -35,4 +35,4 @@ def test_the_page_with_the_most_fields_is_shown_with_sources_and_ages_and_no_esc
 def test_without_a_page_there_is_no_card():
     store = UrlStore(MemoryTables(), MemoryContent(), StoreSettings())
 
-    assert best_of(store, [LAMP]) is None
+    assert best_record(store, [LAMP]) is None

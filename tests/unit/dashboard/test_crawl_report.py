@@ -79,7 +79,7 @@ def test_people_read_what_fails_what_holds_back_and_when_it_ends():
     for line in (
         "| gone: 404 | 6 |",
         "| by their rates | 30 s, until a.example is done |",
-        "| of domains that are not asked now | 5 URLs |",
+        "| on paused domains | 5 URLs |",
         "| silent.example | 5 |",
         "| a.example | 15 | 0.5/s | 30 s | Crawl-delay of 2 s in robots.txt |",
         "| unchanged since they were stored | 5 |",

@@ -44,11 +44,11 @@ def test_each_cause_hides_the_weaker_ones():
         (lambda f: report(f, latency_factor=2.5, latency_ms=1250.0, usual_latency_ms=500.0), "slowed down 2.5 times: its responses take 1.2 s, usually 500 ms"),
         (lambda f: report(f, backoff_factor=4.0, errors_in_a_row=4), "slowed down 4 times after 4 errors in a row"),
         (lambda f: report(f, paused_ms=90_000), "its server asked us to wait 1 min 30 s more (429 or 503)"),
-        (lambda f: replace(f, outcomes=REFUSING), "refuses us: 12 answers since 2023-11-14 22:12:20 UTC were all 401, 402, 403, 429 or 451, the last at 2023-11-14 22:13:20 UTC"),
+        (lambda f: replace(f, outcomes=REFUSING), "refuses us: 12 responses since 2023-11-14 22:12:20 UTC were all 401, 402, 403, 429 or 451, the last at 2023-11-14 22:13:20 UTC"),
         (lambda f: replace(f, robots=UNREACHABLE), "robots.txt is unreachable, again 2023-11-14 22:14:20 UTC (in 1 min)"),
         (lambda f: replace(report(f, quiet_ms=60_000), override=Override("shop.example", quiet_hours=QuietHours(0, 360, "UTC"))), "its quiet hours, 00:00-06:00 UTC, for 1 min more"),
         (lambda f: report(f, stopped=True), "stopped by an operator"),
-        (lambda f: replace(f, blocked="politeness.blocked_hosts has example"), "politeness.blocked_hosts has example"),
+        (lambda f: replace(f, blocked="politeness.blocked_hosts contains example"), "politeness.blocked_hosts contains example"),
         (lambda f: replace(f, taken_down=True), "taken down"),
     ]  # fmt: skip
     facts = IDLE

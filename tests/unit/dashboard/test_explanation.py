@@ -67,7 +67,7 @@ def test_the_ways_out_are_explained_also_where_no_redis_says_which_fail(offline)
     section = reported(system, PAGE, "egress")
 
     assert [(line.name, line.text, line.note) for line in section.lines] == [
-        ("way out", "office, else direct", "egress.rules[1]"),
+        ("egress route", "office, else direct", "egress.rules[1]"),
         ("after 403", "far", "egress.rules[2]"),
     ]
     assert section.problem
@@ -83,7 +83,10 @@ def test_a_url_that_was_taken_down_and_a_blocked_host_are_explained(offline):
 
     assert gone["taken down"].startswith("yes")
     assert gone["blocked"] == "no"
-    assert blocked == {"taken down": "no", "blocked": "politeness.blocked_hosts has blocked.test"}
+    assert blocked == {
+        "taken down": "no",
+        "blocked": "politeness.blocked_hosts contains blocked.test",
+    }
 
 
 def test_a_field_is_shown_with_its_age_and_its_source(system):
@@ -142,7 +145,8 @@ def test_a_canonical_url_that_pages_differ_about_is_explained_at_each_of_them(sy
         assert url in lines
         assert any(PAGE in line and "not believed" in line for line in lines)
     assert (
-        "name it as canonical and differ" in texts(reported(system, PAGE, "store"))["not believed"]
+        "name it as canonical, but their content differs"
+        in texts(reported(system, PAGE, "store"))["not believed"]
     )
 
 

@@ -70,7 +70,7 @@ print([str(each.message) for each in ours], {{each.filename for each in ours}})
 """
 
     assert run(code) == (
-        f"['{OLD}pipeline is aragog.crawl.pipeline now; the old name ends with the next release'] "
+        f"['{OLD}pipeline was renamed to aragog.crawl.pipeline; the next release removes the old name'] "
         "{'<string>'}\n"
     )
 
@@ -175,4 +175,4 @@ print({{str(each.message) for each in caught if "{OLD}" in str(each.message)}})
     said, warned = run(code).splitlines()
 
     assert said == "{'salary': '90'} text90"
-    assert f"{OLD}pages.document is richpins.document now" in warned
+    assert f"{OLD}pages.document was renamed to richpins.document" in warned

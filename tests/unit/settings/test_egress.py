@@ -1,4 +1,4 @@
-"""Ways out in the settings: how they are written, and what is wrong with them."""
+"""Egress routes in the settings: how they are written, and what is wrong with them."""
 
 import pytest
 

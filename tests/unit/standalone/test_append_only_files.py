@@ -74,7 +74,7 @@ def test_a_cut_manifest_is_refused_and_a_repair_reads_all_files_again(folder, ke
     manifest(folder).write_text("".join(lines[:kept_lines]))
 
     with pytest.raises(
-        ConfigError, match=r"(?s)incr\.aof.* does not name it.*repair-redis"
+        ConfigError, match=r"(?s)incr\.aof.* does not list it.*repair-redis"
     ) as caught:
         keys_of(folder)
     assert str(incremental(folder)) in str(caught.value)

@@ -10,7 +10,7 @@ def test_a_note_is_readable_by_its_owner_only(tmp_path):
     path.with_suffix(".new").write_text("of an earlier release")
     before = os.umask(0o022)
     try:
-        leftovers.note(path, [os.getpid()])
+        leftovers.write_list(path, [os.getpid()])
     finally:
         os.umask(before)
 

@@ -8,11 +8,11 @@ from celery.exceptions import Ignore, Reject, Retry
 
 from aragog.errors import BrokerUnavailable, InvalidMessage, NewerMessage
 from aragog.tasks.policy import (
-    GIVE_BACK_S,
     LONGEST_BACKOFF_S,
-    give_back,
+    RETURN_DELAY_S,
     retry_after_defect,
     retry_after_outage,
+    return_message,
     stage,
 )
 from pinlater.envelope import TAGGED
@@ -115,16 +115,16 @@ def test_a_message_of_a_newer_version_is_sent_again_unchanged_and_that_is_not_an
     task = Newer()
 
     with pytest.raises(Ignore):
-        give_back(task, str(NEWER), GIVE_BACK_S)
+        return_message(task, str(NEWER), RETURN_DELAY_S)
 
     ((args, options),) = task.sent
     assert (args, options["retries"]) == (({"v": 2},), 3)
-    assert GIVE_BACK_S / 2 <= options["countdown"] <= GIVE_BACK_S * 1.5
+    assert RETURN_DELAY_S / 2 <= options["countdown"] <= RETURN_DELAY_S * 1.5
 
 
 def test_a_message_of_a_newer_version_that_cannot_be_sent_again_stays_in_its_queue():
     with pytest.raises(RunLater) as caught:
-        give_back(Newer(OSError("broker is down")), str(NEWER), GIVE_BACK_S)
+        return_message(Newer(OSError("broker is down")), str(NEWER), RETURN_DELAY_S)
 
     assert (caught.value.requeue, caught.value.counts) == (True, False)
 
@@ -134,10 +134,10 @@ def test_a_job_of_a_newer_version_is_given_back_to_pinlater_without_an_attempt()
     task.request.properties[TAGGED] = 1
 
     with pytest.raises(RunLater) as caught:
-        give_back(task, str(NEWER), GIVE_BACK_S)
+        return_message(task, str(NEWER), RETURN_DELAY_S)
 
     assert (task.sent, caught.value.counts) == ([], False)
-    assert caught.value.delay_s >= GIVE_BACK_S / 2
+    assert caught.value.delay_s >= RETURN_DELAY_S / 2
 
 
 @pytest.mark.parametrize("name", ["fetch", "canonicalize", "store"])

@@ -7,7 +7,7 @@ import pytest
 
 from aragog.tasks import maintenance, refresh, robots, webhooks
 from aragog.tasks.maintenance import compactions
-from aragog.tasks.policy import TaskPlaces, periodic
+from aragog.tasks.policy import TaskLimit, periodic
 from pinlater import gates
 
 THREADS = 4
@@ -76,8 +76,8 @@ def test_a_task_after_one_that_hung_does_its_work(hung):
     ],
     ids=lambda task: task.name,
 )  # fmt: skip
-def test_each_task_that_beat_sends_has_places_of_its_own(task):
-    assert isinstance(closure_of(task)["places"].cell_contents, TaskPlaces)
+def test_each_task_that_beat_sends_has_its_own_limit(task):
+    assert isinstance(closure_of(task)["limit"].cell_contents, TaskLimit)
 
 
 def closure_of(task):
@@ -95,15 +95,15 @@ def test_compactions_count_the_threads_that_the_worker_has(monkeypatch):
     closure = closure_of(maintenance.compact_links)
     monkeypatch.setitem(gates._limits, "upkeep", 3)
 
-    places = closure["places"].cell_contents
+    limit = closure["limit"].cell_contents
 
-    assert [places.take(), places.take()] == [True, False]
-    places.give_back()
+    assert [limit.acquire(), limit.acquire()] == [True, False]
+    limit.release()
 
 
-def test_places_are_given_back():
-    places = TaskPlaces(lambda: 1)
-    assert places.take()
-    assert not places.take()
-    places.give_back()
-    assert places.take()
+def test_a_limit_counts_running_tasks():
+    limit = TaskLimit(lambda: 1)
+    assert limit.acquire()
+    assert not limit.acquire()
+    limit.release()
+    assert limit.acquire()

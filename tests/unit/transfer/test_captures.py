@@ -58,11 +58,11 @@ def test_the_first_line_names_the_columns():
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("a b c\n", "has 3 columns: is no CDX with 9 or 11 of them, and no CDXJ"),
-        (NINE.replace("20260101000000", "20261301000000"), "has no time: '20261301000000'"),
-        (NINE.replace("20260101000000", "yesterday"), "has no time: 'yesterday'"),
+        ("a b c\n", "has 3 columns: neither CDX with 9 or 11 columns nor CDXJ"),
+        (NINE.replace("20260101000000", "20261301000000"), "has no valid time: '20261301000000'"),
+        (NINE.replace("20260101000000", "yesterday"), "has no valid time: 'yesterday'"),
         ('k 2026 {"status": "200"}\n', "names no 'url'"),
-        ("k 2026 {\n", "is no CDXJ: unexpected end of data: line 2 column 1 (char 2)"),
+        ("k 2026 {\n", "is not CDXJ: unexpected end of data: line 2 column 1 (char 2)"),
     ],
 )
 def test_a_bad_line_is_reported(text, reason):

@@ -181,8 +181,8 @@ OF_A_PAGE = (b"WARC-Type: response", b"WARC-Date: 2026-01-01T00:00:00Z")
     ("bad", "says"),
     [
         (raw(*OF_A_PAGE, block=b"HTTP/1.1 200 OK\r\n\r\nx"), "has no WARC-Target-URI"),
-        (raw(*OF_A_PAGE).replace(b"Content-Length", b"Length"), "has no Content-Length"),
-        (raw(*OF_A_PAGE, b"WARC-Target-URI: http://a.example/" + b"x" * 70_000), "has a header of"),
+        (raw(*OF_A_PAGE).replace(b"Content-Length", b"Length"), "has no valid Content-Length"),
+        (raw(*OF_A_PAGE, b"WARC-Target-URI: http://a.example/" + b"x" * 70_000), "has headers of"),
         (raw(*OF_A_PAGE, b"WARC-Target-URI: http://a.example/"), "status line"),
         (raw(b"WARC-Type: response", b"WARC-Target-URI: http://a.example/"), "WARC-Date"),
         (b"x" * 100_000 + b"\r\n\r\n", "is no record"),

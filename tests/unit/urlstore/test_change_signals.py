@@ -43,7 +43,7 @@ def read(a_stand, entries, at_ms=NOW_MS + DAY_MS):
     )
     reading.take(entries)
     reading.close()
-    return reading.brought
+    return reading.signal_count
 
 
 def changed(count):

@@ -10,10 +10,10 @@ from aragog.settings import RefreshSettings
 from aragog.urlstore.crawl_budget import (
     HOPELESS_AGES,
     LONGEST_WAIT_S,
-    MOST_PRICE_S,
+    MAX_PRICE_S,
     Budget,
-    hopeful_rate,
     marginal_freshness_s,
+    optimistic_rate,
     ration,
 )
 from aragog.urlstore.records import Due
@@ -111,7 +111,12 @@ def test_in_doubt_a_page_is_slow_until_it_was_another_at_each_of_many_looks():
     unsure, sure = known(DAY_S, 9, sure=0.5), known(DAY_S, 9, sure=9)
     restless = known(DAY_S, 9, sure=9, checks=9, changes=9.0)
 
-    assert hopeful_rate(unsure) < hopeful_rate(sure) < sure.rate_per_s < hopeful_rate(restless)
+    assert (
+        optimistic_rate(unsure)
+        < optimistic_rate(sure)
+        < sure.rate_per_s
+        < optimistic_rate(restless)
+    )
 
 
 def test_a_rush_of_an_hour_leaves_hardly_a_price_but_one_of_weeks_does():
@@ -152,7 +157,7 @@ budgets = st.builds(
     Budget,
     booked_ms=st.integers(0, T0 * 2),
     free_ms=st.integers(0, T0 * 2),
-    price_s=st.just(0.0) | st.floats(60, MOST_PRICE_S),
+    price_s=st.just(0.0) | st.floats(60, MAX_PRICE_S),
     age_s=st.just(0.0) | st.floats(1, 1e8),
     at_ms=st.integers(0, T0 + 10**6),
 )
@@ -165,7 +170,7 @@ def test_each_goes_or_is_put_off_for_a_while_and_the_rate_is_kept(some, budget, 
 
     assert sorted(numbers([*done.go, *(page for page, _ in done.later)])) == list(range(len(some)))
     assert len(done.go) <= rate * tick_s + 1
-    assert 0 <= done.budget.price_s <= MOST_PRICE_S
+    assert 0 <= done.budget.price_s <= MAX_PRICE_S
     for page, at_ms in done.later:
         assert at_ms > T0
         behind = done.budget.booked_ms

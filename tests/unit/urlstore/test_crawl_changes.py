@@ -7,7 +7,7 @@ import pytest
 from aragog.runtime.clock import ManualClock
 from aragog.settings import RefreshSettings, StoreSettings
 from aragog.urlstore.content import MemoryContent
-from aragog.urlstore.crawl_changes import CrawlPages, PageNews, in_words
+from aragog.urlstore.crawl_changes import CrawlPages, PageNews, as_text
 from aragog.urlstore.refresh_policy import Seen
 from aragog.urlstore.store import UrlStore
 from tests.support.stores import NOW_MS, SAME, body, page
@@ -163,7 +163,7 @@ def test_a_given_up_page_is_named_so(fetch):
 
 
 def test_numbers_in_words_have_the_usual_four_and_what_else_there_is():
-    assert in_words({PageNews.UNCHANGED: 1_310, PageNews.NEW: 3}) == (
+    assert as_text({PageNews.UNCHANGED: 1_310, PageNews.NEW: 3}) == (
         "1,310 unchanged, 0 changed, 3 new, 0 gone"
     )
-    assert in_words({PageNews.WITHHELD: 2}).endswith("0 gone, 2 withheld")
+    assert as_text({PageNews.WITHHELD: 2}).endswith("0 gone, 2 withheld")

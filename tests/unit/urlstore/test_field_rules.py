@@ -10,8 +10,8 @@ from aragog.urlstore.field_rules import FieldRules, lookalike_problem, skeleton
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("team.score ", "blank"),
-        (" team.score", "blank"),
+        ("team.score ", "space"),
+        (" team.score", "space"),
         ("team．score", "use 'team.score'"),
         ("ﬁeld", "use 'field'"),
         ("cafe\u0301", "NFKC"),

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from aragog.urlstore.pack_groups import (
     GROUP_BYTES,
-    LEAST_RAW_BYTES,
+    MIN_RAW_BYTES,
     WAIT_MS,
     FreshPack,
     fresh_groups,
@@ -63,4 +63,4 @@ def test_every_record_is_in_one_part_and_no_part_is_too_large(records):
         if pays:
             host = part[0][1][0]
             assert {one[1][0] for one in part} == {host}
-            assert 4 * sum(size for name, size in records if name == host) >= LEAST_RAW_BYTES
+            assert 4 * sum(size for name, size in records if name == host) >= MIN_RAW_BYTES

@@ -124,7 +124,7 @@ def test_without_waiting_content_of_no_page_is_left_to_a_later_repair(a_stand):
 
     assert report.repaired == {}
     assert a_stand.clock.now_ms() == before_ms
-    assert "1 contents have no page" in said[0]
+    assert "1 stored bodies belong to no page" in said[0]
     assert a_stand.store.maintenance.repair(grace_s=1).repaired == {
         "content that nothing points to": 1
     }
@@ -170,6 +170,6 @@ def test_it_says_what_it_waits_for_before_it_waits(a_stand):
     a_stand.store.maintenance.repair(report=report, grace_s=60)
 
     ((line, at_ms),) = lines
-    assert line.startswith("1 contents have no page that points to them: waiting 60 s")
+    assert line.startswith("1 stored bodies belong to no page: waiting 60 s")
     assert at_ms == started_ms
     assert "ab" * 32 not in a_stand.content.keys("")

@@ -4,8 +4,8 @@ import pytest
 
 from aragog.settings import RefreshSettings
 from aragog.urlstore.signal_marks import (
-    NamedChange,
     PageMark,
+    ReportedChange,
     expected_change,
     from_cell,
     is_news,
@@ -23,10 +23,10 @@ SETTINGS = RefreshSettings()
 
 
 def instant(at_ms):
-    return NamedChange(URL, at_ms, at_ms)
+    return ReportedChange(URL, at_ms, at_ms)
 
 
-TODAY = NamedChange(URL, MIDNIGHT_MS, MIDNIGHT_MS + DAY_MS - 1)
+TODAY = ReportedChange(URL, MIDNIGHT_MS, MIDNIGHT_MS + DAY_MS - 1)
 
 
 def test_a_change_after_the_page_was_compared_is_news_and_an_older_one_is_not():

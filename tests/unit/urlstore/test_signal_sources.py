@@ -21,8 +21,8 @@ SETTINGS = RefreshSettings()
 T0 = 1_700_000_000_000
 
 
-def read(at_ms, brought=0.0, outcome="Fetched", kind=SITEMAP):
-    return Seen(outcome=outcome, fetched_at_ms=at_ms, source=kind, brought=brought)
+def read(at_ms, signals=0.0, outcome="Fetched", kind=SITEMAP):
+    return Seen(outcome=outcome, fetched_at_ms=at_ms, source=kind, signal_count=signals)
 
 
 def after(*brought, kind=SITEMAP, outcome="Fetched"):

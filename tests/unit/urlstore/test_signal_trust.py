@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from aragog.urlstore.signal_trust import (
     HALF_LIFE_MS,
-    LEAST_BELIEF,
+    MIN_BELIEF,
     MOST_CHECKED,
     UNPROVEN_BELIEF,
     Evidence,
@@ -73,7 +73,7 @@ def test_evidence_fades_so_that_a_host_that_was_not_believed_is_tried_again():
 
     later = decayed(trust, NOW_MS + 4 * HALF_LIFE_MS)
 
-    assert trust.belief < LEAST_BELIEF
+    assert trust.belief < MIN_BELIEF
     assert later.belief == UNPROVEN_BELIEF
 
 

@@ -43,7 +43,7 @@ def test_a_broker_that_takes_nothing_leaves_a_line_a_minute_without_tracebacks()
 
     first, second, other = written.getvalue().splitlines()
     assert first.startswith(
-        "beat cannot send, and tries again: Couldn't apply scheduled task often"
+        "beat cannot send messages and will retry: Couldn't apply scheduled task often"
     )
     assert "(0 more" in first
     assert "(4 more" in second

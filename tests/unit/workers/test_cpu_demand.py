@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from aragog.workers.cpu_demand import LOOK_EVERY_S, LimitByDemand, needed_cpu_s
+from aragog.workers.cpu_demand import CHECK_EVERY_S, LimitByDemand, needed_cpu_s
 
 
 class Process:
@@ -21,8 +21,8 @@ class Process:
         """Look a number of times while jobs wait; returns the last limit."""
         for _ in range(looks):
             self.held = min(self.limit(self.held) - self.kept, jobs)
-            self.now_s += LOOK_EVERY_S
-            self.needed_s += share * LOOK_EVERY_S
+            self.now_s += CHECK_EVERY_S
+            self.needed_s += share * CHECK_EVERY_S
         return self.limit(self.held)
 
 

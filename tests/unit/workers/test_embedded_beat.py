@@ -64,7 +64,7 @@ def test_a_full_disk_ends_no_worker_and_beat_begins_again(beat, caplog):
     """The worker ended, was started again and ended, and with it upkeep and webhooks."""
     OnFullDisk.full = True
     app, _ = beat(OnFullDisk)
-    wait_until(lambda: "begins again: database or disk is full" in caplog.text)
+    wait_until(lambda: "restarts: database or disk is full" in caplog.text)
 
     OnFullDisk.full = False
 

@@ -93,7 +93,7 @@ def test_a_process_with_several_roles_has_their_queues_and_threads():
 
 def test_a_role_of_processes_shares_none():
     assert joined(["canonicalize"], settings_of("")).pool == "prefork"
-    with pytest.raises(ConfigError, match="canonicalize,beat: beat needs a process"):
+    with pytest.raises(ConfigError, match="canonicalize,beat: beat needs a role that uses threads"):
         joined(["canonicalize", "beat"], settings_of(""))
 
 
@@ -104,7 +104,7 @@ def test_a_role_of_processes_shares_none():
         (["store", "webhooks"], "", "store,webhooks: only upkeep and webhooks can share"),
         (["fetch", "store", "beat"], "", "only upkeep and webhooks can share"),
         (["upkeep", "upkeep"], "", "upkeep,upkeep: only upkeep and webhooks can share"),
-        (["upkeep", "webhooks"], "redis://h:1", "on a pinlater broker only"),
+        (["upkeep", "webhooks"], "redis://h:1", "only be limited on a pinlater broker"),
     ],
 )
 def test_roles_that_would_take_the_threads_of_each_other_share_no_process(roles, broker, reason):

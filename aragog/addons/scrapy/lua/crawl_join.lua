@@ -1,23 +1,23 @@
--- crawl_join: a process joins a crawl, or reports that it is still there.
+-- crawl_join: a process joins a crawl, or renews its membership.
 --
 -- keys: members seen spider
--- args: member lease_ms keep_ms begins waits description tries alone
+-- args: member lease_ms keep_ms begins waits description check_only alone
 --
--- KEYS[1]  {prefix}scrapy:<crawl>:members  zset    process -> when it counts as gone (ms)
--- KEYS[2]  {prefix}scrapy:<crawl>:seen     set     fingerprints of requests that were accepted
--- KEYS[3]  {prefix}scrapy:<crawl>:spider   string  the spider of the crawl, with its arguments
--- ARGV[1]  the process   ARGV[2]  how long it counts as present
--- ARGV[3]  how long the fingerprints outlive the last call
--- ARGV[4]  1: forget the fingerprints if no other process is there: a new crawl begins
--- ARGV[5]  1: requests of the crawl wait or run
--- ARGV[6]  the spider of the process, with its arguments; empty: it has joined before
--- ARGV[7]  1: only find out whether it may join
--- ARGV[8]  1: join only if no other process is there
+-- KEYS[1]  {prefix}scrapy:<crawl>:members  zset    process -> when its membership expires (ms)
+-- KEYS[2]  {prefix}scrapy:<crawl>:seen     set     fingerprints of accepted requests
+-- KEYS[3]  {prefix}scrapy:<crawl>:spider   string  the crawl's spider, with its arguments
+-- ARGV[1]  the process   ARGV[2]  how long the membership lasts
+-- ARGV[3]  how long the fingerprints are kept after the last call
+-- ARGV[4]  1: forget the fingerprints if there is no other process, because a new crawl begins
+-- ARGV[5]  1: requests of the crawl are queued or running
+-- ARGV[6]  the process's spider, with its arguments; empty to renew the membership
+-- ARGV[7]  1: only check whether the process may join
+-- ARGV[8]  1: join only if there is no other process
 --
--- Returns how many processes are there, this one included. If the crawl belongs to another spider,
--- nothing changes, and that spider is returned. A crawl belongs to its spider for as long as
--- another process is there, or requests wait. If others prevent it, nothing changes either, and the
--- result is their number, negative.
+-- Returns how many processes are members, including this one. If the crawl belongs to another spider,
+-- nothing changes, and that spider is returned. A crawl belongs to its spider as long as another
+-- process is a member, or requests are queued. If other members prevent joining, nothing changes
+-- either, and their number is returned as a negative number.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)

@@ -3,13 +3,13 @@
 -- keys: members seen spider
 -- args: member over
 --
--- KEYS[1]  {prefix}scrapy:<crawl>:members  zset    process -> when it counts as gone (ms)
--- KEYS[2]  {prefix}scrapy:<crawl>:seen     set     fingerprints of requests that were accepted
--- KEYS[3]  {prefix}scrapy:<crawl>:spider   string  the spider of the crawl, with its arguments
--- ARGV[1]  the process   ARGV[2]  1: the crawl has no requests left, and may begin again
+-- KEYS[1]  {prefix}scrapy:<crawl>:members  zset    process -> when its membership expires (ms)
+-- KEYS[2]  {prefix}scrapy:<crawl>:seen     set     fingerprints of accepted requests
+-- KEYS[3]  {prefix}scrapy:<crawl>:spider   string  the crawl's spider, with its arguments
+-- ARGV[1]  the process   ARGV[2]  1: the crawl has no requests left and may restart
 --
--- Returns how many processes are left. With the last one of a crawl that is over, its fingerprints
--- and its spider are gone.
+-- Returns how many processes are left. If the crawl is over and none is left, its fingerprints and its
+-- spider are deleted.
 local time = redis.call('TIME')
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', time[1] * 1000)
 redis.call('ZREM', KEYS[1], ARGV[1])

@@ -48,7 +48,7 @@ class Api:
     Args:
         store: the store to read and write.
         settings: limits, deadlines and tokens.
-        services: what it needs in addition to the store; routes whose service is missing return
+        services: what the API uses in addition to the store; routes whose service is missing return
             501.
         tokens: the tokens in the settings, shared with the Thrift services; None if not shared.
     """
@@ -70,7 +70,7 @@ class Api:
             stopping=lambda: self._status.draining,
             **services.arguments(),
         )
-        """The parts that operations use, for another server in the same process."""
+        """The parts that operations use; another server in the same process can share them."""
         self.unsent = MemoryLimit(settings.max_response_memory_bytes, "unread responses")
         """Memory for large responses that clients have not read yet."""
         self._operations = OperationRoutes(self._calls, self.parts, self._tokens, self.unsent)
@@ -94,7 +94,7 @@ class Api:
             cors=bool(settings.cors_origins),
             traced=services.tracer is not None,
         )
-        """Answers plain reads; the server offers requests to it first."""
+        """Handles plain reads; the server passes requests to it first."""
         guarded = Guarded(Compressed(self._router(services)), settings, observer)
         self.bodies = guarded.bodies
         """Memory for request bodies."""
@@ -112,17 +112,20 @@ class Api:
         await self._app(scope, receive, send)
 
     def drain(self) -> None:
-        """Prepare to stop: readiness now returns 503, and waiting feed readers end."""
+        """Prepare to stop: the readiness check now returns 503, and waiting feed readers end."""
         self._status.draining = self._changes.draining = True
 
     def end_waits(self) -> None:
-        """Respond to requests that wait for a fetch. Takes a lock, so not for signal handlers."""
+        """
+        Respond to requests that wait for a fetch. This takes a lock, so signal handlers must not
+        call it.
+        """
         if self._fetching is not None:
             self._fetching.drain()
 
     @property
     def running_calls(self) -> int:
-        """The number of store calls still running; after a drain, these are the abandoned ones."""
+        """Number of store calls still running; after a drain, these are the abandoned ones."""
         return self._calls.running
 
     def close(self) -> None:
@@ -167,7 +170,10 @@ class Api:
     def _route(
         self, path: str, methods: Mapping[str, Endpoint], *, open_to_all: bool = False
     ) -> Route:
-        """The route for one path; returns 405 for methods that the path does not have."""
+        """
+        Return the route for one path; it responds with 405 to methods that the path
+        does not have.
+        """
         allowed = sorted({*methods, "OPTIONS", *(["HEAD"] if "GET" in methods else [])})
 
         async def answer(request: Request) -> Response:
@@ -178,7 +184,7 @@ class Api:
             endpoint = methods.get(method)
             if endpoint is None:
                 raise Problem(
-                    405, f"{method} is not a method of {path}", {"Allow": ", ".join(allowed)}
+                    405, f"{method} is not supported by {path}", {"Allow": ", ".join(allowed)}
                 )
             if open_to_all:
                 request.scope["aragog.body"].narrow(SMALL_BYTES)
@@ -238,7 +244,7 @@ def prefers_html(lines: Iterable[str]) -> bool:
 
 
 def _weighted(text: str) -> tuple[str, float]:
-    """A media type and its weight; 0.0 if it cannot be parsed."""
+    """Return a media type and its weight; the weight is 0.0 if it cannot be parsed."""
     kind, *parameters = (part.strip().lower() for part in text.split(";"))
     weight = next((part[2:] for part in parameters if part.startswith("q=")), "1")
     plain = weight.replace(".", "", 1)

@@ -15,13 +15,13 @@ from aragog.errors import PERMANENT, InvalidUrl, SizeExceeded, TakenDown
 from aragog.urlstore.records import is_allowed
 
 MOST_BYTES = 33_554_432
-"""Maximum size of the records in one response; the last part may exceed it."""
+"""Maximum size of the records in one response; the last part may go beyond it."""
 FIRST_PART = 20
 MOST_PART = 500
-SHRINK = 4
-"""Number of parts for a batch that is too large to read at once."""
+SPLIT = 4
+"""A batch that is too large to read at once is split into this many parts."""
 PART_BYTES = 4_194_304
-"""Parts after the first are sized to fit into this, based on the mean record size so far."""
+"""Later parts are sized to fit into this, based on the mean record size so far."""
 
 
 def read_urls(
@@ -32,11 +32,12 @@ def read_urls(
     purpose: str | None = None,
 ) -> list[dict[str, Any]]:
     """
-    Many records, in order: `status` 200 with `record`, or 400, 403, 404, 413 or 500 with `detail`.
+    Read many records, in order: `status` 200 with `record`, or 400, 403, 404, 413 or 500 with
+    `detail`.
 
     A URL that is invalid, or whose row cannot be read, does not affect the others. Records after
-    the first `MOST_BYTES`, or that `held` has no room for, are left out with status 413; the caller
-    requests them again.
+    the first `MOST_BYTES`, or for which `held` has no memory left, get status 413 without data; the
+    caller requests them again.
 
     Raises:
         Problem: 503, there is no memory for the first records.
@@ -47,21 +48,21 @@ def read_urls(
     size, length = 0, FIRST_PART
     while part := urls[len(items) : len(items) + length]:
         if size >= MOST_BYTES:
-            return items + [_left_out(url) for url in urls[len(items) :]]
+            return items + [_omitted(url) for url in urls[len(items) :]]
         try:
             results = read_hedged(read, part, names)
         except ReadTooLarge:
-            length = max(1, len(part) // SHRINK)
+            length = max(1, len(part) // SPLIT)
             continue
         if purpose is not None:
             results = [_allowed(result, purpose) for result in results]
         if items and any(isinstance(result, TooManyReads) for result in results):
-            return items + [_left_out(url) for url in urls[len(items) :]]
+            return items + [_omitted(url) for url in urls[len(items) :]]
         grown = sum(len(record.data) for record in results if isinstance(record, RecordJson))
         if not held.take(grown):
             if not items:
                 raise held.problem()
-            return items + [_left_out(url) for url in urls[len(items) :]]
+            return items + [_omitted(url) for url in urls[len(items) :]]
         size += grown
         items += map(_result, part, results)
         length = max(1, min(MOST_PART, PART_BYTES * len(items) // max(size, 1)))
@@ -69,7 +70,7 @@ def read_urls(
 
 
 def _allowed(result: RecordResult, purpose: str) -> RecordResult:
-    """The result, or none for a page whose site refuses this use."""
+    """Return the result, or None for a page whose site refuses this purpose."""
     if not isinstance(result, RecordJson):
         return result
     return result if is_allowed(orjson.loads(result.data)["facts"], purpose) else None
@@ -90,6 +91,6 @@ def _result(url: str, result: RecordResult) -> dict[str, Any]:
     raise result
 
 
-def _left_out(url: str) -> dict[str, Any]:
-    detail = "the response is large enough already: ask for this URL again"
+def _omitted(url: str) -> dict[str, Any]:
+    detail = "the response is full: request this URL again"
     return {"input": url, "status": 413, "detail": detail}

@@ -1,4 +1,4 @@
-"""Shared by all routes: store calls in threads with deadlines, and JSON responses."""
+"""What all routes share: store calls in threads with deadlines, and JSON responses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ MOST_FEED_THREADS = 4
 MOST_BROKER_THREADS = 4
 MOST_EXPLAIN_THREADS = 2
 MOST_FETCH_THREADS = 8
-"""Threads that read the store and enqueue for waiting callers; waiting itself needs no thread."""
+"""
+How many threads read the store and enqueue for waiting callers; waiting itself
+needs no thread.
+"""
 
 
 class StoreCalls:
@@ -126,7 +129,7 @@ class StoreCalls:
         return await self._status.run(partial(call, self.store, *args, **kwargs), self.deadline_s)
 
     def runner(self, pool: Pool) -> Run:
-        """A function that runs calls in the threads of a pool, with its deadline."""
+        """Return a function that runs calls in the threads of a pool, with its deadline."""
         return {
             Pool.STORE: self._in_time(self._metadata, self.deadline_s),
             Pool.CONTENT: self._in_time(self._content, self._content_deadline_s),
@@ -145,7 +148,7 @@ class StoreCalls:
 
     @property
     def running(self) -> int:
-        """Number of calls that run or wait, including abandoned ones."""
+        """Number of calls that are running or waiting, including abandoned ones."""
         return sum(threads.busy for threads in self._all)
 
     def close(self) -> None:
@@ -155,14 +158,14 @@ class StoreCalls:
 
 
 def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """A response with a value as JSON."""
+    """Return a response with a value as JSON."""
     headers = {"Cache-Control": "no-store", **(headers or {})}
     return Response(orjson.dumps(value), status, headers, media_type="application/json")
 
 
 def tagged(request: Request, value: Any, version: str, **headers: str) -> Response:
     """
-    A value as JSON with an ETag, or 304 if the client already has it.
+    Return a value as JSON with an ETag, or 304 if the client already has it.
 
     The tag consists of the record's version, which `If-Match` of a write is compared with, and a
     hash of the body.

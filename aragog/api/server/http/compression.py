@@ -39,7 +39,7 @@ _ENCODERS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def coding_for(accepted: str) -> str | None:
-    """The coding for an Accept-Encoding header, or None to send the body uncompressed."""
+    """Return the coding for an Accept-Encoding header, or None to send the body uncompressed."""
     names = {
         name.strip().lower()
         for part in accepted.split(",")
@@ -50,7 +50,7 @@ def coding_for(accepted: str) -> str | None:
 
 
 def compressed(coding: str, body: bytes) -> bytes:
-    """The body in one of the codings that `coding_for` returns."""
+    """Compress the body with one of the codings that `coding_for` returns."""
     return _ENCODERS[coding](body)
 
 
@@ -74,7 +74,7 @@ class Compressed:
 
 
 class _Compressing:
-    """Delays the head of a response until its body shows if it will be compressed."""
+    """Holds back the head of a response until its body shows whether it will be compressed."""
 
     def __init__(self, send: Send, coding: str) -> None:
         self._send = send

@@ -34,7 +34,7 @@ from aragog.settings import ServingSettings
 MOST_PIPELINED = 32
 """Maximum number of pipelined requests that wait for an earlier response."""
 LINGER_BYTES = 64 * 1024 * 1024
-"""How much of a refused request is read and discarded after its response."""
+"""How much of a refused request is read and discarded after the response."""
 
 
 class HttpState(Enum):
@@ -47,7 +47,7 @@ class HttpState(Enum):
     HEAD = auto()
     """Waiting for the rest of a head."""
     BUSY = auto()
-    """Waiting for a response, or for the body of a request."""
+    """Handling a request, or waiting for its body."""
     LINGERING = auto()
     """Discarding the rest of a request until the client has read the response."""
     CLOSING = auto()
@@ -109,7 +109,7 @@ class ApiConnection(asyncio.Protocol):
         self._receiving: AsgiExchange | None = None
         """The last request, if its body has not arrived completely."""
         self._last_response: Problem | None = None
-        """Sent after the responses to earlier requests; then the connection is closed."""
+        """A response to send after those to earlier requests, before the connection is closed."""
         self._paused = False
         self._stopping = False
         self._half_closed = False
@@ -134,7 +134,7 @@ class ApiConnection(asyncio.Protocol):
         self._state = HttpState.CLOSING
         self.server_state.connections.discard(self)
         self.service.clients.discard(self)
-        self._unread.were_read()
+        self._unread.mark_read()
         self._cancel_all()
         self.readable_again.set()
 
@@ -154,13 +154,16 @@ class ApiConnection(asyncio.Protocol):
             self._state = HttpState.HEAD
 
     def eof_received(self) -> bool:
-        """Complete the requests of a client that sends no more; False closes the connection now."""
+        """
+        Complete the requests of a client that sends no more data; False closes the
+        connection now.
+        """
         # With TLS, asyncio closes the connection regardless of the result and logs a warning.
         if self._state is HttpState.LINGERING or self.addresses[2] == "https":
             return False
         self._half_closed = True
         if self._receiving is not None:
-            self._refuse(Problem(400, "the body ends early"))
+            self._refuse(Problem(400, "the body is incomplete"))
         for exchange in self._exchanges:
             exchange.hang_up()
         if self._exchanges and self._last_response is None:
@@ -177,7 +180,7 @@ class ApiConnection(asyncio.Protocol):
     def resume_writing(self) -> None:
         self.blocked = False
         self.readable_again.set()
-        self._unread.were_read()
+        self._unread.mark_read()
         self._since_s = time.monotonic()
 
     # Called by the parser
@@ -216,9 +219,9 @@ class ApiConnection(asyncio.Protocol):
             if not self.transport.is_closing():
                 self.transport.resume_reading()
 
-    def give_back(self, counted_bytes: int) -> None:
-        """Stop counting these bytes, which will not be written."""
-        self.service.unsent.give_back(counted_bytes)
+    def uncount(self, counted_bytes: int) -> None:
+        """Stop counting these bytes, because they will not be written."""
+        self.service.unsent.release(counted_bytes)
 
     def write_counted(self, data: bytes, counted_bytes: int) -> None:
         """Write data; bytes counted in `unsent` stay counted until the client has read them."""
@@ -248,7 +251,10 @@ class ApiConnection(asyncio.Protocol):
 
     @property
     def idle_since_s(self) -> float | None:
-        """When it became idle; None while it has a request, not counting an incomplete head."""
+        """
+        When the connection became idle; None while it has a request. An incomplete head does not
+        count.
+        """
         return None if self._state in (HttpState.BUSY, HttpState.CLOSING) else self._since_s
 
     def abort(self) -> None:
@@ -267,13 +273,13 @@ class ApiConnection(asyncio.Protocol):
                 self.abort()
         elif self._state in (HttpState.NEW, HttpState.HEAD):
             if waited_s > settings.head_timeout_s:
-                self._refuse(Problem(408, "the request did not arrive in time"))
+                self._refuse(Problem(408, "the request arrived too slowly"))
         elif self._state is HttpState.IDLE and waited_s > settings.keep_alive_s:
             self._close()
 
     def shutdown(self) -> None:
         """
-        Close after the current response, or after a short time if no request is being answered.
+        Close after the current response, or after a short time if no request is being handled.
 
         A request may be in transit, and closing at once would lose it.
         """
@@ -291,8 +297,8 @@ class ApiConnection(asyncio.Protocol):
 
     def _read_fast(self) -> bool:
         """
-        Handle a plain read of a record without ASGI; False if it is another request or
-        must wait.
+        Handle a plain read of a record without ASGI; False if it is another request
+        or must wait.
         """
         parser = self._parser
         if self.blocked or parser.method != b"GET":
@@ -382,7 +388,7 @@ class ApiConnection(asyncio.Protocol):
 
 
 def _address(name: Any) -> tuple[str, int] | None:
-    """Host and port of a socket's name."""
+    """Return host and port of a socket's name."""
     return (str(name[0]), int(name[1])) if isinstance(name, tuple) else None
 
 

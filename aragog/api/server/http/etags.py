@@ -1,4 +1,4 @@
-"""ETags: compute them, compare them with a client's, and parse the preconditions of writes."""
+"""Compute ETags, compare them with a client's, and parse the preconditions of writes."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _CODED = re.compile(r'-(?:zstd|gzip)"$')
 
 def body_tag(version: str, body: bytes) -> str:
     """
-    The ETag of a record: its version, which `If-Match` of a write is compared with, and
-    a hash.
+    Return the ETag of a record: its version, which a write's `If-Match` is compared with, and a
+    hash.
     """
     return f'"{version}.{hashlib.blake2b(body, digest_size=8).hexdigest()}"'
 
 
 def coded_tag(tag: str, coding: str) -> str:
-    """The ETag of a body in a Content-Encoding (RFC 9110, 8.8.3.3)."""
+    """Return the ETag of a body in a Content-Encoding (RFC 9110, 8.8.3.3)."""
     return f'{tag[:-1]}-{coding}"'
 
 
 def plain_tag(tag: str) -> str:
-    """An ETag without the suffix that `coded_tag` added."""
+    """Return an ETag without the suffix that `coded_tag` added."""
     return _CODED.sub('"', tag)
 
 
@@ -41,7 +41,8 @@ def has_tag(request: Request, tag: str) -> bool:
 
 def expected_version(request: Request) -> str | None:
     """
-    The version that a write expects: from If-Match, "" for `If-None-Match: *`, or None for any.
+    Return the version that a write expects: from If-Match, "" for `If-None-Match: *`, or None for
+    any.
 
     A precondition that this server cannot check is an error, because ignoring it could lose a
     write.
@@ -52,7 +53,7 @@ def expected_version(request: Request) -> str | None:
     expected = request.headers.getlist("if-match")
     excluded = request.headers.getlist("if-none-match")
     if expected and excluded:
-        raise BadInput("If-Match and If-None-Match: send one of them")
+        raise BadInput("If-Match and If-None-Match: send only one of them")
     if excluded:
         if excluded != [ANY_VERSION]:
             raise BadInput("If-None-Match: a write accepts only *; send If-Match with one ETag")
@@ -61,5 +62,5 @@ def expected_version(request: Request) -> str | None:
         return expected[0] if expected else None
     match = _TAG.fullmatch(expected[0])
     if match is None or len(expected) > 1:
-        raise BadInput("If-Match: must be one ETag as this server sent it, or *")
+        raise BadInput("If-Match: must be * or a single ETag from this server")
     return match[1].partition(".")[0]  # the rest is a hash, see `body_tag`

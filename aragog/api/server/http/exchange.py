@@ -64,10 +64,10 @@ class ExchangeConnection(Protocol):
         """Resume reading, if no other request waits."""
 
     def write_counted(self, data: bytes, counted_bytes: int) -> None:
-        """Write data; counted bytes stay counted until the client has read them."""
+        """Write data; `counted_bytes` of it stay counted until the client has read them."""
 
-    def give_back(self, counted_bytes: int) -> None:
-        """Stop counting these bytes, which will not be written."""
+    def uncount(self, counted_bytes: int) -> None:
+        """Stop counting these bytes, because they will not be written."""
 
     def responded(self, exchange: Exchange) -> None:
         """Continue after the first exchange has sent its response."""
@@ -91,20 +91,20 @@ class Exchange:
         self.cancelled = False
 
     def begin(self) -> None:
-        """Handle the request; the earlier ones have been answered."""
+        """Handle the request; called after the earlier ones have been answered."""
 
     def hang_up(self) -> None:
-        """The client sends no more data, but waits for the response."""
+        """Called when the client sends no more data but waits for the response."""
 
     def cancel(self) -> None:
-        """Send nothing from now on, because the connection is closed."""
+        """Stop sending, because the connection is closed."""
         self.cancelled = True
 
 
 class FastExchange(Exchange):
     """
-    A plain read: it has no body, does not wait for other requests, and is answered in
-    one piece.
+    A plain read: it has no body, does not wait for other requests, and gets its response in one
+    piece.
     """
 
     __slots__ = ()
@@ -115,11 +115,11 @@ class FastExchange(Exchange):
 
         Args:
             response: head and body.
-            counted_bytes: number of its bytes that the service's `unsent` counts.
+            counted_bytes: how many of its bytes the service's `unsent` counts.
         """
         connection = self.connection
         if self.cancelled:
-            connection.give_back(counted_bytes)
+            connection.uncount(counted_bytes)
             return
         self.started = True
         if not self.keep_alive:
@@ -182,7 +182,7 @@ class AsgiExchange(Exchange):
 
     def hang_up(self) -> None:
         # An endless response, such as a stream of events, has to end when its client disconnects,
-        # and a client that disconnects looks the same at first.
+        # and a client that only stops sending looks the same at first.
         self._hung_up = True
         self._arrived.set()
 
@@ -192,7 +192,7 @@ class AsgiExchange(Exchange):
 
     async def receive(self) -> Message:
         """
-        The next part of the body, or a disconnect once the client has gone or has its
+        Return the next part of the body, or a disconnect once the client has gone or has its
         response.
         """
         if self._expects and not self.started and not self.cancelled:
@@ -216,7 +216,7 @@ class AsgiExchange(Exchange):
         if self.cancelled:
             return
         if not self.started:
-            head = self._head_of(message)  # may raise; then the client gets another response
+            head = self._head_of(message)  # may raise; the client then gets another response
             self.started = True
             connection.transport.write(head)
             return
@@ -236,7 +236,7 @@ class AsgiExchange(Exchange):
         try:
             await self.connection.app(self._scope, self.receive, self.send)
             if not self._complete and not self.cancelled and not self._hung_up:
-                raise RuntimeError("the application ended without a whole response")
+                raise RuntimeError("the application ended without a complete response")
         except Exception:
             log.exception("%s %s failed", self._scope["method"], self._scope["path"])
         finally:
@@ -253,7 +253,7 @@ class AsgiExchange(Exchange):
 
     def _head_of(self, message: Message) -> bytes:
         """
-        The response's head; determines the framing of the body, and if the connection
+        Return the response's head; this determines the body's framing and whether the connection
         stays open.
         """
         status = message["status"]
@@ -272,12 +272,12 @@ class AsgiExchange(Exchange):
             return
         self._left_bytes -= len(body)
         if self._left_bytes < 0:
-            raise RuntimeError("the body of the response is longer than its Content-Length")
+            raise RuntimeError("the response's body is longer than its Content-Length")
         self.connection.transport.write(body)
 
     def _end(self) -> None:
         if self._left_bytes:
-            raise RuntimeError("the body of the response is shorter than its Content-Length")
+            raise RuntimeError("the response's body is shorter than its Content-Length")
         if self._chunked:
             self.connection.transport.write(b"0\r\n\r\n")
         self._complete = True
@@ -303,7 +303,7 @@ class _HeaderLines:
         """True if the connection closes after the response."""
         for name, value in headers:
             if _CONTROL.search(name) or _CONTROL.search(value):
-                raise RuntimeError(f"a header of the response has a control character: {name!r}")
+                raise RuntimeError(f"a response header has a control character: {name!r}")
             if name == b"content-length":
                 self.length = int(value)
             elif name == b"connection":
@@ -312,7 +312,7 @@ class _HeaderLines:
 
 
 def _scope(connection: ExchangeConnection, head: RequestHead) -> Scope:
-    """A request's ASGI scope; raises HttpParserInvalidURLError or UnicodeError."""
+    """Return a request's ASGI scope; raises HttpParserInvalidURLError or UnicodeError."""
     url = parse_url(head.target)
     client, server, scheme = connection.addresses
     return {

@@ -1,9 +1,9 @@
 """
 A shortcut for the most frequent request: `GET /v1/urls?url=…&fields=…&include=`.
 
-It takes a third of the CPU of ASGI, routing and Starlette. Its responses are the same, byte for
-byte (`tests/integration/serving/test_fast_reads.py`). Requests with any other method, parameter or
-relevant header are handled by the ASGI application.
+It takes a third of the CPU time of ASGI, routing and Starlette. Its responses are the same, byte
+for byte (`tests/integration/serving/test_fast_reads.py`). Requests with any other method, parameter
+or relevant header are handled by the ASGI application.
 """
 
 from __future__ import annotations
@@ -150,18 +150,18 @@ class FastReads:
                 response = _OK % (common, result.tag.encode(), size, more, result.data)
             else:
                 problem = problem_of(result) if result is not None else unknown_url()
-                self._observer.failed(problem, "GET", ROUTE, result)
+                self._observer.log_failure(problem, "GET", ROUTE, result)
                 status = problem.status
                 response = problem_bytes(problem, common + self._plain_vary)
             self._observer.in_flight -= 1
             took_s = time.perf_counter() - started_at_s
-            self._observer.answered("GET", ROUTE, status, took_s, target, token)
+            self._observer.record_response("GET", ROUTE, status, took_s, target, token)
             send(response, held_bytes)
 
         return done
 
     def _encoded(self, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
-        """The default response headers as bytes; the server renews them once a second."""
+        """Return the default response headers as bytes; the server renews them once per second."""
         if headers is not self._common_of:
             self._common_of = headers
             self._common = b"".join(b"%b: %b\r\n" % pair for pair in headers)
@@ -169,7 +169,7 @@ class FastReads:
 
 
 def problem_bytes(problem: Problem, common: bytes) -> bytes:
-    """A problem as a complete response."""
+    """Return a problem as a complete response."""
     body = orjson.dumps(problem.as_dict())
     headers = {"Cache-Control": "no-store", **problem.headers}
     more = "".join(f"{name.lower()}: {value}\r\n" for name, value in headers.items())
@@ -181,7 +181,7 @@ def problem_bytes(problem: Problem, common: bytes) -> bytes:
 
 
 def _resource(target: bytes) -> tuple[str, tuple[str, ...] | None] | None:
-    """The URL and the fields, or None if the target is unusual or invalid in any way."""
+    """Return the URL and the fields, or None if the target is unusual or invalid in any way."""
     path, _, query = target.partition(b"?")
     if path != b"/v1/urls" or not query or b"#" in query:
         return None
@@ -204,8 +204,8 @@ def _resource(target: bytes) -> tuple[str, tuple[str, ...] | None] | None:
 
 def _unquoted(text: str) -> str:
     """
-    `unquote_plus` for ASCII text, at half its cost; raises ValueError if the result is
-    not UTF-8.
+    `unquote_plus` for ASCII text, in half the time; raises ValueError if the result
+    is not UTF-8.
     """
     return unquote_to_bytes(text.replace("+", " ")).decode()
 
@@ -215,7 +215,7 @@ _UNUSUAL_NAMES = ("",)
 
 @lru_cache(maxsize=1024)
 def _names(text: str) -> tuple[str, ...]:
-    """The names in a comma-separated list."""
+    """Return the names in a comma-separated list."""
     try:
         plain = _unquoted(text)
     except ValueError:

@@ -2,9 +2,9 @@
 The API's outermost middleware: checks every request and turns errors into responses.
 
 It checks the Host header, and that there is at most one token. It limits the size and arrival time
-of bodies, and the memory for all of them together. It sends large responses in pieces, each once
-the client has read enough of the earlier ones. It reports errors as problem details and records
-request metrics.
+of bodies, and the memory for all of them together. It splits large responses into pieces, and sends
+each once the client has read enough of the earlier ones. It reports errors as problem details and
+records request metrics.
 """
 
 from __future__ import annotations
@@ -30,10 +30,7 @@ class Guarded:
         self._settings = settings
         self._hosts = (*settings.allowed_hosts, settings.host)
         self.bodies = MemoryLimit(settings.max_request_memory_bytes, "the bodies of requests")
-        """
-        The bodies of all unanswered requests, including the received parts of
-        incomplete ones.
-        """
+        """Memory for the bodies of all unanswered requests, including incomplete ones."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -46,7 +43,7 @@ class Guarded:
             self._check_head(scope)
             body.check_length()
             await self._app(scope, body.receive, exchange.send)
-        except Exception as error:  # noqa: BLE001 - the last line of defense: no request without answer
+        except Exception as error:  # noqa: BLE001 - the last line of defense: every request gets a response
             await exchange.fail(error)
         finally:
             body.release()
@@ -59,7 +56,7 @@ class Guarded:
             raise Problem(400, "exactly one Host header is required")
         if hosts and not is_allowed_host(hosts[0].decode("latin-1"), self._hosts):
             raise Problem(421, "this server does not serve that Host; see serving.allowed_hosts")
-        # A proxy might check a different one of them than this server.
+        # A proxy might check a different token than this server.
         if len(_values(scope, b"authorization")) > 1:
             raise Problem(400, "at most one Authorization header is allowed")
 
@@ -103,7 +100,8 @@ class RequestBody:
 
     async def receive(self) -> Message:
         """
-        The next piece, counted until the request is answered; after the last one, a disconnect.
+        Return the next piece, counted until the request is answered; after the last one, a
+        disconnect.
 
         Raises:
             Problem: 413, the body is too large; 408, it is late; 503, all bodies together are too
@@ -119,8 +117,8 @@ class RequestBody:
         """
         Read and discard the rest, so that the client can read the response.
 
-        Returns False if the rest is too large or late, or if the client sends it only after a
-        response.
+        Returns False if the rest is too large or late, or if the client waits for the response
+        before it sends the rest.
         """
         if self._expects or (self._length.isdigit() and int(self._length) > self._most):
             return False
@@ -142,7 +140,7 @@ class RequestBody:
 
     def release(self) -> None:
         """Release the memory."""
-        self._memory.give_back(self._held_bytes)
+        self._memory.release(self._held_bytes)
         self._held_bytes = 0
 
     async def _piece(self) -> Message:
@@ -152,9 +150,9 @@ class RequestBody:
             async with asyncio.timeout_at(self._ends_s):
                 message = await self._receive()
         except TimeoutError as error:
-            raise Problem(408, "the body did not arrive in time") from error
+            raise Problem(408, "the body arrived too slowly") from error
         if message["type"] == "http.disconnect":
-            raise Problem(400, "the body ends early")
+            raise Problem(400, "the body is incomplete")
         self._size += len(message.get("body", b""))
         if self._size > self._most:
             raise _too_large(self._most)
@@ -188,13 +186,13 @@ class _Exchange:
 
     async def _send_pieces(self, message: Message) -> Message:
         """
-        Send all pieces but the last, which is returned; each waits until the client has read
+        Send all pieces but the last one, which is returned; each waits until the client has read
         enough.
         """
         body = message["body"]
         *begins, last = range(0, len(body), SMALL_BYTES)
         for begin in begins:
-            # A copy, since a view would keep the whole body in memory until its last byte is read.
+            # Copy it, since a view would keep the whole body in memory until its last byte is read.
             piece = bytes(body[begin : begin + SMALL_BYTES])
             await self._send({"type": message["type"], "body": piece, "more_body": True})
         return {**message, "body": bytes(body[last:])}
@@ -202,19 +200,19 @@ class _Exchange:
     async def fail(self, error: Exception) -> None:
         """Respond with the error as a problem; if a response has begun, abort it."""
         problem = problem_of(error)
-        self._observer.failed(problem, self._scope["method"], self._scope["path"], error)
+        self._observer.log_failure(problem, self._scope["method"], self._scope["path"], error)
         if self._status:
             raise error  # the server closes the connection, so the client sees a short response
         # A server that is short of memory or time does not read bodies that it cannot use.
         self._closes = problem.status in (408, 413, 503)
-        await problem.response()(self._scope, _nothing, self.send)
+        await problem.response()(self._scope, _no_body, self.send)
 
     def report(self) -> None:
         """Record the request in metrics and access log, by route instead of the client's path."""
         scope = self._scope
         query = scope["query_string"]
         target = scope["raw_path"] + (b"?" + query if query else b"")
-        self._observer.answered(
+        self._observer.record_response(
             scope["method"],
             str(scope.get("aragog.route", "none")),
             self._status,
@@ -225,11 +223,11 @@ class _Exchange:
 
 
 def _values(scope: Scope, wanted: bytes) -> list[bytes]:
-    """The values of all headers with this name."""
+    """Return the values of all headers with this name."""
     return [value for name, value in scope["headers"] if name == wanted]
 
 
-async def _nothing() -> Message:
+async def _no_body() -> Message:
     return {"type": "http.disconnect"}
 
 

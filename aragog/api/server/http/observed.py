@@ -1,8 +1,8 @@
 """
-Metrics of requests, and a sampled access log with one JSON object per line.
+Request metrics, and a sampled access log with one JSON object per line.
 
 Metrics and logs contain the route instead of the requested path, which keeps the number of labels
-small. The log has all responses with status 5xx, and a fraction of the others
+small. All responses with status 5xx are logged, and a fraction of the others
 (`serving.access_log_share`).
 """
 
@@ -24,13 +24,13 @@ from aragog.settings import ServingSettings
 
 log = logging.getLogger(__name__)
 
-IN_FLIGHT = Gauge("aragog_http_requests_in_flight", "Requests that are being answered.")
+IN_FLIGHT = Gauge("aragog_http_requests_in_flight", "Requests in progress.")
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
 class RequestCounts(Collector):
     """
-    Counters of the process's requests, in a dictionary, because updating it is cheap.
+    Counters of the process's requests, in dictionaries, because updating those is cheap.
 
     Attributes:
         requests: number of requests by (method, route, status).
@@ -40,7 +40,10 @@ class RequestCounts(Collector):
     def __init__(self) -> None:
         self.requests: Counter[tuple[str, str, int]] = Counter()
         self.durations = Histogram(
-            "aragog_http_request_seconds", "Until the response begins.", REQUEST_BOUNDS_S, "route"
+            "aragog_http_request_seconds",
+            "Time until the response begins.",
+            REQUEST_BOUNDS_S,
+            "route",
         )
 
     def collect(self) -> Iterator[Metric]:
@@ -61,7 +64,7 @@ REGISTRY.register(COUNTS)
 
 
 class Observer:
-    """Records one server's requests; used only on its event loop."""
+    """Records one server's requests; must be used on its event loop."""
 
     def __init__(self, settings: ServingSettings) -> None:
         self._log = AccessLog(settings.access_log_share)
@@ -69,7 +72,7 @@ class Observer:
         """Number of requests being handled."""
         IN_FLIGHT.set_function(lambda: self.in_flight)
 
-    def answered(
+    def record_response(
         self,
         method: str,
         route: str,
@@ -95,7 +98,9 @@ class Observer:
             what = {"method": method[:20], "route": route}
             self._log.write(what, target, status, seconds * 1000, token)
 
-    def failed(self, problem: Problem, method: str, route: str, error: Exception | None) -> None:
+    def log_failure(
+        self, problem: Problem, method: str, route: str, error: Exception | None
+    ) -> None:
         """Log the traceback of an unexpected error."""
         if problem.status == 500:
             log.error("%s %s failed", method, route, exc_info=error)

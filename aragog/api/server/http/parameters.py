@@ -42,15 +42,15 @@ class Query:
         return name in self._values
 
     def get(self, name: str, default: str | None = None) -> str | None:
-        """A parameter, or `default` if it is missing or empty."""
+        """Return a parameter, or `default` if it is missing or empty."""
         return self._values.get(name) or default
 
     def texts(self) -> dict[str, str]:
-        """All parameters."""
+        """Return all parameters."""
         return dict(self._values)
 
     def required(self, name: str) -> str:
-        """A required parameter; raises BadInput if it is missing or empty."""
+        """Return a required parameter; raises BadInput if it is missing or empty."""
         value: str | None = self._values.get(name)
         if not value:
             raise BadInput(f"{name}: is required")
@@ -58,8 +58,8 @@ class Query:
 
     def number(self, name: str, default: int, *, least: int, most: int) -> int:
         """
-        A whole number, capped at `most`; raises BadInput for other text or if it is
-        below `least`.
+        Return a whole number, capped at `most`; raises BadInput for other text or a number below
+        `least`.
         """
         text = self._values.get(name)
         if text is None:
@@ -71,17 +71,17 @@ class Query:
         return min(int(text), most)
 
     def names(self, name: str) -> list[str] | None:
-        """A comma-separated list, or None if the parameter is missing."""
+        """Return a comma-separated list, or None if the parameter is missing."""
         text = self._values.get(name)
         return None if text is None else [name for name in text.split(",") if name]
 
 
 def refuse_cross_site(request: Request) -> None:
     """
-    Refuse a request that a page of another site made a browser send.
+    Refuse a request that a browser sent because of a page of another site.
 
-    For requests with side effects that browsers send without a preflight request: reads that fetch,
-    and forms. Browsers set these headers themselves; other clients send neither.
+    Call this for requests with side effects that browsers send without a preflight request: reads
+    that fetch, and forms. Browsers set these headers themselves; other clients send neither.
 
     Raises:
         Problem: 403, the request comes from another site.
@@ -91,12 +91,12 @@ def refuse_cross_site(request: Request) -> None:
     if source is not None and site is None:
         same = source.partition("://")[2] == request.headers.get("host")
     if not same:
-        raise Problem(403, "requests from pages of other sites are refused")
+        raise Problem(403, "requests from other sites' pages are refused")
 
 
 def distinct(pairs: Sequence[tuple[str, T]]) -> dict[str, T]:
     """
-    The values by name.
+    Return the values by name.
 
     Raises:
         BadInput: a name is repeated. Picking one of the values would be a guess, and `for` decides
@@ -111,7 +111,10 @@ def distinct(pairs: Sequence[tuple[str, T]]) -> dict[str, T]:
 
 
 def _refuse_repeated(body: bytes, members: Mapping[str, Any]) -> None:
-    """Refuse a body in which an object repeats a member; parsers silently use the last one."""
+    """
+    Refuse a body in which an object repeats a member; parsers would silently use
+    the last one.
+    """
     is_flat = b"\\" not in body and body.count(b"{") == 1
     if is_flat and all(body.count(f'"{name}"'.encode()) == 1 for name in members):
         return
@@ -124,7 +127,7 @@ def _refuse_repeated(body: bytes, members: Mapping[str, Any]) -> None:
 
 async def json_object(request: Request, *, exact: bool = False) -> dict[str, Any]:
     """
-    The JSON object in a request's body.
+    Return the JSON object in a request's body.
 
     A browser sends `application/json` to another origin only after a preflight request, which this
     server refuses. A page of another origin therefore cannot write.

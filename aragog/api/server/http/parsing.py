@@ -1,5 +1,5 @@
 """
-Parse the requests in a connection's bytes: httptools with limits.
+Parse the requests in a connection's bytes with httptools, and enforce limits.
 
 httptools does not limit heads or trailers, reports trailers as headers, and drops the body of a
 request that asks for an upgrade. `RequestParser` corrects all three.
@@ -17,7 +17,7 @@ _FRAMING = (b"content-length", b"transfer-encoding")
 
 
 class BadRequest(Exception):
-    """The bytes are not accepted, and nothing after them can be read; `problem` has the reason."""
+    """The bytes are not accepted, and nothing after them can be read; `problem` is the reason."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.detail)
@@ -51,8 +51,9 @@ class HeadSize:
     Attributes:
         arriving: True if the next data belongs to a head or starts one.
         least_bytes: total size of the chunks after the one in which the head began. In a body, the
-            chunks since the last one with body data: they have only trailers, or chunk extensions.
-        most_bytes: the same including the chunk in which the head began; 0 if no head has begun.
+            chunks since the last one with body data: they only contain trailers or chunk
+            extensions.
+        most_bytes: the same, including the chunk in which the head began; 0 if no head has begun.
     """
 
     __slots__ = ("_chunk_bytes", "arriving", "least_bytes", "most_bytes")
@@ -107,7 +108,7 @@ class RequestParser:
         self._upgrades = False
         """True if httptools ends the request after its head."""
         self._repeats = False
-        """True while it reads an already processed head again."""
+        """True while it parses an already processed head again."""
         self._parser = self._new_parser()
 
     @property
@@ -151,13 +152,13 @@ class RequestParser:
                 self._parser.feed_data(data)
             except HttpParserUpgrade as upgrade:
                 data = data[upgrade.args[0] :]
-                self._go_on_without_upgrade()
+                self._continue_without_upgrade()
             else:
                 return
 
-    def _go_on_without_upgrade(self) -> None:
+    def _continue_without_upgrade(self) -> None:
         """
-        Read the body of a request whose upgrade is ignored, and what follows (RFC 9110, 7.8).
+        Read the body of a request whose upgrade is ignored, and the data after it (RFC 9110, 7.8).
 
         A new parser gets a head that only contains the body's framing. httptools accepted that
         header before, and `_framing` only passes unambiguous ones, so both parsers see the same
@@ -220,7 +221,7 @@ class RequestParser:
             self._events.on_end()
 
     def _head_refusal(self) -> Problem | None:
-        """Why the complete head is not accepted, regardless of what it requests."""
+        """Return why the complete head is not accepted, regardless of what it requests."""
         if self.size.most_bytes > self._most_bytes:
             sizes = (_field_bytes(name, value) for name, value in self.headers)
             if len(self.target) + sum(sizes) > self._most_bytes:
@@ -232,7 +233,7 @@ class RequestParser:
         if _framing(self.headers) is None:
             return Problem(
                 501,
-                "a request with Upgrade must have a Content-Length or the Transfer-Encoding "
+                "a request with Upgrade must have a Content-Length or Transfer-Encoding: "
                 "chunked; send it without Upgrade",
             )
         return None
@@ -251,12 +252,15 @@ class RequestParser:
 
 
 def _field_bytes(name: bytes, value: bytes) -> int:
-    """The size of a field as a header line."""
+    """Return the size of a field as a header line."""
     return len(name) + len(value) + 4
 
 
 def _framing(headers: list[tuple[bytes, bytes]]) -> bytes | None:
-    """The header line that frames the body; b"" without a body, None if the framing is unusual."""
+    """
+    Return the header line that frames the body; b"" without a body, None if the
+    framing is unusual.
+    """
     fields = [(name, value.strip()) for name, value in headers if name in _FRAMING]
     if not fields:
         return b""

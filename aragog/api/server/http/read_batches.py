@@ -1,8 +1,8 @@
 """
 Read records for responses; requests that wait at the same time share one read of the store.
 
-Passing a call to a thread and back costs as much CPU as the read itself, and so does each of many
-small reads. Each request in a batch has its own result; a failed one does not affect the others.
+Passing a call to a thread and back costs as much CPU time as the read itself. Each request in a
+batch has its own result; a failed one does not affect the others.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Body:
 
     data: bytes
     tag: str
-    """The ETag of the response."""
+    """The response's ETag."""
     coding: str | None = None
     """The Content-Encoding of `data`, or None."""
 
@@ -47,8 +47,9 @@ class RecordRead(ThreadCall):
         url: in any spelling.
         fields: the fields to read; None reads all.
         coding: a Content-Encoding that the client accepts, or None.
-        done: called once on the event loop, with the result and its size as counted in `memory`.
-        memory: counts large results; whoever sends one releases the memory.
+        done: called once on the event loop, with the result and how many of its bytes `memory`
+            counts.
+        memory: counts large results; the sender of a result releases its memory.
         deadline_s: by `time.monotonic`.
     """
 
@@ -77,7 +78,7 @@ class RecordRead(ThreadCall):
     def run(self) -> None:
         read_all([self])
 
-    def alike(self) -> Callable[[object], bool]:
+    def groups_with(self) -> Callable[[object], bool]:
         return _is_read
 
     def run_with(self, others: Sequence[RecordRead]) -> None:
@@ -102,7 +103,7 @@ class RecordRead(ThreadCall):
         if done is not None:
             done(result, self._held_bytes)
         else:
-            self._memory.give_back(self._held_bytes)
+            self._memory.release(self._held_bytes)
 
     def expire(self) -> None:
         done, self._done = self._done, None
@@ -116,7 +117,7 @@ def _is_read(call: object) -> bool:
 
 class ReadBatches:
     """
-    The reads of one server; used only on its event loop.
+    The reads of one server; must be used on its event loop.
 
     Args:
         read: reads the store.
@@ -151,7 +152,7 @@ class ReadBatches:
 
 
 def read_all(reads: Sequence[RecordRead]) -> None:
-    """Read the records for several requests, with one read of the store per choice of fields."""
+    """Read the records for several requests, with one read of the store per set of fields."""
     groups: dict[tuple[str, ...] | None, list[RecordRead]] = defaultdict(list)
     for read in reads:
         if not read.abandoned:
@@ -164,7 +165,7 @@ def read_all(reads: Sequence[RecordRead]) -> None:
         except ReadTooLarge:
             for read in group:
                 read_all([read])
-        except Exception as error:  # noqa: BLE001 - their callers get it
+        except Exception as error:  # noqa: BLE001 - the reads' callers get the error
             for read in group:
                 read.settle(error)
 

@@ -1,7 +1,7 @@
 """
 Read records for responses, many at once.
 
-With named fields, facts pass from the store to the response without being decoded.
+If fields are selected, facts pass from the store to the response without being decoded.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def read_records(
         result = _read(store, valid, fields)
     except TRANSIENT:
         raise
-    except Exception:  # noqa: BLE001 - one of them: find out which
+    except Exception:  # noqa: BLE001 - one of the URLs failed: read them separately
         result = [_read_one(store, url, fields) for url in valid]
     for place, error in refused.items():
         result.insert(place, error)
@@ -73,12 +73,12 @@ def read_hedged(
             raise
         if isinstance(error, TooManyReads):
             return [error] * len(urls)
-        # Perhaps only one is affected, since each file of an SQLite store fails separately.
+        # Perhaps only one URL is affected, since each file of an SQLite store fails separately.
         return [record for url in urls for record in read_hedged(read, [url], fields)]
-    return [_of_standby(result) for result in results] if standby else results
+    return [_mark_standby(result) for result in results] if standby else results
 
 
-def _of_standby(result: RecordResult) -> RecordResult:
+def _mark_standby(result: RecordResult) -> RecordResult:
     if not isinstance(result, RecordJson):
         return result
     return RecordJson(result.data[:-1] + FROM_STANDBY, result.version)
@@ -103,7 +103,7 @@ def _read_one(store: UrlStore, url: str, fields: tuple[str, ...] | None) -> Reco
         return _whole(store, present(store, url, store.get(url, fields)))
     except TRANSIENT:
         raise
-    except Exception as error:  # noqa: BLE001 - it is the result of only this URL
+    except Exception as error:  # noqa: BLE001 - the error is the result of this URL only
         return error
 
 

@@ -28,12 +28,12 @@ from aragog.settings import ServingSettings
 
 DRAIN_S = 5
 OTHER_FILES = 1024
-"""Open files in addition to client connections, over HTTP and Thrift."""
+"""Open files needed in addition to client connections, over HTTP and Thrift."""
 
 
 def listen(settings: ServingSettings) -> socket.socket:
     """
-    The listening socket; the processes of one server inherit it to share its port.
+    Return the listening socket; the processes of one server inherit it to share its port.
 
     SO_REUSEPORT is not set: with it, a second server could start on the same port unnoticed and
     receive half of the requests.
@@ -80,7 +80,7 @@ class ApiServer(uvicorn.Server):
         api: the application.
         settings: limits and timeouts.
         ready: called when the server accepts connections.
-        beside: another server, which starts and stops with this one.
+        companion: another server, which starts and stops with this one.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class ApiServer(uvicorn.Server):
         settings: ServingSettings,
         *,
         ready: Callable[[], None] = lambda: None,
-        beside: Companion | None = None,
+        companion: Companion | None = None,
     ) -> None:
         self._clients = Clients(settings)
         service = HttpService(
@@ -115,7 +115,7 @@ class ApiServer(uvicorn.Server):
         )
         self._api = api
         self._ready = ready
-        self._beside = beside
+        self._companion = companion
         self._listener = Listener(
             self._protocol,
             self._clients,
@@ -124,9 +124,9 @@ class ApiServer(uvicorn.Server):
         )
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        if self._beside is not None:
-            await self._beside.start()
-        await super().startup([])  # uvicorn itself accepts no connections
+        if self._companion is not None:
+            await self._companion.start()
+        await super().startup([])  # uvicorn itself accepts no connections: it gets no sockets
         await self._listener.start(sockets or ())
         self._clients.start()
         self._ready()
@@ -135,13 +135,13 @@ class ApiServer(uvicorn.Server):
         self._api.end_waits()
         await self._listener.stop()
         drains = [super().shutdown(sockets)]
-        if self._beside is not None:
-            drains.append(self._beside.drain())
+        if self._companion is not None:
+            drains.append(self._companion.drain())
         await asyncio.gather(*drains)
         self._clients.stop()
 
     def _protocol(self) -> asyncio.Protocol:
-        """Creates a connection's protocol; uvicorn calls it like its own protocol class."""
+        """Create a connection's protocol; uvicorn calls this in place of its own protocol class."""
         protocol: asyncio.Protocol = self.config.http_protocol_class(  # type: ignore[call-arg]
             config=self.config, server_state=self.server_state, app_state=self.lifespan.state
         )
@@ -153,12 +153,12 @@ class ApiServer(uvicorn.Server):
 
 
 def allow_connections(settings: ServingSettings) -> None:
-    """Raise the limit on open files, often 1,024, as far as needed and permitted."""
+    """Raise the limit on open files (often 1,024) as far as needed and permitted."""
     raise_limit(max(WANTED, OTHER_FILES + 2 * settings.max_connections))
 
 
 def run(
-    api: Api, settings: ServingSettings, sock: socket.socket, beside: Companion | None = None
+    api: Api, settings: ServingSettings, sock: socket.socket, companion: Companion | None = None
 ) -> None:
     """Serve on the socket until SIGTERM or SIGINT, then drain for at most 5 s."""
     allow_connections(settings)
@@ -166,6 +166,6 @@ def run(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
     try:
-        ApiServer(api, settings, beside=beside).run(sockets=[sock])
+        ApiServer(api, settings, companion=companion).run(sockets=[sock])
     finally:
         api.close()

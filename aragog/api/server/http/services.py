@@ -1,4 +1,7 @@
-"""The services that the API uses in addition to the store; routes without theirs return 501."""
+"""
+The services that the API uses in addition to the store. Routes without their
+service return 501.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from aragog.crawl.identity.published_files import Publication
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services(OtherParts):
-    """A server's parts in addition to its store: those of operations, and its own."""
+    """What a server uses in addition to its store: the parts of operations, and its own."""
 
     embedded: bool = True
     """True if the store responds without waiting for a network."""

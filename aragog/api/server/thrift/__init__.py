@@ -5,5 +5,5 @@ Public:
 
     server    connections, calls in threads, deadlines, drain
     handlers  the calls of all services
-    metrics   metrics of the server
+    metrics   the server's metrics
 """

@@ -1,4 +1,4 @@
-"""One call of a Thrift service, from its frame to its reply."""
+"""One call to a Thrift service, from its frame to its reply."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from aragog.api.server.threads import ThreadCall
 from aragog.api.server.thrift import wire
 from aragog.api.server.thrift.connection import Connection
 from aragog.api.server.thrift.contract import Method
-from aragog.api.server.thrift.errors import Raised, raised_for
+from aragog.api.server.thrift.errors import WireException, wire_exception
 from aragog.errors import BadInput
 
 _MOMENT_S = 0.002
 
 
 class CallOwner(Protocol):
-    """The server's interface for calls."""
+    """What a call uses of its server."""
 
     def finished(self, call: Call) -> None:
-        """Use `call.reply`."""
+        """Called when `call.reply` is set."""
 
     def expired(self, call: Call) -> None:
         """Respond without a result, because the deadline has passed."""
@@ -76,24 +76,21 @@ class Call(ThreadCall):
         self.arguments: Any = None
         """The arguments, or None until they are decoded."""
         self.reply: bytes | Wait = b""
-        """The framed reply, or the condition that the call waits for; set by its thread."""
+        """The framed reply, or the condition that the call waits for; set by the call's thread."""
         self.outcome = "abandoned"
-        """The outcome for metrics and the access log; set by its thread."""
+        """The outcome for metrics and the access log; set by the call's thread."""
         self.answered = False
         self.counted_bytes = 0
-        """
-        Number of the frame's bytes counted in the server's `requests`, until no thread
-        uses it.
-        """
+        """How many of the frame's bytes the server's `requests` counts, until no thread uses it."""
         self.token: str | None = None
-        """The name of its token."""
+        """The name of the caller's token."""
         self.steps: Steps[Any] | None = None
         self.timer: asyncio.TimerHandle | None = None
         """Runs while the call waits."""
 
     def decoded(self) -> Any:
         """
-        The arguments of the call, which may include a deadline.
+        Decode the arguments of the call, which may include a deadline.
 
         Raises:
             wire.BadArguments: they cannot be read.
@@ -112,18 +109,20 @@ class Call(ThreadCall):
 
     def wait(self, now_s: float) -> None:
         """
-        Read the deadline of a call that no thread has started; a large call keeps the
-        default.
+        Read the deadline of a call that no thread has started; a large call keeps
+        the default.
         """
         if self.arguments is not None or now_s - self.started_at_s < _MOMENT_S:
             return
         if len(self.frame) <= SMALL_BYTES:
-            with contextlib.suppress(wire.BadArguments):  # the thread reports it
+            with contextlib.suppress(wire.BadArguments):  # the thread reports the error
                 self.decoded()
 
-    def raised(self, reply: Raised) -> bytes:
-        """The framed reply with an exception of the contract."""
-        return wire.raised(self.method.name.encode(), self.number, reply.field, reply.error)
+    def exception_reply(self, reply: WireException) -> bytes:
+        """Return the framed reply with an exception of the contract."""
+        return wire.exception_reply(
+            self.method.name.encode(), self.number, reply.field, reply.error
+        )
 
     def restart(self) -> None:
         """Restart the deadline for the next step of the call."""
@@ -133,10 +132,10 @@ class Call(ThreadCall):
 
     @property
     def abandoned(self) -> bool:
-        return self.answered or self.connection.gone
+        return self.answered or self.connection.is_closed
 
     def run(self) -> None:
-        """Execute the call, or its next step."""
+        """Run the call, or its next step."""
         if self.answered:
             return
         try:
@@ -149,21 +148,21 @@ class Call(ThreadCall):
                 except StopIteration as end:
                     value = end.value
             self.reply_with(value)
-        except Exception as error:  # noqa: BLE001 - any defect is this call's, and is logged
+        except Exception as error:  # noqa: BLE001 - any defect only affects this call, and is logged
             self.fail_with(error)
 
-    def alike(self) -> Callable[[Call], bool] | None:
-        """A test for calls that can share one call of the store with this one."""
+    def groups_with(self) -> Callable[[Call], bool] | None:
+        """Return a test for calls that can share one call of the store with this one."""
         method, rest = self.method, wire.after_string(self.frame, self.arguments_at)
         if rest is None or method.shares is None:
             return None
         with contextlib.suppress(wire.BadArguments):
             if method.shares(wire.cached(method.arguments, rest)):
-                return partial(_is_alike, method, rest)
+                return partial(_can_group, method, rest)
         return None
 
     def run_with(self, others: Sequence[Call]) -> None:
-        """Execute several calls of one method, for little more than the cost of one."""
+        """Run several calls of one method, for little more than the cost of one."""
         started: list[tuple[Call, Any]] = []
         for call in (self, *others):
             try:
@@ -195,27 +194,28 @@ class Call(ThreadCall):
             error = BadInput(str(error))
         if isinstance(error, wire.BadArguments):
             name = self.method.name.encode()
-            self.reply = wire.refused(name, self.number, wire.PROTOCOL_ERROR, str(error))
+            self.reply = wire.refusal_reply(name, self.number, wire.PROTOCOL_ERROR, str(error))
             self.outcome = "malformed"
             return
-        raised = raised_for(error)
-        self.reply, self.outcome = self.raised(raised), type(raised.error).__name__
+        exception = wire_exception(error)
+        self.reply = self.exception_reply(exception)
+        self.outcome = type(exception.error).__name__
 
 
-def _is_alike(method: Method, rest: bytes, call: Call) -> bool:
+def _can_group(method: Method, rest: bytes, call: Call) -> bool:
     return call.method is method and wire.after_string(call.frame, call.arguments_at) == rest
 
 
 class ParkedCalls:
     """
-    The waiting calls of a server; used on its event loop.
+    The waiting calls of a server; must be used on its event loop.
 
     Args:
-        go_on: called with each call whose wait is over.
+        resume: called with each call whose wait is over.
     """
 
-    def __init__(self, go_on: Callable[[Call], None]) -> None:
-        self._go_on = go_on
+    def __init__(self, resume: Callable[[Call], None]) -> None:
+        self._on_resume = resume
         self._calls: dict[Connection, Call] = {}
         """By connection, which has one call at a time."""
 
@@ -239,25 +239,25 @@ class ParkedCalls:
 
     def cancel(self, connection: Connection) -> Call | None:
         """End and return the waiting call, if any, of a client that has disconnected."""
-        call = self._taken(connection)
+        call = self._take(connection)
         if call is not None and call.steps is not None:
             call.steps.close()
         return call
 
     def resume_all(self) -> None:
-        """Take the next step of every call."""
+        """Run the next step of every call."""
         for call in list(self._calls.values()):
             self._resume(call)
 
     def _resume(self, call: Call, timer: asyncio.TimerHandle | None = None) -> None:
-        """Take a call's next step; with `timer`, only if none was taken since that wait began."""
+        """Run a call's next step; with `timer`, only if none was run since that wait began."""
         if timer is not None and call.timer is not timer:
             return
-        if self._taken(call.connection) is not None:
+        if self._take(call.connection) is not None:
             call.restart()
-            self._go_on(call)
+            self._on_resume(call)
 
-    def _taken(self, connection: Connection) -> Call | None:
+    def _take(self, connection: Connection) -> Call | None:
         call = self._calls.pop(connection, None)
         if call is not None and call.timer is not None:
             call.timer.cancel()

@@ -2,7 +2,7 @@
 One connection: frames in, replies out, one call at a time.
 
     IDLE ──begin of a frame──▶ RECEIVING ──its end──▶ CALLING ──reply──▶ IDLE
-                                                         ├─more data is there─▶ QUEUED
+                                                         ├─more data arrived─▶ QUEUED
                                                          └─client does not read─▶ BLOCKED ─▶ QUEUED
 
 The event loop handles one frame of each QUEUED connection per turn.
@@ -59,15 +59,21 @@ class ConnectionOwner(Protocol):
     def take(self, connection: Connection, frame: bytes) -> None:
         """Handle a frame; calls `connection.answer` once, now or later."""
 
-    def waits(self, connection: Connection) -> bool:
+    def is_waiting(self, connection: Connection) -> bool:
         """True if the connection's call is waiting for a condition."""
 
     def refusal(self, connection: Connection, begin: bytes) -> bytes:
-        """The reply to a large frame that there is no memory for; b"" if it is not a call."""
+        """
+        Return the reply to a large frame that there is no memory for; b"" if it is
+        not a call.
+        """
 
 
 _HOLDS_DATA = frozenset({ThriftState.CALLING, ThriftState.QUEUED, ThriftState.BLOCKED})
-"""The next frame waits for earlier replies, and further data stays in the kernel."""
+"""
+States in which the next frame waits for earlier replies, and further data stays in
+the kernel.
+"""
 
 
 def limits_s(settings: ServingSettings) -> dict[ThriftState, float]:
@@ -89,8 +95,9 @@ class Connection(asyncio.Protocol):
         trusted: True if it may send large frames; otherwise only after `authorize`.
 
     Attributes:
-        authorization: the Authorization header with its token, or None.
-        half_closed: True if the client sends no more; it waits for replies or has disconnected.
+        authorization: the Authorization header with the client's token, or None.
+        half_closed: True if the client sends no more data; it waits for replies or has
+            disconnected.
     """
 
     def __init__(self, server: ConnectionOwner, *, trusted: bool = True) -> None:
@@ -107,16 +114,16 @@ class Connection(asyncio.Protocol):
         self._paused = False
         """True while reading is paused."""
         self._since_s = time.monotonic()
-        """When the client last sent data, or began a frame that is still incomplete."""
+        """When the client last sent data, or began the frame that is still incomplete."""
 
     @property
-    def gone(self) -> bool:
+    def is_closed(self) -> bool:
         """True if the connection is closed."""
         return self._state is ThriftState.CLOSED
 
     @property
     def idle_since_s(self) -> float | None:
-        """When it became idle; None while a call runs or its reply is unread."""
+        """When the connection became idle; None while a call runs or its reply is unread."""
         return self._since_s if self._state in (ThriftState.IDLE, ThriftState.RECEIVING) else None
 
     def authorize(self, authorization: str | None) -> None:
@@ -135,7 +142,7 @@ class Connection(asyncio.Protocol):
         self._state = ThriftState.CLOSED
         self._buffer.clear()
         self._count_buffer()
-        self._unread.were_read()
+        self._unread.mark_read()
         self._server.closed(self)
 
     def data_received(self, data: bytes) -> None:
@@ -159,11 +166,14 @@ class Connection(asyncio.Protocol):
             self._refuse()
 
     def eof_received(self) -> bool:
-        """Complete the calls of a client that sends no more; False closes the connection now."""
+        """
+        Complete the calls of a client that sends no more data; False closes the
+        connection now.
+        """
         # With TLS, asyncio closes the connection regardless of the result and logs a warning.
         secure = self._transport.get_extra_info("sslcontext") is not None
-        # A client that disconnects looks the same and would keep its place among waiting calls.
-        if secure or self._server.waits(self):
+        # A client that disconnects looks the same, and would keep its place among waiting calls.
+        if secure or self._server.is_waiting(self):
             return False
         self.half_closed = self._state in _HOLDS_DATA
         return self.half_closed
@@ -177,7 +187,7 @@ class Connection(asyncio.Protocol):
             counted_bytes: number of its bytes counted in `replies`.
         """
         if self._state is ThriftState.CLOSED:
-            self._server.replies.give_back(counted_bytes)
+            self._server.replies.release(counted_bytes)
             return
         self._state = ThriftState.QUEUED if self._buffer or self._paused else ThriftState.IDLE
         self._since_s = time.monotonic()
@@ -191,7 +201,7 @@ class Connection(asyncio.Protocol):
             self._close()
 
     def pause_writing(self) -> None:
-        """The client does not read its reply: send no other until it has."""
+        """The client does not read its reply: send no other replies until it does."""
         if self._state is not ThriftState.CLOSED:
             self._state = ThriftState.BLOCKED
             self._since_s = time.monotonic()
@@ -199,7 +209,7 @@ class Connection(asyncio.Protocol):
                 self.abort()
 
     def resume_writing(self) -> None:
-        self._unread.were_read()
+        self._unread.mark_read()
         if self._state is ThriftState.BLOCKED:
             self._state = ThriftState.QUEUED
             self._since_s = time.monotonic()
@@ -236,7 +246,7 @@ class Connection(asyncio.Protocol):
             self._state = ThriftState.CALLING
             self._server.take(self, frame)
             return
-        if self.gone:
+        if self.is_closed:
             return
         if self.half_closed:
             self._close()
@@ -249,7 +259,7 @@ class Connection(asyncio.Protocol):
             self._transport.resume_reading()
 
     def _next_frame(self) -> bytes | None:
-        """The next frame in the buffer, or None if it is incomplete."""
+        """Return the next frame in the buffer, or None if it is incomplete."""
         buffer = self._buffer
         if len(buffer) < _LENGTH_BYTES:
             return None
@@ -272,17 +282,17 @@ class Connection(asyncio.Protocol):
         more = size - self._counted_bytes
         if more > 0:
             if not self._trusted:
-                return self._state is ThriftState.QUEUED  # its next frame may be `authenticate`
+                return self._state is ThriftState.QUEUED  # the next frame may be `authenticate`
             if not self._server.requests.take(more):
                 return False
         elif more < 0:
-            self._server.requests.give_back(-more)
+            self._server.requests.release(-more)
         self._counted_bytes = size
         return True
 
     def _refuse(self) -> None:
         """
-        Close the connection; reply first if no earlier reply is due, since the frame's head is
+        Close the connection; reply first if no earlier reply is pending, since the frame's head is
         known.
         """
         if self._state is ThriftState.RECEIVING:

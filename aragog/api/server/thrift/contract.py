@@ -48,7 +48,7 @@ class Method:
     """The handler: takes an argument struct, returns a value, `Encoded` or `Steps`."""
     together: Callable[[Sequence[Any]], list[Any]] | None = None
     """
-    Handles several calls at once: returns a value or an exception for each. None if
+    Handles several calls together and returns a value or an exception for each. None if
     unsupported.
     """
     shares: Callable[[Mapping[str, Any]], bool] | None = None
@@ -63,10 +63,10 @@ class Encoded(bytes):
 
 def methods(services: dict[str, Any]) -> dict[bytes, Method]:
     """
-    Every method by its wire name.
+    Return every method by its wire name.
 
     Args:
-        services: service name to an object with a method for each call.
+        services: service names and objects with a method for each call.
     """
     result: dict[bytes, Method] = {}
     for service, handler in services.items():
@@ -98,13 +98,16 @@ def methods(services: dict[str, Any]) -> dict[bytes, Method]:
 
 
 def session_call(name: bytes) -> bytes | None:
-    """`ping` or `authenticate`, on any service; None for other calls."""
+    """
+    Return `ping` or `authenticate` if it is one of these calls, on any service; None for other
+    calls.
+    """
     service, colon, call = name.rpartition(b":")
     is_ours = not colon or service in _SERVICES
     return call if is_ours and call.decode("latin-1") in _SESSION else None
 
 
 def head(kind: int, name: bytes) -> bytes:
-    """The head of a message, without its sequence number."""
+    """Return the head of a message, without its sequence number."""
     version = (_VERSION_1 | kind) - 2**32
     return _I32.pack(version) + _I32.pack(len(name)) + name

@@ -1,8 +1,8 @@
 """
-Thrift records encoded directly from stored values: optimized versions of `get` and `get_many`.
+Encode Thrift records directly from stored values: optimized versions of `get` and `get_many`.
 
-Calls that name fields and do not request facts are read together. That takes half the CPU of the
-generic operations for `get`, and less than half for `getMany` (docs/adr/0109). The records are
+Calls that select fields and do not request facts are read together. That takes half the CPU time of
+the generic operations for `get`, and less than half for `getMany` (docs/adr/0109). The records are
 encoded with a template (docs/adr/0126).
 """
 
@@ -38,32 +38,35 @@ from zengraph.records import counted_result
 T = TypeVar("T")
 
 
-def names(values: Sequence[str] | None) -> tuple[str, ...]:
-    """Field names without duplicates; raises BadInput if there are too many or one is too long."""
+def checked_names(values: Sequence[str] | None) -> tuple[str, ...]:
+    """
+    Return field names without duplicates; raises BadInput if there are too many or
+    one is too long.
+    """
     result = tuple(dict.fromkeys(values or ()))
     if len(result) > MOST_ITEMS or any(len(name) > MOST_NAME_BYTES for name in result):
         raise BadInput(f"fields: at most {MOST_ITEMS} names of at most {MOST_NAME_BYTES} bytes")
     return result
 
 
-def items(values: Sequence[T] | None, name: str) -> Sequence[T]:
-    """A list in a request; raises BadInput if it is missing or too long."""
+def checked_items(values: Sequence[T] | None, name: str) -> Sequence[T]:
+    """Return a list in a request; raises BadInput if it is missing or too long."""
     if values is None:
-        raise BadInput(f"{name}: is missing")
+        raise BadInput(f"{name}: is required")
     if len(values) > MOST_ITEMS:
-        raise BadInput(f"{name}: at most {MOST_ITEMS}, got {len(values)}")
+        raise BadInput(f"{name}: must have at most {MOST_ITEMS} items, got {len(values)}")
     return values
 
 
-def text(value: str | None, name: str) -> str:
-    """A string in a request; raises BadInput if it is missing."""
+def checked_text(value: str | None, name: str) -> str:
+    """Return a string in a request; raises BadInput if it is missing."""
     if value is None:
-        raise BadInput(f"{name}: is missing")
+        raise BadInput(f"{name}: is required")
     return value
 
 
-def purpose(value: str | None) -> str | None:
-    """The purpose in a request; raises BadInput for an unknown one."""
+def checked_purpose(value: str | None) -> str | None:
+    """Return the purpose in a request; raises BadInput for an unknown one."""
     if value is not None and value not in PURPOSES:
         raise BadInput(f"purpose: must be one of {', '.join(PURPOSES)}")
     return value
@@ -86,7 +89,7 @@ results may be LEFT_OUT.
 
 
 def facts_of(record: Record) -> dict[str, Any]:
-    """The members of a Record that `facts` requests."""
+    """Return the members of a Record that `facts` requests."""
     return {
         "facts": {name: orjson.dumps(value).decode() for name, value in record.facts.items()},
         "content_bytes": record.content_bytes,
@@ -115,7 +118,7 @@ class EncodedReads:
         self._read = read or unhedged(store)
 
     def get(self, args: Any) -> Any:
-        fields, url = names(args.fields), text(args.url, "url")
+        fields, url = checked_names(args.fields), checked_text(args.url, "url")
         options = args.options
         if options is not None and (options.extras or options.purpose is not None):
             return self._get(args)
@@ -123,16 +126,19 @@ class EncodedReads:
             record, standby = self._read(lambda store: store.get(url, fields or None))
             if (record := present(self._store, url, record)) is None:
                 raise Missing
-            return _whole(_record(record, standby, facts=bool(options and options.facts)))
+            return _complete_reply(_record(record, standby, facts=bool(options and options.facts)))
         urls = (normalize(url),)
         (values,), standby = self._read(lambda store: store.pages.values(urls, fields))
         if present(self._store, url, values) is None or values is None:
             raise Missing
-        return _whole(record_template.one(values, fields, from_standby=standby))
+        return _complete_reply(record_template.encode_get(values, fields, from_standby=standby))
 
     @staticmethod
     def get_shares(arguments: Mapping[str, Any]) -> bool:
-        """True if `get` calls that differ only in their URL can share a read: they name fields."""
+        """
+        True if `get` calls that differ only in their URL can share a read, because they select
+        fields.
+        """
         options = arguments.get("options")
         has_more = options is not None and (
             bool(options.facts or options.extras) or options.purpose is not None
@@ -140,9 +146,9 @@ class EncodedReads:
         return bool(arguments.get("fields")) and not has_more
 
     def get_together(self, calls: Sequence[Any]) -> list[Any]:
-        """The values or exceptions of several `get` calls that share one read."""
+        """Return the values or exceptions of several `get` calls that share one read."""
         try:
-            fields = names(calls[0].fields)
+            fields = checked_names(calls[0].fields)
         except BAD_INPUT as error:
             return [error] * len(calls)
         urls, refused = normalized([call.url for call in calls])
@@ -152,7 +158,7 @@ class EncodedReads:
         return results
 
     def _values(self, urls: Sequence[str], fields: tuple[str, ...]) -> list[Any]:
-        """For each normalized URL, the record as the value of `get`, or an exception."""
+        """Return, for each normalized URL, the record as the value of `get`, or an exception."""
         try:
             encoded = self._read(
                 lambda store: [
@@ -170,7 +176,10 @@ class EncodedReads:
         return self._values_one_by_one(urls, fields)
 
     def _values_one_by_one(self, urls: Sequence[str], fields: tuple[str, ...]) -> list[Any]:
-        """The same with separate reads; once the total is too large, the remaining ones fail."""
+        """
+        Return the same with separate reads; once the total is too large, the
+        remaining ones fail.
+        """
         values: list[Any] = []
         size = 0
         for url in urls:
@@ -180,9 +189,9 @@ class EncodedReads:
         return values
 
     def getMany(self, args: Any) -> Any:  # noqa: N802 - its name in the contract
-        urls, fields = items(args.urls, "urls"), names(args.fields)
+        urls, fields = checked_items(args.urls, "urls"), checked_names(args.fields)
         options = args.options or idl.BatchReadOptions()
-        wanted = _ReadOptions(fields, bool(options.facts), purpose(options.purpose))
+        wanted = _ReadOptions(fields, bool(options.facts), checked_purpose(options.purpose))
         results: list[bytes] = []
         room = MOST_REPLY_BYTES
         length = _PART
@@ -193,35 +202,37 @@ class EncodedReads:
                 length = max(1, len(part) // 4)
                 continue
             room -= sum(map(len, read))
-            results += read if room >= 0 else _fitting(read, room)
+            results += read if room >= 0 else _without_excess(read, room)
             if room < 0:
                 break
         results += [_LEFT_OUT] * (len(urls) - len(results))
-        return record_template.many(results, len(urls))
+        return record_template.encode_get_many(results, len(urls))
 
     def _part(self, urls: Sequence[str], wanted: _ReadOptions) -> list[bytes]:
         valid, refused = normalized(urls)
         try:
             results = self._results(valid, wanted)
         except (*PERMANENT, SizeExceeded):
-            results = [self._alone(url, wanted) for url in valid]
+            results = [self._single_result(url, wanted) for url in valid]
         for place, error in refused.items():
-            results.insert(place, record_template.absent(idl.ItemStatus.BAD_INPUT, str(error)))
+            results.insert(
+                place, record_template.encode_missing(idl.ItemStatus.BAD_INPUT, str(error))
+            )
         return results
 
     def _results(self, urls: Sequence[str], wanted: _ReadOptions) -> list[bytes]:
-        """A RecordResult for each normalized URL."""
+        """Return a RecordResult for each normalized URL."""
         fields = wanted.fields
         if fields and not wanted.facts and wanted.purpose is None:
             values, standby = self._read(lambda store: store.pages.values(urls, fields))
-            encoded = record_template.results(values, fields, _UNKNOWN, from_standby=standby)
+            encoded = record_template.encode_results(values, fields, _UNKNOWN, from_standby=standby)
             return encoded if None not in values else self._with_takedowns(urls, values, encoded)
         rows, standby = self._read(lambda store: store.get_many(urls, fields or None))
         found = [row if row and is_allowed(row.facts, wanted.purpose) else None for row in rows]
         encoded = [
             _UNKNOWN
             if row is None
-            else record_template.wrapped(_record(row, standby, facts=wanted.facts))
+            else record_template.encode_result(_record(row, standby, facts=wanted.facts))
             for row in found
         ]
         return self._with_takedowns(urls, found, encoded)
@@ -230,60 +241,65 @@ class EncodedReads:
         self, urls: Sequence[str], found: Sequence[Any], encoded: list[bytes]
     ) -> list[bytes]:
         """
-        The results, with a different one for each URL that is missing because it was
-        taken down.
+        Return the results, with a different one for each URL that is missing because it was taken
+        down.
         """
         return [
-            record_template.absent(idl.ItemStatus.TAKEN_DOWN, str(result))
+            record_template.encode_missing(idl.ItemStatus.TAKEN_DOWN, str(result))
             if isinstance(result, TakenDown)
             else data
             for result, data in zip(with_takedowns(self._store, urls, found), encoded, strict=True)
         ]
 
-    def _alone(self, url: str, wanted: _ReadOptions) -> bytes:
+    def _single_result(self, url: str, wanted: _ReadOptions) -> bytes:
         try:
             return self._results([url], wanted)[0]
         except PERMANENT as error:
-            return record_template.absent(idl.ItemStatus.DAMAGED, str(error))
+            return record_template.encode_missing(idl.ItemStatus.DAMAGED, str(error))
         except SizeExceeded as error:
-            return record_template.absent(idl.ItemStatus.BAD_INPUT, str(error))
+            return record_template.encode_missing(idl.ItemStatus.BAD_INPUT, str(error))
 
 
-_UNKNOWN = record_template.absent(idl.ItemStatus.NOT_FOUND, "there is no record of this URL")
+_UNKNOWN = record_template.encode_missing(
+    idl.ItemStatus.NOT_FOUND, "there is no record of this URL"
+)
 
-_LEFT_OUT = record_template.absent(
-    idl.ItemStatus.LEFT_OUT, "the reply is full: ask for this URL in another call, or fewer fields"
+_LEFT_OUT = record_template.encode_missing(
+    idl.ItemStatus.LEFT_OUT, "the reply is full: request this URL in another call, or fewer fields"
 )
 
 
-def _fitting(results: list[bytes], excess: int) -> list[bytes]:
-    """The results without the last ones, so that `excess` bytes are removed."""
+def _without_excess(results: list[bytes], excess: int) -> list[bytes]:
+    """Return the results without the last ones, so that `excess` bytes are removed."""
     while results and excess < 0:
         excess += len(results.pop())
     return results
 
 
 def _encoded(result: FieldValues, fields: tuple[str, ...]) -> Any:
-    """The value or exception of one of several `get` calls."""
+    """Return the value or exception of one of several `get` calls."""
     try:
-        return counted_result(_whole(record_template.one(result, fields)))
+        return counted_result(_complete_reply(record_template.encode_get(result, fields)))
     except BAD_INPUT as error:
         return error
 
 
 def _affects_all(error: Exception) -> bool:
-    """True if the store does not respond at all; with damaged files, other URLs may be readable."""
+    """
+    True if the store does not respond at all; if files are damaged, other URLs may
+    be readable.
+    """
     return isinstance(error, StoreUnavailable) and not isinstance(error, StoreDamaged)
 
 
 def _too_large() -> ReadTooLarge:
-    return ReadTooLarge("read", f"more than {MOST_BYTES} bytes at once; repeat the call")
+    return ReadTooLarge("read", f"more than {MOST_BYTES} bytes in one read; retry")
 
 
-def _whole(reply: Encoded) -> Encoded:
-    """The reply of `get`, if it fits into a frame that clients accept."""
+def _complete_reply(reply: Encoded) -> Encoded:
+    """Return the reply of `get`, if it fits into a frame that clients accept."""
     if len(reply) > MOST_REPLY_BYTES:
-        raise BadInput(f"fields: they have more than {MOST_REPLY_BYTES} bytes; ask for some only")
+        raise BadInput(f"fields: more than {MOST_REPLY_BYTES} bytes in total; select fewer")
     return reply
 
 
@@ -292,4 +308,4 @@ def _record(record: Record, standby: bool, *, facts: bool) -> Encoded:
         record.url, record.canonical_url, record.version.encode(), tuple(record.fields.values())
     )
     more = idl.Record(**facts_of(record)) if facts else None
-    return record_template.one(values, tuple(record.fields), from_standby=standby, more=more)
+    return record_template.encode_get(values, tuple(record.fields), from_standby=standby, more=more)

@@ -1,4 +1,4 @@
-"""The contract's exceptions for aragog's errors, from the error table."""
+"""Map aragog's errors to the contract's exceptions, using the error table."""
 
 from __future__ import annotations
 
@@ -27,38 +27,40 @@ class Missing(Exception):
     """Nothing is stored for the URL."""
 
 
-class Raised(NamedTuple):
+class WireException(NamedTuple):
     """An exception of the contract, and its position in every `throws`."""
 
     field: int
     error: Any
 
 
-def raised_for(error: BaseException) -> Raised:
-    """The exception that a client receives for a call's error."""
+def wire_exception(error: BaseException) -> WireException:
+    """Return the exception that a client receives for a call's error."""
     match error:
         case Missing():
-            return _raised(error_table.NOT_FOUND, "there is no record of this URL")
+            return _wire_exception(error_table.NOT_FOUND, "there is no record of this URL")
         case TokenRateExceeded():
             wait_ms = math.ceil(error.wait_s * 1000)
-            return _raised(error_table.TOO_MANY, error.detail, retry_after_ms=wait_ms)
+            return _wire_exception(error_table.TOO_MANY, error.detail, retry_after_ms=wait_ms)
         case Problem():
             kind = error_table.of_status(error.status) or error_table.INTERNAL
-            return _raised(kind, error.detail, **_waits(error, kind))
+            return _wire_exception(kind, error.detail, **_retry_after(error, kind))
         case _ if isinstance(error, ALL):
             kind = kind_of(error)
-            return _raised(kind, str(error), **_members(error), **_waits(error, kind))
+            return _wire_exception(kind, str(error), **_members(error), **_retry_after(error, kind))
         case TimeoutError():
             return too_late()
         case _:
             log.error("a Thrift call raised", exc_info=error)
             message = "internal error; the server's log has the details"
-            return _raised(error_table.INTERNAL, message)
+            return _wire_exception(error_table.INTERNAL, message)
 
 
-def _raised(kind: ErrorKind, message: str, **members: Any) -> Raised:
+def _wire_exception(kind: ErrorKind, message: str, **members: Any) -> WireException:
     exception = getattr(idl, kind.exception)
-    return Raised(PLACES[kind.exception], exception(message=message, code=kind.code, **members))
+    return WireException(
+        PLACES[kind.exception], exception(message=message, code=kind.code, **members)
+    )
 
 
 def _members(error: BaseException) -> dict[str, Any]:
@@ -75,8 +77,8 @@ def _members(error: BaseException) -> dict[str, Any]:
             return {}
 
 
-def _waits(error: BaseException, kind: ErrorKind) -> dict[str, int]:
-    """When the client should call again."""
+def _retry_after(error: BaseException, kind: ErrorKind) -> dict[str, int]:
+    """Return when the client should retry, as members of the exception."""
     if kind.exception != "Unavailable":
         return {}
     if isinstance(error, SlowDown | QuotaExceeded):
@@ -84,11 +86,11 @@ def _waits(error: BaseException, kind: ErrorKind) -> dict[str, int]:
     return {"retry_after_ms": RETRY_AFTER_MS}
 
 
-def unavailable(message: str, retry_after_ms: int = RETRY_AFTER_MS) -> Raised:
-    """The server cannot handle the call at the moment."""
-    return _raised(error_table.BUSY, message, retry_after_ms=retry_after_ms)
+def unavailable(message: str, retry_after_ms: int = RETRY_AFTER_MS) -> WireException:
+    """Return the exception for a call that the server cannot handle at the moment."""
+    return _wire_exception(error_table.BUSY, message, retry_after_ms=retry_after_ms)
 
 
-def too_late() -> Raised:
-    """The call missed its deadline."""
-    return _raised(error_table.LATE, "not answered within the deadline")
+def too_late() -> WireException:
+    """Return the exception for a call that missed its deadline."""
+    return _wire_exception(error_table.LATE, "no response within the deadline")

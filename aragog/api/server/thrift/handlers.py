@@ -21,7 +21,7 @@ from aragog.errors import BadInput
 
 def services(parts: Parts) -> dict[str, Any]:
     """
-    The handlers of all services: each has a method for each call, which runs in a thread.
+    Return the handlers of all services: each has a method for each call, which runs in a thread.
 
     Args:
         parts: what operations use.
@@ -70,7 +70,7 @@ def _value(answer: Any, spec: Any) -> Any:
 
 
 def _bounded(request: ContentRequest) -> ContentRequest:
-    """Limit the part of the content that one reply contains."""
+    """Limit the content in one reply."""
     limit = MOST_CONTENT_BYTES if request.limit_bytes is None else request.limit_bytes
     if limit > MOST_CONTENT_BYTES:
         most = MOST_CONTENT_BYTES

@@ -36,12 +36,12 @@ class ThriftMetrics(Collector):
         yield family(server.durations)
         yield GaugeMetricFamily(
             "aragog_thrift_calls_in_flight",
-            "Calls that run or wait, abandoned ones included.",
+            "Calls that are running or waiting, including abandoned ones.",
             server.running_calls,
         )
         yield GaugeMetricFamily(
             "aragog_thrift_calls_waiting",
-            "Calls that wait for a fetch or a job, without a thread.",
+            "Calls that wait for a fetch or a job without occupying a thread.",
             server.waiting_calls,
         )
         yield GaugeMetricFamily(

@@ -1,5 +1,5 @@
 """
-The replies to `get` and `getMany`, encoded with one bytes formatting per record.
+Encode the replies to `get` and `getMany` with one bytes formatting per record.
 
 With thriftpy2's encoder, the server handles a fifth fewer `getMany` calls (docs/adr/0126).
 """
@@ -31,70 +31,72 @@ _STATUS = b"\x08\x00\x01"
 _MESSAGE = b"\x0b\x00\x03"
 
 
-def one(
+def encode_get(
     values: FieldValues,
     fields: tuple[str, ...],
     *,
     from_standby: bool = False,
     more: Any = None,
 ) -> Encoded:
-    """The value of `get`; `more` is a Record with further members."""
-    result = record(values, fields, from_standby=from_standby)
+    """Return the value of `get`; `more` is a Record with further members."""
+    result = encode_record(values, fields, from_standby=from_standby)
     if more is not None:
         result = result[: -len(_STOP)] + encode_struct(more)
     return Encoded(_SUCCESS_STRUCT + result)
 
 
-def many(encoded: Iterable[bytes], count: int) -> Encoded:
-    """The value of `getMany`, from the output of `results`, `wrapped` and `absent`."""
+def encode_get_many(encoded: Iterable[bytes], count: int) -> Encoded:
+    """Return the value of `getMany`, from encoded RecordResults."""
     return Encoded(b"".join((_SUCCESS_LIST, _length(count), *encoded)))
 
 
-def results(
+def encode_results(
     records: Iterable[FieldValues | None],
     fields: tuple[str, ...],
     unknown: bytes,
     *,
     from_standby: bool = False,
 ) -> list[bytes]:
-    """A RecordResult for each record; `unknown` for None."""
+    """Return a RecordResult for each record; `unknown` in place of None."""
     template = _FOUND + _template(fields, from_standby) + _STOP
     encoded = []
     for values in records:
         if values is None:
             encoded.append(unknown)
         elif None not in values.values:
-            encoded.append(template % _filling(values, values.values))
+            encoded.append(template % _template_values(values, values.values))
         else:
-            data = record(values, fields, from_standby=from_standby)
+            data = encode_record(values, fields, from_standby=from_standby)
             encoded.append(b"".join((_FOUND, data, _STOP)))
     return encoded
 
 
-def wrapped(value: Encoded) -> bytes:
-    """A RecordResult with the output of `one`."""
+def encode_result(value: Encoded) -> bytes:
+    """Return a RecordResult with the output of `encode_get`."""
     return _FOUND + value[len(_SUCCESS_STRUCT) :] + _STOP
 
 
-def absent(status: int, message: str) -> bytes:
-    """A RecordResult without a record."""
+def encode_missing(status: int, message: str) -> bytes:
+    """Return a RecordResult without a record."""
     text = message.encode()
     return b"".join((_STATUS, _length(status), _MESSAGE, _length(len(text)), text, _STOP))
 
 
-def record(values: FieldValues, fields: tuple[str, ...], *, from_standby: bool = False) -> bytes:
-    """A Record struct. Takes 1 µs for four fields: one bytes formatting."""
+def encode_record(
+    values: FieldValues, fields: tuple[str, ...], *, from_standby: bool = False
+) -> bytes:
+    """Return a Record struct. This takes 1 µs for four fields: one bytes formatting."""
     present_values = values.values
     if None in present_values:
         present = [pair for pair in zip(fields, present_values, strict=True) if pair[1] is not None]
         fields, present_values = tuple(zip(*present, strict=True)) or ((), ())
-    return _template(fields, from_standby) % _filling(values, present_values)
+    return _template(fields, from_standby) % _template_values(values, present_values)
 
 
-def _filling(
+def _template_values(
     values: FieldValues, present_values: tuple[bytes | None, ...]
 ) -> tuple[bytes | None, ...]:
-    """Lengths and values for `_template`; `present_values` contains no None."""
+    """Return lengths and values for `_template`; `present_values` contains no None."""
     canonical = values.canonical_url.encode()
     url = canonical if values.url is values.canonical_url else values.url.encode()
     parts: list[bytes | None] = []
@@ -107,7 +109,10 @@ def _filling(
 
 @lru_cache(maxsize=256)
 def _template(fields: tuple[str, ...], from_standby: bool) -> bytes:
-    """A template for a Record struct with these fields, to be filled with lengths and values."""
+    """
+    Return a template for a Record struct with these fields, to be filled with
+    lengths and values.
+    """
     names = [field.encode() for field in fields]
     named = [(_length(len(name)) + name).replace(b"%", b"%%") + _TEXT for name in names]
     count = _length(len(fields)).replace(b"%", b"%%")

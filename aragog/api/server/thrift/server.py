@@ -32,7 +32,7 @@ from aragog.api.server.thrift import wire
 from aragog.api.server.thrift.call import Call, ParkedCalls
 from aragog.api.server.thrift.connection import Connection, limits_s
 from aragog.api.server.thrift.contract import ONEWAY, REPLY, head, methods, session_call
-from aragog.api.server.thrift.errors import raised_for, too_late, unavailable
+from aragog.api.server.thrift.errors import too_late, unavailable, wire_exception
 from aragog.api.server.tokens import Tokens
 from aragog.observability.instruments import REQUEST_BOUNDS_S, Histogram
 from aragog.settings import ServingSettings
@@ -77,7 +77,7 @@ class ThriftServer:
         """Number of calls so far, by (method, outcome), for metrics."""
         self.durations = Histogram(
             "aragog_thrift_call_seconds",
-            "From the arrival of a call to its reply.",
+            "Time from the arrival of a call to its reply.",
             REQUEST_BOUNDS_S,
             "method",
         )
@@ -105,10 +105,10 @@ class ThriftServer:
 
     async def drain(self, limit_s: float = DRAIN_S) -> None:
         """
-        Accept no new connections, reply to running and new calls, and close quiet connections.
+        Accept no new connections, reply to running and new calls, and close idle connections.
 
         New calls get Unavailable. If a connection were closed while a call is in transit, its
-        client could not know if the call was executed.
+        client could not know whether the call was executed.
         """
         self._draining = True
         listener, self._listener = self._listener, None
@@ -133,7 +133,7 @@ class ThriftServer:
 
     @property
     def running_calls(self) -> int:
-        """Number of calls that run or wait for a thread, including abandoned ones."""
+        """Number of calls that are running or waiting for a thread, including abandoned ones."""
         return sum(threads.busy for threads in self._threads.values())
 
     @property
@@ -161,7 +161,7 @@ class ThriftServer:
         if call is not None:
             self._release(call)
 
-    def waits(self, connection: Connection) -> bool:
+    def is_waiting(self, connection: Connection) -> bool:
         return connection in self._parked
 
     def refusal(self, connection: Connection, begin: bytes) -> bytes:
@@ -177,9 +177,9 @@ class ThriftServer:
         try:
             self._tokens.check(connection.authorization, method.scope, counts=False)
         except Problem as problem:
-            reason, outcome = raised_for(problem), "refused"
+            reason, outcome = wire_exception(problem), "refused"
         self.calls[method.name, outcome] += 1
-        return call.raised(reason)
+        return call.exception_reply(reason)
 
     def take(self, connection: Connection, frame: bytes) -> None:
         try:
@@ -188,7 +188,7 @@ class ThriftServer:
             connection.abort()
             return
         if head.kind == ONEWAY:
-            # The contract has no such method, and the client would mistake a reply for that of its
+            # The contract has no such method, and the client would take a reply for that of its
             # next call.
             self.calls["oneway", "refused"] += 1
             connection.answer(b"")
@@ -201,24 +201,24 @@ class ThriftServer:
         try:
             call.token = self._tokens.check(connection.authorization, method.scope)
         except Problem as problem:
-            self._answer(call, call.raised(raised_for(problem)), "refused")
+            self._answer(call, call.exception_reply(wire_exception(problem)), "refused")
             return
         if self._draining or self._threads[method.pool].full:
-            stopping = "the server is stopping; connect again"
-            refusal = unavailable(stopping if self._draining else "too many calls at once")
-            self._answer(call, call.raised(refusal), "Unavailable")
+            stopping = "the server is stopping; reconnect"
+            refusal = unavailable(stopping if self._draining else "too many concurrent calls")
+            self._answer(call, call.exception_reply(refusal), "Unavailable")
             return
         if len(frame) > SMALL_BYTES:
             if not self.requests.take(len(frame)):
                 full = unavailable(self.requests.problem().detail)
-                self._answer(call, call.raised(full), "Unavailable")
+                self._answer(call, call.exception_reply(full), "Unavailable")
                 return
             call.counted_bytes = len(frame)
         self._submit(call)
 
     def _release(self, call: Call) -> None:
         """Release the memory of a call that no thread uses any more."""
-        self.requests.give_back(call.counted_bytes)
+        self.requests.release(call.counted_bytes)
         call.counted_bytes = 0
 
     def _connection(self) -> Connection:
@@ -243,13 +243,13 @@ class ThriftServer:
         counted_bytes = len(data) if len(data) > SMALL_BYTES else 0
         if counted_bytes and not self.replies.take(counted_bytes):
             counted_bytes = 0
-            data = call.raised(unavailable(self.replies.problem().detail))
+            data = call.exception_reply(unavailable(self.replies.problem().detail))
             outcome = "Unavailable"
         self._answer(call, data, outcome, counted_bytes)
 
     def expired(self, call: Call) -> None:
         """Reply to a call that missed its deadline."""
-        self._answer(call, call.raised(too_late()), "DeadlineExceeded")
+        self._answer(call, call.exception_reply(too_late()), "DeadlineExceeded")
 
     def _answer(self, call: Call, data: bytes, outcome: str, counted_bytes: int = 0) -> None:
         call.answered = True
@@ -267,12 +267,12 @@ class ThriftServer:
         Let a call wait; end it if its client has disconnected, or continue it now if the server is
         stopping.
 
-        A client that sends no more may have disconnected and would keep its place among waiting
-        calls.
+        A client that sends no more data may have disconnected, and would keep its place among
+        waiting calls.
         """
         if call.connection.half_closed:
             call.connection.abort()
-        if call.answered or call.connection.gone:
+        if call.answered or call.connection.is_closed:
             if call.steps is not None:
                 call.steps.close()
             self._release(call)
@@ -283,7 +283,7 @@ class ThriftServer:
 
 
 def _threads(settings: ServingSettings, *, embedded: bool) -> dict[Pool, CallThreads]:
-    """The threads for each kind of call."""
+    """Return the threads for each kind of call."""
     counts = {
         Pool.STORE: settings.threads,
         Pool.CONTENT: settings.content_threads,
@@ -306,17 +306,19 @@ def session_reply(
     connection: Connection, frame: bytes, message: wire.MessageHead, tokens: Tokens
 ) -> bytes:
     """
-    The reply to `ping`, `authenticate`, and messages that are not calls.
+    Return the reply to `ping`, `authenticate`, and messages that are not calls.
 
     `authenticate` sets `connection.authorization`.
     """
     call = session_call(message.name)
     if not wire.is_call(message.kind):
-        return wire.refused(
+        return wire.refusal_reply(
             message.name, message.number, wire.INVALID_MESSAGE_TYPE, "only calls are accepted"
         )
     if call is None:
-        return wire.refused(message.name, message.number, wire.UNKNOWN_METHOD, "unknown method")
+        return wire.refusal_reply(
+            message.name, message.number, wire.UNKNOWN_METHOD, "unknown method"
+        )
     if call == b"authenticate":
         return _authenticate(connection, frame, message, tokens)
     return wire.frame(head(REPLY, call), message.number, b"\x00")
@@ -333,7 +335,7 @@ def _authenticate(
         tokens.check(authorization, READ, counts=False)
     except Problem as problem:
         if problem.status == HTTPStatus.UNAUTHORIZED:
-            error = raised_for(problem)
-            return wire.raised(b"authenticate", message.number, error.field, error.error)
+            error = wire_exception(problem)
+            return wire.exception_reply(b"authenticate", message.number, error.field, error.error)
     connection.authorize(authorization)  # the token is known, perhaps with other scopes
     return wire.frame(head(REPLY, b"authenticate"), message.number, b"\x00")

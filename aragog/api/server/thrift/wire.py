@@ -48,7 +48,7 @@ class TooManyItems(BadArguments):
     """A list, set or map is longer than the contract allows."""
 
     def __init__(self, name: str, count: int) -> None:
-        super().__init__(f"{name}: at most {MOST_ITEMS}, got {count}")
+        super().__init__(f"{name}: must have at most {MOST_ITEMS} items, got {count}")
 
 
 class MessageHead(NamedTuple):
@@ -99,7 +99,7 @@ def read_arguments(method: Method, frame: bytes, at: int) -> Any:
 
 
 def _after_string(frame: bytes, at: int) -> tuple[str, bytes] | None:
-    """The first argument of a call and the rest; see `after_string`."""
+    """Return the first argument of a call and the rest; see `after_string`."""
     rest = after_string(frame, at)
     return None if rest is None else (frame[at + 7 : -len(rest)].decode(), rest)
 
@@ -113,7 +113,7 @@ def _after_strings(frame: bytes, at: int) -> tuple[list[str], bytes] | None:
     try:
         (count,) = length_of(frame, at + 4)
         if count > MOST_ITEMS:
-            return None  # the library reports it
+            return None  # the library reports the error
         at += 8
         for _ in range(count):
             begin = at + 4
@@ -127,7 +127,7 @@ def _after_strings(frame: bytes, at: int) -> tuple[list[str], bytes] | None:
 
 def after_string(frame: bytes, at: int) -> bytes | None:
     """
-    The bytes after the first argument of a small call, if that argument is a string.
+    Return the bytes after the first argument of a small call, if that argument is a string.
 
     The same fields and options are requested repeatedly; only the URL differs.
     """
@@ -137,7 +137,7 @@ def after_string(frame: bytes, at: int) -> bytes | None:
 
 
 def first_string(frame: bytes, at: int) -> bytes:
-    """The first argument of a call if it is a string (a URL or a queue), otherwise empty."""
+    """Return the first argument of a call if it is a string (a URL or a queue), otherwise b""."""
     if frame[at : at + 3] != _FIRST_STRING:
         return b""
     return frame[at + 7 : at + 7 + int.from_bytes(frame[at + 3 : at + 7])]
@@ -145,13 +145,13 @@ def first_string(frame: bytes, at: int) -> bytes:
 
 @lru_cache(maxsize=1024)
 def cached(kind: Any, data: bytes) -> dict[str, Any]:
-    """Decoded fields, shared by calls with equal bytes; they must not be modified."""
+    """Return decoded fields, shared by calls with equal bytes; they must not be modified."""
     return dict(_read(kind, data).__dict__)
 
 
 def _read(kind: Any, data: bytes) -> Any:
-    if _Check(data).struct(0, 0) != len(data):
-        raise BadArguments("the frame is longer than its message")
+    if _Validator(data).struct(0, 0) != len(data):
+        raise BadArguments("the frame has data after its message")
     value = kind()
     try:
         TCyBinaryProtocol(TCyMemoryBuffer(data), strict_decode=True).read_struct(value)
@@ -163,7 +163,7 @@ def _read(kind: Any, data: bytes) -> Any:
 
 
 def reply(method: Method, number: bytes, value: Any) -> bytes:
-    """The framed reply with a call's result."""
+    """Return the framed reply with a call's result."""
     if not isinstance(value, Encoded):
         result = method.result()
         if value is not None:
@@ -172,15 +172,15 @@ def reply(method: Method, number: bytes, value: Any) -> bytes:
     return frame(method.reply_head, number, value, b"\x00")
 
 
-def raised(method_name: bytes, number: bytes, field: int, error: Any) -> bytes:
-    """The framed reply with a declared exception; `field` is its position in `throws`."""
+def exception_reply(method_name: bytes, number: bytes, field: int, error: Any) -> bytes:
+    """Return the framed reply with a declared exception; `field` is its position in `throws`."""
     return frame(
         head(REPLY, method_name), number, _FIELD.pack(_STRUCT, field), encode_struct(error), b"\x00"
     )
 
 
-def refused(name: bytes, number: bytes, code: int, text: str) -> bytes:
-    """The reply with a TApplicationException, if the call is not possible at all."""
+def refusal_reply(name: bytes, number: bytes, code: int, text: str) -> bytes:
+    """Return the reply with a TApplicationException, for a call that is not possible at all."""
     message = text.encode()
     return frame(
         head(EXCEPTION, name), number, b"\x0b\x00\x01", _I32.pack(len(message)), message,
@@ -189,7 +189,7 @@ def refused(name: bytes, number: bytes, code: int, text: str) -> bytes:
 
 
 def frame(*parts: bytes) -> bytes:
-    """The parts of a message as one frame."""
+    """Return the parts of a message as one frame."""
     return b"".join((_I32.pack(sum(map(len, parts))), *parts))
 
 
@@ -199,14 +199,14 @@ def is_call(kind: int) -> bool:
 
 
 def encode_struct(value: Any) -> bytes:
-    """A struct as bytes."""
+    """Return a struct as bytes."""
     buffer = TCyMemoryBuffer()
     TCyBinaryProtocol(buffer).write_struct(value)
     data: bytes = buffer.getvalue()
     return data
 
 
-class _Check:
+class _Validator:
     """
     Validates the arguments of a call in one pass and finds their end.
 
@@ -221,7 +221,7 @@ class _Check:
         self._values_left = MOST_VALUES
 
     def struct(self, at: int, depth: int) -> int:
-        """The end of a struct."""
+        """Return the end of a struct."""
         if depth > MOST_DEPTH:
             raise BadArguments("nested too deeply")
         data = self._data
@@ -230,11 +230,11 @@ class _Check:
                 self._count(1)
                 at = self._value(at + 3, kind, depth)
         except IndexError:
-            raise BadArguments("the message ends early") from None
+            raise BadArguments("the message is incomplete") from None
         return at + 1
 
     def _value(self, at: int, kind: int, depth: int) -> int:
-        """The end of a value of this type."""
+        """Return the end of a value of this type."""
         data = self._data
         if size := _SIZES.get(kind):
             end = at + size
@@ -251,14 +251,14 @@ class _Check:
         else:
             raise BadArguments(f"unknown type {kind}")
         if end > len(data):
-            raise BadArguments("the message ends early")
+            raise BadArguments("the message is incomplete")
         return end
 
     def _items(self, at: int, kinds: tuple[int, ...], count: int, depth: int) -> int:
         if depth > MOST_DEPTH:
             raise BadArguments("nested too deeply")
         if count > len(self._data) - at:  # every item takes at least one byte
-            raise BadArguments("a list is longer than its message")
+            raise BadArguments("a list has more items than its message")
         if count > MOST_ITEMS:
             raise TooManyItems("items of a list, set or map", count)
         self._count(count)

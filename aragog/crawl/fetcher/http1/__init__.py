@@ -1,1 +1,4 @@
-"""HTTP/1.1: heads, framing and bodies. Also connections, TLS and codings for every version."""
+"""
+HTTP/1.1 heads, framing and bodies, and the connections, TLS and codings that all
+versions use.
+"""

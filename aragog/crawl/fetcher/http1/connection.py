@@ -1,9 +1,9 @@
 """
-One connection to an allowed address: TCP, a proxy's tunnel, TLS.
+One connection to an allowed address: TCP, a proxy tunnel and TLS.
 
-This module resolves no names. The SSRF filter has checked the address, and the socket is opened to
-exactly that address, so that DNS rebinding has no effect. The name is used for SNI, the certificate
-and the Host header only.
+This module does not resolve names. The SSRF filter has checked the address, and the socket connects
+to exactly that address, so DNS rebinding has no effect. The name is used only for SNI, the
+certificate and the Host header.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from aragog.crawl.egress.ways import ProxyServer
+from aragog.crawl.egress.routes import ProxyServer
 from aragog.crawl.fetcher.deadline import Deadline
-from aragog.crawl.fetcher.faults import TransportError, WayFailed, WayRefuses
+from aragog.crawl.fetcher.faults import RouteFailed, RouteRefusesTarget, TransportError
 from aragog.crawl.fetcher.http1.protocol import Http1
 from aragog.crawl.fetcher.http1.proxies import bind_to, open_tunnel
 from aragog.crawl.fetcher.http1.tls import EndedTls, wrapped
@@ -30,15 +30,16 @@ from aragog.runtime.green_threads import wait_readable, wait_writable
 
 READ_BYTES = 65_536
 
-_NO_DEADLINE_S = 3600.0  # for connections that are used outside a request
-# Maximum reads between two requests: HTTP/2 sends a few SETTINGS frames, and GOAWAY at the end.
+_NO_DEADLINE_S = 3600.0  # for connections that are used outside of a request
+# Maximum number of reads between two requests. HTTP/2 servers send a few SETTINGS frames, and
+# GOAWAY at the end.
 MAX_IDLE_READS = 4
 # If three addresses of a host fail, the others rarely work.
 MAX_ADDRESSES = 3
 
 Address = tuple[str, int]
 
-# tcpi_last_data_recv of Linux's struct tcp_info: ms since data was last received.
+# The position of tcpi_last_data_recv in Linux's struct tcp_info: ms since data was last received.
 _LAST_DATA_RECV = struct.Struct("=I")
 _LAST_DATA_RECV_AT = 52
 _TCP_INFO_BYTES = 56
@@ -46,13 +47,13 @@ _TCP_INFO_BYTES = 56
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """The key of the connection pool: one origin, reached by one way out."""
+    """The key of the connection pool: an origin and the egress route to it."""
 
     scheme: str
     host: str
     port: int
     way: str = "direct"
-    """See `aragog.crawl.egress.egress.Exit.key`."""
+    """See `aragog.crawl.egress.egress.SelectedRoute.key`."""
     http2: bool = False
     """True if HTTP/2 is offered; the server may still choose HTTP/1.1."""
 
@@ -62,11 +63,11 @@ class HttpConnection:
     An open connection and its protocol. Carries one request at a time; not thread-safe.
 
     Attributes:
-        address: the origin's IP address, even if a proxy is used. None if the proxy resolves names.
+        address: the origin's IP address, even with a proxy. None if the proxy resolves names.
         tls: TLS version; None for plain TCP.
-        alpn: the offered protocol that the server chose; None if it chose none.
-        protocol: HTTP/1.1, unless the adapter sets another one.
-        used: number of requests sent on the connection.
+        alpn: the protocol that the server chose; None if it chose none.
+        protocol: HTTP/1.1, unless the adapter replaces it.
+        used: how many requests were sent on the connection.
         on_close: called when the connection is closed.
         keep_tls: called after closing, with the TLS object that contains the session.
     """
@@ -89,7 +90,7 @@ class HttpConnection:
         self._poll.register(sock, select.POLLIN)
 
     def set_deadline(self, deadline: Deadline) -> None:
-        """Apply the limits of `deadline` to the following reads and writes."""
+        """Apply the limits of `deadline` to the next reads and writes."""
         self._deadline = deadline
 
     def send(self, request: bytes) -> None:
@@ -103,7 +104,7 @@ class HttpConnection:
         self.write(request)
 
     def write(self, data: bytes) -> None:
-        """Send bytes that do not start a new request; see `send`."""
+        """Send bytes that are not the start of a request; see `send`."""
         try:
             _send_all(self._sock, data, self._read_timeout_s)
         except OSError as error:
@@ -128,10 +129,10 @@ class HttpConnection:
 
     def unread_s(self) -> float:
         """
-        Return how many seconds ago the kernel received the data that was read last.
+        Return how long the data that was read last had been waiting in the kernel, in seconds.
 
-        This is how long the data waited for this process. Takes 1 µs. Returns 0.0 if the kernel
-        does not report it. The kernel counts in ticks of 1 to 10 ms.
+        Takes 1 µs. The kernel counts in ticks of 1 to 10 ms. Returns 0.0 if the kernel does not
+        report it.
         """
         try:
             info = self._sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
@@ -142,7 +143,7 @@ class HttpConnection:
         return float(_LAST_DATA_RECV.unpack_from(info, _LAST_DATA_RECV_AT)[0]) / 1000
 
     def close(self) -> None:
-        """Close the connection; never raises."""
+        """Close the connection. Never raises."""
         keep_tls, self.keep_tls = self.keep_tls, None
         with contextlib.suppress(OSError):
             if keep_tls is not None and isinstance(self._sock, ssl.SSLSocket):
@@ -154,7 +155,7 @@ class HttpConnection:
             self.on_close(self)
 
     def receive(self) -> bytes:
-        """Return the next bytes, b"" at the end; raises TransportError past a time limit."""
+        """Return the next bytes, b"" at the end. Raises TransportError after a time limit."""
         try:
             data = _receive(self._sock, READ_BYTES, self._read_timeout_s)
         except OSError as error:
@@ -168,7 +169,7 @@ class HttpConnection:
 
 
 def _send_all(sock: socket.socket, data: bytes, timeout_s: Callable[[], float]) -> None:
-    """Send `data`, waiting while the kernel's buffer is full."""
+    """Send all of `data`, waiting while the kernel's buffer is full."""
     left = memoryview(data)
     while left:
         try:
@@ -182,7 +183,7 @@ def _send_all(sock: socket.socket, data: bytes, timeout_s: Callable[[], float]) 
 def _receive(sock: socket.socket, size: int, timeout_s: Callable[[], float]) -> bytes:
     """Wait for data and return at most `size` bytes; b"" at the end."""
     while True:
-        seconds = timeout_s()  # also checks the deadline if data arrives without a pause
+        seconds = timeout_s()  # also enforces the deadline if data keeps arriving
         try:
             return sock.recv(size)
         except (BlockingIOError, ssl.SSLWantReadError):
@@ -193,7 +194,7 @@ def _receive(sock: socket.socket, size: int, timeout_s: Callable[[], float]) -> 
 
 @dataclass(frozen=True, slots=True)
 class Tunnel:
-    """The target that a proxy should connect to."""
+    """A target behind a proxy."""
 
     proxy: ProxyServer
     target: Address
@@ -217,18 +218,18 @@ def connect(
     Connect to the first of `addresses` that accepts, and perform the TLS handshake.
 
     Args:
-        peer: the origin; its host is the name in SNI and in the certificate.
+        peer: the origin. Its host is used for SNI and the certificate check.
         addresses: allowed addresses of the origin, or the proxy's addresses.
         deadline: limits every step.
         tls: None for plain HTTP.
-        tunnel: the target of the proxy's tunnel; None without a proxy.
-        source: local addresses by IP version. The system chooses for a version without one.
-        session: returns the TLS session to resume with an address, or None.
+        tunnel: the proxy and the target behind it; None without a proxy.
+        source: local addresses by IP version. If empty, the system chooses.
+        session: returns the TLS session to resume for an address, or None.
 
     Raises:
         TransportError: kind `connect`, `tls`, `timeout` or `reset`.
-        WayFailed: no proxy responds, a proxy itself fails, or this machine lacks a local address.
-        WayRefuses: the way out does not allow this target.
+        RouteFailed: the proxy does not respond or fails, or this machine lacks a local address.
+        RouteRefusesTarget: the egress route does not allow this target.
     """
     started_s = deadline.now_s()
     sock, address = _first_open(addresses, deadline, source, to_proxy=tunnel is not None)
@@ -253,7 +254,7 @@ def _first_open(
 ) -> tuple[socket.socket, str]:
     last_error: TransportError | None = None
     if source and not (addresses := [each for each in addresses if _version(each) in source]):
-        raise WayRefuses("the way out has no address of the IP version of the host")
+        raise RouteRefusesTarget("the egress route has no address of the host's IP version")
     tried = addresses[:MAX_ADDRESSES]
     for ip, port in tried:
         family = socket.AF_INET6 if ":" in ip else socket.AF_INET
@@ -265,7 +266,8 @@ def _first_open(
             _connect(sock, (ip, port), max(deadline.connect_timeout_s() / len(tried), 0.001))
         except TimeoutError:
             sock.close()
-            last_error = TransportError(UnreachableKind.CONNECT, f"{ip} port {port} did not answer")
+            reason = f"{ip} port {port} did not respond"
+            last_error = TransportError(UnreachableKind.CONNECT, reason)
         except OSError as error:
             sock.close()
             last_error = TransportError(
@@ -277,7 +279,7 @@ def _first_open(
         else:
             return sock, ip
     if to_proxy and last_error is not None:
-        raise WayFailed(f"the proxy: {last_error.reason}") from last_error
+        raise RouteFailed(f"the proxy: {last_error.reason}") from last_error
     raise last_error or TransportError(UnreachableKind.DNS, "the host has no address")
 
 
@@ -304,7 +306,7 @@ def _tunnel(sock: socket.socket, tunnel: Tunnel, deadline: Deadline) -> None:
 
 
 def _fault(error: OSError, action: str) -> TransportError:
-    """Convert a socket error into a fault."""
+    """Convert a socket error."""
     if isinstance(error, TimeoutError):
         return TransportError(UnreachableKind.TIMEOUT, f"{action}: timed out")
     reason = error.reason if isinstance(error, ssl.SSLError) else error.strerror

@@ -1,8 +1,8 @@
 """
-Incremental decoders for content and transfer codings, with limited output.
+Incremental decoders of content and transfer codings, with limited output.
 
-Each `Decoder` returns at most `room` bytes per call, so that a decompression bomb cannot fill
-memory. When the output would exceed `room`, it sets `overflowed` and drops the rest.
+A call to a `Decoder` returns at most `room` bytes, so a decompression bomb cannot fill the memory.
+If the output would exceed `room`, the decoder sets `overflowed` and drops the rest.
 
 Bytes after the end of a stream are ignored, as in browsers and gzip(1).
 """
@@ -19,7 +19,7 @@ import zstandard
 
 from aragog.crawl.fetcher.faults import UnsupportedContent
 from aragog.crawl.fetcher.http1.head import check_count
-from aragog.crawl.fetcher.http1.mislabeled_text import UnlessText
+from aragog.crawl.fetcher.http1.mislabeled_text import MislabeledTextDecoder
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -27,32 +27,36 @@ ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 # RFC 9659 limits the window of the zstd content coding to 8 MB.
 ZSTD_WINDOW_BYTES = 8 << 20
 
-# Four bytes of zstd can decode to 128 KiB, and the binding has no output limit: use small chunks.
+# Four bytes of zstd can decode to 128 KiB, and the binding has no output limit, so chunks must be
+# small.
 ZSTD_PIECE_BYTES = 512
 
-# The limit of members or frames in a stream. bgzip writes one per 64 KB; an attacker needs 20
-# bytes.
+# Maximum number of members or frames in a stream. bgzip writes one per 64 KB; an attacker needs
+# only 20 bytes.
 MAX_PARTS = 1000
 
 
 class Decoder(Protocol):
-    """The decoder of one coding."""
+    """Decodes one coding."""
 
     overflowed: bool
-    """True once the output exceeded `room`; do not call `feed` after that."""
+    """True once the output exceeded `room`. Do not call `feed` after that."""
 
     def feed(self, data: bytes, room: int) -> bytes:
-        """Decode `data` to at most `room` bytes; raise UnsupportedContent for invalid data."""
+        """
+        Return the decoded `data`, at most `room` bytes.
+        Raises UnsupportedContent for invalid data.
+        """
 
     def end(self, room: int, *, whole: bool) -> bytes:
         """
-        Return the output that is left after the last input, at most `room` bytes.
+        Return the remaining output after the last input, at most `room` bytes.
 
-        `whole=False` means that the input was cut off.
+        `whole` is False if the input was cut off.
         """
 
     def missing(self) -> str | None:
-        """Return an error text if the stream ended too early, or None if it is complete."""
+        """Return an error message if the stream ended too early, or None if it is complete."""
 
 
 class _Coding(ABC):
@@ -70,11 +74,14 @@ class _Coding(ABC):
 
     @abstractmethod
     def _complete(self) -> bool:
-        """Whether the stream may end here; true for an empty one."""
+        """Return True if the stream may end here. An empty stream may."""
 
 
 class _Gzip(_Coding):
-    """Any number of gzip members; tolerates a missing trailer and data after the last member."""
+    """
+    Decodes any number of gzip members.
+    Tolerates a missing trailer and data after the last member.
+    """
 
     name = "gzip"
 
@@ -130,17 +137,20 @@ class _Gzip(_Coding):
 
 def _only_trailer_missing(inflate: zlib._Decompress) -> bool:
     """
-    Report whether only the checksum is missing.
+    Return True if only the checksum is missing.
 
-    If so, zlib takes both probes, zeros and 0xff bytes, for the checksum, and rejects them unless
-    they happen to be right. Anywhere else it takes them for compressed data. One of the probes may
-    then happen to end a block, but never both.
+    In that state, zlib reads both probes, zeros and 0xff bytes, as the checksum, and rejects them
+    unless they happen to be correct. In any other state it reads them as compressed data. One of
+    the probes may then happen to end a block, but never both.
     """
     return all(_completes(inflate.copy(), fill) for fill in (bytes(8), b"\xff" * 8))
 
 
 def _completes(inflate: zlib._Decompress, rest: bytes) -> bool:
-    """Whether `rest` brings zlib as far as the checksum, correct or not."""
+    """
+    Return True if zlib reaches the checksum with the input `rest`, whether it is
+    correct or not.
+    """
     try:
         inflate.decompress(rest)
     except zlib.error as error:
@@ -149,7 +159,7 @@ def _completes(inflate: zlib._Decompress, rest: bytes) -> bool:
 
 
 class _Deflate(_Coding):
-    """`deflate`: zlib-wrapped (RFC 9110), or raw as some servers send it."""
+    """Decodes `deflate`: with a zlib header (RFC 9110), or raw as some servers send it."""
 
     name = "deflate"
 
@@ -181,7 +191,7 @@ class _Deflate(_Coding):
         return piece[:room]
 
     def _raw(self, data: bytes, room: int) -> bytes:
-        """Try again as raw deflate: the first two bytes only looked like a zlib header."""
+        """Try again as raw deflate, if the first two bytes only looked like a zlib header."""
         self._inflate, self._wrapped = zlib.decompressobj(wbits=-15), False
         try:
             return self._inflate.decompress(data, room + 1)
@@ -196,8 +206,8 @@ class _Deflate(_Coding):
 
 class _Brotli(_Coding):
     """
-    One stream. If bytes follow its end, the binding raises an error and drops that
-    call's output.
+    Decodes one stream. If bytes follow its end, the binding raises an error and drops that call's
+    output.
     """
 
     name = "br"
@@ -212,7 +222,7 @@ class _Brotli(_Coding):
         try:
             piece = self._processed(data, room)
         except brotli.error as error:
-            piece = self._up_to_the_end(data, room, error)
+            piece = self._decode_to_end(data, room, error)
         self._fed.append(data)
         return piece
 
@@ -230,7 +240,7 @@ class _Brotli(_Coding):
                 return out[0] if len(out) == 1 else b"".join(out)
             data = b""
 
-    def _up_to_the_end(self, data: bytes, room: int, first_error: brotli.error) -> bytes:
+    def _decode_to_end(self, data: bytes, room: int, first_error: brotli.error) -> bytes:
         """Decode everything again, the last chunk byte by byte, to find where the stream ends."""
         self._decompress = brotli.Decompressor()
         for earlier in self._fed:
@@ -251,7 +261,7 @@ class _Brotli(_Coding):
 
 
 class _Zstd(_Coding):
-    """Any number of frames (RFC 8878 section 3); tolerates data after the last one."""
+    """Decodes any number of frames (RFC 8878 section 3). Tolerates data after the last one."""
 
     name = "zstd"
 
@@ -293,7 +303,7 @@ class _Zstd(_Coding):
         """
         Start the next frame if `start` begins one.
 
-        Returns False if it does not, or if more bytes are needed to tell.
+        Returns False if it does not, or if more bytes are needed to decide.
         """
         if not _begins_zstd_frame(start):
             self._over = True
@@ -314,18 +324,18 @@ class _Zstd(_Coding):
 
 
 def _begins_zstd_frame(start: bytes) -> bool:
-    """Whether these bytes, at most four, begin a frame or a skippable frame."""
+    """Return True if these bytes, at most four, begin a frame or a skippable frame."""
     skippable = 0x50 <= start[0] <= 0x5F and b"\x2a\x4d\x18".startswith(start[1:])
     return ZSTD_MAGIC.startswith(start) or skippable
 
 
 _DECODERS: dict[str, Callable[[], Decoder]] = {
-    "gzip": lambda: UnlessText(_Gzip()),
-    "x-gzip": lambda: UnlessText(_Gzip()),
-    "deflate": lambda: UnlessText(_Deflate()),
-    "x-deflate": lambda: UnlessText(_Deflate()),
-    "br": lambda: UnlessText(_Brotli(), empty=b";"),
-    "zstd": lambda: UnlessText(_Zstd()),
+    "gzip": lambda: MislabeledTextDecoder(_Gzip()),
+    "x-gzip": lambda: MislabeledTextDecoder(_Gzip()),
+    "deflate": lambda: MislabeledTextDecoder(_Deflate()),
+    "x-deflate": lambda: MislabeledTextDecoder(_Deflate()),
+    "br": lambda: MislabeledTextDecoder(_Brotli(), empty=b";"),
+    "zstd": lambda: MislabeledTextDecoder(_Zstd()),
 }
 
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
@@ -333,12 +343,12 @@ ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 
 def decoders_for(content_codings: Sequence[str], transfer_codings: Sequence[str]) -> list[Decoder]:
     """
-    Return the decoders in the order in which they apply to the received bytes.
+    Return the decoders in the order in which to apply them.
 
     Unknown names get no decoder: servers send charsets and media types here (`UTF-8`, `binary`,
-    `text/html`), and browsers and HTTP libraries pass such bodies through. A body in a real coding
-    that was not requested (`compress`) passes too; the code that reads the body decides what to do
-    with it.
+    `text/html`), and browsers and HTTP libraries pass such bodies through. Bodies in a real coding
+    that was not requested (`compress`) pass through as well; the code that reads the body decides
+    what to do with them.
 
     Raises:
         TransportError: more than five codings.
@@ -350,7 +360,7 @@ def decoders_for(content_codings: Sequence[str], transfer_codings: Sequence[str]
 
 
 def undecoded(values: Sequence[str]) -> bool:
-    """Whether values of Content-Encoding name something that has no decoder."""
+    """Return True if Content-Encoding names a coding that has no decoder."""
     names = {
         part.partition(";")[0].strip() for value in values for part in value.lower().split(",")
     }

@@ -1,11 +1,11 @@
 """
-The head of an HTTP/1 response: its status, its headers, and the end of its body. Pure.
+Parses the head of an HTTP/1 response: status, headers, and how the body ends. Pure.
 
 The parser is as lenient as browsers about harmless deviations: bare LF, no reason phrase, obsolete
 line folding, blanks before the colon, and NUL in headers that do not affect processing. It rejects
-heads that two parsers could read as two different responses (RFC 9112 sections 2.2, 4, 5 and 11):
-NUL elsewhere, CR inside a line, a line without a colon, a status that is not three digits.
-`framing_of` applies RFC 9112 section 6.3.
+heads that two parsers could interpret as different responses (RFC 9112 sections 2.2, 4, 5 and 11):
+NUL elsewhere, CR inside a line, a line without a colon, and a status that is not three digits.
+`framing_of` implements RFC 9112 section 6.3.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from aragog.fetch_record.outcome import Headers, UnreachableKind
 # Three digits; the reason phrase may be missing (RFC 9112 section 4).
 STATUS_LINE = re.compile(r"HTTP/1\.([01])[ \t]+([1-9][0-9][0-9])(?:[ \t](.*))?$")
 
-# A NUL in one of these could change the end of the body, its decoding, or the next request.
+# A NUL in one of these could change where the body ends, how it is decoded, or the next request.
 _WITHOUT_NUL = frozenset({
     "connection", "content-encoding", "content-length", "location", "refresh", "set-cookie",
     "transfer-encoding",
@@ -40,16 +40,16 @@ class ResponseHead:
     status: int
     reason: str
     headers: Headers
-    """Names as sent, values trimmed and unfolded, in order."""
+    """In order; names as sent, values trimmed and unfolded."""
     fields: dict[str, list[str]] = field(default_factory=dict)
-    """The same values by lower-case name."""
+    """The values by lower-case name."""
 
     def values(self, name: str) -> list[str]:
         """Return all values of the header `name` (lower case), in order."""
         return self.fields.get(name, [])
 
     def tokens(self, name: str) -> list[str]:
-        """Return the comma-separated members of all headers `name`, trimmed and in lower case."""
+        """Return the comma-separated parts of all headers `name`, trimmed and in lower case."""
         members = (m.strip(_BLANK) for v in self.values(name) for m in v.lower().split(","))
         return [m for m in members if m]
 
@@ -59,7 +59,7 @@ def parse_head(block: bytes) -> ResponseHead:
     Parse the head in `block`, which ends before the empty line.
 
     Raises:
-        TransportError: kind `protocol`; the response must not be used.
+        TransportError: kind `protocol`. The response must not be used.
     """
     text = _text(block.replace(b"\r\n", b"\n").removesuffix(b"\r"))
     if "\r" in text:
@@ -99,7 +99,7 @@ def _headers(lines: list[str]) -> Headers:
 
 
 def _without_nul(status_line: str, headers: Headers) -> Headers:
-    """Replace each NUL in harmless header values with a blank (RFC 9110 section 5.5)."""
+    """Replace NULs in harmless header values with blanks (RFC 9110 section 5.5)."""
     decisive = [value for name, value in headers if name.lower() in _WITHOUT_NUL]
     names = [name for name, _ in headers]
     if any("\0" in text for text in (status_line, *names, *decisive)):
@@ -108,7 +108,10 @@ def _without_nul(status_line: str, headers: Headers) -> Headers:
 
 
 def _text(block: bytes) -> str:
-    """Decode as UTF-8, or if that fails, line by line with Latin-1 (RFC 9110 section 5.5)."""
+    """
+    Decode as UTF-8. If that fails, decode line by line, with Latin-1 as the fallback (RFC 9110
+    section 5.5).
+    """
     try:
         return block.decode()
     except UnicodeDecodeError:
@@ -120,7 +123,8 @@ def _line(line: bytes) -> str:
         return line.decode()
     except UnicodeDecodeError:
         if line[:9].lower() == b"location:":
-            # Percent-encode these bytes now. As Latin-1 text they would later become UTF-8 bytes.
+            # Percent-encode these bytes now. Decoded as Latin-1, they would later be encoded as
+            # UTF-8.
             return "".join(chr(b) if b < 0x80 else f"%{b:02X}" for b in line)
         return line.decode("latin-1")
 
@@ -130,7 +134,7 @@ MAX_CODINGS = 5
 
 TRANSFER_CODINGS = frozenset({"gzip", "x-gzip", "deflate", "br", "zstd"})
 
-# A larger length is ignored. The body then ends with the connection or at a size limit.
+# A larger length is ignored: the body then ends with the connection or at a size limit.
 NO_LENGTH = 1 << 63
 
 
@@ -141,7 +145,7 @@ class Delimiter(Enum):
     LENGTH = auto()
     LAST_CHUNK = auto()
     CLOSE = auto()
-    """The end of the connection."""
+    """The connection is closed."""
     END_STREAM = auto()
     """A flag in the last frame, in HTTP/2."""
 
@@ -154,9 +158,9 @@ class Framing:
     length: int = 0
     """Length in bytes, for the delimiter LENGTH."""
     codings: tuple[str, ...] = ()
-    """Transfer codings inside the chunks, in the order in which they were applied."""
+    """Transfer codings besides `chunked`, in the order in which they were applied."""
     persistent: bool = False
-    """True if the connection may carry another request after this body."""
+    """True if the connection may be reused after this body."""
 
 
 def check_count(names: Sequence[str], kind: str) -> None:
@@ -172,13 +176,14 @@ def framing_of(head: ResponseHead) -> Framing:
     """
     Return the framing of a final response to GET.
 
-    A transfer coding takes precedence over a length. RFC 9112 section 6.3 calls both together a
-    sign of response splitting, because a proxy in between may have seen another end of the body. So
-    the connection is not used for another request. As in browsers, names that are not codings
-    (`identity`, `binary`) are ignored.
+    A transfer coding takes precedence over a length. RFC 9112 section 6.3 calls having both a sign
+    of response splitting, because a proxy may have seen a different end of the body. So the
+    connection is not reused. As in browsers, names that are not codings (`identity`, `binary`) are
+    ignored.
 
     Raises:
-        TransportError: the lengths differ or are not numbers, or `chunked` is not the last coding.
+        TransportError: several different lengths, a length that is not a number, or `chunked` is
+            not the last coding.
     """
     persistent = _persistent(head)
     if head.status in (204, 304):
@@ -199,14 +204,14 @@ def framing_of(head: ResponseHead) -> Framing:
 
 
 def _transfer_codings(head: ResponseHead) -> list[str]:
-    """The transfer codings that change the body, in the order in which they were applied."""
+    """Return the transfer codings that change the body, in the order in which they were applied."""
     names = [coding.partition(";")[0].strip() for coding in head.tokens("transfer-encoding")]
     return [name for name in names if name == "chunked" or name in TRANSFER_CODINGS]
 
 
 def _transferred(names: list[str], *, persistent: bool) -> Framing:
     while names[-2:] == ["chunked", "chunked"]:
-        names.pop()  # like curl and browsers, treat a repeated `chunked` as a single one
+        names.pop()  # like curl and browsers, treat a repeated `chunked` as one
     if "chunked" in names[:-1]:
         raise TransportError(
             UnreachableKind.PROTOCOL, "Transfer-Encoding: chunked is not the last coding"
@@ -230,7 +235,10 @@ def _length(text: str) -> int:
 
 
 def _persistent(head: ResponseHead) -> bool:
-    """RFC 9112 section 9.3: HTTP/1.0 connections persist only with `keep-alive`."""
+    """
+    Return True if the connection persists: in HTTP/1.0 only with `keep-alive` (RFC 9112 section
+    9.3).
+    """
     options = head.tokens("connection")
     if "close" in options:
         return False

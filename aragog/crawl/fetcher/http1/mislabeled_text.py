@@ -1,4 +1,4 @@
-"""Passes through a text body that is wrongly labeled with a content coding."""
+"""Handles text bodies that are wrongly labeled with a content coding."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aragog.crawl.fetcher.faults import UnsupportedContent
 
 
 class Coding(Protocol):
-    """The decoder of a body with a content coding; see `decoders.Decoder`."""
+    """The decoder of a content coding; see `decoders.Decoder`."""
 
     name: ClassVar[str]
     overflowed: bool
@@ -21,18 +21,20 @@ class Coding(Protocol):
         """See `Decoder.missing`."""
 
 
-class UnlessText:
+class MislabeledTextDecoder:
     """
-    A decoder of one coding that passes through text labeled with that coding by mistake.
+    Wraps a decoder, and passes through text that is labeled with its coding by mistake.
 
-    Browsers show an error for such a body, and RFC 9110 does not say what to do. An error here
-    would lose the page, or with robots.txt the whole site, although all of the text has arrived.
-    Some texts begin like a coded stream, and decoding would make them empty or garbage. So the
-    bytes are checked first: a body is text if its first `_FIRST` bytes contain none that never
-    occurs in text. In 140,000 coded streams, one of the first 15 bytes was such a byte or was not
-    UTF-8. A shorter body is text if it is UTF-8, or if it cannot be decoded (`end`).
+    Browsers show an error for such a body, and RFC 9110 does not specify what to do. If we raised
+    an error, we would lose the page, or the whole site in the case of robots.txt, although all of
+    the text has arrived. Some texts begin like a coded stream, and decoding them would yield
+    nothing or garbage. So the bytes are checked first: a body is text if its first `_FIRST` bytes
+    are all bytes that occur in text. In all of 140,000 coded streams, one of the first 15 bytes did
+    not occur in text or was not UTF-8. A shorter body is text if it is UTF-8, or if it cannot be
+    decoded (`end`).
 
-    If binary bytes follow after the body was taken for text, the data is damaged: an error.
+    If binary bytes follow after the body was classified as text, the data is damaged, which is an
+    error.
     """
 
     def __init__(self, decoder: Coding, empty: bytes = b"") -> None:
@@ -40,7 +42,7 @@ class UnlessText:
         self._empty = empty
         """An empty coded stream that would look like text."""
         self._first = b""
-        """Bytes that arrived before it was decided whether the body is text."""
+        """Bytes received before the body was classified."""
         self._is_text: bool | None = None
         self.overflowed = False
 
@@ -52,7 +54,7 @@ class UnlessText:
                 self._first = data
                 return b""
             self._is_text, self._first = _is_text(start), b""
-        return self._passed(data, room) if self._is_text else self._decoded(data, room)
+        return self._pass_through(data, room) if self._is_text else self._decode(data, room)
 
     def end(self, room: int, *, whole: bool) -> bytes:
         data, self._first = self._first, b""
@@ -60,23 +62,24 @@ class UnlessText:
             return b""
         if _is_utf8(data) and (whole or len(data) > _CUT):
             self._is_text = True
-            return self._passed(data, room)
+            return self._pass_through(data, room)
         try:
-            out = self._decoded(data, room)
+            out = self._decode(data, room)
         except UnsupportedContent:
             self._is_text, self.overflowed = True, False
-            return self._passed(data, room)
-        # If a stream was cut this early, its few decoded bytes may really be text: keep nothing.
+            return self._pass_through(data, room)
+        # If the stream was cut off this early, its few decoded bytes may really be text, so drop
+        # them.
         return b"" if self.missing() else out
 
-    def _decoded(self, data: bytes, room: int) -> bytes:
+    def _decode(self, data: bytes, room: int) -> bytes:
         out = self._decoder.feed(data, room)
         self.overflowed = self._decoder.overflowed
         return out
 
-    def _passed(self, data: bytes, room: int) -> bytes:
+    def _pass_through(self, data: bytes, room: int) -> bytes:
         if not _is_text(data):
-            raise UnsupportedContent(f"{self._decoder.name}: the data is of another coding")
+            raise UnsupportedContent(f"{self._decoder.name}: the data has another coding")
         self.overflowed = len(data) > room
         return data[:room]
 
@@ -86,7 +89,7 @@ class UnlessText:
 
 _FIRST = 256
 _CUT = 16
-"""Up to this many bytes of a truncated stream may be UTF-8 by chance."""
+"""A truncated stream of up to this many bytes may be UTF-8 by chance."""
 
 
 def _is_text(data: bytes) -> bool:
@@ -94,7 +97,7 @@ def _is_text(data: bytes) -> bool:
 
 
 def _is_utf8(data: bytes) -> bool:
-    """Return True if the data is UTF-8. It may end inside a character."""
+    """Return True if the data is UTF-8, possibly ending inside a character."""
     try:
         codecs.getincrementaldecoder("utf-8")().decode(data)
     except UnicodeDecodeError:

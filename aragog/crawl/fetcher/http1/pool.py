@@ -11,19 +11,23 @@ from aragog.runtime.clock import Clock
 from aragog.runtime.green_threads import GreenEvent
 from aragog.runtime.open_files import limit
 
-# Servers close idle connections after 5 s (Apache) to 75 s (nginx). `take` notices that. A domain's
-# jobs may be a minute apart, so shorter limits would waste connections.
+# Servers close idle connections after 5 s (Apache) to 75 s (nginx); `take` detects this. Requests
+# to a domain may be a minute apart, so a shorter limit would waste connections.
 IDLE_S = 70.0
 
-# Large enough for many hosts with a request a second each: with 250 such hosts and room for 64,
-# every page would need a new connection. An idle one takes 3 KB, or 50 KB with TLS.
+# Large enough for many hosts with one request per second each. With 250 such hosts and room for
+# only 64 connections, every page would need a new one. An idle connection takes 3 KB, or 50 KB with
+# TLS.
 MAX_IDLE = 512
-# Idle connections use at most an eighth of the process's file descriptors.
+# Idle connections may use an eighth of the process's file descriptors.
 IDLE_SHARE = 8
 
 
 def max_idle() -> int:
-    """The limit of idle connections: `MAX_IDLE`, or an eighth of the descriptors if fewer."""
+    """
+    Return the maximum number of idle connections: `MAX_IDLE`, or an eighth of the descriptors if
+    lower.
+    """
     return min(MAX_IDLE, limit() // IDLE_SHARE)
 
 
@@ -34,10 +38,10 @@ class ConnectionPool:
     It also tracks which connections are in use, so that a request can wait for one of them.
 
     Args:
-        clock: measures how long a connection was idle.
-        max_idle: limit over all peers. The least recently used connection is closed first.
-            Connections that are too old are closed when another one is returned.
-        max_idle_per_peer: limit per peer; further connections are closed.
+        clock: measures how long a connection has been idle.
+        max_idle: limit over all peers. The least recently used connection is closed first. Expired
+            connections are closed when another one is returned.
+        max_idle_per_peer: limit per peer. Further connections are closed.
     """
 
     def __init__(
@@ -55,7 +59,7 @@ class ConnectionPool:
 
     def take(self, peer: Peer, wait_s: float = 0.0) -> HttpConnection | None:
         """
-        Take an open idle connection to `peer`, which the caller then owns, or return None.
+        Take an idle connection to `peer` out of the pool, or return None.
 
         Args:
             peer: the origin.
@@ -70,7 +74,7 @@ class ConnectionPool:
         return connection
 
     def opened(self, connection: HttpConnection) -> None:
-        """Record a new connection as in use until it is put back or closed."""
+        """Record that a new connection is in use, until it is put back or closed."""
         with self._lock:
             self._in_use.setdefault(connection.peer, set()).add(connection)
         connection.on_close = self._ended
@@ -82,7 +86,10 @@ class ConnectionPool:
             turn.set()
 
     def _not_in_use(self, connection: HttpConnection) -> list[GreenEvent]:
-        """Return the waiting requests to wake. The caller holds the lock."""
+        """
+        Remove the connection from those in use, and return the waiters to wake. The caller holds
+        the lock.
+        """
         peer = connection.peer
         in_use, waiting = self._in_use.get(peer), self._waiting.get(peer)
         if in_use is not None:
@@ -108,7 +115,7 @@ class ConnectionPool:
         with self._lock:
             waiting = self._waiting.get(peer)
             if waiting is not None:
-                with contextlib.suppress(ValueError):  # already removed when it was woken
+                with contextlib.suppress(ValueError):  # removed by the thread that woke us
                     waiting.remove(turn)
                 if not waiting:
                     del self._waiting[peer]
@@ -130,7 +137,7 @@ class ConnectionPool:
             connection.close()
 
     def put_back(self, connection: HttpConnection) -> None:
-        """Return a connection without an active request to the pool."""
+        """Return a connection to the pool, with no request in progress."""
         connection.idle_since_s = self._clock.monotonic_s()
         with self._lock:
             surplus = [] if self._keeps(connection) else [connection]

@@ -29,7 +29,8 @@ class Http1:
 
     @property
     def busy(self) -> bool:
-        # Data after the response belongs to no request, so the connection cannot be used again.
+        # Data after the response does not belong to any request, so the connection cannot be
+        # reused.
         return self._reader.pending
 
     def request(self, request: PoliteRequest, target: Target) -> bytes:

@@ -1,8 +1,8 @@
 """
-The tunnel through a proxy: CONNECT (RFC 9110 section 9.3.6), SOCKS5 (RFC 1928 and 1929).
+Tunnels through proxies: CONNECT (RFC 9110 section 9.3.6) and SOCKS5 (RFC 1928 and 1929).
 
-Plain HTTP uses a tunnel as well. A proxy that received the URL would resolve the host again and
-could reach another address than the one that was checked (DNS rebinding).
+Plain HTTP uses a tunnel, too. A proxy that receives the URL resolves the host again, and could
+reach another address than the one that was checked (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import ipaddress
 import socket
 from collections.abc import Callable
 
-from aragog.crawl.egress.ways import ProxyServer
+from aragog.crawl.egress.routes import ProxyServer
 from aragog.crawl.fetcher.dns import look_up, system_lookup
 from aragog.crawl.fetcher.faults import (
-    BeyondProxy,
     LimitExceeded,
+    RouteFailed,
+    RouteRefusesTarget,
+    TargetUnreached,
     TransportError,
-    WayFailed,
-    WayRefuses,
 )
 from aragog.crawl.fetcher.http1.reader import ResponseReader
 from aragog.crawl.fetcher.request import basic_auth_header
@@ -28,7 +28,8 @@ from aragog.runtime.secret import reveal
 LOOKUP_S = 10.0
 MOST_HEAD_BYTES = 16_384
 _UNREACHED = frozenset({502, 503, 504})
-"""Statuses that proxies send if the target failed (RFC 9110 sections 15.6.3 to 15.6.5)."""
+"""Statuses that a proxy sends if it cannot reach the target (RFC 9110 sections 15.6.3 to
+15.6.5)."""
 
 _VERSION, _LOGIN_VERSION, _CONNECT = 5, 1, 1
 _NO_LOGIN, _BY_PASSWORD = 0, 2
@@ -43,45 +44,46 @@ _SOCKS_REFUSES = frozenset({2, 8})
 Address = tuple[str, int]
 Send = Callable[[bytes], None]
 Receive = Callable[[int], bytes]
-"""Returns at most the requested number of bytes; b"" at the end. OSError past the time limit."""
+"""Returns at most the requested number of bytes, b"" at the end. Raises OSError after the time
+limit."""
 
 
 def proxy_addresses(proxy: ProxyServer) -> list[Address]:
     """
-    Resolve a proxy. The operator chose it, so the SSRF filter does not check it.
+    Resolve a proxy. The SSRF filter does not check it, because the operator chose it.
 
     Raises:
-        WayFailed: the proxy's name has no address.
+        RouteFailed: the proxy's name has no address.
     """
     found = look_up(system_lookup, proxy.host, LOOKUP_S)
     if not found.addresses:
-        raise WayFailed(f"cannot resolve the proxy {proxy.host}: {found.reason}")
+        raise RouteFailed(f"cannot resolve the proxy {proxy.host}: {found.reason}")
     return [(address, proxy.port) for address in found.addresses]
 
 
 def open_tunnel(proxy: ProxyServer, target: Address, send: Send, receive: Receive) -> None:
     """
-    Have a proxy connect to a target. Afterward the connection to the proxy leads to the target.
+    Make a proxy connect to a target. Afterward, the connection to the proxy leads to the target.
 
     Args:
-        proxy: its protocol and login.
+        proxy: its protocol and credentials.
         target: a port, and an IP address or a name that the proxy resolves.
-        send: sends on the connection.
-        receive: reads from the connection.
+        send: sends bytes on the connection.
+        receive: reads bytes from the connection.
 
     Raises:
-        WayFailed: the proxy rejects the login, or does not speak the protocol.
-        WayRefuses: the proxy refuses to connect to this target.
-        BeyondProxy: the proxy could not reach the target, or did not respond in time.
+        RouteFailed: the proxy rejects the credentials, or does not speak the protocol.
+        RouteRefusesTarget: the proxy refuses to connect to this target.
+        TargetUnreached: the proxy could not reach the target, or did not respond in time.
     """
     shake_hands = _connect if proxy.scheme == "http" else _socks
     try:
         shake_hands(proxy, target, send, receive)
     except TimeoutError as error:
-        raise BeyondProxy(UnreachableKind.TIMEOUT, f"{_at(proxy)}: timed out") from error
+        raise TargetUnreached(UnreachableKind.TIMEOUT, f"{_at(proxy)}: timed out") from error
     except OSError as error:
         reason = f"{_at(proxy)}: {error.strerror or error}"
-        raise BeyondProxy(UnreachableKind.RESET, reason) from error
+        raise TargetUnreached(UnreachableKind.RESET, reason) from error
 
 
 def _at(proxy: ProxyServer) -> str:
@@ -97,20 +99,20 @@ def _connect(proxy: ProxyServer, target: Address, send: Send, receive: Receive) 
         lines.append(f"Proxy-Authorization: {login}")
     send("\r\n".join((*lines, "", "")).encode("latin-1"))
     try:
-        # Read single bytes, because bytes after the head belong to the target.
+        # Read single bytes, because the bytes after the head belong to the target.
         status = ResponseReader(lambda: receive(1)).head(MOST_HEAD_BYTES).status
     except (TransportError, LimitExceeded) as error:
         if isinstance(error, TransportError) and error.kind is UnreachableKind.RESET:
-            raise BeyondProxy(error.kind, f"{_at(proxy)}: {error.reason}") from error
-        raise WayFailed(f"{_at(proxy)}: {error.reason}") from error
+            raise TargetUnreached(error.kind, f"{_at(proxy)}: {error.reason}") from error
+        raise RouteFailed(f"{_at(proxy)}: {error.reason}") from error
     if 200 <= status < 300:
         return
-    text = f"the proxy {proxy.shown} answered CONNECT with {status}"
+    text = f"the proxy {proxy.shown} responded to CONNECT with {status}"
     if status == 407:
-        raise WayFailed(f"{text}: check its login")
+        raise RouteFailed(f"{text}: check its credentials")
     if status in _UNREACHED:
-        raise BeyondProxy(UnreachableKind.CONNECT, f"{text}: it could not reach the target")
-    raise WayRefuses(f"{text}; allow CONNECT to the URL's port there")
+        raise TargetUnreached(UnreachableKind.CONNECT, f"{text}: it could not reach the target")
+    raise RouteRefusesTarget(f"{text}; configure it to allow CONNECT to the URL's port")
 
 
 def _socks(proxy: ProxyServer, target: Address, send: Send, receive: Receive) -> None:
@@ -118,25 +120,25 @@ def _socks(proxy: ProxyServer, target: Address, send: Send, receive: Receive) ->
     send(bytes((_VERSION, len(methods))) + methods)
     version, method = _exactly(proxy, receive, 2)
     if version != _VERSION:
-        raise WayFailed(f"{_at(proxy)}: it does not speak SOCKS5")
+        raise RouteFailed(f"{_at(proxy)}: it does not speak SOCKS5")
     if method == _BY_PASSWORD and proxy.user:
         user, password = reveal(proxy.user).encode(), reveal(proxy.password).encode()
         login = bytes((_LOGIN_VERSION, len(user))) + user + bytes((len(password),)) + password
         send(login)
         if _exactly(proxy, receive, 2)[1] != 0:
-            raise WayFailed(f"{_at(proxy)}: it refused the login")
+            raise RouteFailed(f"{_at(proxy)}: it rejected the credentials")
     elif method != _NO_LOGIN:
-        raise WayFailed(f"{_at(proxy)}: it asks for a login, or for one of another kind")
+        raise RouteFailed(f"{_at(proxy)}: it requires another kind of login")
     send(bytes((_VERSION, _CONNECT, 0)) + _socks_address(target))
     _, reply, _, kind = _exactly(proxy, receive, 4)
     length = {_IPV4: 4, _IPV6: 16}.get(kind) or _exactly(proxy, receive, 1)[0]
     _exactly(proxy, receive, length + 2)  # skip the proxy's own address and port
     if reply == 0:
         return
-    reason = f"the proxy {proxy.shown} answered: {_SOCKS_REASONS.get(reply, f'error {reply}')}"
+    reason = f"the proxy {proxy.shown} responded: {_SOCKS_REASONS.get(reply, f'error {reply}')}"
     if reply in _SOCKS_REFUSES:
-        raise WayRefuses(reason)
-    raise BeyondProxy(UnreachableKind.CONNECT, reason)
+        raise RouteRefusesTarget(reason)
+    raise TargetUnreached(UnreachableKind.CONNECT, reason)
 
 
 def _socks_address(target: Address) -> bytes:
@@ -153,12 +155,12 @@ def _socks_address(target: Address) -> bytes:
 
 
 def _exactly(proxy: ProxyServer, receive: Receive, size: int) -> bytes:
-    """Read exactly `size` bytes, because later bytes belong to the target."""
+    """Read exactly `size` bytes. Later bytes belong to the target."""
     data = b""
     while len(data) < size:
         piece = receive(size - len(data))
         if not piece:
-            raise BeyondProxy(UnreachableKind.RESET, f"{_at(proxy)}: it closed the connection")
+            raise TargetUnreached(UnreachableKind.RESET, f"{_at(proxy)}: it closed the connection")
         data += piece
     return data
 
@@ -168,13 +170,14 @@ def bind_to(sock: socket.socket, address: str) -> None:
     Bind a socket to a local address before it connects.
 
     Raises:
-        WayFailed: this machine does not have the address.
+        RouteFailed: this machine does not have the address.
     """
     try:
-        # The kernel chooses the port at connect, so connections to different servers share ports.
+        # Let the kernel choose the port when connecting, so that connections to different servers
+        # share ports.
         if hasattr(socket, "IP_BIND_ADDRESS_NO_PORT"):
             sock.setsockopt(socket.IPPROTO_IP, socket.IP_BIND_ADDRESS_NO_PORT, 1)
         sock.bind((address, 0))
     except OSError as error:
         reason = f"the address {address} cannot be used: {error.strerror or error}"
-        raise WayFailed(reason) from error
+        raise RouteFailed(reason) from error

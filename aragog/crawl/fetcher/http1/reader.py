@@ -1,5 +1,5 @@
 """
-Reader for HTTP/1 responses: heads, lines and bodies from a byte stream.
+Reads HTTP/1 responses from a byte stream: heads, lines and bodies.
 
 It uses no socket, only a function `receive`, which returns the next bytes (b"" at the end of the
 stream) and may raise `TransportError`.
@@ -13,26 +13,26 @@ from aragog.crawl.fetcher.faults import LimitExceeded, TransportError
 from aragog.crawl.fetcher.http1.head import Delimiter, Framing, ResponseHead, parse_head
 from aragog.fetch_record.outcome import UnreachableKind
 
-# Maximum number of interim responses (1xx), which would otherwise delay the fetch without end.
+# Maximum number of interim responses (1xx), which could otherwise delay a fetch forever.
 MAX_INTERIM = 16
 
-# Maximum length of a chunk-size line: 16 hex digits and extensions, which are ignored.
+# Maximum length of a chunk-size line: 16 hex digits, and extensions, which are ignored.
 MAX_CHUNK_LINE_BYTES = 4096
 
-# Each chunk costs about 3 µs, so ten thousand nearly empty ones are treated as an attack.
+# A chunk costs about 3 µs of CPU, so ten thousand nearly empty chunks are treated as an attack.
 MANY_CHUNKS = 10_000
 MIN_MEAN_CHUNK_BYTES = 32
 
 
 class ResponseReader:
     """
-    A buffered reader over `receive`.
+    A buffered reader on top of `receive`.
 
     Args:
         receive: returns the next bytes; b"" at the end.
 
     Attributes:
-        line_bytes: the total size of all lines read between and after chunks.
+        line_bytes: total size of the lines between and after chunks that were read so far.
     """
 
     __slots__ = ("_at", "_buffer", "_receive", "line_bytes")
@@ -45,15 +45,15 @@ class ResponseReader:
 
     @property
     def pending(self) -> bool:
-        """True if received bytes have not been read yet."""
+        """True if received bytes have not been consumed yet."""
         return self._at < len(self._buffer)
 
     def head(self, max_bytes: int) -> ResponseHead:
         """
-        Read the head of the final response; interim responses (100, 103, …) are skipped.
+        Read the head of the final response. Interim responses (100, 103, …) are skipped.
 
-        As in browsers, the connection may end after a complete header line, unless a page must
-        follow: an empty page must not replace a stored one.
+        As in browsers, the connection may end after a complete header line, except if the status
+        announces a page: an empty page must not replace a stored one.
 
         Raises:
             TransportError: the data is not HTTP/1, or ends before the empty line.
@@ -73,7 +73,10 @@ class ResponseReader:
         raise TransportError(UnreachableKind.PROTOCOL, f"more than {MAX_INTERIM} interim responses")
 
     def _block(self, max_bytes: int) -> tuple[bytes, bool]:
-        """Read through the next empty line. Returns False if the stream ended before it."""
+        """
+        Read up to and including the next empty line.
+        Returns False if the stream ended before it.
+        """
         buffer, searched = self._buffer[self._at :], 0
         while True:
             if not b"HTTP/1."[: len(buffer)] == buffer[:7]:
@@ -97,7 +100,7 @@ class ResponseReader:
             buffer += more
 
     def line(self, max_bytes: int) -> bytes | None:
-        """Read the next line, without its end. Returns None if the stream ends first."""
+        """Read the next line, without its line end. Returns None if the stream ends first."""
         while (end := self._buffer.find(b"\n", self._at)) < 0:
             if len(self._buffer) - self._at > max_bytes:
                 raise TransportError(
@@ -127,7 +130,7 @@ class ResponseReader:
 
 
 def _empty_line(buffer: bytes, start: int) -> tuple[int, int]:
-    """Return the end of the head and the start of the body; zeros if not received yet."""
+    """Return the end of the head and the start of the body; (-1, 0) if not received yet."""
     crlf = buffer.find(b"\n\r\n", start)
     bare = buffer.find(b"\n\n", start, crlf if crlf >= 0 else None)
     if bare >= 0:
@@ -145,7 +148,7 @@ def _closed_early(started: bool) -> TransportError:
 
 def content(reader: ResponseReader, framing: Framing) -> Iterator[bytes]:
     """
-    Yield a body in pieces, without chunk framing, until it is complete.
+    Yield the pieces of a body, without chunk framing, until it is complete.
 
     Raises:
         TransportError: the body ended early or has invalid chunks. Pieces yielded before are valid.
@@ -197,7 +200,7 @@ def _chunk_size(reader: ResponseReader) -> int:
 
 
 def _trailers(reader: ResponseReader, max_bytes: int = 16_384) -> None:
-    """Skip the trailers, if there are any. The body is already complete (RFC 9112 section 8)."""
+    """Skip trailers. The body is already complete (RFC 9112 section 8)."""
     room = max_bytes
     while (line := reader.line(room)) is not None and line:
         room -= len(line)

@@ -1,7 +1,8 @@
 """
-A response whose body has not been read yet. When done, it returns its connection to the pool.
+A response whose body has not been read yet. It returns its connection to the pool when done.
 
-`requests` reads it as the `raw` of its own response; faults then become exceptions of requests.
+`requests` reads it as the `raw` attribute of its own response. Faults then become exceptions of
+requests.
 """
 
 from __future__ import annotations
@@ -26,17 +27,17 @@ from aragog.crawl.fetcher.http1.decoders import decoders_for
 from aragog.crawl.fetcher.http1.head import Delimiter, Framing, ResponseHead
 from aragog.fetch_record.outcome import UnreachableKind
 
-# An unneeded body up to this size is read to its end, which is cheaper than a new connection.
+# Unneeded bodies up to this size are read to the end, which is cheaper than a new connection.
 DRAIN_BYTES = 16_384
 DRAIN_S = 0.25
 
 
 class HttpResponse:
     """
-    One response, the `raw` of a `requests.Response`. Call `read_body` or `discard` once.
+    One response, the `raw` of a `requests.Response`. Call either `read_body` or `discard`, once.
 
     Attributes:
-        timings: measured times in milliseconds, by their names in `FetchRecord`.
+        timings: measured durations in milliseconds, by their names in `FetchRecord`.
         bodiless: True for the response to a HEAD request, which has no body.
     """
 
@@ -64,7 +65,7 @@ class HttpResponse:
 
     @property
     def framing(self) -> Framing:
-        """How the body ends; raises TransportError or UnsupportedContent, see `framing_of`."""
+        """How the body ends. Raises TransportError or UnsupportedContent; see `framing_of`."""
         if self._framing is None:
             framing = self._protocol.framing(self.head)
             if self.bodiless:
@@ -76,7 +77,7 @@ class HttpResponse:
         self, bounds: Bounds, sniff: Callable[[bytes], None] = lambda _: None
     ) -> DecodedBody:
         """
-        Read and decode the body; the connection is released in any case.
+        Read and decode the body. Always releases the connection.
 
         Raises:
             Fault: see `body.collect`.
@@ -103,7 +104,10 @@ class HttpResponse:
             self._release(reusable=reusable)
 
     def discard(self) -> None:
-        """Skip the body: read it if it is short, else close the connection. Raises no Fault."""
+        """
+        Skip the body: read it if it is short, otherwise close the connection.
+        Raises no Fault.
+        """
         connection = self._connection
         if connection is None:
             return
@@ -133,7 +137,7 @@ class HttpResponse:
             connection.close()
 
     def as_response(self, request: requests.PreparedRequest, bounds: Bounds) -> requests.Response:
-        """Return a `requests.Response`; reading a truncated body raises."""
+        """Return a `requests.Response`. Reading its body raises if the body is truncated."""
         response = requests.Response()
         response.status_code = self.head.status
         response.reason = self.head.reason
@@ -167,7 +171,7 @@ class HttpResponse:
 
 @contextlib.contextmanager
 def faults_as_requests_errors(request: requests.PreparedRequest | None) -> Iterator[None]:
-    """Convert a `Fault` raised inside into the closest exception of requests."""
+    """Convert a `Fault` raised inside the block into the closest exception of requests."""
     try:
         yield
     except Fault as fault:

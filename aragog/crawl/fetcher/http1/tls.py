@@ -1,4 +1,4 @@
-"""TLS to origins: trusted roots, reasons of failed handshakes, and session resumption."""
+"""TLS connections to origins: trusted roots, reasons for failed handshakes, session resumption."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from aragog.observability.instruments import TLS_FAILURES, TLS_HANDSHAKES
 from aragog.runtime.clock import Clock
 from aragog.runtime.green_threads import wait_readable, wait_writable
 
-# A closed connection that is kept for its session takes 37 KB.
+# A closed connection takes 37 KB while it is kept for its session.
 MAX_SESSIONS = 250
-# A resumed session does not check the certificate again, so sessions are kept for an hour at most.
+# A resumed session skips the certificate check, so sessions are kept for at most an hour.
 MAX_AGE_S = 3_600.0
 
 HTTP2 = "h2"
-"""The name of HTTP/2 over TLS in ALPN (RFC 9113 section 3.2)."""
+"""The ALPN name of HTTP/2 over TLS (RFC 9113 section 3.2)."""
 
 EXPIRED = "expired"
 NOT_YET_VALID = "not yet valid"
@@ -48,17 +48,18 @@ def tls_context(
     *, verify: bool = True, http2: bool = False, names_checked_here: bool = False
 ) -> ssl.SSLContext:
     """
-    Return a client context that trusts certifi's roots, the system's and `SSL_CERT_FILE`.
+    Return a client context that trusts the roots of certifi, the system and `SSL_CERT_FILE`.
 
-    Loading the roots takes about 30 ms, so a process has one context for most hosts, one for hosts
-    to which HTTP/2 is offered, and one for hosts for which `needs_name_check_here` is True.
+    Loading the roots takes about 30 ms, so a process shares three contexts: one for most hosts, one
+    for hosts to which HTTP/2 is offered, and one for hosts for which `needs_name_check_here` is
+    True.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2  # on Debian, Python does not set it
+    context.minimum_version = ssl.TLSVersion.TLSv1_2  # Python on Debian does not set it
     context.set_alpn_protocols([HTTP2, "http/1.1"] if http2 else ["http/1.1"])
     context.check_hostname = verify and not names_checked_here
-    # Names must be in subjectAltName (RFC 9110 section 4.3.4). Without this, OpenSSL would fall
-    # back to the common name, which browsers do not.
+    # Names must be in subjectAltName (RFC 9110 section 4.3.4). By default, OpenSSL also accepts the
+    # common name, which browsers do not.
     context.hostname_checks_common_name = False
     if verify:
         context.load_verify_locations(certifi.where())
@@ -72,7 +73,7 @@ def needs_name_check_here(host: str) -> bool:
     """
     Return True if OpenSSL cannot match a host against a certificate's wildcard names.
 
-    In OpenSSL a wildcard matches only letters, digits and hyphens, the characters of host names
+    OpenSSL matches a wildcard only with letters, digits and hyphens, the characters of host names
     (RFC 952). DNS allows others, and browsers and curl accept `foo_bar.example.com` for
     `*.example.com`.
     """
@@ -81,9 +82,9 @@ def needs_name_check_here(host: str) -> bool:
 
 def without_name_check(context: ssl.SSLContext) -> ssl.SSLContext:
     """
-    Return a context for HTTP/1.1 with the same roots, for which `wrapped` checks the name.
+    Return an HTTP/1.1 context with the same roots, for which `wrapped` checks the name itself.
 
-    Roots that OpenSSL loads from a folder on demand are not copied.
+    Does not copy roots that OpenSSL loads from a folder on demand.
     """
     twin = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     twin.minimum_version, twin.maximum_version = context.minimum_version, context.maximum_version
@@ -98,8 +99,8 @@ def certificate_names(certificate: Mapping[str, object], host: str) -> bool:
     """
     Return True if one of a certificate's DNS names matches `host` (RFC 6125 section 6.4.3). Pure.
 
-    A wildcard must be the whole first label, matches exactly one label, and must be followed by at
-    least two labels.
+    A wildcard must be the whole first label. It matches exactly one label, and at least two labels
+    must follow it.
     """
     names = certificate.get("subjectAltName", ())
     if not isinstance(names, tuple):
@@ -111,18 +112,18 @@ def certificate_names(certificate: Mapping[str, object], host: str) -> bool:
 
 
 class SessionKey(NamedTuple):
-    """The key of a session, which is resumed only for the same name, address and way out."""
+    """The key of a session. A session is resumed only with an equal key."""
 
     host: str
     port: int
     address: str
     way: str = "direct"
     http2: bool = False
-    """True if HTTP/2 was offered, because that uses another context."""
+    """True if HTTP/2 was offered, which uses another context."""
 
 
 class EndedTls(Protocol):
-    """A closed connection that no thread uses anymore (`ssl.SSLSocket`)."""
+    """A closed connection (`ssl.SSLSocket`) that no thread uses anymore."""
 
     @property
     def session(self) -> ssl.SSLSession | None:
@@ -131,16 +132,16 @@ class EndedTls(Protocol):
 
 class TlsSessions:
     """
-    Sessions that the next connection to the same server may resume. Thread-safe.
+    Sessions for the next connection to the same server. Thread-safe.
 
-    All are of connections with the same SSLContext. A resumed handshake checks no certificate, so
-    a session is never used with another name, address or verification. Each is used once, as RFC
-    8446 C.4 recommends; the resumed connection yields a new one. Most sessions are never used, so
-    closed connections are kept, and a session is read from one only when it is taken.
+    All of them belong to connections with the same SSLContext. A resumed handshake checks no
+    certificate, so a session is never used with another name, address or verification. Each is used
+    once, as RFC 8446 C.4 recommends; the resumed connection yields a new one. Most sessions are
+    never used, so the pool keeps closed connections and extracts a session only when it is taken.
 
     Args:
         clock: measures the age of sessions.
-        max_sessions: maximum number of sessions. The oldest is dropped first.
+        max_sessions: maximum number of sessions. The oldest one is dropped first.
     """
 
     def __init__(self, clock: Clock, *, max_sessions: int = MAX_SESSIONS) -> None:
@@ -150,7 +151,7 @@ class TlsSessions:
         self._kept: dict[SessionKey, tuple[EndedTls, float]] = {}
 
     def keep(self, key: SessionKey, ended: EndedTls, began_s: float) -> None:
-        """Keep a closed connection that has received data. It was opened at `began_s`."""
+        """Keep a closed connection that has received data. `began_s` is when it was opened."""
         with self._lock:
             self._kept.pop(key, None)
             self._kept[key] = ended, began_s
@@ -158,7 +159,7 @@ class TlsSessions:
                 del self._kept[next(iter(self._kept))]
 
     def take(self, key: SessionKey) -> ssl.SSLSession | None:
-        """Remove and return the session for a server; None if none may be resumed."""
+        """Remove and return the session for a server, or None if none can be resumed."""
         with self._lock:
             ended, began_s = self._kept.pop(key, (None, 0.0))
         age_s = self._clock.monotonic_s() - began_s
@@ -176,17 +177,17 @@ def wrapped(
     session: ssl.SSLSession | None = None,
 ) -> ssl.SSLSocket:
     """
-    Perform the handshake on a connected socket.
+    Perform the TLS handshake on a connected socket.
 
     Args:
-        sock: if this raises, the caller must close it.
-        host: the name in SNI and in the certificate.
-        tls: the context, to which `session` must belong.
+        sock: the caller must close it if this raises.
+        host: the name for SNI and the certificate check.
+        tls: the context. `session` must belong to it.
         deadline: limits the handshake.
-        session: resumed if the server still accepts it.
+        session: a session to resume if the server still accepts it.
 
     Raises:
-        TransportError: kind `tls`; the reason begins with the problem.
+        TransportError: kind `tls`. The reason starts with the problem.
     """
     ends_s = deadline.now_s() + deadline.connect_timeout_s()
     try:
@@ -202,7 +203,7 @@ def wrapped(
         raise _failed(OTHER, "the TLS handshake took too long") from error
     except ssl.SSLError as error:
         if error.reason in _OLD:
-            reason = f"TLS protocol too old: {error.reason}; 1.2 is needed"
+            reason = f"TLS protocol too old: {error.reason}; 1.2 is required"
             raise _failed(OLD_PROTOCOL, reason) from error
         raise _failed(OTHER, f"TLS failed: {error.reason or error}") from error
     except (OSError, ValueError) as error:
@@ -213,7 +214,7 @@ def wrapped(
 
 
 def _check_name(secure: ssl.SSLSocket, host: str, tls: ssl.SSLContext) -> None:
-    """Check the name if the context does not, before anything is sent."""
+    """Check the certificate's name, before anything is sent, if OpenSSL did not."""
     if tls.check_hostname or tls.verify_mode != ssl.CERT_REQUIRED:
         return
     if not certificate_names(secure.getpeercert() or {}, host):

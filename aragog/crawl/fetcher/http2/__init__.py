@@ -1,1 +1,1 @@
-"""HTTP/2, implemented with nghttp2; requires the extra `http2`."""
+"""HTTP/2, based on nghttp2. Needs the extra `http2`."""

@@ -1,11 +1,12 @@
 """
 HTTP/2 on one connection (RFC 9113), with the same limits as HTTP/1.1.
 
-nghttp2 implements frames, HPACK and flow control, and limits what only an attacker sends in
-quantity: CONTINUATION frames, SETTINGS entries, acknowledgements that the peer never reads, frames
-without effect. This module owns no socket: each byte comes from the connection's `receive`, under
-its deadline, and is counted, including padding and control frames. A connection carries one request
-at a time and does not offer push, so a server can open no stream.
+nghttp2 implements frames, HPACK and flow control. It also limits frames that only an attacker sends
+in large numbers: CONTINUATION frames, SETTINGS entries, acknowledgements that the peer never reads,
+and frames without effect. This module does not own the socket: it gets all bytes from the
+connection's `receive`, which enforces the deadline, and counts them including padding and control
+frames. A connection carries one request at a time. Push is disabled, so a server cannot open a
+stream.
 """
 
 from __future__ import annotations
@@ -20,28 +21,28 @@ from aragog.crawl.fetcher.http1.reader import MAX_INTERIM
 from aragog.crawl.fetcher.request import PoliteRequest, Target
 from aragog.fetch_record.outcome import UnreachableKind
 
-# How much a server may send before it needs a WINDOW_UPDATE. With the protocol's default of 64 KiB,
-# each 64 KiB would cost a round trip. A large window takes no memory, because the socket is read
-# only when the data is wanted.
+# How much a server may send before it needs a WINDOW_UPDATE. With HTTP/2's default of 64 KiB, every
+# 64 KiB would cost a round trip. A large window needs no memory, because the socket is read only on
+# demand.
 WINDOW_BYTES = 1 << 20
 
-# Limit for control frames before a response. An honest server's SETTINGS, WINDOW_UPDATE and PING
-# take about 100 bytes.
+# Limit of control frames before a response. The SETTINGS, WINDOW_UPDATE and PING frames of an
+# honest server take about 100 bytes.
 MAX_BEFORE_HEAD_BYTES = 65_536
 
-# Each frame costs about 1 µs, so ten thousand nearly empty ones are treated as an attack.
+# A frame costs about 1 µs of CPU, so ten thousand nearly empty frames are treated as an attack.
 MANY_FRAMES = 10_000
 MIN_MEAN_FRAME_BYTES = 32
 
 MAX_FRAME_BYTES = 16_384
 FIELD_OVERHEAD_BYTES = 32  # RFC 9113 section 6.5.2
 
-# HTTP/2 forbids these fields of HTTP/1.1 connections (RFC 9113 section 8.2.2). Host is sent as the
-# pseudo-header :authority.
+# HTTP/2 forbids these HTTP/1.1 headers (RFC 9113 section 8.2.2). Host is sent as the pseudo-header
+# :authority.
 NOT_SENT = frozenset(
     {"connection", "host", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"}
 )
-# Secrets: marked so that HPACK never stores them in its table (RFC 7541 section 7.1.3).
+# Secrets, which HPACK must never store in its table (RFC 7541 section 7.1.3).
 SECRET = frozenset({"authorization", "cookie", "proxy-authorization"})
 
 
@@ -52,7 +53,7 @@ class Http2:
     Args:
         receive: returns the next bytes, at least one; b"" at the end.
         send: writes control frames, such as WINDOW_UPDATE.
-        max_header_bytes: limit for one header block, as in HTTP/1.1.
+        max_header_bytes: limit of one header block, as in HTTP/1.1.
     """
 
     version = "2"
@@ -75,7 +76,7 @@ class Http2:
         )
         self._http2.set_local_window_size(WINDOW_BYTES)
         self._closing = False
-        self._hears = True
+        self._can_send = True
         self._received = self._payload = 0
         self.repeatable = True
         self._begin(0)
@@ -117,11 +118,11 @@ class Http2:
                 self._http2.send_data(self._stream, body, end_stream=True)
             return self._http2.data_to_send()
         except (ngh2.NGH2Error, ValueError) as error:
-            reason = f"the HTTP/2 connection takes no request: {error}"
+            reason = f"the HTTP/2 connection accepts no request: {error}"
             raise TransportError(UnreachableKind.RESET, reason) from error
 
     def head(self, max_bytes: int) -> ResponseHead:
-        self._take_events()
+        self._handle_events()
         while self._head is None:
             if self._fault is not None:
                 raise self._fault
@@ -138,7 +139,7 @@ class Http2:
         if head.status in (204, 304) or (self._ended and not self._pieces):
             return Framing(Delimiter.NO_BODY, persistent=persistent)
         lengths = head.values("content-length")
-        if lengths:  # nghttp2 has already checked the number, and compares it with the body
+        if lengths:  # nghttp2 has checked the number, and compares it with the body
             return Framing(Delimiter.LENGTH, int(lengths[0]), persistent=persistent)
         return Framing(Delimiter.END_STREAM, persistent=persistent)
 
@@ -152,60 +153,60 @@ class Http2:
                 raise self._fault
             self._read()
             if not self._pieces:
-                yield b""  # so that the caller can check its byte limit
+                yield b""  # lets the caller check its byte limit
 
     def received_idle(self, data: bytes) -> bool:
         if data:
-            self._take(data)
+            self._feed(data)
         return bool(data) and not self.busy and self._fault is None
 
     def _read(self) -> None:
-        """Receive once, and send the protocol's replies, such as WINDOW_UPDATE."""
+        """Receive once, and send nghttp2's replies, such as WINDOW_UPDATE."""
         data = self._receive()
         if data:
-            self._take(data)
+            self._feed(data)
         elif self._fault is None:
             self._closing = True
             what = "without a response" if self._head is None else "before the end of the body"
             self._fail(UnreachableKind.RESET, f"the connection was closed {what}")
-        if self._fault is None and self._hears and (answers := self._answers()):
+        if self._fault is None and self._can_send and (output := self._pending_output()):
             try:
-                self._send(answers)
+                self._send(output)
             except TransportError as error:
                 if error.kind is UnreachableKind.TIMEOUT:
                     raise
-                # The server has closed its side, perhaps after a whole response, so keep reading.
-                self._hears, self._closing = False, True
+                # The server closed its side, perhaps after a whole response, so keep reading.
+                self._can_send, self._closing = False, True
 
-    def _take(self, data: bytes) -> None:
+    def _feed(self, data: bytes) -> None:
         self._received += len(data)
         try:
             self._http2.receive_data(data)
         except ngh2.DenialOfServiceError as error:
             self._closing = True
-            self._take_events()
+            self._handle_events()
             if "header list" in str(error):
                 self._fault = LimitExceeded(f"too many headers: {error}")
             else:
-                self._fail(UnreachableKind.PROTOCOL, f"an HTTP/2 attack: {error}")
+                self._fail(UnreachableKind.PROTOCOL, f"looks like an HTTP/2 attack: {error}")
         except ngh2.NGH2Error as error:
             self._closing = True
-            self._take_events()
+            self._handle_events()
             self._fail(UnreachableKind.PROTOCOL, f"not valid HTTP/2: {error}")
         else:
-            self._take_events()
+            self._handle_events()
 
-    def _answers(self) -> bytes:
+    def _pending_output(self) -> bytes:
         try:
-            answers = self._http2.data_to_send()
+            output = self._http2.data_to_send()
         except ngh2.NGH2Error as error:
             self._closing = True
             self._fail(UnreachableKind.PROTOCOL, f"not valid HTTP/2: {error}")
             return b""
-        self._take_events()
-        return answers
+        self._handle_events()
+        return output
 
-    def _take_events(self) -> None:
+    def _handle_events(self) -> None:
         for event in self._http2.events():
             self._frames += 1
             if type(event) is ngh2.DataReceived:  # the most frequent; `match` takes twice as long
@@ -214,30 +215,30 @@ class Http2:
                     self._pieces.append(event.data)
                     self._ended |= event.end_stream
             else:
-                self._take_event(event)
+                self._handle_event(event)
         payload = self._payload - self._began_at[1]
         if self._frames > MANY_FRAMES and payload < self._frames * MIN_MEAN_FRAME_BYTES:
             self._closing = True
-            reason = f"{self._frames} frames with {payload} bytes of the page"
+            reason = f"{self._frames} frames with only {payload} bytes of the page"
             self._fail(UnreachableKind.PROTOCOL, reason)
 
-    def _take_event(self, event: ngh2.Event) -> None:
+    def _handle_event(self, event: ngh2.Event) -> None:
         match event:
             case ngh2.ResponseReceived(stream_id=self._stream):
-                self._take_head(event.headers, ended=event.end_stream)
+                self._handle_head(event.headers, ended=event.end_stream)
             case ngh2.InformationalResponseReceived(stream_id=self._stream):
-                self._take_interim(event.headers)
+                self._handle_interim(event.headers)
             case ngh2.StreamReset(stream_id=self._stream):
-                self._take_reset(event.error_code)
+                self._handle_reset(event.error_code)
             case ngh2.StreamClosed(stream_id=self._stream):
-                self._take_end(event.error_code)
+                self._handle_end(event.error_code)
             case ngh2.GoAwayReceived():
-                self._take_goaway(event.last_stream_id, event.error_code)
+                self._handle_goaway(event.last_stream_id, event.error_code)
             case ngh2.ConnectionClosed():
                 self._closing = True
                 self._fail(UnreachableKind.PROTOCOL, f"not valid HTTP/2: {_name(event)}")
 
-    def _take_head(self, fields: tuple[tuple[bytes, bytes], ...], *, ended: bool) -> None:
+    def _handle_head(self, fields: tuple[tuple[bytes, bytes], ...], *, ended: bool) -> None:
         block = b"HTTP/1.1 %b" % dict(fields)[b":status"]
         for name, value in fields:
             if name[:1] != b":":
@@ -246,47 +247,48 @@ class Http2:
         self._head = parse_head(block)
         self._ended |= ended
 
-    def _take_interim(self, fields: tuple[tuple[bytes, bytes], ...]) -> None:
+    def _handle_interim(self, fields: tuple[tuple[bytes, bytes], ...]) -> None:
         self._interim += 1
         self._head_bytes += sum(len(name) + len(value) + 3 for name, value in fields)
         if self._interim >= MAX_INTERIM:
             reason = f"more than {MAX_INTERIM} interim responses"
             self._fail(UnreachableKind.PROTOCOL, reason)
 
-    def _take_reset(self, code: int) -> None:
-        """RST_STREAM: the server abandons this response."""
+    def _handle_reset(self, code: int) -> None:
+        """Handle RST_STREAM: the server aborted this response."""
         if self._ended:
             return
         if code == ngh2.ErrorCode.HTTP_1_1_REQUIRED:
-            self._fail(UnreachableKind.PROTOCOL, "the server demands HTTP/1.1 for this page")
+            self._fail(UnreachableKind.PROTOCOL, "the server requires HTTP/1.1 for this page")
         else:
             self.repeatable = code == ngh2.ErrorCode.REFUSED_STREAM
             self._fail(UnreachableKind.RESET, f"the stream was reset by peer: {_code(code)}")
 
-    def _take_end(self, code: int) -> None:
-        """The stream was closed: normally, by a reset, or because of an invalid message."""
+    def _handle_end(self, code: int) -> None:
+        """Handle the end of the stream: normal, after a reset, or because of an invalid message."""
         if code == ngh2.ErrorCode.NO_ERROR:
             self._ended = True
         elif not self._ended:
-            self._fail(UnreachableKind.PROTOCOL, f"not a valid response of HTTP/2: {_code(code)}")
+            self._fail(UnreachableKind.PROTOCOL, f"not a valid HTTP/2 response: {_code(code)}")
 
-    def _take_goaway(self, last_stream: int, code: int) -> None:
+    def _handle_goaway(self, last_stream: int, code: int) -> None:
         self._closing = True
         if code == ngh2.ErrorCode.HTTP_1_1_REQUIRED:
-            self._fail(UnreachableKind.PROTOCOL, "the server demands HTTP/1.1")
+            self._fail(UnreachableKind.PROTOCOL, "the server requires HTTP/1.1")
         elif last_stream < self._stream and not self._ended:
-            reason = f"the server closes the connection: {_code(code)}"
+            reason = f"the server is closing the connection: {_code(code)}"
             self._fail(UnreachableKind.RESET, reason)
 
     def _fail(self, kind: UnreachableKind, reason: str) -> None:
-        """Keep the first fault. It is raised after the data that arrived before it was read."""
+        """Remember the first fault. It is raised after the data that arrived before it was read."""
         if self._fault is None:
             self._fault = TransportError(kind, reason)
 
 
 def _limits(max_header_bytes: int) -> ngh2.Configuration:
     return ngh2.Configuration(
-        # nghttp2 adds an overhead for each field, which `fetch.max_header_bytes` does not include.
+        # nghttp2 counts an overhead for each field, which `fetch.max_header_bytes` does not
+        # include.
         max_inbound_header_list_size=max_header_bytes + 1_024 * FIELD_OVERHEAD_BYTES,
         max_inbound_header_count=1_024,
         max_continuations=8 + max_header_bytes // MAX_FRAME_BYTES,

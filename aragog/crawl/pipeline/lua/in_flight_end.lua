@@ -1,16 +1,16 @@
--- in_flight_end: count what became of URLs, by removing them from the sets of their crawls.
+-- in_flight_end: count the outcomes of URLs, by removing the URLs from the sets of their crawls.
 --
 -- keys: in_flight
 -- args: prefix counts_for_s named_counts_for_s endings...
 --
--- KEYS[1]  {prefix}in_flight  hash  as in in_flight_mark.lua
+-- KEYS[1]  {prefix}in_flight  hash  see in_flight_mark.lua
 -- ARGV[1]  prefix of the counts, see in_flight_prelude.lua
--- ARGV[2]  for how many seconds an entry of the crawls 0 and 1 counts   ARGV[3]  one of another crawl
--- ARGV[4..]  seven values a URL: name (16 bytes), the number of its crawl, the outcome, its domain, bytes, 1 if it
---            has ended for every crawl that wants it, and words that are counted beside the outcome
+-- ARGV[2]  lifetime of entries of crawls 0 and 1 (s)   ARGV[3]  of other crawls
+-- ARGV[4..]  seven values per URL: name (16 bytes), the number of its crawl, the outcome, its domain, bytes, 1 if
+--            it has ended for every crawl that wants it, and labels to count in addition to the outcome
 --
--- Returns for each URL the crawl and the depth that wants it next ("4.2"), or "" if none does.
--- After it a URL is counted once in each crawl in which it has ended, however often this is called.
+-- Returns for each URL the next crawl that wants it, and the depth ("4.2"); "" if there is none.
+-- A URL is counted once in each crawl in which it has ended, however often this is called.
 
 local out = {}
 for n = 4, #ARGV, 7 do
@@ -29,7 +29,7 @@ for n = 4, #ARGV, 7 do
     if #members == 0 or #kept < #members then
       keep(KEYS[1], name, held, kept, tonumber(ARGV[2]), tonumber(ARGV[3]))
     end
-    -- One that has no depth here has sent a job of its own.
+    -- An entry without a depth has sent its own job.
     following = kept[1] and kept[1]:find('.', 1, true) and kept[1] or ''
   end
   out[#out + 1] = following

@@ -1,15 +1,14 @@
--- in_flight_prelude: code prepended to the scripts that end URLs of the in-flight set.
+-- in_flight_prelude: code prepended to the scripts that end URLs of the in-flight set, after in_flight_entry.
 --
--- A key that a script makes of its arguments is {prefix}crawl:<n>, {prefix}crawl:<n>:domains, :days, :use or
--- {prefix}crawl:<n>:hours: the counts of a crawl on this server. "{prefix}crawl:" is their prefix.
--- KEYS[1] is {prefix}in_flight, as in in_flight_mark.lua. It returns nothing.
--- On a server with full memory a script fails at its first command that may need memory, unless it has already
--- written. UrlEnding a URL frees memory, so these scripts begin with a write without effect.
+-- Scripts build these keys from arguments: {prefix}crawl:<n>, {prefix}crawl:<n>:domains, :days, :use and :hours,
+-- the
+-- counts of a crawl on this server. "{prefix}crawl:" is their prefix.
+-- KEYS[1] is {prefix}in_flight, see in_flight_mark.lua. Returns nothing.
+-- On a server with full memory, a script fails at its first command that may need memory, unless it has already
+-- written something. Ending a URL frees memory, so these scripts start with a write without effect.
 redis.call('HDEL', KEYS[1], '')
 local server_time = tonumber(redis.call('TIME')[1])
 local MOST_DOMAINS = 50000
-
-local function number_of(member) return member:match('^%d+') end
 
 local function members_of(held)
   local members = {}
@@ -19,7 +18,7 @@ end
 
 local NO_FAILURES = { stored = true, repeated = true, cancelled = true, superseded = true, sitemap = true }
 
--- Increase a field that begins with a domain; what is of further domains than MOST_DOMAINS is counted together.
+-- Increment a field that starts with a domain. Domains beyond MOST_DOMAINS are counted together.
 local function count_place(key, before, domain, outcome)
   local field = before .. domain .. ' ' .. outcome
   if redis.call('HLEN', key) >= MOST_DOMAINS and redis.call('HEXISTS', key, field) == 0 then
@@ -35,7 +34,7 @@ local function leave_domain(key, domain, times)
 end
 
 -- Count that a URL has left the set of a crawl: with an outcome, or as if it had not been enqueued ("").
--- `notes` are words that are counted beside the outcome. `times`: as many URLs of no domain; 1 by default.
+-- `notes` are labels to count in addition to the outcome. `times` counts that many URLs of no domain; 1 by default.
 local function count(prefix, number, outcome, domain, bytes, notes, times)
   local key = prefix .. number
   times = times or 1
@@ -62,7 +61,7 @@ local function count(prefix, number, outcome, domain, bytes, notes, times)
   end
 end
 
--- Write an entry with these members; its age stays as it was. Without members it is removed.
+-- Write an entry with these members, keeping its expiry. Without members, the entry is removed.
 local function keep(in_flight, name, held, members, counts_for_s, named_counts_for_s)
   if #members == 0 then
     redis.call('HDEL', in_flight, name)
@@ -72,7 +71,7 @@ local function keep(in_flight, name, held, members, counts_for_s, named_counts_f
     return tonumber(number_of(member)) > 1 and named_counts_for_s or counts_for_s
   end
   local before = members_of(held)[1]
-  local until_s = tonumber(held:match('^%d+')) - lasts_s(before) + lasts_s(members[1])
-  redis.call('HSET', in_flight, name, until_s .. ':' .. table.concat(members, ' '))
+  local until_s = expiry_of(held) - lasts_s(before) + lasts_s(members[1])
+  redis.call('HSET', in_flight, name, entry_of(until_s, table.concat(members, ' ')))
 end
 

@@ -1,19 +1,21 @@
--- in_flight_stop: take URLs out of the sets of crawls that ended, and find who still wants them.
+-- in_flight_stop: remove URLs from the sets of ended crawls, and find the crawls that still want them.
 --
 -- keys: in_flight
 -- args: prefix counts_for_s named_counts_for_s unconfirmed_s ended paused urls...
 --
--- KEYS[1]  {prefix}in_flight  hash  as in in_flight_mark.lua
+-- KEYS[1]  {prefix}in_flight  hash  see in_flight_mark.lua
 -- ARGV[1]  prefix of the counts, see in_flight_prelude.lua
--- ARGV[2]  for how many seconds an entry of the crawls 0 and 1 counts   ARGV[3]  one of another crawl
--- ARGV[4]  for how many seconds an entry counts whose message may not have been sent yet
--- ARGV[5]  numbers of crawls that ended, with a space before and after each   ARGV[6]  of paused ones
--- ARGV[7..]  five values a URL: name (16 bytes), the number of its job's crawl, the depth of that job, its domain,
---            and the instant (s) up to which it is cancelled for every crawl if it was enqueued by then; 0: it is not
+-- ARGV[2]  lifetime of entries of crawls 0 and 1 (s)   ARGV[3]  of other crawls
+-- ARGV[4]  lifetime of an entry whose message may not have been sent yet (s)
+-- ARGV[5]  numbers of ended crawls, with a space before and after each   ARGV[6]  of paused crawls
+-- ARGV[7..]  five values per URL: name (16 bytes), the number of its job's crawl, the depth of that job, its
+-- domain,
+--            and the time (s) up to which it is cancelled for every crawl if it was enqueued by then; 0 if it is
+--            not
 --
--- Returns for each URL "+" if its job goes on, "x" if it ends, "p" if it waits for a paused crawl, else the crawl
--- and depth that its job goes on for ("4.2"): one that had been added to the entry, and sent no job.
--- After it no entry names a crawl that ended; each URL is counted as cancelled once in each.
+-- Returns for each URL "+" if its job continues, "x" if it ends, "p" if it waits for a paused crawl, or else the
+-- crawl and depth for which its job continues ("4.2"): a crawl that was added to the entry and sent no job.
+-- Afterward, no entry names an ended crawl, and each URL is counted as cancelled once in each ended crawl.
 
 local out = {}
 local counts_for_s, named_counts_for_s, unconfirmed_s = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -28,8 +30,8 @@ for n = 7, #ARGV, 5 do
     local members, kept, open, mine = members_of(held), {}, {}, nil
     if #members == 0 then members = {'0'} end
     local lasts_s = tonumber(number_of(members[1])) > 1 and named_counts_for_s or counts_for_s
-    local until_s = tonumber(held:match('^%d+'))
-    -- A worker may have the message before its producer has confirmed it.
+    local until_s = expiry_of(held)
+    -- A worker may receive the message before its producer has confirmed it.
     if until_s - server_time <= unconfirmed_s then lasts_s = unconfirmed_s end
     local enqueued_s = until_s - lasts_s
     for _, member in ipairs(members) do
@@ -60,7 +62,7 @@ for n = 7, #ARGV, 5 do
       local ordered = {following}
       for _, member in ipairs(kept) do
         if member ~= following then
-          -- The job of this crawl goes on for another, so it needs one later, as deep as this.
+          -- The job of this crawl continues for another one, so it needs one later, with the same depth.
           local has_no_job = member == mine and not member:find('.', 1, true)
           ordered[#ordered + 1] = has_no_job and member .. '.' .. ARGV[n + 2] or member
         end

@@ -1,20 +1,20 @@
--- in_flight_sweep: remove entries that have expired or whose crawls ended; each call is one step of a scan.
+-- in_flight_sweep: remove entries that have expired or whose crawls have ended; each call is one step of a scan.
 --
 -- keys: in_flight
 -- args: prefix counts_for_s named_counts_for_s cursor ended
 --
--- KEYS[1]  {prefix}in_flight  hash  as in in_flight_mark.lua
+-- KEYS[1]  {prefix}in_flight  hash  see in_flight_mark.lua
 -- ARGV[1]  prefix of the counts, see in_flight_prelude.lua
--- ARGV[2]  for how many seconds an entry of the crawls 0 and 1 counts   ARGV[3]  one of another crawl
--- ARGV[4]  cursor of the scan; "0" begins a new one
--- ARGV[5]  numbers of crawls that ended, with a space before and after each
+-- ARGV[2]  lifetime of entries of crawls 0 and 1 (s)   ARGV[3]  of other crawls
+-- ARGV[4]  cursor of the scan; "0" starts a new one
+-- ARGV[5]  numbers of crawls that have ended, with a space before and after each
 --
--- Returns {next cursor, how many had expired, how many were cancelled}. Safe to run at any time and twice. A step
--- reads about 500 entries.
+-- Returns {next cursor, how many had expired, how many were cancelled}. Can run at any time, and more than once. A
+-- step reads about 500 entries.
 
 local page = redis.call('HSCAN', KEYS[1], ARGV[4], 'COUNT', 500)
 local expired, cancelled, totals = 0, 0, {}
--- Counted together at the end: an increment for each entry would hold the server for longer than the scan does.
+-- Counts are added up and written at the end: one increment per entry would block the server longer than the scan.
 local function note(member, outcome)
   local key = number_of(member) .. ' ' .. outcome
   totals[key] = (totals[key] or 0) + 1
@@ -22,7 +22,7 @@ end
 for i = 1, #page[2], 2 do
   local name, held = page[2][i], page[2][i + 1]
   local members = members_of(held)
-  if tonumber(held:match('^%d+')) <= server_time then
+  if expiry_of(held) <= server_time then
     for _, member in ipairs(members) do note(member, 'lost') end
     redis.call('HDEL', KEYS[1], name)
     expired = expired + 1
@@ -36,7 +36,8 @@ for i = 1, #page[2], 2 do
       end
     end
     if #kept == 0 then cancelled = cancelled + 1 end
-    -- The job of one that another crawl wants still names the crawl that ended; in_flight_stop hands it over.
+    -- The entry's job names the ended crawl although another crawl wants the URL. in_flight_stop hands the job
+    -- over.
     if #kept < #members then keep(KEYS[1], name, held, kept, tonumber(ARGV[2]), tonumber(ARGV[3])) end
   end
 end

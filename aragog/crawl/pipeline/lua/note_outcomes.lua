@@ -1,20 +1,20 @@
--- note_outcomes: add outcomes to the last ones of domains, and keep the list of those that refuse us.
+-- note_outcomes: add outcomes of domains, and maintain the list of domains that refuse us.
 --
 -- keys: refusing domains...
 -- args: kept kept_s refusals refusing_kept_s most_refusing prefix_bytes refusal_codes unanswered_codes codes...
 --
--- KEYS[1]    {prefix}refusing           zset    domain that refuses us -> its last refusal (ms)
+-- KEYS[1]    {prefix}refusing           zset    domain that refuses us -> time of its last refusal (ms)
 -- KEYS[2..]  {prefix}outcomes:<domain>  string  <d: time of the last outcome (ms), <d: first refusal,
---                                               <d: last refusal, <I: refusals in a row, then one byte
+--                                               <d: last refusal, <I: consecutive refusals, then one byte
 --                                               for each of the last outcomes
--- ARGV[1]  how many outcomes are kept   ARGV[2]  for how long they are kept (s)
--- ARGV[3]  how many refusals in a row make a domain one that refuses us
--- ARGV[4]  for how long such a domain is kept (s)   ARGV[5]  how many of them are kept
+-- ARGV[1]  how many outcomes to keep   ARGV[2]  how long to keep them (s)
+-- ARGV[3]  how many consecutive refusals make a domain count as refusing us
+-- ARGV[4]  how long to keep such a domain (s)   ARGV[5]  how many of them to keep
 -- ARGV[6]  length of the prefix of the keys from the second on
--- ARGV[7]  the codes of refusals   ARGV[8]  the codes of what is no answer of the origin
+-- ARGV[7]  the codes of refusals   ARGV[8]  the codes of outcomes that are not a response of the origin
 -- ARGV[9..]  the new outcomes of each key, one byte each, oldest first
 --
--- Returns nothing. A call that is repeated adds the outcomes again.
+-- Returns nothing. Repeating a call adds the outcomes again.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local kept, enough = tonumber(ARGV[1]), tonumber(ARGV[3])

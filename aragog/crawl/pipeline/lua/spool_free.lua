@@ -3,14 +3,14 @@
 -- keys: spool packed index bodies...
 -- args: prefix_bytes idle_ms
 --
--- KEYS[1]    spool          hash    bytes -> the size of the bodies that count
--- KEYS[2]    spool.packed   set     tokens that do not count, see spool_pack
--- KEYS[3]    spool.index    zset    token -> when it was last put or read (ms)
+-- KEYS[1]    spool          hash    bytes -> the size of the counted bodies
+-- KEYS[2]    spool.packed   set     tokens that are not counted, see spool_pack
+-- KEYS[3]    spool.index    zset    token -> when it was last written or read (ms)
 -- KEYS[4..]  spool:<token>  string  a body; its token ends in the bytes that it counts for
 -- ARGV[1]  length of the prefix of a body's key
--- ARGV[2]  delete only bodies that were not written or read for this long (ms); 0: delete all
+-- ARGV[2]  delete only bodies that were not written or read for this long (ms); 0 to delete all
 --
--- Returns how many bodies were deleted. It is safe to repeat, because a token counts once.
+-- Returns how many bodies were deleted. Can be repeated, because each token is subtracted only once.
 local time = redis.call('TIME')
 local before = time[1] * 1000 + math.floor(time[2] / 1000) - tonumber(ARGV[2])
 local total, freed = 0, 0

@@ -3,17 +3,18 @@
 -- keys: spool index bodies...
 -- args: limit_bytes prefix_bytes reservation blobs...
 --
--- KEYS[1]    spool          hash    bytes -> size of all bodies; closed -> 1 above the high mark
--- KEYS[2]    spool.index    zset    token -> when it was last put or read (ms)
+-- KEYS[1]    spool          hash    bytes -> size of all bodies; closed -> 1 if closed
+-- KEYS[2]    spool.index    zset    token -> when it was last written or read (ms)
 -- KEYS[3..]  spool:<token>  string  a body; its token ends in the bytes that it counts for
--- ARGV[1]  limit (bytes), or 0: no limit   ARGV[2]  length of the prefix of a body's key
+-- ARGV[1]  limit (bytes); 0 for none   ARGV[2]  length of the prefix of a body's key
 -- ARGV[3]  token of a reservation that the bodies replace, or ''
--- ARGV[4..]  the bodies, in the order of their keys. Without them, the transaction has set the bodies,
---            which spares Redis two copies of each, or the tokens reserve the bytes that they name.
+-- ARGV[4..]  the bodies, in the order of their keys. Without them, either the transaction has already set
+--            the bodies, which saves Redis two copies of each, or the tokens reserve the bytes that they
+--            state.
 --
--- Returns 1, or 0 when the bodies would exceed the limit and the reservation; then none of them is
--- stored. An empty spool accepts every body. With limit 0, a server whose memory is full accepts the
--- bodies in ARGV as well, because Redis does not refuse a script that has written already.
+-- Returns 1, or 0 if the bodies would exceed the limit and the reservation; then none of them is stored.
+-- An empty spool accepts every body. With limit 0, a server with full memory accepts the bodies in ARGV as
+-- well, because Redis does not reject a script that has already written something.
 local limit, total = tonumber(ARGV[1]), 0
 for n = 3, #KEYS do total = total + tonumber(string.match(KEYS[n], '%.(%d+)$')) end
 if limit == 0 then redis.call('HDEL', KEYS[1], '') end
@@ -22,7 +23,7 @@ if ARGV[3] ~= '' and redis.call('ZSCORE', KEYS[2], ARGV[3]) then
   reserved = tonumber(string.match(ARGV[3], '%.(%d+)$'))
 end
 local used = tonumber(redis.call('HGET', KEYS[1], 'bytes') or 0) - reserved
--- What fits its reservation is taken, although later stages may have filled the spool meanwhile.
+-- Bodies that fit their reservation are stored, even if later stages have filled the spool meanwhile.
 if limit > 0 and used > 0 and total > reserved and used + total > limit then
   for n = 3, #KEYS do redis.call('UNLINK', KEYS[n]) end
   return 0

@@ -3,11 +3,11 @@
 -- keys: spool
 -- args: high_bytes low_bytes
 --
--- KEYS[1]  spool  hash  bytes -> the size of all bodies; closed -> 1 above the high mark
--- ARGV[1]  high mark (bytes)   ARGV[2]  low mark (bytes)
+-- KEYS[1]  spool  hash  bytes -> the size of all bodies; closed -> 1 if closed
+-- ARGV[1]  high level (bytes)   ARGV[2]  low level (bytes)
 --
--- Returns {bytes, 1 if closed}. The spool is closed from the high mark on until it is below the low
--- mark, for every caller.
+-- Returns {bytes, 1 if closed}. For all callers, the spool is closed from the high level on, until it is
+-- below the low level.
 redis.call('HDEL', KEYS[1], '')
 local state = redis.call('HMGET', KEYS[1], 'bytes', 'closed')
 local used, closed = tonumber(state[1] or 0), state[2] and 1 or 0

@@ -4,8 +4,8 @@
 -- args: tokens...
 --
 -- KEYS[1]  spool        hash  the script writes to it first, without effect, so that a full Redis accepts
---                                the rest
--- KEYS[2]  spool.index  zset  token -> when it was last put or read (ms)
+--                             the rest
+-- KEYS[2]  spool.index  zset  token -> when it was last written or read (ms)
 -- ARGV[1..]  tokens
 --
 -- Returns nothing. Tokens without a body are ignored.

@@ -3,17 +3,17 @@
 -- keys: epoch pairs...
 -- args: ring
 --
--- KEYS[1]    {prefix}slots:epoch          string   the node's ring and restart, see prelude.lua
--- KEYS[2..]  {prefix}slot:<domain>        string   the state, see slots.py; a byte longer once it has moved
+-- KEYS[1]    {prefix}slots:epoch          string   ring version and restart time of the node, see prelude.lua
+-- KEYS[2..]  {prefix}slot:<domain>        string   the state, see slots.py; one byte longer after it has moved
 --            {prefix}concurrent:<domain>  zset     token of each request in progress -> when it counts as
---                                                  ended (us); both keys for each domain
+--                                                  ended (us); both keys per domain
 -- ARGV[1]    the version of the caller's ring
 --
--- Returns the error OTHERRING if the node has another ring, else for each domain what domain_import.lua
--- takes, empty if the node knows nothing of it.
--- The node has refused callers with the earlier ring since it has this one, so what is returned stays
--- true: it may be read again, and stays here until it expires. A report of a sender with the earlier
--- ring finds the mark, and goes to the new node.
+-- Returns the error OTHERRING if the node has another ring. Otherwise one string per domain, for
+-- domain_import.lua; empty if the node has no state of it.
+-- Since this node has the new ring, it refuses callers with an earlier one, so the returned state no longer
+-- changes: it can be read again, and stays here until it expires. A report by a sender with the earlier ring
+-- finds the mark and goes to the new node.
 local DAY = 86400000000
 local version, restart = struct.unpack(EPOCH, redis.call('GET', KEYS[1]) or NO_EPOCH)
 if version ~= tonumber(ARGV[1]) then return redis.error_reply(OTHER_RING) end

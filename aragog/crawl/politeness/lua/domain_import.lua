@@ -1,24 +1,23 @@
--- domain_import: take over domains from the nodes that decided for them before, once under each ring.
+-- domain_import: take over domains from their previous nodes, once per ring.
 --
 -- keys: epoch arrived failing pairs...
 -- args: ring domains...
 --
--- KEYS[1]    {prefix}slots:epoch          string   the node's ring and restart, see prelude.lua
+-- KEYS[1]    {prefix}slots:epoch          string   ring version and restart time of the node, see prelude.lua
 -- KEYS[2]    {prefix}slots:arrived        set      domains that were taken over under this ring
--- KEYS[3]    {prefix}slots:failing        zset     domain -> its last error (us)
+-- KEYS[3]    {prefix}slots:failing        zset     domain -> time of its last error (us)
 -- KEYS[4..]  {prefix}slot:<domain>        string   the state, see slots.py
 --            {prefix}concurrent:<domain>  zset     token of each request in progress -> when it counts as
---                                                  ended (us); both keys for each domain
+--                                                  ended (us); both keys per domain
 -- ARGV[1]    the version of the caller's ring
--- ARGV[2..]  for each domain: its name; 1 if what this node has of it counts, because it was one of its
---            nodes; for how long it is closed (us) because a node that is lost may have granted a permit;
---            how many exports follow, and these (domain_export.lua)
+-- ARGV[2..]  for each domain: its name; 1 if this node was one of its nodes before, so that its own state
+--            counts; for how long it is closed (us) because a lost node may have granted a permit; the
+--            number of exports that follow, and the exports (domain_export.lua)
 --
 -- Returns the error OTHERRING if the node has another ring, else <d now (us).
--- The instants of the other nodes are taken as distances from their own clocks' now, so they are later
--- here by the time that the state was under way, never earlier. After it the domain has the latest send,
--- pause and permit, and the largest backoff of all its nodes. A domain that has arrived already is left
--- as it is.
+-- Times from other nodes are converted by their distance from those nodes' clocks, so here they are later
+-- by the time that the transfer took, but never earlier. Afterward, the domain has the latest send, pause
+-- and permit, and the largest backoff of all its nodes. Domains that have already arrived are not changed.
 if struct.unpack(EPOCH, redis.call('GET', KEYS[1]) or NO_EPOCH) ~= tonumber(ARGV[1]) then
   return redis.error_reply(OTHER_RING)
 end

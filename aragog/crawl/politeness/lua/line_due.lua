@@ -1,20 +1,21 @@
--- line_due: claim the lines whose time to be checked has come.
+-- line_due: claim the lines that are due for a check.
 --
 -- keys: due waiting taken leases shares old_due old_leases
 -- args: most lease_ms prefix_bytes
 --
 -- KEYS[1]  {prefix}lines2:due      zset   domain -> when its line is checked next (ms)
 -- KEYS[2]  {prefix}lines2:waiting  zset   domain -> how many requests are in its line
--- KEYS[3]  {prefix}lines2:taken    hash   token -> what was taken and not settled, see line_take.lua
--- KEYS[4]  {prefix}lines2:leases   zset   token -> when its entries go back into their lines (ms)
+-- KEYS[3]  {prefix}lines2:taken    hash   token -> entries taken and not settled, see line_take.lua
+-- KEYS[4]  {prefix}lines2:leases   zset   token -> when its entries return to their lines (ms)
 -- KEYS[5]  {prefix}lines2:shares   hash   domain -> its shares, see line_prelude.lua
--- KEYS[6]  {prefix}lines:due       zset   lines of version 0.1   KEYS[7]  {prefix}lines:leases  zset   what was taken of them
+-- KEYS[6]  {prefix}lines:due       zset   lines of version 0.1   KEYS[7]  {prefix}lines:leases  zset   taken from
+-- them
 -- ARGV[1]  how many lines to claim   ARGV[2]  after how long others may claim them again (ms)
--- ARGV[3]  length of the lists' prefix, up to and with "line2:"
+-- ARGV[3]  length of the prefix of the lists, including "line2:"
 --
--- Returns how many lines of version 0.1 `line_move` should move; then for each line its domain, how many requests
--- are in it, and its shares.
--- After it the entries of processes that died are back in their lines.
+-- Returns how many lines of version 0.1 `line_move` should move; then for each claimed line its domain, how many
+-- requests it contains, and its shares.
+-- Also returns the entries of dead processes to their lines.
 even_when_full(KEYS[1])
 local MOST_LEASES = 10
 local prefix_bytes = tonumber(ARGV[3])

@@ -1,4 +1,4 @@
--- line_move: move requests that version 0.1 put into lines to the lines of today.
+-- line_move: move requests from lines of version 0.1 to the current lines.
 --
 -- keys: due waiting shares old_due old_waiting old_taken old_leases
 -- args: prefix old_prefix most
@@ -8,14 +8,17 @@
 -- KEYS[3]  {prefix}lines2:shares   hash   domain -> its shares, see line_prelude.lua
 -- KEYS[4]  {prefix}lines:due       zset   domain -> when its line is checked next (ms)
 -- KEYS[5]  {prefix}lines:waiting   zset   domain -> how many requests are in its line
--- KEYS[6]  {prefix}lines:taken     hash   token -> entries that were taken and not settled, in MessagePack
--- KEYS[7]  {prefix}lines:leases    zset   token -> when its entries go back into their lines (ms)
--- ARGV[1]  the prefix of today's lists, up to and with "line2:"   ARGV[2]  of those of 0.1: {prefix}line:<priority>:<domain>
--- ARGV[3]  the most entries that are moved one by one
+-- KEYS[6]  {prefix}lines:taken     hash   token -> entries taken and not settled, in MessagePack
+-- KEYS[7]  {prefix}lines:leases    zset   token -> when its entries return to their lines (ms)
+-- ARGV[1]  the prefix of the current lists, including "line2:"   ARGV[2]  that of 0.1:
+-- {prefix}line:<priority>:<domain>
+-- ARGV[3]  how many entries to move one by one at most
 --
 -- Returns how many lines of 0.1 are left.
--- After it what was moved waits for no crawl of its own (share 0), behind what waits there. A list moves as a whole
--- if the share has none. Workers of 0.1 beside this find what they took settled as ever.
+-- Moved entries go to share 0, which belongs to no crawl, behind the entries that already wait there. If that share
+-- has
+-- no entries, the whole list is renamed. Workers of 0.1 that run at the same time find what they took already
+-- settled.
 even_when_full(KEYS[1])
 local MOST_LINES = 50
 local left = tonumber(ARGV[3])

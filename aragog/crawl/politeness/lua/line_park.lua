@@ -1,4 +1,4 @@
--- line_park: put requests into the lines of their domains.
+-- line_park: add requests to the lines of their domains.
 --
 -- keys: due waiting shares lists...
 -- args: prefix_bytes entries...
@@ -7,13 +7,13 @@
 -- KEYS[2]    {prefix}lines2:waiting  zset   domain -> how many requests are in its line
 -- KEYS[3]    {prefix}lines2:shares   hash   domain -> its shares, see line_prelude.lua
 -- KEYS[4..]  {prefix}line2:<priority>:<share>:<domain>   list   the line's requests of one priority and crawl; one
---                                                               key for each request
--- ARGV[1]  length of the lists' prefix, up to and with "line2:"
--- ARGV[2..]  three values for each request: after how long to look at the line (ms), 1 to put it in
---            front of its list, and the entry
+--                                                               key per request
+-- ARGV[1]  length of the prefix of the lists, including "line2:"
+-- ARGV[2..]  three values per request: after how long to check the line (ms), 1 to add it at the front of its
+--            list, and the entry
 --
 -- Returns 1.
--- After it each entry is in its list, and each line is checked no later than its entries ask for.
+-- Afterward, each entry is in its list, and each line is checked as early as any of its entries asks for.
 even_when_full(KEYS[1])
 local prefix_bytes = tonumber(ARGV[1])
 for n = 4, #KEYS do

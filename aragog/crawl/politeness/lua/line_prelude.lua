@@ -1,17 +1,17 @@
--- line_prelude: code prepended to the scripts of the lines in which requests wait for their slots.
+-- line_prelude: code prepended to the scripts for the lines, in which requests wait for their slots.
 --
--- A later key of KEYS, or a key that a script makes of its arguments, is {prefix}line2:<priority>:<share>:<domain>,
--- a list of entries. "{prefix}line2:" is the lists' prefix. A share is the number of the crawl that the entries
--- are for.
+-- Further keys, in KEYS or built from arguments, are lists of entries: {prefix}line2:<priority>:<share>:<domain>.
+-- "{prefix}line2:" is called the prefix of the lists. A share is the number of the crawl that the entries belong
+-- to.
 --
--- {prefix}lines2:shares has for each domain its shares, separated by spaces, each <share>:<band>:<tag>:<priorities>.
--- A band is a priority from 0 to 2, or 3 for the others together. The priorities are those with entries, a digit
--- each. The tag is what the share has used in the band beyond the one that has used least, each request by its cost:
--- fair queuing by virtual time (Demers, Keshav and Shenker, 1989).
+-- {prefix}lines2:shares contains the shares of each domain, separated by spaces: <share>:<band>:<tag>:<priorities>.
+-- A band is a priority from 0 to 2, or 3 for all others together. The priorities are those with entries, one digit
+-- each. The tag is how much more the share has used of the band than the share that has used least, where each
+-- request counts by its cost: fair queuing by virtual time (Demers, Keshav and Shenker, 1989).
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local LAST_BAND = 3
--- Further crawls wait in the share 0, so that a domain's text stays short.
+-- Further crawls wait in share 0, so that a domain's text stays short.
 local MOST_SHARES = 200
 
 -- Return the priority, the share and the domain in the key of a list.
@@ -22,7 +22,7 @@ end
 
 local loaded, resolved = {}, {}
 
--- Return a domain's shares, an array. `save_shares` writes what became of them.
+-- Return a domain's shares as an array. `save_shares` writes changes of them.
 local function shares_of(key, domain)
   if not loaded[domain] then
     local shares = {}
@@ -46,8 +46,8 @@ local function save_shares(key, domain)
   end
 end
 
--- The list in which entries of this list's priority and share wait; their share is listed after it.
--- A share that begins has its turn when the share does whose turn is next: it has no claim to what it did not use.
+-- Return the list for entries of this list's priority and share, after adding them to the domain's shares.
+-- A new share starts with the tag of the share whose turn is next: it has no claim to turns before it existed.
 local function listed(shares_key, list, prefix_bytes)
   local known = resolved[list]
   if known then return known[1], known[2] end
@@ -85,7 +85,7 @@ local function listed(shares_key, list, prefix_bytes)
   return list, domain
 end
 
--- Put entries back in front of their lines: a list's key and an entry alternating, in their order.
+-- Put entries back at the front of their lines. `pairs_` alternates keys of lists and entries, in order.
 local function put_back(pairs_, waiting, shares_key, prefix_bytes)
   for n = #pairs_ - 1, 1, -2 do
     local list, domain = listed(shares_key, pairs_[n], prefix_bytes)
@@ -95,7 +95,7 @@ local function put_back(pairs_, waiting, shares_key, prefix_bytes)
 end
 
 -- On a server with full memory, a script fails at its first command that may need memory, unless it has
--- already written. These scripts move what exists already, so they begin with a write without effect.
+-- already written something. These scripts only move existing data, so they start with a write without effect.
 local function even_when_full(set)
   redis.call('ZREM', set, '')
 end

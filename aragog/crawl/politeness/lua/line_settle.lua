@@ -1,20 +1,20 @@
--- line_settle: end what `line_take` began, and set when the lines are checked next.
+-- line_settle: finish what `line_take` started, and set when to check the lines again.
 --
 -- keys: due waiting taken leases shares
 -- args: token prefix returned rest...
 --
 -- KEYS[1]  {prefix}lines2:due      zset   domain -> when its line is checked next (ms)
 -- KEYS[2]  {prefix}lines2:waiting  zset   domain -> how many requests are in its line
--- KEYS[3]  {prefix}lines2:taken    hash   token -> what was taken and not settled, see line_take.lua
--- KEYS[4]  {prefix}lines2:leases   zset   token -> when its entries go back into their lines (ms)
+-- KEYS[3]  {prefix}lines2:taken    hash   token -> entries taken and not settled, see line_take.lua
+-- KEYS[4]  {prefix}lines2:leases   zset   token -> when its entries return to their lines (ms)
 -- KEYS[5]  {prefix}lines2:shares   hash   domain -> its shares, see line_prelude.lua
--- ARGV[1]  the token of `line_take`   ARGV[2]  the lists' prefix, up to and with "line2:"
--- ARGV[3]  how many entries go back into their lines
--- ARGV[4..]  a list's key and an entry for each of these; then for each line its domain, and after how
---            long to look at it again (ms)
+-- ARGV[1]  the token of `line_take`   ARGV[2]  the prefix of the lists, including "line2:"
+-- ARGV[3]  how many entries to put back into their lines
+-- ARGV[4..]  the key of a list and an entry for each of these; then for each line its domain, and after how
+--            long to check it again (ms)
 --
--- Returns each line's shares after it. If the lease had ended, all entries are in their lines again already.
--- After it an empty line is gone, every other line has its next look, and the tags of shares count what was sent.
+-- Returns the shares of each line. If the lease had expired, all entries are already back in their lines.
+-- Afterward, empty lines are gone, all other lines have a next check, and the tags of shares include what was sent.
 even_when_full(KEYS[1])
 local prefix_bytes = #ARGV[2]
 local back, at = {}, 4
@@ -40,8 +40,8 @@ if leased == 1 then
   put_back(back, KEYS[2], KEYS[5], prefix_bytes)
 end
 
--- Forget shares and priorities without entries. A share that is ahead of the others is kept until they have had
--- their turns: one URL at a time is worth no more than many at once.
+-- Remove shares and priorities without entries. A share that has used more than the others is kept until they have
+-- had their turns: sending one URL at a time must not be better than sending many at once.
 local function tidy(domain)
   local shares, least = shares_of(KEYS[5], domain), {}
   for _, one in ipairs(shares) do

@@ -4,22 +4,23 @@
 -- args: token lease_ms prefix asks...
 --
 -- KEYS[1]  {prefix}lines2:waiting  zset   domain -> how many requests are in its line
--- KEYS[2]  {prefix}lines2:taken    hash   token -> what was taken and not settled, in MessagePack: entries, and costs by list
--- KEYS[3]  {prefix}lines2:leases   zset   token -> when its entries go back into their lines (ms)
+-- KEYS[2]  {prefix}lines2:taken    hash   token -> entries taken and not settled, and costs by list, in MessagePack
+-- KEYS[3]  {prefix}lines2:leases   zset   token -> when its entries return to their lines (ms)
 -- KEYS[4]  {prefix}lines2:shares   hash   domain -> its shares, see line_prelude.lua
--- ARGV[1]  the token that settles them   ARGV[2]  after how long they go back without it (ms)
--- ARGV[3]  the lists' prefix, up to and with "line2:"
--- ARGV[4..]  three values for each line: its domain, how many requests to take, and " <share>=<cost>" for shares whose
---            weight is not the usual: what a request of priority 5 adds to its tag; 0: nothing of it is taken
+-- ARGV[1]  the token for `line_settle`   ARGV[2]  after how long unsettled entries return (ms)
+-- ARGV[3]  the prefix of the lists, including "line2:"
+-- ARGV[4..]  three values per line: its domain, how many requests to take, and " <share>=<cost>" for shares without
+--            the usual weight: how much a request of priority 5 adds to the tag; 0 to take nothing from the share
 --
--- Returns a list's key and an entry for each request, in the order in which they should be sent.
--- After it the entries are in no line; they return to theirs unless they are settled in time. Each step of priority
--- costs twice as much as the one before. Tags stay as they are until `line_settle` knows what was sent.
+-- Returns the key of a list and an entry per request, in the order in which they should be sent.
+-- The entries are then in no line; they return to their lines unless they are settled in time. Each step of
+-- priority
+-- costs twice as much as the one before. Tags do not change until `line_settle` knows what was sent.
 even_when_full(KEYS[1])
 local USUAL_COST, USUAL_PRIORITY = 1000000, 5
 local taken, costs = {}, {}
 
--- A share of which nothing is taken gets no claim to the turns that pass meanwhile.
+-- A share from which nothing is taken gets no claim to the turns that pass meanwhile.
 local function wait_with(closed, open, domain)
   local least
   for _, queue in ipairs(open) do least = math.min(least or queue.tag, queue.tag) end
@@ -31,13 +32,13 @@ local function wait_with(closed, open, domain)
   end
 end
 
--- The tag that a share has after its next request: who has the least is next, so that a light share does not
--- begin with more than its part.
+-- The tag of a share after its next request. The share with the lowest one is next, so a share with a small weight
+-- does not start with more than its part.
 local function done_at(queue)
   return queue.tag + queue.parts[queue.at].cost
 end
 
--- How much of each list is taken, in turns: an array of a list's number in `lists`.
+-- Decide how much to take from each list. Returns turns, as an array of indexes into `lists`, and `lists`.
 local function turns_of(shares, band, domain, left, asked)
   local open, closed, turns, lists = {}, {}, {}, {}
   for _, one in ipairs(shares) do
@@ -66,7 +67,7 @@ local function turns_of(shares, band, domain, left, asked)
     end
     local queue = open[turn]
     local part = queue.parts[queue.at]
-    -- Without anybody else the rest is one turn.
+    -- If no other share is open, take the rest in one turn.
     local count = #open == 1 and math.min(left, part.count) or 1
     for _ = 1, count do turns[#turns + 1] = part.list end
     lists[part.list].taken = lists[part.list].taken + count

@@ -3,24 +3,24 @@
 -- KEYS[1] or a later key is {prefix}slot:<domain>, whose value slots.py describes.
 local FORMAT, BYTES = '<ddi4I4I4HBI4I4I4B', 44
 local MOST_BEHIND = 4294967295
--- An interval is not made longer than this because of latency: a domain that is asked so rarely is not
+-- Latency alone does not make an interval longer than this: a domain that is requested so rarely is not
 -- slow because of us.
 local LONGEST_FOR_LATENCY = 10000000
--- Responses that must have come before a domain is slowed down by latency.
+-- How many responses are needed before latency may slow a domain down.
 local LEARNED = 8
--- One step of the latency factor: 255 of them are a factor of 100.
+-- One step of the latency factor. 255 steps are a factor of 100.
 local LATENCY_STEP = math.log(100) / 255
--- Latencies are ln(ms / 50), from 0 to 8: in 16, 12 and 8 bits.
+-- Latencies are ln(ms / 50), from 0 to 8, in 16, 12 and 8 bits.
 local FINE, MIDDLE, ROUGH = 8192, 512, 32
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
--- The value of {prefix}slots:epoch: the version of the ring that the node has (0: unknown), and the instant
--- (us) that counts as every domain's last send. NO_EPOCH stands for a node that never had one.
+-- The value of {prefix}slots:epoch: the node's ring version (0 if unknown), and the time (us) that counts
+-- as the last send of every domain. NO_EPOCH stands for a node that never had one.
 local EPOCH, NO_EPOCH = '<dd', '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
 local OTHER_RING = 'OTHERRING the node has another ring than the caller'
 
--- Return a domain's state as a table; `known` is false for a domain without a state. `moved` is true
--- where another node has taken the state: its value is then longer (domain_export.lua).
+-- Return a domain's state as a table. `known` is false for a domain without a state. `moved` is true
+-- if another node has taken over the state, whose value is then longer (domain_export.lua).
 local function read_state(key)
   local packed = redis.call('GET', key)
   if not packed or #packed ~= BYTES then
@@ -34,7 +34,7 @@ local function read_state(key)
           spread = spread, latency_steps = latency_steps, known = true}
 end
 
--- Return the interval as errors and latency make it longer: the longer of the two.
+-- Return the interval lengthened by errors or latency, whichever makes it longer.
 local function step_of(state, interval)
   local step = interval * state.factor / 100
   if state.latency_steps > 0 then
@@ -44,14 +44,14 @@ local function step_of(state, interval)
   return step
 end
 
--- Return whether the domain had errors recently.
+-- Return true if the domain had errors recently.
 local function failing(state)
   return state.factor > 100 or state.errors_in_a_row > 0
 end
 
--- Write the state. It expires one second after the next slot, ten minutes after it if the domain's usual
--- latency is known, and an hour after the last error. What is over already is not written, unless it
--- replaces a state.
+-- Write the state. It expires one second after the next slot; ten minutes after it if the domain's usual
+-- latency is known; and an hour after the last error. A state that would already have expired is only
+-- written to replace another one.
 local function write_state(key, state, step)
   local keep = math.max(state.planned, state.last + state.held) + step + 1000000 - now
   if failing(state) then keep = math.max(keep, 3600000000) end

@@ -1,30 +1,30 @@
--- release_permit: report when requests were written, release their permits, and learn the latency of
+-- release_permit: report when requests were written, release their permits, and learn the latencies of
 -- domains.
 --
 -- keys: slots...
 -- args: departures
 --
--- KEYS[1..]  {prefix}slot:<domain>   string   the state, see slots.py; one key for each request
--- ARGV[1]  each request, packed <dI4dBHf: when it was written (us; 0: nothing was written), token,
---          interval (us), the largest latency factor in steps (0: latency does not count), the servers
---          that sent responses since the last report (a bit each; 0: none did), and the mean of
---          ln(latency in ms / 50) of these responses, from 0 to 8
+-- KEYS[1..]  {prefix}slot:<domain>   string   the state, see slots.py; one key per request
+-- ARGV[1]  each request, packed <dI4dBHf: when it was written (us; 0 if nothing was), token, interval (us),
+--          the largest latency factor in steps (0 turns latency off), the servers that responded since the
+--          last report (one bit each; 0 for none), and the mean of ln(latency in ms / 50) of these
+--          responses, from 0 to 8
 --
--- Returns <d now (us), then <H for each request whose domain has moved to another node: its number from
--- 1. Nothing was changed for these.
--- After it the next send is an interval after the latest reported one. A repeated or late report
--- changes nothing of that, because the instant only moves ahead; a repeated latency counts twice.
+-- Returns <d now (us), then <H for each request whose domain has moved to another node: its number from 1.
+-- Nothing was changed for these.
+-- The next send is then one interval after the latest reported one. A repeated or late report does not
+-- change that, because the time only moves forward; a repeated latency counts twice.
 --
--- Latency is compared in logarithms, because pages differ by factors: `usual` is a slow mean, `recent`
--- a fast one, `noise` the mean difference of two responses in a row, which a load that grows leaves
--- small and a mix of fast and slow pages makes large. ADR 70 has the reasons for the numbers.
+-- Latencies are compared as logarithms, because pages differ by factors: `usual` is a slow mean, `recent`
+-- a fast one, `noise` the mean difference of two consecutive responses. A growing load keeps the noise
+-- small, and a mix of fast and slow pages makes it large. ADR 70 explains the numbers.
 local FIRST, COUNTED = 4, 15
 local FAST, DOWN, UP = 1 / 8, 1 / 16, 1 / 64
--- One response moves the fast mean by at most this difference: four times as long.
+-- One response moves the fast mean by at most this difference, a factor of four.
 local MOST_DIFFERENT = math.log(4)
 local LONGER, CALM = math.log(1.5), math.log(1.25)
 local HARDER, SOFTER = 3, 1
--- Where the largest factor has not helped, the usual latency doubles in five minutes at most.
+-- If the largest factor has not helped, the usual latency doubles in at most five minutes.
 local DOUBLING, MOST_ELAPSED = 300000000, 60000000
 
 local function rounded(value, scale, most)
@@ -45,7 +45,7 @@ local function write_latency(state, known)
     + rounded(known.prior, ROUGH, 255)
 end
 
--- Begin with the middle of the first four responses: an early page from a cache does not set the rest.
+-- Start with the middle of the first four responses, so that a cached first page has no lasting effect.
 local function begin(known, sample)
   known.seen = known.seen + 1
   if known.seen == 1 then known.usual = sample end
@@ -60,10 +60,10 @@ local function begin(known, sample)
   known.recent = known.usual
 end
 
--- Learn a latency; return the latency factor that follows from the one before, in steps.
+-- Learn one latency. Returns the new latency factor in steps.
 local function learn(known, sample, servers, latency_steps, most, elapsed)
   if bit.band(servers, bit.bnot(known.servers)) ~= 0 then
-    -- Another server has another usual latency.
+    -- Another server has a different usual latency.
     known.servers, known.seen, latency_steps = bit.bor(known.servers, servers), 0, 0
   end
   if known.seen < FIRST then
@@ -89,11 +89,11 @@ local function learn(known, sample, servers, latency_steps, most, elapsed)
   local longer = math.max(LONGER, 2 * known.noise)
   if over > longer then
     local wanted = math.max(latency_steps, math.ceil(over / LATENCY_STEP))
-    -- The fast mean is still high when responses are quick again.
+    -- The fast mean stays high for a while after responses have become fast again.
     if sample - known.usual > longer then wanted = math.max(wanted, latency_steps + HARDER) end
     return wanted
   end
-  -- What became usual at the largest factor is quiet enough for the way back.
+  -- A latency that became usual at the largest factor is calm enough to lower the factor.
   local calm = latency_steps >= most and CALM / 2 or math.max(CALM, longer / 2)
   if over < calm then return latency_steps - SOFTER end
   return latency_steps
@@ -109,7 +109,7 @@ for n = 1, #KEYS do
   else
     if servers > 0 then
       local known = read_latency(state)
-      -- About as long as since the last response, if work waits.
+      -- About the time since the last response, if work is waiting.
       local elapsed = math.min(step_of(state, interval), MOST_ELAPSED)
       state.latency_steps = math.max(0, learn(known, sample, servers, state.latency_steps, most, elapsed))
       write_latency(state, known)

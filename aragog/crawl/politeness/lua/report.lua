@@ -3,17 +3,17 @@
 -- keys: epoch failing slots...
 -- args: results errors_to_slow max_factor prefix_bytes ring
 --
--- KEYS[1]    {prefix}slots:epoch     string   the node's ring and restart, see prelude.lua
--- KEYS[2]    {prefix}slots:failing   zset     domain -> its last error (us), of the 1,000 latest
--- KEYS[3..]  {prefix}slot:<domain>   string   the state, see slots.py; one key for each result
--- ARGV[1]  the results, a byte each: 1 = success, 0 = error
--- ARGV[2]  how many errors in a row slow a domain down   ARGV[3]  the largest factor, in percent
+-- KEYS[1]    {prefix}slots:epoch     string   ring version and restart time of the node, see prelude.lua
+-- KEYS[2]    {prefix}slots:failing   zset     domain -> time of its last error (us), of the 1,000 latest
+-- KEYS[3..]  {prefix}slot:<domain>   string   the state, see slots.py; one key per result
+-- ARGV[1]  the results, one byte each: 1 = success, 0 = error
+-- ARGV[2]  how many consecutive errors start the backoff   ARGV[3]  the largest factor, in percent
 -- ARGV[4]  length of the prefix of the keys from the third on
 -- ARGV[5]  the version of the caller's ring
 --
--- Returns the error OTHERRING if the node has another ring, else <d now (us), then <H for each result:
--- the backoff factor in percent; 0 for a domain without recent errors.
--- After it each factor is from 100 to the largest one. It expires an hour after the last report.
+-- Returns the error OTHERRING if the node has another ring. Otherwise <d now (us), then <H per result: the
+-- backoff factor in percent, or 0 for a domain without recent errors.
+-- Factors are between 100 and the largest one, and expire an hour after the last report.
 local MOST_FAILING = 1000
 local MINUTE, HOUR = 60000000, 3600000000
 if struct.unpack(EPOCH, redis.call('GET', KEYS[1]) or NO_EPOCH) ~= tonumber(ARGV[5]) then

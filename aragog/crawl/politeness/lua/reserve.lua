@@ -1,21 +1,21 @@
--- reserve: give each request the next free instant of its domain, an interval after the last one.
+-- reserve: give each request the next free slot of its domain, one interval after the last one.
 --
 -- keys: epoch slots...
 -- args: ring requests
 --
--- KEYS[1]    {prefix}slots:epoch     string   the node's ring and restart, see prelude.lua
--- KEYS[2..]  {prefix}slot:<domain>   string   the state, see slots.py; one key for each request, and
---                                             a key may be repeated
--- ARGV[1]  packed <dd: the version of the caller's ring, how long a pre-granted permit is held (us)
--- ARGV[2]  each request, packed <ddI4B: interval (us), the longest wait (us), token (0: the slot needs
---          no pre-granted permit), 1 if the request is urgent
+-- KEYS[1]    {prefix}slots:epoch     string   ring version and restart time of the node, see prelude.lua
+-- KEYS[2..]  {prefix}slot:<domain>   string   the state, see slots.py; one key per request, which may be
+--                                             repeated
+-- ARGV[1]  packed <dd: the version of the caller's ring, how long a pre-granted permit lasts (us)
+-- ARGV[2]  each request, packed <ddI4B: interval (us), the longest wait (us), token (0 for no pre-granted
+--          permit), 1 if the request is urgent
 --
--- Returns the error OTHERRING if the node has another ring, else <d now (us), then <dB for each request:
--- the slot (us), and flags: 1 = it has a pre-granted permit, 2 = refused because the slot is further away
--- than the longest wait, 4 = the domain had errors recently.
--- After it each slot is its own interval after the previous one of its kind. Urgent slots are planned
--- apart from the others and may fall between them: the permit then makes the others wait. A slot with
--- a pre-granted permit holds the domain's permit. A refused request changes nothing.
+-- Returns the error OTHERRING if the node has another ring. Otherwise <d now (us), then <dB per request:
+-- the slot (us), and flags: 1 = it has a pre-granted permit, 2 = refused because the slot is later than the
+-- longest wait, 4 = the domain had errors recently.
+-- Each slot is its own interval after the previous one of its kind. Urgent slots are planned separately
+-- and may fall between others; the permit then makes the others wait. A slot with a pre-granted permit
+-- holds the domain's permit. A refused request changes nothing.
 local PRE_GRANTED, REFUSED, FAILING = 1, 2, 4
 local ring, hold = struct.unpack('<dd', ARGV[1])
 local version, restart = struct.unpack(EPOCH, redis.call('GET', KEYS[1]) or NO_EPOCH)

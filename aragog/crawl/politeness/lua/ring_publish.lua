@@ -6,10 +6,10 @@
 -- KEYS[1]  {prefix}limiter.ring   hash   version and record of the ring; known:<node> -> 1 for each node
 --                                        that ever had a ring
 -- ARGV[1]  the version of the new record   ARGV[2]  the new record
--- ARGV[3]  the version that it replaces; empty: any lower one
+-- ARGV[3]  the version to replace; empty for any lower version
 --
 -- Returns the record that is stored afterward.
--- A version only grows: a lower one, or one that replaces another than the stored one, changes nothing.
+-- Versions only grow: a lower version, or a mismatch with ARGV[3], changes nothing.
 local stored = redis.call('HGET', KEYS[1], 'version') or '0'
 local replaced = ARGV[3] == '' and tonumber(stored) < tonumber(ARGV[1]) or stored == ARGV[3]
 if replaced and tonumber(stored) < tonumber(ARGV[1]) then

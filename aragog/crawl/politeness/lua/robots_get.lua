@@ -1,15 +1,15 @@
--- robots_get: return rules of origins, without the bodies that the caller has already.
+-- robots_get: return the rules of origins, without rules that the caller already has.
 --
 -- keys: records...
 -- args: versions head_bytes
 --
 -- KEYS[1..]  {prefix}robots:<origin>   string   packed record, see robots_records.py
--- ARGV[1]  the version that the caller has of each record, 8 bytes each; 8 zeros if it has none
+-- ARGV[1]  the version of each record that the caller has, 8 bytes each; 8 zeros if it has none
 -- ARGV[2]  the length of a record's head
 --
--- Returns the record of each key: its head alone when the caller has this version, false when there is
--- no record.
--- After it each record that was found is marked as used, so that it is refreshed before it expires.
+-- Returns the record for each key: only its head if the caller has this version, false if there is no
+-- record.
+-- Marks each record found as used, so that it is refreshed before it expires.
 local answers = {}
 local head = tonumber(ARGV[2])
 for n = 1, #KEYS do

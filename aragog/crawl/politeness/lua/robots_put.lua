@@ -5,26 +5,26 @@
 --
 -- KEYS[1]  {prefix}robots:<origin>        string   packed record, see robots_records.py
 -- KEYS[2]  {prefix}robots.claims          hash     leases of origins while a worker refreshes them
--- KEYS[3]  {prefix}robots.due             zset     origin -> when its rules want a refresh (ms)
--- KEYS[4]  {prefix}robots.domain:<domain> zset     origin -> when its record was put (s) and its size,
---                                                  packed in one number; '' -> bytes of all
+-- KEYS[3]  {prefix}robots.due             zset     origin -> when its rules must be refreshed (ms)
+-- KEYS[4]  {prefix}robots.domain:<domain> zset     origin -> when its record was stored (s) and its size,
+--                                                  packed into one number; '' -> bytes of all records
 -- ARGV[1]  the record
 -- ARGV[2]  1 if the record is that of an error
 -- ARGV[3]  after how long the record expires (ms)
--- ARGV[4]  older good rules are kept unless they were fetched before this instant (ms)
--- ARGV[5]  when the rules want a refresh (ms)
+-- ARGV[4]  older good rules are kept unless they were fetched before this time (ms)
+-- ARGV[5]  when the rules must be refreshed (ms)
 -- ARGV[6]  the origin
--- ARGV[7]  the origin's name in KEYS[2]
--- ARGV[8]  origins that wanted a refresh before this instant (ms) leave KEYS[3]
+-- ARGV[7]  the origin's field in KEYS[2]
+-- ARGV[8]  origins due for a refresh before this time (ms) are removed from KEYS[3]
 -- ARGV[9]  the prefix of KEYS[1]
--- ARGV[10] how many bytes a record takes besides its own
--- ARGV[11] how many bytes a domain's records may take
+-- ARGV[10] the overhead of a record in bytes
+-- ARGV[11] how many bytes the records of a domain may take
 -- ARGV[12] after how long KEYS[4] expires (ms); no record expires later
 --
--- Returns 1 if older good rules stay in use in place of the error, else 0.
--- A record with the status 304 keeps the rules and the validators that are stored, and makes them as
--- fresh as itself. Without stored rules it is dropped: they are then fetched in full.
--- After it the records of the domain take at most ARGV[11], unless a single one takes more; the oldest
+-- Returns 1 if older good rules stay in use instead of the error, else 0.
+-- A record with the status 304 keeps the stored rules and validators, and makes them as fresh as itself.
+-- Without stored rules it is dropped, so that the rules are fetched in full.
+-- Afterward, the records of the domain take at most ARGV[11], unless a single one takes more; the oldest
 -- ones are deleted. The claim is released. An older result never replaces a newer one.
 local HEAD, SIZE = '<Bc8hdhdd', 37
 redis.call('HDEL', KEYS[2], ARGV[7])
@@ -58,8 +58,8 @@ redis.call('SET', KEYS[1], record .. body, 'PX', life)
 redis.call('ZADD', KEYS[3], ARGV[5], ARGV[6])
 redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', ARGV[8])
 
--- A score is the time of the put (s) * 2^20 + the size. Both fit into its 53 bits, and the oldest record
--- comes first.
+-- A score is the time when a record was stored (s) * 2^20 + its size. Both fit into 53 bits, and the oldest
+-- record comes first.
 local SIZES, REAL = 1048576, 1099511627776
 local time = redis.call('TIME')
 local total = tonumber(redis.call('ZSCORE', KEYS[4], '') or 0)

@@ -1,4 +1,4 @@
-"""Names of limiter nodes, as in the ring's record, which has no passwords, and their URLs."""
+"""Maps limiter nodes to the names in the ring's record, which contain no passwords, and to URLs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from aragog.runtime.secret import reveal
 from pinlater.redis.address import hosts_of, is_sentinel, plain
 
-# The name of the server of `redis.url`, whose address may change.
+# The name of the server at `redis.url`, whose address may change.
 SHARED = "redis.url"
 
 
@@ -40,9 +40,9 @@ class NodeAddresses:
         """
         Return a node's URL.
 
-        User and password are taken from the same server in the settings. Another server on one of
-        the hosts in the settings gets those of `redis.url`. Any other host gets none, because
-        whoever can write the record could insert a host of their own.
+        User and password come from the same server in the settings. Another server on one of the
+        hosts in the settings gets those of `redis.url`. Any other host gets none, because anyone
+        who can write the record could insert their own host.
         """
         if name == SHARED and self._shared is not None:
             return self._shared

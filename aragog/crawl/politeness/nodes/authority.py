@@ -16,12 +16,12 @@ TIMEOUT_S = 2.0
 
 class RingAuthority:
     """
-    Reads and replaces the record, in one round trip each. Connects on first use.
+    Reads and replaces the ring's record. Each call takes one round trip. Connects on first use.
 
-    Every method raises `LimiterUnavailable` when the server does not answer.
+    Every method raises `LimiterUnavailable` if the server does not respond.
 
     Args:
-        url: the URL of the server.
+        url: URL of the server.
         prefix: the start of every key.
     """
 
@@ -32,7 +32,7 @@ class RingAuthority:
         self._last: tuple[bytes, RingRecord] | None = None
 
     def read(self) -> RingRecord | None:
-        """The record, or None."""
+        """Return the record, or None if there is none."""
         with redis_errors(self._where, LimiterUnavailable):
             packed = cast("bytes | None", self._redis.hget(self._key, "record"))
         if packed is None:
@@ -43,11 +43,13 @@ class RingAuthority:
 
     def publish(self, record: RingRecord, *, replaces: int | None = None) -> RingRecord:
         """
-        Store a record. Returns the record that is stored afterwards.
+        Store a record. Returns the record that is stored afterward.
 
         Args:
-            record: the new record. A version lower than the stored one changes nothing.
-            replaces: the version that must be stored now; 0 for no record, None for any lower one.
+            record: the new record. Nothing happens if its version is not higher than the stored
+                one.
+            replaces: the version that must be stored now; 0 for no record, None for any lower
+                version.
         """
         with redis_errors(self._where, LimiterUnavailable):
             stored = load_script("aragog.crawl.politeness", "ring_publish").run(
@@ -60,7 +62,7 @@ class RingAuthority:
         return RingRecord.parse(stored)
 
     def is_first_ring_of(self, node: str) -> bool:
-        """Whether this node has never had a ring. True only once for each node."""
+        """Return True if this node has never had a ring before. True only once per node."""
         with redis_errors(self._where, LimiterUnavailable):
             return bool(self._redis.hsetnx(self._key, f"known:{node}", 1))
 

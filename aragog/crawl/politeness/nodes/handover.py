@@ -1,10 +1,9 @@
 """
-Take over the state of domains that move to another limiter node.
+Moves the state of domains to another limiter node.
 
-A node only gives away state when it has the same ring as the caller. From then on it refuses
-callers with an earlier ring, so the state no longer changes, and several processes may read it at
-once. The new owner accepts it once under each ring. Until then it makes no decisions about the
-domain.
+A node exports state only if it has the same ring as the caller. From then on it refuses callers
+with an earlier ring, so the state no longer changes, and several processes can read it at the same
+time. The new owner accepts it once per ring. Until then, it makes no decisions about the domain.
 """
 
 from __future__ import annotations
@@ -15,20 +14,20 @@ from typing import NamedTuple, cast
 from aragog.crawl.politeness.nodes.node import LimiterNode
 from aragog.crawl.politeness.nodes.record import RingRecord
 
-# How many domains one call handles. It is limited because Redis serves no other client meanwhile.
+# How many domains one call handles. Limited, because Redis serves no other client meanwhile.
 MOST_AT_ONCE = 200
 
 
 class TakenDomain(NamedTuple):
-    """The state that a domain's new owner receives."""
+    """The state of a domain for its new owner."""
 
     key: str
     own_counts: bool
-    """True if the owner was a node of the domain before, so its own state counts too."""
+    """True if the owner was already a node of the domain before, so its own state counts too."""
     closed_us: float
     """How long a permit from a lost node may still be valid. 0 if no node is lost."""
     exports: Sequence[bytes]
-    """The state from each former owner that has any."""
+    """The exported state of each former owner that has any."""
 
 
 def take_over(
@@ -38,10 +37,10 @@ def take_over(
     keys: Sequence[str],
 ) -> None:
     """
-    Make an owner take over the domains that have not arrived yet.
+    Move domains to their new owner, unless they have already arrived there.
 
-    Takes four round trips, or one if all have arrived. Safe to repeat, and to run in several
-    processes at once.
+    Takes four round trips, or one if all have arrived. Can be repeated, and can run in several
+    processes at the same time.
 
     Args:
         record: the ring.
@@ -51,7 +50,7 @@ def take_over(
 
     Raises:
         OtherRing: a node has another ring.
-        LimiterUnavailable: a node did not answer.
+        LimiterUnavailable: a node did not respond.
     """
     for start in range(0, len(keys), MOST_AT_ONCE):
         missing = _missing(owner, keys[start : start + MOST_AT_ONCE])

@@ -1,15 +1,15 @@
 """
-The Redis servers of the limiter: scripts, clocks, and translation of errors.
+The Redis servers of the limiter: scripts, clocks, and conversion of errors.
 
-A restarted server, or a replica that became the master, may have lost the last sends. A client
-notices this by a lost connection. On each new connection `restart.lua` runs first, and makes sure
-that what was lost cannot bring two requests too close together. A missing script would not be a
-reliable sign, because Redis before version 7 keeps scripts in its append-only file and sends them
-to replicas.
+A server that restarted, or a replica that became the master, may have lost the last sends. A client
+notices this by a lost connection. So `restart.lua` runs first on each new connection and makes sure
+that no two requests come too close together because of lost state. A missing script would not be a
+reliable sign of a restart, because Redis before version 7 keeps scripts in its append-only file and
+sends them to replicas.
 
-Each response contains the server's time, which was read between the request and the response. This
-bounds the offset between the server's clock and the local monotonic clock. Recent bounds are
-intersected, so the error is about half the fastest recent round trip.
+Each response contains the server's time, which was read between request and response. This bounds
+the offset between the server's clock and the local monotonic clock. Recent bounds are intersected,
+so the error is about half the fastest recent round trip.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from pinlater.redis.connect import connect
 from pinlater.redis.errors import redis_errors
 from pinlater.redis.scripts import LuaScript, load_script
 
-# Two machines' clocks drift by less than this (NTP slews at up to 500 ppm, usually 50).
+# The clocks of two machines drift apart by less than this (NTP slews at up to 500 ppm, usually 50).
 DRIFT = 0.0005
 TIMEOUT_S = 2.0
 # Every response starts with the server's time.
@@ -40,7 +40,7 @@ _LITERAL = re.compile(r"[\\*?\[\]^-]")
 
 
 class OtherRing(Exception):
-    """The node has another version of the ring than the caller, and did nothing."""
+    """The node has another ring version than the caller. It changed nothing."""
 
     def __init__(self, node: LimiterNode) -> None:
         super().__init__(node.shown)
@@ -49,13 +49,13 @@ class OtherRing(Exception):
 
 class LimiterNode:
     """
-    A server of the ring. Safe to share between threads and to use after a fork.
+    A server of the ring. Can be shared between threads and used after a fork.
 
     Args:
         url: `redis://…` or `unix://…`.
         prefix: the start of every key.
-        hold_us: the longest hold of a concurrency slot, which limits what a restart can lose.
-        name: the name of the node in the ring. With None, the URL.
+        hold_us: how long a pre-granted permit lasts, which limits what a restart can lose.
+        name: the name of the node in the ring; the URL if None.
     """
 
     def __init__(self, url: str, prefix: str, hold_us: int, name: str | None = None) -> None:
@@ -85,11 +85,14 @@ class LimiterNode:
         connection.read_response()
 
     def key(self, kind: str, name: str) -> str:
-        """The Redis key of a kind: `slot` and `concurrent` by domain, `slots` for the server."""
+        """Return a Redis key: `slot` and `concurrent` are by domain, `slots` is for the server."""
         return f"{self.prefix}{kind}:{name}"
 
     def at(self, version: float) -> LimiterNode:
-        """The same server, connections and clock, for callers with this version."""
+        """
+        Return the same server, with its connections and clock, for callers with this
+        ring version.
+        """
         node = copy(self)
         node.version = version
         return node
@@ -101,8 +104,8 @@ class LimiterNode:
         Returns the script's result, which starts with the server's time.
 
         Raises:
-            OtherRing: the node has another version than this one.
-            LimiterUnavailable: the server did not answer; the script may still have run.
+            OtherRing: the node has another ring version than this object.
+            LimiterUnavailable: the server did not respond. The script may have run anyway.
         """
         sent_us = stopwatch_us()
         reply = cast("bytes", self.run(name, **values))
@@ -123,7 +126,10 @@ class LimiterNode:
         return redis_errors(self.shown, LimiterUnavailable)
 
     def now_us(self) -> float:
-        """The server's clock, estimated from its last response, or read if there was none."""
+        """
+        Return the server's time, estimated from its last response.
+        Reads it if there was none.
+        """
         if not self.clock.known:
             self.ask_time()
         now = stopwatch_us()
@@ -137,22 +143,22 @@ class LimiterNode:
         self.clock.observe(sent_us, seconds * 1_000_000 + us, stopwatch_us())
 
     def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
-        """The values of keys; one round trip."""
+        """Return the values of keys, in one round trip."""
         with self._errors():
             return cast("list[bytes | None]", self.client.mget(keys))
 
     def last_members(self, key: str, count: int) -> list[bytes]:
-        """The members of a sorted set with the highest scores, highest first."""
+        """Return the members of a sorted set with the highest scores, highest first."""
         with self._errors():
             return cast("list[bytes]", self.client.zrevrange(key, 0, count - 1))
 
     def ring_copy(self) -> bytes | None:
-        """The server's copy of the ring's record, or None."""
+        """Return the server's copy of the ring's record, or None."""
         with self._errors():
             return cast("bytes | None", self.client.hget(self.key("slots", "ring"), "record"))
 
     def keys(self, kind: str) -> Iterator[bytes]:
-        """The names of all keys of a kind, in no order. Some may appear twice."""
+        """Yield the names of all keys of a kind, in no particular order. Some may appear twice."""
         pattern = _LITERAL.sub(r"\\\g<0>", self.key(kind, ""))
         with self._errors():
             for key in self.client.scan_iter(match=f"{pattern}*", count=1_000):
@@ -168,7 +174,7 @@ def _script(name: str) -> LuaScript:
 
 
 def stopwatch_us() -> float:
-    """Microseconds on this process's monotonic clock."""
+    """Return microseconds of this process's monotonic clock."""
     return time.monotonic_ns() / 1000
 
 
@@ -176,7 +182,7 @@ class ServerClock:
     """
     Bounds on a server's clock. All times are in microseconds. Thread-safe.
 
-    After a jump of the server's clock the bounds do not intersect; then the newest one is used.
+    After a jump of the server's clock, the bounds do not intersect. The newest one is then used.
     """
 
     def __init__(self) -> None:
@@ -191,7 +197,7 @@ class ServerClock:
         return self._high_us != float("inf")
 
     def observe(self, sent_us: float, server_us: float, received_us: float) -> None:
-        """Record a response: the monotonic clock before and after, and the server's clock."""
+        """Record a response: the monotonic clock before and after it, and the server's clock."""
         low, high = server_us - received_us, server_us - sent_us
         with self._lock:
             drift = max(0.0, received_us - self._at_us) * DRIFT

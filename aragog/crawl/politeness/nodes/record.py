@@ -1,8 +1,8 @@
 """
-The record of the limiter's ring: which nodes decide for domains now, and which did before. Pure.
+The record of the limiter's ring: which nodes decide for which domains, now and before. Pure.
 
-A record never changes; each change creates one with a higher version. A version consists of an
-epoch (a count) and a random number, so two changes of the same record get different versions.
+Records are immutable; each change creates one with a higher version. A version consists of an epoch
+(a counter) and a random number, so that two concurrent changes of a record get different versions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MOST_NODES = 1_000
 _MOST_FORMER = 1_000
 _MOST_NAME_CHARS = 500
 _LONGEST_LEASE_S = 3_600.0
-# How long a process uses a record after it read it, in seconds.
+# How long a process may use a record after reading it, in seconds.
 LEASE_S = 30.0
 _NONCE = 1 << 20
 _SAMPLE = 2_000
@@ -39,23 +39,25 @@ class RingRecord:
     """
 
     version: int
-    """The version, higher than in every earlier record and below 2^53."""
+    """Higher than in every earlier record, and below 2^53."""
     active: tuple[str, ...]
     """The nodes that decide for domains."""
     drained: tuple[str, ...] = ()
-    """Nodes that decide for no domain."""
+    """Nodes that are members but decide for no domain."""
     lost: tuple[str, ...] = ()
     """Nodes that left without handing over their state."""
     former: tuple[tuple[str, ...], ...] = ()
-    """The active nodes of earlier records, oldest first, while domains move. Otherwise empty."""
+    """The active nodes of earlier records, oldest first, while domains are moving. Otherwise
+    empty."""
     restart_version: int = 0
-    """The version from which nodes count as restarted because state was lost, or 0."""
+    """Nodes with a copy older than this version count as restarted, because state was lost; or
+    0."""
     lease_s: float = LEASE_S
     """How long a process may use the record after reading it, in seconds."""
 
     @classmethod
     def first(cls, nodes: Sequence[str], lease_s: float = LEASE_S) -> Self:
-        """The first record of a ring."""
+        """Return the first record of a ring."""
         return cls(_NONCE + secrets.randbelow(_NONCE), tuple(nodes), lease_s=lease_s)
 
     @classmethod
@@ -63,10 +65,10 @@ class RingRecord:
         """
         Decode the result of `packed`, from this or a later release.
 
-        It is validated, because anyone who can write to a limiter server can write a record.
+        The record is validated, because anyone who can write to a limiter server can write one.
 
         Raises:
-            LimiterUnavailable: it is not a record.
+            LimiterUnavailable: it is not a valid record.
         """
         try:
             return cls(**_checked(json.loads(text)))
@@ -85,23 +87,23 @@ class RingRecord:
 
     @property
     def moving(self) -> bool:
-        """Whether domains move to other nodes."""
+        """True while domains are moving to other nodes."""
         return bool(self.former)
 
     @property
     def members(self) -> tuple[str, ...]:
-        """All nodes, without those that were removed or are lost."""
+        """All nodes that were neither removed nor lost."""
         return self.active + self.drained
 
     @property
     def exporters(self) -> tuple[str, ...]:
-        """The nodes that may have state of domains that move, without those that are lost."""
+        """The nodes that may have state of moving domains, without lost ones."""
         named = (node for nodes in self.former for node in nodes if node not in self.lost)
         return tuple(dict.fromkeys(named))
 
     @cached_property
     def ring(self) -> Ring:
-        """Which active node decides for a domain."""
+        """Assigns domains to active nodes."""
         return Ring(self.active)
 
     @cached_property
@@ -109,23 +111,29 @@ class RingRecord:
         return tuple(Ring(nodes) for nodes in self.former)
 
     def owners_before(self, key: str) -> tuple[str, ...]:
-        """The nodes that decided for a domain while `former` applied, oldest first."""
+        """Return the nodes that decided for a domain while `former` applied, oldest first."""
         return tuple(dict.fromkeys(ring.node_for(key) for ring in self._former_rings))
 
     def share(self, node: str) -> float:
-        """The share of all domains for which a node decides, 0 to 1, to about one percent."""
+        """
+        Return the share of all domains for which a node decides, 0 to 1, accurate to about one
+        percent.
+        """
         if node not in self.active:
             return 0.0
         mine = sum(self.ring.node_for(f"{number}.example") == node for number in range(_SAMPLE))
         return mine / _SAMPLE
 
     def moves(self, key: str) -> bool:
-        """Whether another node than its owner may have state of a domain."""
+        """Return True if a node other than its owner may have state of a domain."""
         owner = self.ring.node_for(key)
         return any(ring.node_for(key) != owner for ring in self._former_rings)
 
     def adding(self, node: str) -> RingRecord:
-        """The record with a node that decides for domains; the same if it does already."""
+        """
+        Return the record with an additional active node, or itself if the node is
+        already active.
+        """
         if node in self.active:
             return self
         rest = tuple(each for each in self.drained if each != node)
@@ -134,10 +142,10 @@ class RingRecord:
 
     def draining(self, node: str) -> RingRecord:
         """
-        The record with a member that decides for no domain; the same if it does not already.
+        Return the record with a member made inactive, or itself if the member is already drained.
 
         Raises:
-            BadInput: not a member, or no other node would decide for domains.
+            BadInput: the node is not a member, or no active node would be left.
         """
         self._check_member(node)
         if node in self.drained:
@@ -145,16 +153,16 @@ class RingRecord:
         return self._moved(self._active_without(node), drained=(*self.drained, node))
 
     def removing(self, node: str) -> RingRecord:
-        """The record without a drained node; see `draining`."""
+        """Return the record without a drained node; see `draining`."""
         if node not in self.drained:
             return self
         return self._next(drained=tuple(each for each in self.drained if each != node))
 
     def losing(self, node: str) -> RingRecord:
         """
-        The record without a node that cannot hand over its state; see `draining`.
+        Return the record without a node that cannot hand over its state; see `draining`.
 
-        The same if it is lost already.
+        Returns itself if the node is already lost.
         """
         if node in self.lost:
             return self
@@ -168,22 +176,24 @@ class RingRecord:
 
     def settled(self, *, restart: bool = False) -> RingRecord:
         """
-        The record after all domains have moved.
+        Return the record for the time after all domains have moved.
 
         Args:
-            restart: state was lost: every domain waits an interval.
+            restart: True if state was lost, so that every domain waits one interval.
         """
         after = self._next(former=(), lost=())
         return replace(after, restart_version=after.version) if restart else after
 
     def _check_member(self, node: str) -> None:
         if node not in self.members:
-            raise BadInput(f"{node}: is no node of the limiter; they are {', '.join(self.members)}")
+            raise BadInput(
+                f"{node}: is not a limiter node; the nodes are {', '.join(self.members)}"
+            )
 
     def _active_without(self, node: str) -> tuple[str, ...]:
         active = tuple(each for each in self.active if each != node)
         if not active:
-            raise BadInput(f"{node}: is the only node that decides for domains; add another first")
+            raise BadInput(f"{node}: is the only active node; add another one first")
         return active
 
     def _moved(self, active: tuple[str, ...], **changes: tuple[str, ...]) -> RingRecord:
@@ -195,7 +205,7 @@ class RingRecord:
 
 
 def _checked(values: dict[str, Any]) -> dict[str, Any]:
-    """The known members of a record; raises ValueError and its like if one cannot be."""
+    """Return the known members of a record. Raises ValueError or similar for an invalid record."""
     active, drained, lost = (_names(values[name]) for name in ("active", "drained", "lost"))
     former = values["former"]
     if not active or set(active) & set(drained) or len(former) > _MOST_FORMER:
@@ -221,14 +231,14 @@ def _version(value: Any) -> int:
 
 
 def _names(values: Any) -> tuple[str, ...]:
-    """Names of nodes, each once: `redis.url`, or a URL without a login."""
+    """Validate names of nodes: unique, and either `redis.url` or a URL without credentials."""
     if not isinstance(values, list) or len(values) > _MOST_NODES:
-        raise ValueError(f"nodes are a list of {_MOST_NODES} at most")
+        raise ValueError(f"nodes must be a list of at most {_MOST_NODES}")
     for name in values:
         if not isinstance(name, str) or len(name) > _MOST_NAME_CHARS:
-            raise ValueError("a node has a name that is no short text")
+            raise ValueError("the name of a node is not a short string")
         if name != SHARED and ("@" in name or not is_usable(name)):
-            raise ValueError("a node has a name that is no URL of Redis without a login")
+            raise ValueError("the name of a node is not a Redis URL without credentials")
     if len(set(values)) < len(values):
-        raise ValueError("a node is named twice")
+        raise ValueError("a node is listed twice")
     return tuple(values)

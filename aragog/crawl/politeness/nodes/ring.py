@@ -1,11 +1,11 @@
 """
-The limiter's nodes by domain, under the ring that the servers have.
+Finds the limiter node of a domain, and keeps the ring equal on all servers.
 
-The shared Redis has the record of the ring. A process reads it every few seconds and uses it for
-`RingRecord.lease_s` after a read, then asks no node until it has read it again. Every node has the
-version, refuses callers with another one, and has a copy of the record. Whoever meets a server with
-an older record brings it the newer one, so no order of changes and no crash leaves servers apart
-for long (docs/adr/0085).
+The shared Redis stores the record of the ring. A process reads it every few seconds, may use it for
+`RingRecord.lease_s` after a read, and otherwise sends nothing to any node until it has read it
+again. Every node stores the ring's version, refuses callers with another version, and has a copy of
+the record. A process that finds a server with an older record sends it the newer one. So no order
+of changes and no crash makes servers disagree for long (docs/adr/0085).
 """
 
 from __future__ import annotations
@@ -27,20 +27,21 @@ from aragog.runtime.secret import reveal
 
 # The record is read again after this share of its lease.
 RENEW_SHARE = 1 / 3
-# After a read that failed, while the lease lasts.
+# How soon to retry a failed read while the lease lasts.
 RETRY_S = 1.0
-# How often in a row a call may find that the ring changed.
+# How often in a row the ring may change during one call.
 ATTEMPTS = 8
 MOST_ARRIVED = 200_000
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 R = TypeVar("R")
-# It also advances while the machine is suspended, where the system has such a clock.
+# Unlike the monotonic clock, this one also advances while the machine is suspended, if the system
+# has it.
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def lease_clock_s() -> float:
-    """Seconds on a clock that nobody sets and no suspend stops."""
+    """Return seconds of a clock that is never set and does not stop during a suspend."""
     return time.clock_gettime(_CLOCK)
 
 
@@ -50,8 +51,8 @@ class LeasedRing:
 
     Args:
         record: the ring.
-        nodes: by name: all that the record names, at its version.
-        read_s: when its read began, by `lease_clock_s`.
+        nodes: all nodes of the record by name, at its version.
+        read_s: when reading the record began, by `lease_clock_s`.
     """
 
     def __init__(self, record: RingRecord, nodes: dict[str, LimiterNode], read_s: float) -> None:
@@ -61,21 +62,21 @@ class LeasedRing:
         self.extend(read_s)
 
     def extend(self, read_s: float) -> None:
-        """Note that the record was still the newest when a read began."""
+        """Record that this was still the newest record when a read began at `read_s`."""
         self.until_s = read_s + self.record.lease_s
         self.renew_at_s = read_s + self.record.lease_s * RENEW_SHARE
 
     def of(self, key: str) -> LimiterNode:
-        """The node that decides for a domain."""
+        """Return the node that decides for a domain."""
         return self.nodes[self.record.ring.node_for(key)]
 
     def group(self, items: Iterable[tuple[str, T]]) -> Iterator[tuple[LimiterNode, list[T]]]:
-        """(domain, item) pairs by node, in their order within a node."""
+        """Group (domain, item) pairs by node. Keeps the order within a node."""
         for name, group in self.record.ring.group(items).items():
             yield self.nodes[name], group
 
-    def bring(self, owner: LimiterNode, keys: Iterable[str]) -> None:
-        """Have an owner take over those of its domains that move; see `take_over`."""
+    def ensure_arrived(self, owner: LimiterNode, keys: Iterable[str]) -> None:
+        """Make an owner take over those of its domains that are moving; see `take_over`."""
         record = self.record
         if not record.moving:
             return
@@ -90,20 +91,20 @@ class LeasedRing:
 
 class NodeRing:
     """
-    Nodes by domain, by consistent hashing. Nothing is connected before the first call. Thread-safe.
+    The node of each domain, by consistent hashing. Connects on first use. Thread-safe.
 
-    Every method that needs the ring raises `LimiterUnavailable` when the shared Redis has not
-    answered for as long as the lease.
+    Every method that needs the ring raises `LimiterUnavailable` if the shared Redis has not
+    responded for longer than the lease.
 
     Args:
-        urls: of the Redis servers; they are the first ring, if there is no record yet.
+        urls: URLs of the Redis servers. They form the first ring if there is no record yet.
         prefix: the start of every key.
         hold_us: how long a pre-granted permit lasts.
-        shared: `redis.url`, which has the record; None: the first of `urls`.
-        lease_s: used if the record is not written yet.
+        shared: `redis.url`, which stores the record; the first of `urls` if None.
+        lease_s: used until a record is written.
 
     Raises:
-        ConfigError: `urls` is empty, has duplicates, or one that is not a Redis URL.
+        ConfigError: `urls` is empty, has duplicates, or contains something that is not a Redis URL.
     """
 
     def __init__(
@@ -125,7 +126,10 @@ class NodeRing:
         self._leased: LeasedRing | None = None
 
     def server(self, name: str) -> LimiterNode:
-        """A server by its name in the record, in no version of the ring; connects on first use."""
+        """
+        Return a server by its name in the record, without a ring version.
+        Connects on first use.
+        """
         if name not in self._servers:
             url = self.addresses.url(name)
             self._servers.setdefault(name, LimiterNode(url, self._prefix, self.hold_us, name))
@@ -136,23 +140,26 @@ class NodeRing:
         return iter([leased.nodes[name] for name in leased.record.active])
 
     def of(self, key: str) -> LimiterNode:
-        """The node that decides for a domain."""
+        """Return the node that decides for a domain."""
         return self.leased().of(key)
 
     def last_of(self, key: str) -> LimiterNode:
-        """The same in the ring that was read last, although its lease may be over."""
+        """
+        Return the node of a domain in the ring that was read last, even if its
+        lease has ended.
+        """
         return (self._leased or self.leased()).of(key)
 
     def first(self) -> LimiterNode:
-        """The first node that decides for domains."""
+        """Return the first active node."""
         return next(iter(self))
 
     def group(self, items: Iterable[tuple[str, T]]) -> Iterator[tuple[LimiterNode, list[T]]]:
-        """(domain, item) pairs by node, in their order within a node; to read only."""
+        """Group (domain, item) pairs by node, for reads only. Keeps the order within a node."""
         return self.leased().group(items)
 
     def is_current(self, node: LimiterNode) -> bool:
-        """Whether a node was chosen under the ring of now, and its lease is not over."""
+        """Return True if a node was chosen under the current ring, whose lease has not ended."""
         leased = self._leased
         return (
             leased is not None
@@ -161,23 +168,23 @@ class NodeRing:
         )
 
     def call_one(self, key: str, call: Callable[[LimiterNode], R]) -> R:
-        """The result of a call to the node that decides for a domain; see `call_each`."""
+        """Call the node that decides for a domain, and return the result; see `call_each`."""
         return self.call_each([(key, key)], lambda node, _: call(node))[0][1]
 
     def call_each(
         self, items: Iterable[tuple[str, T]], call: Callable[[LimiterNode, list[T]], R]
     ) -> list[tuple[list[T], R]]:
         """
-        Call each node once with its items; domains that move are taken over first.
+        Call each node once with its items. Moving domains are taken over first.
 
-        After a change of the ring, the items that a node refused are sent again.
+        After a change of the ring, items that a node refused are sent again.
 
         Args:
             items: (domain, item) pairs.
             call: its exceptions propagate.
 
         Returns:
-            The items of each call, and its result.
+            The items and the result of each call.
         """
         todo, done = list(items), []
         for _ in range(ATTEMPTS):
@@ -186,7 +193,7 @@ class NodeRing:
             leased, refused = self.leased(), []
             for node, group in leased.group((key, (key, item)) for key, item in todo):
                 try:
-                    leased.bring(node, (key for key, _ in group))
+                    leased.ensure_arrived(node, (key for key, _ in group))
                     values = [item for _, item in group]
                     done.append((values, call(node, values)))
                 except OtherRing as error:
@@ -198,18 +205,18 @@ class NodeRing:
         return done
 
     def leased(self) -> LeasedRing:
-        """The ring, under a lease that is not over."""
+        """Return the ring, with a lease that has not ended."""
         leased, now_s = self._leased, lease_clock_s()
         if leased is not None and now_s < leased.renew_at_s:
             return leased
         over = leased is None or now_s >= leased.until_s
         if not self._lock.acquire(blocking=over):
-            return leased or self.leased()  # another thread reads it
+            return leased or self.leased()  # another thread is reading it
         try:
             renewed = self._leased
             if renewed is not None and lease_clock_s() < renewed.renew_at_s:
                 return renewed
-            return self._read()
+            return self._read_record()
         except LimiterUnavailable as error:
             leased = self._leased
             if leased is None or lease_clock_s() >= leased.until_s:
@@ -221,9 +228,9 @@ class NodeRing:
             self._lock.release()
 
     def refresh(self) -> LeasedRing:
-        """Read the record now, also the copies of all nodes that answer, and return the newest."""
+        """Read the record and the copies of all nodes that respond. Returns the newest one."""
         with self._lock:
-            leased = self._read()
+            leased = self._read_record()
             for name in leased.record.members:
                 try:
                     copy = self.server(name).ring_copy()
@@ -236,9 +243,12 @@ class NodeRing:
             return leased
 
     def renew(self, node: LimiterNode) -> None:
-        """After a refusal of a node: get the ring that it has, or give it the one that it lacks."""
+        """
+        After a node refused a call: fetch the ring that it has, or send it the one
+        that it lacks.
+        """
         with self._lock:
-            record = self._read().record
+            record = self._read_record().record
             if record.version != node.version:
                 return
             copy = node.ring_copy()
@@ -248,13 +258,13 @@ class NodeRing:
                 self._install(node, record, blank=copy is None)
 
     def install(self, name: str) -> None:
-        """Give a node the ring, if it has an older one."""
+        """Send the ring to a node, unless the node has a newer one."""
         with self._lock:
-            leased, node = self._read(), self.server(name)
+            leased, node = self._read_record(), self.server(name)
             self._install(node, leased.record, blank=node.ring_copy() is None)
 
     def replace(self, record: RingRecord, replaces: RingRecord) -> RingRecord:
-        """Publish a record in place of another; returns the one that is stored afterward."""
+        """Publish a record in place of another. Returns the record that is stored afterward."""
         with self._lock:
             read_s = lease_clock_s()
             return self._adopt(
@@ -278,18 +288,21 @@ class NodeRing:
         if found.version > record.version:
             self._publish(found)
 
-    def _read(self) -> LeasedRing:
-        """Read the record and begin a new lease; a lost record comes back from who has it."""
+    def _read_record(self) -> LeasedRing:
+        """Read the record and start a new lease. Restores a lost record from a copy."""
         read_s = lease_clock_s()
         stored, known = self.authority.read(), self._leased
         if known is not None and (stored is None or stored.version < known.record.version):
             stored = self.authority.publish(known.record)
         elif stored is None:
-            stored = self.authority.publish(self._found(), replaces=0)
+            stored = self.authority.publish(self._restore_record(), replaces=0)
         return self._adopt(stored, read_s)
 
-    def _found(self) -> RingRecord:
-        """The newest copy of the nodes in the settings, else a first ring of these nodes."""
+    def _restore_record(self) -> RingRecord:
+        """
+        Return the newest copy of the nodes in the settings, or else a first ring of
+        these nodes.
+        """
         found: list[RingRecord] = []
         for name in self.addresses.first:
             try:

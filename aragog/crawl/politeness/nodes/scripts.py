@@ -1,4 +1,4 @@
-"""The limiter's scripts on one server: their packed arguments and results."""
+"""Calls of the limiter's scripts on one server, with packed arguments and results."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from aragog.crawl.politeness.latencies import Latency
 from aragog.crawl.politeness.nodes.node import LimiterNode
 from aragog.crawl.politeness.slots import VERDICTS, PermitDecision, Slot, latency_steps_of
 
-# A permit expires after this if its holder does not report, because it is dead or stuck.
+# A permit expires after this time if its holder does not report, because it died or hangs.
 PERMIT_TTL_US = 750_000
-# A permit is granted for an instant up to this far ahead.
+# A permit is granted for a time at most this far ahead.
 BOOK_AHEAD_US = 8_000
-# A concurrency slot (`max_concurrent`) of a killed sender expires after this.
+# A concurrency slot (`max_concurrent`) of a killed sender expires after this time.
 CONCURRENCY_TTL_S = 120
 
 _PRE_GRANTED, _REFUSED, _FAILING = 1, 2, 4
@@ -26,14 +26,14 @@ _PAUSE = struct.Struct("<ddd")
 _RESERVE_HEAD = struct.Struct("<dd")
 
 
-class Ask(NamedTuple):
+class SlotArguments(NamedTuple):
     """The arguments of `reserve` for one request."""
 
     interval_us: float
     longest_us: float
     """How far ahead the slot may be."""
     token: int
-    """0: without a pre-granted permit."""
+    """Identifies the owner of the slot; 0 for no pre-granted permit."""
     urgent: bool
 
 
@@ -41,30 +41,30 @@ class ReservedSlot(NamedTuple):
     """The result of `reserve` for one request."""
 
     at_us: float
-    """The slot; if it was refused, the instant at which to ask again."""
+    """The slot; if refused, when to ask again."""
     pre_granted: bool
-    """The slot includes the permit, because the domain was idle."""
+    """True if the slot includes the permit, because the domain was idle."""
     refused: bool
-    """The next free slot is later than the request can wait."""
+    """True if the next free slot is later than the request can wait."""
     failing: bool
-    """The domain has had errors lately."""
+    """True if the domain has had errors recently."""
 
 
 def reserve(
     node: LimiterNode,
     keys: Sequence[str],
-    asks: Iterable[Ask],
+    asks: Iterable[SlotArguments],
 ) -> tuple[float, Iterator[ReservedSlot]]:
     """
-    Reserve a slot for each of `keys`, in their order.
+    Reserve one slot for each of `keys`, in their order.
 
     Args:
         node: the server.
         keys: the limiter keys of the domains.
-        asks: what is wanted of each.
+        asks: the arguments for each key.
 
     Returns:
-        The server's time in microseconds, and what was reserved for each.
+        The server's time in microseconds, and one result per key.
     """
     prefix = node.key("slot", "")
     reply = node.call(
@@ -91,9 +91,9 @@ def acquire_permit(
 
     Args:
         node: the server.
-        slot: as it was reserved.
-        max_concurrent: of its domain; 0: unlimited.
-        window_us: how late after its slot a request may be.
+        slot: the reserved slot.
+        max_concurrent: limit of the domain; 0 for unlimited.
+        window_us: how long after its slot a request may still be sent.
     """
     reply = node.call(
         "acquire_permit",
@@ -115,23 +115,24 @@ def acquire_permit(
     return PermitDecision(VERDICTS[verdict], at_us)
 
 
-class Departure(NamedTuple):
-    """The report of `release_permits` about one slot."""
+class PermitReport(NamedTuple):
+    """The arguments of `release_permits` for one slot."""
 
     slot: Slot
     at_us: float
-    """When its request was written; 0: nothing was."""
+    """When its request was written; 0 if it was not."""
     latency: Latency
     """The latency of earlier responses of its domain."""
     max_slowdown: float
-    """The largest latency factor of its domain; 1: latency does not count."""
+    """The largest latency factor of its domain; 1 turns latency off."""
 
 
-def release_permits(node: LimiterNode, departures: Sequence[Departure]) -> list[int]:
+def release_permits(node: LimiterNode, departures: Sequence[PermitReport]) -> list[int]:
     """
-    Release the permits of slots, and report the latency of their domains.
+    Release the permits of slots, and report the latencies of their domains.
 
-    Returns the positions of those whose domains have moved to another node: nothing was done.
+    Returns the positions of slots whose domains have moved to another node. Nothing was changed for
+    them.
     """
     reply = node.call(
         "release_permit",
@@ -148,7 +149,7 @@ def release_permits(node: LimiterNode, departures: Sequence[Departure]) -> list[
 
 
 def pause_until(node: LimiterNode, key: str, until_us: float, interval_us: float) -> None:
-    """Grant no permit for `key` before `until_us`, by the server's clock."""
+    """Grant no permits for `key` before `until_us`, by the server's clock."""
     pause = _PAUSE.pack(until_us, interval_us, node.version)
     epoch = node.key("slots", "epoch")
     node.call("pause_until", epoch=epoch, slot=node.key("slot", key), pause=pause)
@@ -164,7 +165,7 @@ def report(
     """
     Report whether requests succeeded.
 
-    Returns the backoff factor of each domain in percent; 0: it had no errors lately.
+    Returns the backoff factor of each domain in percent; 0 if it had no errors recently.
     """
     prefix = node.key("slot", "")
     reply = node.call(
@@ -182,7 +183,7 @@ def report(
 
 
 def end_request(node: LimiterNode, key: str, token: int) -> None:
-    """Free the concurrency slot of a request; harmless if it has none."""
+    """Free the concurrency slot of a request. Has no effect if it has none."""
     node.call(
         "end_request",
         epoch=node.key("slots", "epoch"),

@@ -1,1 +1,1 @@
-"""Reading and matching the lines of a robots.txt."""
+"""Parses robots.txt files and matches URLs with their rules."""

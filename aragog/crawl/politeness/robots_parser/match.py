@@ -1,11 +1,11 @@
 """
-The matcher of robots rules: the longest matching rule decides (RFC 9309 section 2.2.2).
+The matcher of robots rules: the longest matching rule applies (RFC 9309 section 2.2.2).
 
-Of two equally long rules, Allow wins. `*` matches any characters and a final `$` the end. The
-matcher does not backtrack: it searches the literal parts of a pattern one after the other, so a
-match costs at most the length of the path times that of the pattern, as in Google's parser. Plain
-prefixes, which most rules are, are looked up in a dictionary by length. The cost of one call is
-limited.
+If two rules are equally long, Allow wins. `*` matches any characters, and a final `$` matches the
+end. The matcher does not backtrack: it searches for the literal parts of a pattern one after the
+other, so a match costs at most the length of the path times that of the pattern, as in Google's
+parser. Plain prefixes, which most rules are, are looked up in a dictionary by length. The cost of
+one call is limited.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from aragog.crawl.politeness.robots_parser.spelling import comparable_path, comp
 # Up to this many rules with wildcards, trying each is faster than an index.
 MAX_UNINDEXED = 24
 
-# Limit for the cost of one call in character comparisons, about 20 ms. Ordinary files need less
-# than a hundredth of it.
+# Limit of the cost of one call in character comparisons, about 20 ms. Ordinary files need less than
+# a hundredth of it.
 MAX_WORK = 40_000_000
-# Fixed cost of trying one rule, and of one character of the path, in comparisons.
+# Fixed costs in comparisons: of trying one rule, and of one character of the path.
 RULE_WORK, CHAR_WORK = 1_500, 100
 
 
 class TooCostly(Exception):
-    """The decision about this path would cost more than `MAX_WORK`."""
+    """Deciding about this path would cost more than `MAX_WORK`."""
 
 
-class _Wild(NamedTuple):
+class _WildcardRule(NamedTuple):
     """A rule with a wildcard or an end anchor."""
 
     priority: int
@@ -50,14 +50,14 @@ class Matcher:
     The indexed rules of one agent.
 
     Args:
-        rules: in the order of the file; of two equal rules the first is reported.
+        rules: in the order of the file. Of two equal rules, the first is reported.
     """
 
     __slots__ = ("_by_gram", "_grams", "_lengths", "_others", "_prefixes")
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._prefixes: dict[str, Rule] = {}
-        wild: dict[tuple[bool, str, bool], _Wild] = {}
+        wild: dict[tuple[bool, str, bool], _WildcardRule] = {}
         for rule in rules:
             pattern, anchored = comparable_pattern(rule.pattern, allow=rule.allow)
             if anchored or "*" in pattern:
@@ -73,14 +73,14 @@ class Matcher:
         self._lengths = sorted({len(prefix) for prefix in self._prefixes})
         self._index(sorted(wild.values(), key=_order))
 
-    def _index(self, wild: list[_Wild]) -> None:
+    def _index(self, wild: list[_WildcardRule]) -> None:
         """
         Index rules with wildcards by one trigram of their longest literal part.
 
         A rule can only match a path that contains this trigram.
         """
-        self._by_gram: dict[str, list[_Wild]] = {}
-        self._others: list[_Wild] = wild
+        self._by_gram: dict[str, list[_WildcardRule]] = {}
+        self._others: list[_WildcardRule] = wild
         if len(wild) > MAX_UNINDEXED:
             self._others = [w for w in wild if len(w.needle) < 3]
             for w in wild:
@@ -90,7 +90,7 @@ class Matcher:
 
     def best(self, path: str) -> Rule | None:
         """
-        Return the rule that decides about `path` (path and query, any spelling); None if none
+        Return the rule that applies to `path` (path and query, in any spelling), or None if none
         matches.
 
         Raises:
@@ -108,7 +108,7 @@ class Matcher:
                 return wild.rule
         return rule
 
-    def _candidates(self, path: str) -> list[_Wild]:
+    def _candidates(self, path: str) -> list[_WildcardRule]:
         """Return the rules whose longest part is in the path, highest priority first."""
         if not self._others and not self._grams:
             return []
@@ -132,40 +132,43 @@ class Matcher:
         return None, 0
 
 
-def _bound(path: str, rules: list[_Wild]) -> None:
+def _bound(path: str, rules: list[_WildcardRule]) -> None:
     """Raise TooCostly if trying these rules on `path` could take too long."""
     if len(rules) * RULE_WORK + len(path) * sum([w.size for w in rules]) > MAX_WORK:
         raise TooCostly
 
 
-def _wild(rule: Rule, pattern: str, anchored: bool, priority: int) -> _Wild:
+def _wild(rule: Rule, pattern: str, anchored: bool, priority: int) -> _WildcardRule:
     parts = tuple(pattern.split("*"))
-    # Empty parts in the middle are redundant; the first and the last part match the ends.
+    # Empty parts in the middle are redundant. The first and the last part match the ends.
     parts = (parts[0], *(p for p in parts[1:-1] if p), *parts[1:][-1:])
     needle = max(parts, key=len)
-    return _Wild(priority, rule.allow, needle, parts, anchored, len(pattern), rule)
+    return _WildcardRule(priority, rule.allow, needle, parts, anchored, len(pattern), rule)
 
 
-def _order(wild: _Wild) -> tuple[int, bool, int]:
+def _order(wild: _WildcardRule) -> tuple[int, bool, int]:
     return (-wild.priority, not wild.allow, wild.rule.line)
 
 
-def _rarest(needle: str, by_gram: dict[str, list[_Wild]]) -> str:
+def _rarest(needle: str, by_gram: dict[str, list[_WildcardRule]]) -> str:
     """Return the trigram near the end of `needle` with the fewest rules in the index."""
     end = len(needle)
     grams = [needle[at : at + 3] for at in range(max(0, end - 10), end - 2)]
     return min(grams, key=lambda gram: len(by_gram.get(gram, ())))
 
 
-def _index_page(rule: Rule, pattern: str) -> _Wild | None:
-    """`Allow: /a/index.html` also allows `/a/`, as in Google's parser."""
+def _index_page(rule: Rule, pattern: str) -> _WildcardRule | None:
+    """
+    Return the additional rule for `Allow: /a/index.html`, which also allows `/a/`, as in Google's
+    parser.
+    """
     slash = pattern.rfind("/")
     if slash < 0 or not pattern.startswith("/index.htm", slash):
         return None
     return _wild(rule, pattern[: slash + 1], anchored=True, priority=slash + 2)
 
 
-def _matches(path: str, wild: _Wild) -> bool:
+def _matches(path: str, wild: _WildcardRule) -> bool:
     parts = wild.parts
     if not path.startswith(parts[0]):
         return False

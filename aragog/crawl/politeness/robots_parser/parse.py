@@ -1,8 +1,8 @@
 """
-The parser for robots.txt files: bytes in, groups out. It never raises. Pure.
+The parser of robots.txt files: turns bytes into groups of rules. Never raises. Pure.
 
 It follows RFC 9309 and tolerates what Google's parser tolerates in real files: prefixes of field
-names, frequent typos, a missing colon, every line ending, a byte order mark.
+names, frequent typos, a missing colon, every kind of line ending, and a byte order mark.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from aragog.crawl.politeness.robots_parser.timed_rules import TimedRule
 # RFC 9309 section 2.5 requires at least 500 KiB. Google uses the same limit.
 MAX_BYTES = 500 * 1024
 
-# The limit of Google's parser, which ignores the rest of a longer line: eight times the 2,083
-# characters that browsers once allowed a URL, minus one.
+# Google's parser ignores the rest of longer lines. The limit is eight times the 2,083 characters
+# that browsers once allowed in a URL, minus one.
 MAX_LINE_BYTES = 8 * 2083 - 1
 
-# Distinct rules per agent; a file of 500 KiB can only have more if they are very short.
+# Distinct rules per agent. A file of 500 KiB can only have more if they are very short.
 MAX_RULES = 30_000
 
 ALL_AGENTS = "*"
@@ -32,7 +32,7 @@ Field = Literal[
     "license", "request-rate", "visit-time", "",
 ]  # fmt: skip
 
-# Checked in this order, by prefix and ignoring case.
+# Checked in this order, as prefixes, ignoring case.
 _FIELDS: tuple[tuple[Field, tuple[bytes, ...]], ...] = (
     ("user-agent", (b"user-agent", b"useragent", b"user agent")),
     ("allow", (b"allow",)),
@@ -40,7 +40,8 @@ _FIELDS: tuple[tuple[Field, tuple[bytes, ...]], ...] = (
     ("sitemap", (b"sitemap", b"site-map")),
     ("crawl-delay", (b"crawl-delay", b"crawldelay", b"crawl delay")),
 )
-# Their names are compared as a whole, and need their colon: values without it are ambiguous.
+# These names are compared as a whole and need their colon, because their values would be ambiguous
+# without it.
 _WHOLE_NAMES: dict[bytes, Field] = {
     b"content-usage": "content-usage",
     b"content-signal": "content-signal",
@@ -49,7 +50,7 @@ _WHOLE_NAMES: dict[bytes, Field] = {
     b"visit-time": "visit-time",
 }
 MAX_LICENSES = 20
-# Of one group.
+# Limit per group.
 MAX_TIMED = 50
 _BOM = b"\xef\xbb\xbf"
 _TO_ESCAPE = re.compile(rb"%[0-9A-Fa-f]{2}|[\x80-\xff]")
@@ -81,11 +82,11 @@ class Rule(NamedTuple):
 
 
 class UsageRule(NamedTuple):
-    """One Content-Usage or Content-Signal line: preferences about the uses of some paths."""
+    """One Content-Usage or Content-Signal line: preferences about the use of some paths."""
 
     syntax: Literal["content-usage", "content-signal"]
     pattern: str
-    """The paths, as in `Rule`; empty: all of them."""
+    """The paths, as in `Rule`; empty for all paths."""
     value: str
     """The preferences as written."""
     line: int
@@ -100,22 +101,23 @@ class RobotsLines:
     """
     The parsed lines of a file by agent: lower-case names, `*` for all agents.
 
-    Agents of one group share one list, so the size is proportional to the file.
+    Agents of the same group share one list, so the size is proportional to the file.
     """
 
     groups: dict[str, list[list[Rule]]] = field(default_factory=dict)
-    """The rules of each group of each named agent, in the order of the file."""
+    """For each named agent, the rules of each of its groups, in the order of the file."""
     delays_s: dict[str, list[list[float]]] = field(default_factory=dict)
-    """Lists of at most one delay for each agent."""
+    """For each agent, lists of at most one delay."""
     sitemaps: list[str] = field(default_factory=list)
     usage: dict[str, list[list[UsageRule]]] = field(default_factory=dict)
-    """The preferences of each group of each named agent; none for agents without any."""
+    """For each named agent, the preferences of each of its groups. Agents without any are
+    missing."""
     signals: list[UsageRule] = field(default_factory=list)
-    """Content-Signal lines before the first group: they are for all agents."""
+    """Content-Signal lines before the first group, which apply to all agents."""
     licenses: list[tuple[str, int]] = field(default_factory=list)
-    """The value and the number of each License line; they belong to no group."""
+    """Value and line number of each License line. They belong to no group."""
     timed: dict[str, list[list[TimedRule]]] = field(default_factory=dict)
-    """The Request-rate and Visit-time lines of each group of each named agent."""
+    """For each named agent, the Request-rate and Visit-time lines of each of its groups."""
 
     def timed_rules(self, agent: str) -> list[TimedRule]:
         """Return the Request-rate and Visit-time lines of an agent."""
@@ -131,7 +133,7 @@ class RobotsLines:
         return groups[0] if len(groups) == 1 else [rule for group in groups for rule in group]
 
     def delay_s(self, agent: str) -> float | None:
-        """Return the longest Crawl-delay of an agent in seconds; None if it has none."""
+        """Return the longest Crawl-delay of an agent in seconds, or None if it has none."""
         return max((s for delay in self.delays_s.get(agent, ()) for s in delay), default=None)
 
 
@@ -143,8 +145,8 @@ def read_lines(body: bytes, agents: Iterable[str] | None = None) -> RobotsLines:
     lines neither start nor end a group (RFC 9309 section 2.2.4).
 
     Args:
-        body: the file; only the first 500 KiB count.
-        agents: keep the groups of these agents, in lower case; None: keep all groups.
+        body: the file, of which only the first 500 KiB are read.
+        agents: keep the groups of these agents, in lower case; all groups if None.
     """
     reader = _Reader(None if agents is None else frozenset(agents))
     for number, line in enumerate(_lines(body), 1):
@@ -185,8 +187,8 @@ class _Reader:
             if value and self._group_wanted:
                 self._rule(name == "allow", escaped(value), number)
         elif name == "crawl-delay":
-            # Some files list agents with their delays without rules in between. A delay therefore
-            # ends the list of agents for delays, but not for rules.
+            # Some files list agents with their delays and no rules in between. So a delay ends the
+            # list of agents for delays, but not for rules.
             self._delay_over = True
             seconds = _seconds(value) if self._delay_wanted else None
             if seconds is not None:
@@ -206,7 +208,7 @@ class _Reader:
     def _preference(
         self, name: Literal["content-usage", "content-signal"], value: bytes, number: int
     ) -> None:
-        """A line that is a rule of its group: it ends the list of agents, wherever it stands."""
+        """Process a preference. It is a rule of its group, so it ends the list of agents."""
         path = b""
         if value[:1] == b"/":
             path, _, value = value.replace(b"\t", b" ").partition(b" ")
@@ -243,7 +245,7 @@ class _Reader:
                 _share(self.lines.delays_s, agent, self._delay)
 
     def _rule(self, allow: bool, pattern: str, number: int) -> None:
-        # One more than the limit is kept, so that the matcher can detect the excess.
+        # Keep one rule more than the limit, so that the matcher can detect the excess.
         if (allow, pattern) not in self._known and len(self._group) <= MAX_RULES:
             self._known.add((allow, pattern))
             self._group.append(Rule(allow, pattern, number))
@@ -265,12 +267,12 @@ def _lines(body: bytes) -> list[bytes]:
     skip = 0
     while skip < len(_BOM) and body[skip : skip + 1] == _BOM[skip : skip + 1]:
         skip += 1
-    # For bytes, splitlines splits at CR, LF and CR LF only.
+    # For bytes, splitlines splits only at CR, LF and CR LF.
     return body[skip:].splitlines()
 
 
 def _directive(line: bytes) -> tuple[Field, bytes]:
-    """Return field and value of a line; the field is empty for anything else."""
+    """Return field and value of a line. The field is empty for any other line."""
     if len(line) > MAX_LINE_BYTES:
         line = line[:MAX_LINE_BYTES]
     line = line.partition(b"\0")[0].partition(b"#")[0]
@@ -280,7 +282,7 @@ def _directive(line: bytes) -> tuple[Field, bytes]:
         return _WHOLE_NAMES.get(name.lower()) or field_of(name), value.strip()
     words = line.strip().replace(b"\t", b" ").split(b" ")
     words = [word for word in words if word]
-    # A missing colon is a frequent error; two words are unambiguous.
+    # A missing colon is a frequent error. Two words are unambiguous.
     return (field_of(words[0]), words[1].strip()) if len(words) == 2 else ("", b"")
 
 
@@ -298,8 +300,8 @@ def agent_names(value: bytes) -> list[str]:
     Return the names that a User-agent value matches, in lower case.
 
     The product token ends at the first character that RFC 9309 does not allow, so `FooBot/1.2` and
-    `FooBot (all)` give `foobot`. Names of real crawlers also contain digits and dots, so the text
-    up to `/` or a blank is a name as well.
+    `FooBot (all)` yield `foobot`. Names of real crawlers also contain digits and dots, so the text
+    up to `/` or a blank counts as a name, too.
     """
     if value[:1] == b"*" and (len(value) == 1 or value[1:2].isspace()):
         return [ALL_AGENTS]
@@ -323,12 +325,12 @@ def _escape(match: re.Match[bytes]) -> bytes:
 
 def timed_rule(is_visit: bool, value: bytes, line: int) -> TimedRule | None:
     """
-    Return the rule of a Request-rate or Visit-time line; None if it has no meaning.
+    Return the rule of a Request-rate or Visit-time line, or None if the line is invalid.
 
-    "An Extended Standard for Robot Exclusion" (Sean Conner, 1996) defines both: `Request-rate:
-    1/10m 1300-1659` is one document in ten minutes (s, the default, m or h) between these times,
-    and `Visit-time: 0600-0845` the times at which robots may come. Times are UTC; both minutes
-    belong to the span.
+    "An Extended Standard for Robot Exclusion" (Sean Conner, 1996) defines both. `Request-rate:
+    1/10m 1300-1659` allows one document per ten minutes (unit s, m or h; s by default) between
+    these times. `Visit-time: 0600-0845` defines when robots may come. Times are UTC, and the last
+    minute belongs to the span.
     """
     match = (_VISIT if is_visit else _RATE).fullmatch(value.lower())
     if match is None:
@@ -351,10 +353,10 @@ def _minute(text: bytes) -> int | None:
 
 def _seconds(value: bytes) -> float | None:
     """
-    Return the seconds at the start of `value`; None if it does not begin with a number.
+    Return the seconds at the start of `value`, or None if it does not start with a number.
 
-    Much of the world writes `0,5` for half a second. `1,500` can be either number: the longer
-    delay counts.
+    Many countries write `0,5` for half a second. `1,500` can mean either number, so the longer
+    delay is used.
     """
     if match := _THOUSANDS.match(value):
         return float(match.group().replace(b",", b""))

@@ -1,10 +1,10 @@
 """
-The common spelling of URL paths and rule patterns in which they are compared. Pure.
+The common spelling in which URL paths and rule patterns are compared. Pure.
 
 RFC 9309 sections 2.2.2 and 2.2.3: unreserved characters are decoded, characters that must be
 escaped are escaped, hex digits are upper case, and `%2A` and `%24` match the characters themselves.
 `urlspelling` normalizes URLs in the same way, so a rule matches the normalized spelling of a URL
-exactly when it matches any other spelling of the same octets.
+exactly if it matches any other spelling of the same octets.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from __future__ import annotations
 import re
 import string
 
-# Placeholders for a literal `*` and `$`; escaped paths and patterns do not contain them.
+# Placeholders for a literal `*` and `$`. Escaped paths and patterns do not contain them.
 STAR, DOLLAR = "\x01", "\x02"
 
 _PATH_START = re.compile(r"[/?;]")
 _UNRESERVED = frozenset(string.ascii_letters + string.digits + "-._~")
-# An escape, a bare `%`, and every character that normalization escapes in the path, in the query
+# An escape, a bare `%`, and every character that normalization escapes: in the path, in the query
 # (the apostrophe), or because it is not ASCII.
 _TO_SPELL = re.compile(r"%(?:[0-9A-Fa-f]{2})?|[^!#-&(-;=?-Z_a-z~]")
 
@@ -36,7 +36,7 @@ def path_of(url: str) -> str:
     """
     Return path and query of a URL with or without a scheme; `/` if it has no path.
 
-    Does not normalize. Any text gives some path.
+    Does not normalize. Any text yields some path.
     """
     start = 2 if url.startswith("//") else 0
     early = _PATH_START.search(url, start)
@@ -54,9 +54,10 @@ def path_of(url: str) -> str:
 
 def comparable_pattern(pattern: str, *, allow: bool) -> tuple[str, bool]:
     """
-    Return the value of an Allow or Disallow line in the common spelling, and whether `$` ends it.
+    Return the value of an Allow or Disallow line in the common spelling, and True if it ends with
+    `$`.
 
-    Every `*` in the result is a wildcard. A backslash in the path is a slash, as in URLs. A
+    Every `*` in the result is a wildcard. A backslash in the path becomes a slash, as in URLs. A
     Disallow pattern that ends in a partial escape matches every escape that starts with it.
     """
     anchored = pattern.endswith("$")

@@ -1,23 +1,23 @@
-"""robots.txt rules that hold at some minutes of the day: Request-rate and Visit-time."""
+"""robots.txt rules for certain hours of the day: Request-rate and Visit-time."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 VISIT_AT_LEAST_MIN = 60
-"""The least minutes of a Visit-time; a shorter one counts as this."""
+"""The minimum length of a Visit-time in minutes. Shorter ones are extended."""
 _DAY_MIN = 1440
 
 
 class TimedRule(NamedTuple):
-    """One Request-rate or Visit-time line: what holds at some minutes of the day."""
+    """One Request-rate or Visit-time line, which applies during certain minutes of the day."""
 
     delay_s: float
     """Request-rate: the time between two requests. Visit-time: 0."""
     begin_min: int
     """The first minute of the day, UTC, 0 to 1440."""
     end_min: int
-    """The minute after the last one; before `begin_min` for a span over midnight."""
+    """The minute after the last one. Before `begin_min` for a span over midnight."""
     line: int
 
     @property
@@ -25,14 +25,14 @@ class TimedRule(NamedTuple):
         """True for Visit-time."""
         return self.delay_s == 0
 
-    def holds_at(self, minute: float) -> bool:
-        """Whether it holds at a minute of the day."""
+    def applies_at(self, minute: float) -> bool:
+        """Return True if the rule applies at a minute of the day."""
         if self.begin_min <= self.end_min:
             return self.begin_min <= minute < self.end_min
         return minute >= self.begin_min or minute < self.end_min
 
-    def long_enough(self) -> TimedRule:
-        """Return the span, or one of `VISIT_AT_LEAST_MIN` from its beginning if it is shorter."""
+    def extended(self) -> TimedRule:
+        """Return the span, extended to `VISIT_AT_LEAST_MIN` from its beginning if it is shorter."""
         if (self.end_min - self.begin_min) % _DAY_MIN >= VISIT_AT_LEAST_MIN:
             return self
         if self.begin_min == 0:
@@ -44,11 +44,11 @@ class TimedRule(NamedTuple):
         where = f"robots.txt line {self.line}"
         if self.is_visit:
             return f"visits from {times} ({where}, Visit-time)"
-        return f"a request in {self.delay_s:g} s from {times} ({where}, Request-rate)"
+        return f"one request per {self.delay_s:g} s from {times} ({where}, Request-rate)"
 
 
 def minute_of_day(at_s: float) -> float:
-    """Return the minute of the day (UTC) of an instant in seconds since the epoch."""
+    """Return the minute of the day (UTC) of a time in seconds since the epoch."""
     return at_s % 86_400 / 60
 
 

@@ -24,8 +24,11 @@ class UsageRules:
         paths = [Rule(False, rule.pattern, rule.line) for rule in rules if rule.pattern]
         self._matcher = Matcher(paths) if paths else None
 
-    def deciding(self, path: str) -> Sequence[UsageRule]:
-        """The rules with the longest matching path; all of them where it costs too much to say."""
+    def matching(self, path: str) -> Sequence[UsageRule]:
+        """
+        Return the rules with the longest matching path, or all rules if matching
+        costs too much.
+        """
         if self._matcher is None:
             return self._everywhere
         try:

@@ -1,31 +1,30 @@
--- lease_acquire: acquire leases unless others hold them.
+-- lease_acquire: acquire leases that no other caller holds.
 --
 -- keys: leases
--- args: lease_s patience_s renewed_s fenced whole names
+-- args: lease_s patience_s renewed_s fenced names
 --
--- KEYS[1]  leases  hash  name (16 bytes) -> when the lease expires (s since the epoch); where fences
---                        are kept and the fence is not 1, then ":" and the fence
--- ARGV[1]  after how many seconds an acquired lease expires
+-- KEYS[1]  leases  hash  name (16 bytes) -> expiry time (s since the epoch), followed by ":" and
+--                        the fencing token if that is not 1
+-- ARGV[1]  lifetime of an acquired lease, in seconds
 -- ARGV[2]  after how many seconds a lease that was not renewed may be taken over
 -- ARGV[3]  renewed leases that expire within this many seconds are taken over
--- ARGV[4]  1 if each acquisition of a lease that was not released has a higher fence, up to 9
--- ARGV[5]  1 if instants are whole seconds, which take less memory
--- ARGV[6]  names, 16 bytes each, concatenated
+-- ARGV[4]  1 to give each holder of an unreleased lease a higher fencing token, up to 9
+-- ARGV[5]  names, 16 bytes each, concatenated
 --
--- Returns a string with one character a name: "0": another caller holds it. "?": another caller
--- acquired it and has not renewed it, so ask again. "1" to "9": acquired; its fence.
--- A lease that expires later than ARGV[1] seconds from now has been renewed.
+-- Returns a string with one character per name. "0": another caller holds the lease. "?": another
+-- caller acquired it and has not renewed it yet, so try again later. "1" to "9": acquired, with
+-- this
+-- fencing token. A lease that expires later than ARGV[1] seconds from now has been renewed.
 
 local time = redis.call('TIME')
-local whole = ARGV[5] == '1'
-local now = tonumber(time[1]) + (whole and 0 or tonumber(time[2]) / 1000000)
+local now = tonumber(time[1]) + tonumber(time[2]) / 1000000
 local lease_s, patience_s = tonumber(ARGV[1]), tonumber(ARGV[2])
 local renewed_s, fenced = tonumber(ARGV[3]), ARGV[4] == '1'
--- Instants are kept in milliseconds, rounded down: a lease is never longer than it may be.
+-- Times are stored in milliseconds, rounded down, so that a lease never lasts too long.
 local fresh_s = lease_s + 0.001
 local until_s = now + lease_s
-until_s = string.format(whole and '%.0f' or '%.3f', whole and until_s or math.floor(until_s * 1000) / 1000)
-local out, names = {}, ARGV[6]
+until_s = string.format('%.3f', math.floor(until_s * 1000) / 1000)
+local out, names = {}, ARGV[5]
 for at = 1, #names, 16 do
   local name = names:sub(at, at + 15)
   local held = redis.call('HGET', KEYS[1], name)

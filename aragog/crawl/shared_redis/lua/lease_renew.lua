@@ -1,21 +1,19 @@
--- lease_renew: let leases expire later.
+-- lease_renew: extend leases.
 --
 -- keys: leases
--- args: lease_s whole names
+-- args: lease_s names
 --
--- KEYS[1]  leases  hash  name (16 bytes) -> when the lease expires (s since the epoch), and its fence
--- ARGV[1]  in how many seconds from now they expire
--- ARGV[2]  1 if instants are whole seconds
--- ARGV[3]  names, 16 bytes each, concatenated
+-- KEYS[1]  leases  hash  name (16 bytes) -> expiry time (s since the epoch) and fencing token
+-- ARGV[1]  how many seconds from now the leases expire
+-- ARGV[2]  names, 16 bytes each, concatenated
 --
--- Returns how many were renewed. A lease that was released stays free.
+-- Returns how many leases were renewed. Released leases stay released.
 
 local time = redis.call('TIME')
-local whole = ARGV[2] == '1'
-local now = tonumber(time[1]) + (whole and 0 or tonumber(time[2]) / 1000000)
+local now = tonumber(time[1]) + tonumber(time[2]) / 1000000
 local until_s = now + tonumber(ARGV[1])
-until_s = string.format(whole and '%.0f' or '%.3f', whole and until_s or math.floor(until_s * 1000) / 1000)
-local renewed, names = 0, ARGV[3]
+until_s = string.format('%.3f', math.floor(until_s * 1000) / 1000)
+local renewed, names = 0, ARGV[2]
 for at = 1, #names, 16 do
   local name = names:sub(at, at + 15)
   local held = redis.call('HGET', KEYS[1], name)

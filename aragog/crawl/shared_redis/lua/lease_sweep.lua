@@ -1,12 +1,13 @@
--- lease_sweep: delete expired leases; each call is one step of a scan.
+-- lease_sweep: delete expired leases, one step of a scan per call.
 --
 -- keys: leases
 -- args: cursor
 --
--- KEYS[1]  leases  hash  name (16 bytes) -> when the lease expires (s since the epoch), and its fence
--- ARGV[1]  cursor of the scan; "0" begins a new one
+-- KEYS[1]  leases  hash  name (16 bytes) -> expiry time (s since the epoch) and fencing token
+-- ARGV[1]  cursor of the scan; "0" starts a new one
 --
--- Returns {next cursor, how many leases were deleted}. It is safe to run at any time and twice. A step
+-- Returns {next cursor, how many leases were deleted}. Can run at any time, and more than once. A
+-- step
 -- reads about 500 leases.
 
 local now = tonumber(redis.call('TIME')[1])

@@ -7,50 +7,50 @@ alias must exist before the first connection is opened. kombu itself is not impo
 For applications:
 
     worker.py            at_least_once, follow, RunLater: what a Celery worker does differently
-    job_types.py         job types of a function and a section of a TOML file
-    job_body.py          bodies that programs in other languages read
+    job_types.py         job types: each is a function and a section of a TOML file
+    job_body.py          job bodies that programs in other languages can read
     doors.py             which other programs may use a queue
     brokers.py           broker URLs, and Celery's settings for each kind of broker
     publish_receipts.py  whether a published job was already there
-    gates.py             how a worker leaves jobs on the server while it has no room for them
+    gates.py             let a worker leave jobs on the server while it has no room
     admin.py             inspects, pauses, limits and purges queues, retries and deletes jobs
-    cli.py               the same on the command line
-    _command_output.py   what those commands print
+    cli.py               the same operations on the command line
+    _command_output.py   the output of those commands
     flower.py            the pages Queues and Jobs in Flower
-    dead_letters.py      keeps messages that failed for good, on other brokers
+    dead_letters.py      stores messages that failed for good, on other brokers
     __main__.py          `python -m pinlater`
-    redis/               Redis for programs that keep data of their own beside their jobs
-    testing/             a shard in memory, and what every shard promises
+    redis/               a Redis client, for programs that also store their own data in Redis
+    testing/             an in-memory shard, and the tests that every shard must pass
     schemes.py           registers `pinlater://`
-    entry_point.py       does so wherever kombu is imported
-    errors.py            what it raises, by remedy
+    entry_point.py       calls schemes.py in every process that imports kombu
+    errors.py            the exceptions
 
 The parts:
 
     models.py            jobs, claims, states, sizes
     queue_settings.py    a queue's settings: rate, pause, retries, retention; shards apply them
-    retry_policy.py      the delays between attempts, and when a job is given up
-    run_log.py           a line in the log for each run of a job
-    envelope.py          task messages to jobs and back; where an ETA becomes a delay
+    retry_policy.py      the delays between attempts, and when a job is FAILED
+    run_log.py           writes a log line for each run of a job
+    envelope.py          converts task messages to jobs and back, and an ETA to a delay
     job_codec.py         the stored format of a job
     shard.py             the port: one server's queues
     redis_shard.py       a shard on Redis; its scripts are in lua/, claim.lua applies a queue's rate
-    redis_poller.py      how a worker hears of its new jobs
+    redis_poller.py      wakes a worker when it has new jobs
     postgres/            a shard on PostgreSQL; functions.sql applies a queue's rate there
     health.py            when claims may be reaped after an outage
     cluster.py           several shards that act as one
     claims.py            the claims that this process holds
     worker_names.py      names of worker processes, as claims contain them
-    acks.py              how they end
-    claim_upkeep.py      extends them, and returns those of dead workers
+    acks.py              acks and nacks of claims, sent in batches
+    claim_upkeep.py      extends claims, and reaps those of dead workers
     consumer.py          claims due jobs for a channel
     queue_rows.py        queues and jobs as rows for people
     flower_pages.py      Flower's pages of a broker
-    breaker.py           leaves a server out after errors, and asks it again after a while
-    clock.py             the port through which code reads the time
+    breaker.py           takes a failing server out of rotation, and probes it later
+    clock.py             the interface to the system's clocks
     masking.py           URLs and messages without passwords
     terminal.py          prints untrusted text on a terminal
-    wording.py           times and durations as people read them
+    wording.py           formats times and durations for people
 """
 
 from __future__ import annotations

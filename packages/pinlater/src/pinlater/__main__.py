@@ -1,4 +1,4 @@
-"""`python -m pinlater --broker URL list`: queue administration for any application."""
+"""`python -m pinlater --broker URL list`: the command line for queues of any application."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pinlater.terminal import echo
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """The broker from the command line."""
+    """The broker that the command line names."""
 
     broker_url: str = field(repr=False)  # either may hold a password
     shards: tuple[str, ...] = field(repr=False)
@@ -22,7 +22,7 @@ class Broker:
 
 
 class QueueCommands(click.Group):
-    """A group whose commands end with a message, never with a traceback."""
+    """A command group that reports errors as messages, without a traceback."""
 
     def invoke(self, ctx: click.Context) -> object:
         try:

@@ -1,4 +1,4 @@
-"""What the commands of `pinlater.cli` print: JSON, cells of tables, notes, and a progress bar."""
+"""Output of the commands in `pinlater.cli`: JSON, table cells, notes and a progress bar."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def print_json(what: Any) -> None:
 
 
 def cells(status: QueueStatus) -> list[str]:
-    """Sizes, the oldest due job's age and the rate of a queue, as cells of a table."""
+    """Return a queue's sizes, oldest due job's age and rate as table cells."""
     z = status.sizes
     rate = "" if status.rate_per_s is None else f"{status.rate_per_s:g}"
     counts = (z.due, z.later, z.running, z.succeeded, z.failed)
@@ -30,15 +30,15 @@ def cells(status: QueueStatus) -> list[str]:
 
 
 def remarks(status: QueueStatus) -> str:
-    """Whether a queue is paused, and the shards that did not answer."""
+    """Return whether a queue is paused and which shards did not answer, as one text."""
     texts = ["paused"] if status.paused else []
     if status.missing_shards:
-        texts.append(f"without shards {', '.join(status.missing_shards)}")
+        texts.append(f"no answer from shards{', '.join(status.missing_shards)}")
     return ", ".join(texts)
 
 
 def status_as_dict(status: QueueStatus) -> dict[str, Any]:
-    """A queue's status as it is printed in JSON."""
+    """Return a queue's status as a dict for JSON."""
     return {
         "queue": status.queue,
         "paused": status.paused,
@@ -51,7 +51,7 @@ def status_as_dict(status: QueueStatus) -> dict[str, Any]:
 
 
 def done(as_json: bool, sentence: str, **facts: object) -> None:
-    """Print what a command did: its facts as JSON, or a sentence."""
+    """Print the result of a command: `facts` as JSON, or the sentence."""
     if as_json:
         print_json(facts)
     else:
@@ -59,24 +59,24 @@ def done(as_json: bool, sentence: str, **facts: object) -> None:
 
 
 def note(text: str, *, err: bool = False) -> None:
-    """Print a note, unless the program is quiet."""
+    """Print a note, unless the program runs with `quiet`."""
     if not is_quiet():
         echo(text, err=err)
 
 
 def is_quiet() -> bool:
-    """Whether the program prints only what was requested."""
+    """Return whether the program runs with `quiet`, which prints only requested output."""
     return bool(getattr(click.get_current_context().obj, "quiet", False))
 
 
 def job_as_dict(job: JobInfo) -> dict[str, Any]:
-    """A job as it is printed in JSON; its body as text, as far as it is text."""
+    """Return a job as a dict for JSON; its body is decoded where it is text."""
     return asdict(job) | {"body": job.body.decode("utf-8", "replace")}
 
 
 @contextmanager
 def bar(what: str, total: int) -> Iterator[Any]:
-    """A progress bar on standard error, on a terminal and for longer operations."""
+    """Show a progress bar on standard error, if it is a terminal and the operation is long."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

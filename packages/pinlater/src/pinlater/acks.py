@@ -1,7 +1,6 @@
 """
-How the claims of this process end: acks and nacks are sent in batches.
-
-They are kept while their shard is unavailable.
+Acks and nacks of this process's claims, sent in batches.
+Acks for an unavailable shard are kept until it answers again.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from pinlater.shard import Shard
 
 logger = logging.getLogger(__name__)
 RETRY_AFTER_S = 0.25
-"""Seconds before the next attempt after a shard did not accept its acks."""
+"""Seconds before the acks that a shard did not accept are sent again."""
 _STEPS: dict[str, Step] = {"policy": "again", "wait": "release"}
 
 
@@ -32,7 +31,7 @@ class Disposition:
     """
     How a job continues when its delivery ends.
 
-    `policy`: it runs again after the delay of the queue's retry policy. `wait`: the same, but the
+    `policy`: it runs again after the delay of the queue's retry policy. `wait`: the same, but this
     attempt does not count.
     """
 
@@ -51,24 +50,26 @@ class Claim:
     job: Claimed
     claimed_s: float
     ended: bool = False
-    """Its job was run; the worker's event loop has yet to acknowledge or reject it."""
+    """Its job has run; the worker's event loop has not acknowledged or rejected it yet."""
     orphan: bool = False
-    """The channel is closed; the claim is renewed while the job runs plus one claim timeout."""
+    """
+    The channel is closed. The claim is renewed until one claim timeout after the job has ended.
+    """
     ended_s: float | None = None
-    """When an orphan's job was first found not running; None while it runs."""
+    """When an orphan's job was first found to have ended; None while it runs."""
     task: str = ""
-    """The task that runs it; empty unless runs are logged."""
+    """Name of the task that runs it; empty unless runs are logged."""
     started_s: float | None = None
-    """When its task began; None unless runs are logged."""
+    """When its task started; None unless runs are logged."""
     run_s: float | None = None
-    """How long its task ran; None while it runs."""
+    """How long its task ran; None until it ends."""
     on_ack: Disposition | None = None
     on_reject: Disposition | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _PendingAck:
-    """An ack (without a `nack`) or a nack that a shard has not accepted yet."""
+    """An ack, or a nack if `nack` is set, that a shard has not accepted yet."""
 
     claim: Claim
     nack: Nack | None
@@ -79,13 +80,13 @@ class AckBuffer:
     Reports to the shards how jobs ended. Thread-safe.
 
     Args:
-        cluster: the shards; queue settings there define the retry policies.
-        clock: only its stopwatch is used.
+        cluster: the shards; their queue settings define the retry policies.
+        clock: only its monotonic clock is used.
     """
 
     def __init__(self, cluster: Cluster, clock: Clock) -> None:
         self.deferred = False
-        """True: `add` does not send; the event loop calls `flush` soon."""
+        """True: `add` does not send, because the event loop calls `flush` soon."""
         self._cluster = cluster
         self._clock = clock
         # Not the global generator: the program may have seeded it.
@@ -100,7 +101,7 @@ class AckBuffer:
         return len(self._pending)
 
     def add(self, claim: Claim, disposition: Disposition | None) -> None:
-        """Report the end of a claim; without a disposition the job has SUCCEEDED."""
+        """Record that a claim ended; None means that its job SUCCEEDED."""
         nack = self._nack(claim, disposition) if disposition else None
         self._pending.append(_PendingAck(claim, nack))
         if not self.deferred:
@@ -151,7 +152,7 @@ class AckBuffer:
             run_log.write(ack.claim, _state(accepted))
             if not accepted:
                 logger.warning(
-                    "the ack of job %s of %s came too late: another worker has it, or its server "
+                    "the ack of job %s of %s came too late: another worker has it, or the server "
                     "restarted and it runs again",
                     ack.claim.job.job_id, queue,
                 )  # fmt: skip
@@ -160,13 +161,13 @@ class AckBuffer:
         """Keep a group for a later attempt; log the outage once, not several times a second."""
         level = logging.DEBUG if shard.name in self._silent else logging.WARNING
         self._silent.add(shard.name)
-        logger.log(level, "%d acks wait for their shard: %s", len(group), error)
+        logger.log(level, "%d acks are kept until their shard answers: %s", len(group), error)
         self._pending.extendleft(reversed(group))
         self._retry_at_s = self._clock.monotonic_s() + RETRY_AFTER_S
 
 
 def _state(accepted: bool | JobState | None) -> JobState | None:
-    """The state after an ack (True: it was accepted) or a nack."""
+    """Return the state after an ack (True: accepted) or a nack."""
     if isinstance(accepted, JobState):
         return accepted
     return JobState.SUCCEEDED if accepted else None

@@ -20,14 +20,16 @@ from pinlater.retry_policy import RetryPolicy
 from pinlater.shard import MAX_BATCH, Shard, UpgradableShard
 
 BeforeDelete = Callable[[str, Sequence[JobInfo]], None]
-"""Receives jobs and their queue before they are deleted; one of them may still start to run."""
+"""
+Called with the queue and its jobs before they are deleted. A worker may still start one of them.
+"""
 Progress = Callable[[int], None]
-"""Receives the number of jobs processed in each step, after that step."""
+"""Called after each step with the number of jobs that it processed."""
 T = TypeVar("T")
 
 
-def _quiet(_count: int) -> None:
-    """Ignore progress."""
+def _ignore_progress(_count: int) -> None:
+    """Do not report progress."""
 
 
 class Admin:
@@ -79,7 +81,11 @@ class Admin:
         return cls(cluster, before_delete)
 
     def _collect(self, what: Callable[[Shard], T]) -> tuple[dict[str, T], tuple[str, ...]]:
-        """Return the results by shard name, and the names of the shards that did not answer."""
+        """
+        Call every shard.
+
+        Return the results by shard name, and the shards that did not answer.
+        """
         results: dict[str, T] = {}
         missing: list[str] = []
         problem: BrokerUnavailable | None = None
@@ -103,16 +109,17 @@ class Admin:
 
     def upgrade(self, report: Callable[[str], None] = lambda _: None) -> dict[str, int]:
         """
-        Take the tables of PostgreSQL shards to this program's version; workers may run.
+        Upgrade the tables of PostgreSQL shards to this program's version; workers may keep running.
 
-        Returns the version by shard name; Redis shards carry it in their keys and have none.
+        Returns the version by shard name. Redis shards are not included: their keys contain the
+        version.
 
         Args:
-            report: gets a line before each step, which may take long.
+            report: called with a line of text before each step; a step may take long.
 
         Raises:
-            BrokerUnavailable: a shard does not answer, refuses, or has a newer version; the shards
-                before it are upgraded.
+            BrokerUnavailable: a shard does not answer, refuses, or has a newer version. The shards
+                before it are already upgraded.
         """
         versions: dict[str, int] = {}
         for shard in self.cluster.shards:
@@ -144,7 +151,11 @@ class Admin:
         return [self.status(queue) for queue in self.queues()]
 
     def pause(self, queue: str) -> None:
-        """Deliver no jobs until `resume`; new jobs wait, and running jobs continue."""
+        """
+        Stop delivering jobs until `resume`.
+
+        New jobs are still accepted, and running jobs continue.
+        """
         self._change(lambda shard: shard.configure(queue, {"paused": 1}))
 
     def resume(self, queue: str) -> None:
@@ -152,12 +163,12 @@ class Admin:
         self._change(lambda shard: shard.configure(queue, {"paused": None}))
 
     def limit(self, queue: str, rate_per_s: float | None, burst: float | None = None) -> None:
-        """Limit the jobs per second over all workers; None removes the limit."""
+        """Limit the jobs delivered per second, over all workers; None removes the limit."""
         changes = rate_settings(rate_per_s, burst)
         self._change(lambda shard: shard.configure(queue, changes))
 
     def configure(self, queue: str, **changes: float | None) -> None:
-        """Change any of `queue_settings.SETTINGS`; None restores the default."""
+        """Change settings of `queue_settings.SETTINGS`; None restores a default."""
         check_settings(changes)
         self._change(lambda shard: shard.configure(queue, changes))
 
@@ -173,13 +184,14 @@ class Admin:
 
         Args:
             queue: its name.
-            word: a policy of `RetryPolicy.NAMED`, such as `pinlater`; it replaces the whole policy,
-                and the other arguments change it. Empty: the other arguments alone.
-            job_type: the type that it is for; empty: all that have no policy of their own.
-            changes: fields of `RetryPolicy`; None restores the default, or that of the queue.
+            word: a policy of `RetryPolicy.NAMED`, such as `pinlater`. It replaces the whole policy
+                before `changes` apply. Empty: keep the current policy.
+            job_type: the job type to change; empty: all types without a policy of their own.
+            changes: fields of `RetryPolicy`; None restores the default, or for a job type the
+                queue's value.
 
         Raises:
-            InvalidArgument: an unknown word or field.
+            InvalidArgument: an unknown policy or field.
         """
         if word:
             named = RetryPolicy.NAMED.get(word)
@@ -190,7 +202,7 @@ class Admin:
         self.configure(queue, **RetryPolicy.settings(changes, job_type))
 
     def jobs(self, queue: str, state: JobState, *, limit: int = 50) -> list[JobInfo]:
-        """Return up to `limit` jobs in a state: soonest first, ended jobs latest first."""
+        """Return up to `limit` jobs in a state: soonest first, or latest first if ended."""
         pages, _ = self._collect(lambda shard: shard.jobs(queue, state, limit=limit))
         infos = [
             replace(job, job_id=f"{name}-{job.job_id}")
@@ -203,9 +215,10 @@ class Admin:
 
     def find(self, queue: str, key: str, *, look_at: int = 10_000) -> JobInfo | None:
         """
-        Return the job with this id or this key (a task's id), or None.
+        Return the job with this id or key (the id of a Celery task), or None.
 
-        The key search reads up to `look_at` jobs of each state, so it is too slow for programs.
+        The key search reads up to `look_at` jobs of each state: it is meant for people, not for
+        programs.
         """
         for state in JobState:
             for job in self.jobs(queue, state, limit=look_at):
@@ -213,12 +226,14 @@ class Admin:
                     return job
         return None
 
-    def purge(self, queue: str, *, progress: Progress = _quiet) -> int:
-        """Delete all PENDING jobs; returns their number."""
+    def purge(self, queue: str, *, progress: Progress = _ignore_progress) -> int:
+        """Delete all PENDING jobs; returns how many."""
         return self.delete(queue, JobState.PENDING, progress=progress)
 
-    def retry(self, queue: str, ids: Sequence[str] = (), *, progress: Progress = _quiet) -> int:
-        """Run the named FAILED jobs again, or all that are FAILED now; returns their number."""
+    def retry(
+        self, queue: str, ids: Sequence[str] = (), *, progress: Progress = _ignore_progress
+    ) -> int:
+        """Run FAILED jobs again, those named or all; returns how many."""
         if ids:
             return self._of_shards(ids, lambda shard, own: shard.retry(queue, ids=own))
         return self._in_steps(
@@ -226,9 +241,19 @@ class Admin:
         )
 
     def delete(
-        self, queue: str, state: JobState, ids: Sequence[str] = (), *, progress: Progress = _quiet
+        self,
+        queue: str,
+        state: JobState,
+        ids: Sequence[str] = (),
+        *,
+        progress: Progress = _ignore_progress,
     ) -> int:
-        """Delete the named jobs in a state, or all of them; RUNNING jobs cannot be deleted."""
+        """
+        Delete the named jobs in a state, or all of them; returns how many.
+
+        Raises:
+            InvalidArgument: the state is RUNNING.
+        """
         if state is JobState.RUNNING:
             raise InvalidArgument("state: a RUNNING job cannot be deleted; revoke its task instead")
         if ids:
@@ -248,13 +273,13 @@ class Admin:
 
     def release(self, worker: str) -> int:
         """
-        Return a dead worker's jobs to their queues immediately; returns their number.
+        Return a dead worker's jobs to their queues immediately; returns how many.
 
         The attempts count. Use this only for a process that has ended: the jobs of a live process
         would run twice.
 
         Args:
-            worker: the prefix of the worker's name, as `jobs` shows it: `host:pid:` (see
+            worker: the start of the worker's name, as `jobs` shows it: `host:pid:` (see
                 `worker_name`).
         """
         if worker.count(":") < 2:
@@ -298,8 +323,8 @@ class Admin:
 
         def work(shard: Shard) -> None:
             nonlocal total
-            # Only jobs that are there now: a job that fails again in the meantime would cause a
-            # loop.
+            # Only the jobs that are there now: a job that fails again meanwhile would cause an
+            # endless loop.
             left = count_of(shard.sizes(queue), state)
             while left > 0 and (done := act(shard, min(left, MAX_BATCH))):
                 left -= done
@@ -310,7 +335,7 @@ class Admin:
         return total
 
     def messages(self, queues: Sequence[str]) -> list[dict[str, str | int]]:
-        """Return queues as Flower lists them: name, and ready and unacknowledged messages."""
+        """Return the queues as Flower lists them: name, ready and unacknowledged messages."""
         result: list[dict[str, str | int]] = []
         for queue in queues:
             sizes = self.status(queue).sizes
@@ -330,7 +355,7 @@ class Admin:
 def delete_some(
     shard: Shard, queue: str, state: JobState, most: int, before_delete: BeforeDelete | None
 ) -> int:
-    """Delete up to `most` (1 to 200) jobs in a state other than RUNNING; returns their number."""
+    """Delete up to `most` (1 to 200) jobs in a state other than RUNNING; returns how many."""
     if before_delete is None:
         return shard.delete(queue, state, limit=most)
     deleted = shard.jobs(queue, state, limit=most)

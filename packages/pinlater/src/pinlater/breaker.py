@@ -39,15 +39,15 @@ class Breaker:
     out_since_s: float | None = None
     """When the server left the rotation, or None while it is in rotation."""
     probe_at_s: float = 0.0
-    """When to try the server again; 0 while it is in rotation."""
+    """When to probe the server; 0 while it is in rotation."""
 
     @property
     def healthy(self) -> bool:
         """Return whether the server is in rotation."""
         return self.out_since_s is None
 
-    def worth_asking(self, now_s: float) -> bool:
-        """Return whether the server is in rotation, or has been out long enough for a probe."""
+    def may_call(self, now_s: float) -> bool:
+        """Return whether a call may be sent: the server is in rotation, or a probe is due."""
         return now_s >= self.probe_at_s
 
     def answered(self, took_s: float, now_s: float) -> None:

@@ -5,13 +5,13 @@ Broker URLs: the servers behind `pinlater://`, and Celery's settings for each ki
     pinlaters://…                                                the same over TLS
     pinlater+socket:///path/to/redis.sock[?virtual_host=db]      one server on a unix socket
     pinlater+sentinel://[user:password@]host[:port][,host[:port]…]/service[/db]
-                                 the master of a service, which the Sentinels at these hosts name
+                                 the master of a service, found through these Sentinels
     pinlater+sentinels://…       the same over TLS
     pinlater+postgresql://[user:password@]host[:port][,host[:port]…]/database[?option=value…]
-                                 one PostgreSQL server; several hosts are it and its replicas
+                                 one PostgreSQL server; further hosts are its replicas
 
-The first Redis server also carries the messages that are not jobs: broadcasts, events, replies.
-With PostgreSQL the transport option `control` names the Redis server that does.
+Messages that are not jobs (broadcasts, events, replies) go through the first Redis server. With
+PostgreSQL, they go through the Redis server in the transport option `control`.
 
 Task settings are the same on every broker: late acks, rejection when a worker is lost, and no
 prefetch beyond the tasks that a worker starts soon.
@@ -31,7 +31,7 @@ POSTGRES_SCHEME = "pinlater+postgresql"
 PINLATER_SCHEMES = (
     "pinlater", "pinlaters", "pinlater+socket", *SENTINEL_SCHEMES, POSTGRES_SCHEME,
 )  # fmt: skip
-# kombu removes the first half of a scheme with a plus sign.
+# kombu drops the part of a scheme before a plus sign.
 SECOND_HALVES = ("socket", "sentinel", "sentinels", "postgresql")
 DEFAULT_PORT = 6379
 Kind = Literal["pinlater", "redis", "rabbitmq", "memory"]
@@ -51,7 +51,7 @@ SCHEMES: dict[str, Kind] = {
     "memory": "memory",
 }
 REDIS_ETA = (
-    "redis:// hands a task with an ETA to a worker at once, which keeps it in memory until it is "
+    "redis:// delivers a task with an ETA at once, and the worker keeps it inmemory until it is "
     "due by that worker's own clock (8.5 KB each, measured), and delivers it again after an hour "
     "(visibility_timeout): keep delays short and clocks right, or use pinlater://"
 )
@@ -76,7 +76,7 @@ def kind_of(broker_url: str) -> Kind:
         return SCHEMES[scheme]
     except KeyError:
         schemes = ", ".join(f"{s}://" for s in SCHEMES)
-        shown = f"{scheme}://" if "://" in broker_url else "what has no scheme"
+        shown = f"{scheme}://" if "://" in broker_url else "a URL without a scheme"
         raise InvalidConfig(f"broker URL: {shown} is not one of {schemes}") from None
 
 
@@ -92,12 +92,14 @@ def celery_settings(
     Return Celery's settings for a broker, under Celery's own names.
 
     Args:
-        broker_url: where the jobs are; its scheme is one of `SCHEMES`.
-        shards: further servers for jobs (`redis://…`, `unix://…`, `postgresql://…`); pinlater
-            only.
+        broker_url: the broker; its scheme is one of `SCHEMES`.
+        shards: URLs of further servers for jobs (`redis://…`, `unix://…`, `postgresql://…`);
+            pinlater only.
         claim_timeout_s: seconds until a killed worker's jobs run again; pinlater only.
-        control: the Redis server of the messages that are not jobs; `pinlater+postgresql://` only.
-        publishes_only: for a program that runs no worker, see `transport.channel`; pinlater only.
+        control: URL of the Redis server for messages that are not jobs; `pinlater+postgresql://`
+            only.
+        publishes_only: True for a program that runs no worker, see `transport.queues`; pinlater
+            only.
 
     Raises:
         InvalidConfig: the scheme is unknown, or the broker does not support shards.
@@ -139,7 +141,7 @@ _OF_KIND: dict[Kind, dict[str, Any]] = {
 
 
 def limitations(broker_url: str) -> list[str]:
-    """Return what this broker cannot do, one sentence each; empty for pinlater."""
+    """Return the limitations of this broker, one sentence each; empty for pinlater."""
     kind = kind_of(broker_url)
     shared = [f"{broker_url.partition('://')[0]}:// {lack}" for lack in (
         NO_STATES, NO_QUEUE_SETTINGS, NO_UNIQUE,
@@ -152,7 +154,7 @@ def limitations(broker_url: str) -> list[str]:
         case "rabbitmq":
             return [*shared, f"amqp:// {NO_PRIORITIES}"]
         case "memory":
-            return ["memory:// lives in one process and ends with it: for tests only", *shared]
+            return ["memory:// keeps its messages in one process: use it only in tests", *shared]
 
 
 def is_postgres(url: str) -> bool:
@@ -162,7 +164,7 @@ def is_postgres(url: str) -> bool:
 
 def shard_urls(broker_url: str) -> tuple[str, ...]:
     """
-    Return the URLs of the servers that keep a broker URL's jobs, in the order given.
+    Return the URLs of the servers that store a broker URL's jobs, in the order given.
 
     Raises:
         InvalidConfig: the URL does not belong to this transport.
@@ -174,7 +176,7 @@ def shard_urls(broker_url: str) -> tuple[str, ...]:
 
 def redis_urls(broker_url: str) -> tuple[str, ...]:
     """
-    Return the Redis URLs of a broker URL's servers, in the order given, as redis-py accepts them.
+    Return the Redis URLs of a broker URL's servers, in the order given, for redis-py.
 
     Empty for PostgreSQL.
 
@@ -190,12 +192,12 @@ def redis_urls(broker_url: str) -> tuple[str, ...]:
         return (f"{scheme.removeprefix('pinlater+')}://{rest}",)
     if scheme not in PINLATER_SCHEMES:
         schemes = ", ".join(f"{s}://" for s in PINLATER_SCHEMES)
-        shown = f"{scheme}://" if "://" in broker_url else "what has no scheme"
+        shown = f"{scheme}://" if "://" in broker_url else "a URL without a scheme"
         raise InvalidConfig(f"broker URL: {shown} is not one of {schemes}")
     redis_scheme = "rediss" if scheme == "pinlaters" else "redis"
     user, at, hosts_and_path = rest.rpartition("@")
     if "/" in user:
-        raise InvalidConfig("broker URL: in its password, write / as %2F (it is not shown here)")
+        raise InvalidConfig("broker URL: write a / in the password as %2F (the URL is not shown)")
     hosts, slash, path = hosts_and_path.partition("/")
     return tuple(
         f"{redis_scheme}://{user}{at}{_host(host)}{slash}{path}" for host in hosts.split(",")
@@ -245,13 +247,13 @@ def broker_url(scheme: str, server: ServerAddress) -> str:
 
 
 def _host(host: str) -> str:
-    """Return `host:port` with an explicit port, so that each server has a single spelling."""
+    """Return `host:port` with an explicit port, so that each server has only one URL."""
     try:
         has_port = bool(urlsplit(f"//{host}").port)
     except ValueError as error:
         # An unescaped / or # in the password would become part of the host.
         raise InvalidConfig(
-            "broker URL: its host is not host:port (it is not shown here)"
+            "broker URL: the host is not host:port (the URL is not shown)"
         ) from error
     if has_port and not host.startswith(":"):
         return host

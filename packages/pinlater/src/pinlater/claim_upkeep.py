@@ -1,7 +1,7 @@
 """
-What keeps claims in order, in a thread, even while the event loop is busy.
+A thread that renews and reaps claims, even while the event loop is busy.
 
-A renewer extends the claims of running jobs, so that no other worker receives them. A reaper
+The renewer extends the claims of running jobs, so that no other worker receives them. The reaper
 returns the expired claims of dead workers to the queue, and deletes old jobs.
 """
 
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 SWEEP_SIZE = 100
 """Claims per call; the server handles other clients between two calls."""
 SWEEPS = 50
-"""Maximum calls per round; enough to return all claims of a dead host in one round."""
+"""Maximum calls per round, enough to return all claims of a dead host in one round."""
 PERIOD_S = 0.25
 REAP_EVERY_S = 1.0
 
@@ -34,17 +34,17 @@ REAP_EVERY_S = 1.0
 @dataclass(slots=True, eq=False, kw_only=True)
 class ClaimRenewer:
     """
-    Extends claims and drops those that were lost or are too old.
+    Extends claims, and drops those that were lost or are too old.
 
     Args:
         cluster: the shards of the claims.
-        claims: by tag; shared with the registry.
-        guards: by shard name; shared with the reaper, which must not reap after an outage until
-            all workers had time to renew.
-        claim_timeout_ms: for how long a claim is extended.
-        max_claim_ms: a claim is not extended beyond this age, so that a job that hangs runs
+        claims: the claims by tag; shared with the registry.
+        guards: by shard name; shared with the reaper, which waits after an outage until all workers
+            had time to renew.
+        claim_timeout_ms: how long a claim lasts after each renewal.
+        max_claim_ms: claims older than this are not renewed, so that a job that hangs runs
             elsewhere.
-        clock: only its stopwatch is used.
+        clock: only its monotonic clock is used.
         still_running: returns whether the delivery with this tag is running; used for orphans.
     """
 
@@ -108,12 +108,12 @@ class ClaimRenewer:
 
 class Reaper:
     """
-    Reaps the queues that this process consumes.
+    Returns expired claims to the queues that this process consumes.
 
     Args:
-        cluster: all its shards are reaped.
+        cluster: its shards are reaped.
         guards: by shard name; shared with the renewer.
-        clock: only its stopwatch is used.
+        clock: only its monotonic clock is used.
         renew: extends this process's claims; called when a shard is available again.
     """
 
@@ -136,7 +136,7 @@ class Reaper:
         self._queues.add(queue)
 
     def reap(self) -> None:
-        """Run one round over all shards and watched queues; skips unavailable shards."""
+        """Reap all watched queues on all shards once; skips unavailable shards."""
         for shard in self._cluster.shards:
             try:
                 self._cluster.require(shard)
@@ -144,7 +144,7 @@ class Reaper:
                     self._reap(shard, self._guards[shard.name])
             except BrokerUnavailable as error:
                 self._guards[shard.name].lost()
-                logger.debug("not reaped: %s", error)
+                logger.debug("expired claims were not returned: %s", error)
 
     def _reap(self, shard: Shard, guard: ReapGuard) -> None:
         if guard.needs_connecting and isinstance(shard, ServerShard):
@@ -152,9 +152,9 @@ class Reaper:
         for queue in list(self._queues):
             given_back = failed = 0
             for _ in range(SWEEPS):
-                before_ms = guard.reap_before_ms(self._stopwatch_ms())
+                before_ms = guard.reap_before_ms(self._monotonic_ms())
                 swept = shard.sweep(queue, reap_before_ms=before_ms, limit=SWEEP_SIZE)
-                guard.observe_clock(swept.now_ms, self._stopwatch_ms())
+                guard.observe_clock(swept.now_ms, self._monotonic_ms())
                 given_back += swept.given_back
                 failed += swept.failed
                 if swept.given_back + swept.failed < SWEEP_SIZE:
@@ -166,20 +166,20 @@ class Reaper:
 
     def _connected(self, shard: ServerShard, guard: ReapGuard) -> None:
         server_ms, uptime_ms = shard.age_ms()
-        guard.connected(server_ms, uptime_ms, self._stopwatch_ms())
+        guard.connected(server_ms, uptime_ms, self._monotonic_ms())
         for remark in shard.remarks():
             logger.warning("shard %s: %s", shard.name, remark)
         if guard.lost_before:
             self._renew()
 
-    def _stopwatch_ms(self) -> float:
+    def _monotonic_ms(self) -> float:
         return self._clock.monotonic_s() * 1000
 
 
 @dataclass(slots=True, eq=False)
 class ClaimMaintenance:
     """
-    One daemon thread, started at the first claim.
+    Runs the renewer and the reaper in one daemon thread, started at the first claim.
 
     Args:
         renew_every_s: a third of the claim timeout, so that two renewals may fail.
@@ -208,7 +208,7 @@ class ClaimMaintenance:
             now_s = self.clock.monotonic_s()
             try:
                 self.acks.flush()
-                # After a server returns, renew our claims before other workers reap them.
+                # When a server is back, renew our claims before other workers reap them.
                 if self.renewer.must_renew_again or now_s - renewed_s >= self.renew_every_s:
                     renewed_s = now_s
                     self.renewer.renew()

@@ -26,7 +26,7 @@ from pinlater.worker_names import worker_name
 
 logger = logging.getLogger(__name__)
 TAG = "pinlater:"
-"""The prefix of job delivery tags, whether or not their channel still exists."""
+"""Prefix of the delivery tags of jobs. A tag keeps it after its channel is gone."""
 
 
 class ClaimRegistry:
@@ -36,8 +36,9 @@ class ClaimRegistry:
     Args:
         cluster: the shards.
         claim_timeout_ms: how long a claim lasts without a renewal.
-        max_claim_ms: no claim is renewed beyond this age, so a job that hangs runs elsewhere.
-        clock: only its stopwatch is used.
+        max_claim_ms: claims older than this are not renewed, so that a job that hangs runs
+            elsewhere.
+        clock: only its monotonic clock is used.
         still_running: returns whether the delivery with this tag is running; used for claims whose
             channel is closed.
     """
@@ -77,9 +78,9 @@ class ClaimRegistry:
 
     def add(self, shard: Shard, queue: str, job: Claimed) -> str:
         """
-        Store a claim and return its tag, which identifies it from now on.
+        Store a claim, and return the tag that identifies it from now on.
 
-        Ids and tokens are unique only per queue and shard, so the tag contains both.
+        The tag contains shard and queue, because ids and tokens are unique only within them.
         """
         tag = f"{TAG}{shard.name}-{job.job_id}-{job.token}-{queue}"
         self._claims[tag] = Claim(tag, shard, queue, job, self._clock.monotonic_s())
@@ -98,26 +99,29 @@ class ClaimRegistry:
         return len(self._claims)
 
     def held(self, queue: str) -> int:
-        """Return how many jobs of a queue this process has; costs 0.1 µs per job of any queue."""
+        """
+        Return how many jobs of a queue this process has claimed; costs 0.1 µs per claim of any
+        queue.
+        """
         return sum(claim.queue == queue for claim in list(self._claims.values()))
 
     def set_dispositions(
         self, tag: str, *, on_ack: Disposition | None, on_reject: Disposition | None
     ) -> None:
-        """Set in advance how an ack and a reject of `tag` end the job; None: as usual."""
+        """Set in advance how an ack and a reject of `tag` end the job; None keeps the default."""
         claim = self._claims.get(tag)
         if claim is not None:
             claim.on_ack, claim.on_reject = on_ack, on_reject
 
     def note_start(self, tag: str, task: str) -> None:
-        """Record that a task begins the job of `tag`, so that its run is logged (`run_log.py`)."""
+        """Record that the job of `tag` starts to run; its run is then logged (`run_log.py`)."""
         claim = self._claims.get(tag)
         if claim is not None:
             claim.task = task
             claim.started_s = self._clock.monotonic_s()
 
     def note_end(self, tag: str) -> None:
-        """Record that the job of `tag` was run, and its ack or reject will follow."""
+        """Record that the job of `tag` has run; its ack or reject follows."""
         claim = self._claims.get(tag)
         if claim is not None:
             claim.ended = True
@@ -141,9 +145,9 @@ class ClaimRegistry:
 
     def channel_closed(self, tags: Iterable[str]) -> None:
         """
-        Keep the claims of jobs that run or were run, which may be acknowledged later.
+        Keep the claims of jobs that are running or have run; they may be acknowledged later.
 
-        The other jobs were never started: they return to the queue, and the attempt does not count.
+        Jobs that were never started return to the queue, and the attempt does not count.
         """
         for tag in tags:
             claim = self._claims.get(tag)
@@ -156,7 +160,7 @@ class ClaimRegistry:
 
     def _end(self, tag: str, claim: Claim | None, disposition: Disposition | None) -> None:
         if claim is None:
-            logger.info("claim %s is no longer held: its ack is ignored", tag)
+            logger.info("claim %s is no longer ours; its ack is ignored", tag)
             return
         self.acks.add(claim, disposition)
 
@@ -171,7 +175,7 @@ _registries: dict[tuple[object, ...], ClaimRegistry] = {}
 def claims_for(
     urls: Sequence[str], *, prefix: str, claim_timeout_s: float, max_claim_s: float
 ) -> ClaimRegistry:
-    """Return this process's registry for these shards; a forked child gets a separate one."""
+    """Return this process's registry for these shards; a forked child gets its own."""
     key = (os.getpid(), tuple(urls), prefix)
     if key not in _registries:
         _registries[key] = ClaimRegistry(
@@ -184,7 +188,7 @@ def claims_for(
 
 
 def stop_claims() -> None:
-    """Stop the registries of this process; a connection that is used later gets a new one."""
+    """Stop this process's registries; a connection that is used later creates a new one."""
     while _registries:
         _registries.popitem()[1].stop()
 
@@ -193,7 +197,7 @@ def celery_runs(tag: str) -> bool:
     """Return whether a Celery worker in this process is running this delivery."""
     state = sys.modules.get("celery.worker.state")
     while state is not None:
-        # Compare delivery tags, because several deliveries may share a task id.
-        with suppress(RuntimeError):  # a thread began or ended a task in the meantime: look again
+        # Compare delivery tags, because several deliveries may have the same task id.
+        with suppress(RuntimeError):  # a thread started or ended a task meanwhile: try again
             return any(r.message.delivery_tag == tag for r in state.active_requests)
     return False

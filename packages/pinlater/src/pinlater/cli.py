@@ -1,8 +1,9 @@
 """
-`queue`: a click command group for queue administration, which a program adds to its own CLI.
+`queue`: a click command group for queue administration, which programs add to their own CLI.
 
 The program puts an object with `broker_url` and `shards` into click's context (`QueueLocation`).
-Every command prints a table, or JSON with `--json`, and ends with a message and code 1 on an error.
+Every command prints a table, or JSON with `--json`. On an error it prints a message and exits with
+1.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from pinlater.wording import span
 
 
 class QueueLocation(Protocol):
-    """The location of the queues: click's context object in a program that adds this group."""
+    """Where the queues are: the click context object of a program that adds this group."""
 
     @property
     def broker_url(self) -> str:
@@ -45,18 +46,18 @@ class QueueLocation(Protocol):
 
     @property
     def shards(self) -> Sequence[str]:
-        """Further Redis URLs."""
+        """URLs of further Redis servers."""
 
     @property
     def queues(self) -> Sequence[str]:
-        """Queues that exist even before their first job; may be empty."""
+        """Queues that are accepted even before their first job; may be empty."""
 
-    # The object may also have `before_delete`, an argument of `Admin`, and `quiet`: print only what
-    # was requested, not what a command did.
+    # The object may also have `before_delete`, an argument of `Admin`, and `quiet`, which limits
+    # the output to what was requested.
 
 
-def _known_queue(context: click.Context, _param: click.Parameter, name: str) -> str:
-    """Check a queue's name; BadParameter if neither a server nor the program knows it."""
+def _check_queue(context: click.Context, _param: click.Parameter, name: str) -> str:
+    """Check a queue's name; raises BadParameter if neither a server nor the program knows it."""
     declared = set(getattr(context.obj, "queues", ()))
     if name in declared:
         return name
@@ -72,8 +73,8 @@ def _known_queue(context: click.Context, _param: click.Parameter, name: str) -> 
     raise click.BadParameter(f"unknown queue {name!r}; {hint}")
 
 
-as_json = click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
-queue_name = click.argument("queue_name", metavar="QUEUE", callback=_known_queue)
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+queue_name = click.argument("queue_name", metavar="QUEUE", callback=_check_queue)
 STATES = click.Choice([s.lower() for s in JobState])
 
 
@@ -107,7 +108,7 @@ def list_(context: click.Context, as_json: bool) -> None:
 
 
 def _queue_command(command: Callable[..., None]) -> click.Command:
-    """A command about one queue, without other arguments."""
+    """Make a command with one argument, the queue."""
     return queue.command()(queue_name(as_json(click.pass_context(command))))
 
 
@@ -160,7 +161,7 @@ def resume(context: click.Context, queue_name: str, as_json: bool) -> None:
 @click.option(
     "--burst",
     type=click.FloatRange(min=0, min_open=True),
-    help="Jobs that may be delivered at once after a pause.",
+    help="Jobs that may be delivered at once after an idle time.",
 )
 @as_json
 @click.pass_context
@@ -173,9 +174,9 @@ def limit(
     except ValueError:
         per_s = -1.0
     if per_s is not None and not 0 < per_s < math.inf:
-        raise click.BadParameter(f"{rate!r} is neither a number above 0 nor none")
+        raise click.BadParameter(f"{rate!r}: must be a number above 0, or none")
     if burst is not None and not burst < math.inf:  # `nan` is in every range of click
-        raise click.BadParameter(f"{burst} is not a number of jobs", param_hint="'--burst'")
+        raise click.BadParameter(f"{burst}: must be a finite number", param_hint="'--burst'")
     _admin(context).limit(queue_name, per_s, burst)
     rate_text = "no limit" if per_s is None else f"at most {per_s:g} jobs/s"
     done(as_json, f"{queue_name}: {rate_text}", queue=queue_name, rate_per_s=per_s)
@@ -198,18 +199,18 @@ YEAR_S = 366 * 86_400
 @click.option("--job-type", default="", help="Only for this job type.")
 @_policy_option("--max-attempts", "max_attempts", 1, 1000, "Deliveries before a job is FAILED.")
 @_policy_option(
-    "--linear-attempts", "linear_attempts", 0, 1000, "Failures whose delay grows by a step."
+    "--linear-attempts", "linear_attempts", 0, 1000, "Failures whose delay grows by a fixed step."
 )
 @_policy_option("--step-s", "retry_step_ms", 0, YEAR_S, "Seconds before the second attempt.")
-@_policy_option("--growth", "retry_growth", 1, 10, "Factor of each delay after the linear ones.")
+@_policy_option("--growth", "retry_growth", 1, 10, "Growth factor of the delays after that.")
 @_policy_option("--cap-s", "retry_cap_ms", 0, YEAR_S, "The longest delay, in seconds.")
-@_policy_option("--jitter", "retry_jitter", 0, 1, "Random share of each delay.")
+@_policy_option("--jitter", "retry_jitter", 0, 1, "Jitter, as a fraction of the delay.")
 @_policy_option(
     "--max-age-s",
     "max_age_ms",
     0,
     YEAR_S,
-    "A job is FAILED if its next attempt would be later than this after it was enqueued.",
+    "Age in seconds beyond which a job is FAILED instead of retried.",
 )
 @as_json
 @click.pass_context
@@ -307,7 +308,7 @@ def retry(
     context: click.Context, queue_name: str, ids: tuple[str, ...], every: bool, as_json: bool
 ) -> None:
     """Run failed jobs again, by ID or all."""
-    _one_of(ids, every)
+    _require_ids_or_all(ids, every)
     admin = _admin(context)
     with bar(f"retrying {queue_name}", _total(admin, queue_name, ids, JobState.FAILED)) as step:
         count = admin.retry(queue_name, ids, progress=step)
@@ -330,9 +331,9 @@ def delete(
     as_json: bool,
 ) -> None:
     """Delete jobs that are not running, by ID or all."""
-    _one_of(ids, every)
+    _require_ids_or_all(ids, every)
     admin, which = _admin(context), JobState(state.upper())
-    with bar(f"deleting of {queue_name}", _total(admin, queue_name, ids, which)) as step:
+    with bar(f"deleting jobs of {queue_name}", _total(admin, queue_name, ids, which)) as step:
         count = admin.delete(queue_name, which, ids, progress=step)
     done(as_json, f"{count:,} jobs deleted", queue=queue_name, deleted=count)
 
@@ -343,9 +344,9 @@ def delete(
 @click.pass_context
 def release(context: click.Context, worker: str, as_json: bool) -> None:
     """
-    Return a dead worker's jobs to their queues, without waiting until its claims expire.
+    Return a dead worker's jobs to their queues now, before its claims expire.
 
-    WORKER is the beginning of a name in the output of `jobs QUEUE --state running`: host:pid:…
+    WORKER is the start of a worker's name in the output of `jobs QUEUE --state running`: host:pid:…
     """
     count = _admin(context).release(worker)
     done(as_json, f"{count:,} jobs are pending again", worker=worker, released=count)
@@ -356,16 +357,16 @@ def release(context: click.Context, worker: str, as_json: bool) -> None:
 @click.pass_context
 def upgrade(context: click.Context, as_json: bool) -> None:
     """
-    Upgrade queues in PostgreSQL to the version that this program needs; workers may run.
+    Upgrade queues in PostgreSQL to this program's version; workers may keep running.
 
-    You cannot undo this: an older program refuses the new version.
+    You cannot undo this: older programs refuse the new version.
     """
     versions = _admin(context).upgrade(lambda step: note(step, err=True))
     shards = ", ".join(f"shard {name}: version {number}" for name, number in versions.items())
     done(as_json, shards or "nothing to do: no shard is on PostgreSQL", versions=versions)
 
 
-def _one_of(ids: tuple[str, ...], every: bool) -> None:
+def _require_ids_or_all(ids: tuple[str, ...], every: bool) -> None:
     if bool(ids) == every:
         raise click.UsageError("give job ids, or --all")
 

@@ -1,4 +1,4 @@
-"""The port through which code reads the time: a `Clock`, so that tests need not wait."""
+"""`Clock`: the interface through which code reads the time, so that tests need not wait."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ class Clock(Protocol):
     """Wall-clock time, monotonic time, and sleep."""
 
     def now_ms(self) -> int:
-        """Return milliseconds since the epoch by the wall clock, which may jump."""
+        """Return the wall clock's time in milliseconds since the epoch; it may jump."""
 
     def monotonic_s(self) -> float:
-        """Return seconds of a monotonic clock; only differences are meaningful."""
+        """Return a monotonic clock's time in seconds; only differences are meaningful."""
 
     def sleep_s(self, seconds: float) -> None:
         """Return after `seconds`; immediately if it is zero or less."""
 
 
 class SystemClock:
-    """The clocks of this machine."""
+    """The system's clocks."""
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000

@@ -53,8 +53,10 @@ class Cluster:
     (True, True)
 
     Args:
-        shards: in a fixed order, which names them; appending one is safe at any time.
-        clock: its stopwatch; its wall clock only spreads items over the shards.
+        shards: in a fixed order, because a shard's position is its name. Appending one is safe at
+            any time.
+        clock: its monotonic clock measures durations; its wall clock only spreads items over the
+            shards.
         rng: picks a shard for each job.
     """
 
@@ -67,19 +69,21 @@ class Cluster:
     ) -> None:
         self.shards = tuple(shards)
         self.first = next((s for s in self.shards[:1] if not getattr(s, "jobs_only", False)), None)
-        """The shard whose server also carries the messages that are not jobs: a channel that loses
-        it is lost. None: another server carries them, and every shard may be left out."""
+        """
+        The shard whose server also carries the messages that are not jobs. If it is lost, so is the
+        channel. None: another server carries them, and any shard may be out of rotation.
+        """
         self.breakers = {shard.name: self._breaker() for shard in self.shards}
         self._clock = clock or SystemClock()
         self._rng = rng or random.Random()
         self._settings: dict[str, tuple[float, dict[str, float]]] = {}
-        self._room = {shard.name: Breaker(errors=1) for shard in self.shards}
+        self._full_breakers = {shard.name: Breaker(errors=1) for shard in self.shards}
         self._probing = threading.Lock()
         self._probers: dict[str, threading.Thread] = {}
 
     def _breaker(self) -> Breaker:
         if self.first is None and len(self.shards) == 1:
-            # No other shard makes up for it while it is left out.
+            # No other shard can replace the first one, so it stays in rotation.
             return Breaker(slow_s=math.inf, first_wait_s=PROBER_LOOKS_EVERY_S)
         return Breaker()
 
@@ -90,7 +94,7 @@ class Cluster:
         try:
             yield
         except BrokerFull:
-            # A full shard answers: its jobs are claimed and acknowledged, which makes room.
+            # A full shard still works: acknowledging its jobs makes room.
             self.answered(shard, self._clock.monotonic_s() - started_s)
             raise
         except BrokerUnavailable as error:
@@ -101,17 +105,17 @@ class Cluster:
 
     def answered(self, shard: Shard, took_s: float = 0.0) -> None:
         """Record that the shard answered after `took_s`."""
-        with self._seen(shard, f"it took {took_s:.1f} s to answer") as breaker:
+        with self._log_changes(shard, f"it took {took_s:.1f} s to answer") as breaker:
             breaker.answered(took_s, self._clock.monotonic_s())
 
     def failed(self, shard: Shard, error: Exception, *, at_once: bool = True) -> None:
-        """Record that the shard did not answer; `at_once` takes it out of rotation."""
-        with self._seen(shard, str(error)) as breaker:
+        """Record that the shard did not answer; `at_once` takes it out of rotation immediately."""
+        with self._log_changes(shard, str(error)) as breaker:
             breaker.failed(self._clock.monotonic_s(), at_once=at_once)
 
     @contextmanager
-    def _seen(self, shard: Shard, reason: str) -> Iterator[Breaker]:
-        """Log it when the block takes the shard out of rotation, or brings it back."""
+    def _log_changes(self, shard: Shard, reason: str) -> Iterator[Breaker]:
+        """Log a warning if the block takes the shard out of rotation or brings it back."""
         breaker = self.breakers[shard.name]
         out_since_s = breaker.out_since_s
         yield breaker
@@ -125,8 +129,8 @@ class Cluster:
         """
         Return whether the shard is in rotation.
 
-        One that is not is probed every `PROBE_EVERY_S` by a thread of its own, so that no caller
-        waits for a server that hangs.
+        A separate thread probes a shard that is not, every `PROBE_EVERY_S`, so that no caller waits
+        for a server that hangs.
         """
         healthy = self.breakers[shard.name].healthy
         if not healthy:
@@ -136,7 +140,7 @@ class Cluster:
     def _start_probing(self, shard: Shard) -> None:
         with self._probing:
             prober = self._probers.get(shard.name)
-            # After a fork the parent's thread counts as ended.
+            # In a forked child, the parent's thread counts as ended.
             if prober is None or not prober.is_alive():
                 prober = self._probers[shard.name] = threading.Thread(
                     target=_probe_until_back,
@@ -147,9 +151,9 @@ class Cluster:
                 prober.start()
 
     def probe(self, shard: Shard) -> bool:
-        """Ask the shard if it is time to; returns whether it is in rotation."""
+        """Probe the shard if a probe is due; returns whether it is in rotation."""
         breaker = self.breakers[shard.name]
-        if not breaker.healthy and breaker.worth_asking(self._clock.monotonic_s()):
+        if not breaker.healthy and breaker.may_call(self._clock.monotonic_s()):
             with suppress(BrokerUnavailable), self.watched(shard):
                 shard.ping()
         return breaker.healthy
@@ -159,8 +163,8 @@ class Cluster:
         Record that a channel opens, and whether the first shard answered it.
 
         Raises:
-            BrokerUnavailable: no shard has to answer, and none is in rotation. kombu pauses between
-                two attempts to connect, and not between two to publish.
+            BrokerUnavailable: the first shard is optional, and no shard is in rotation. kombu
+                pauses between attempts to connect, but not between attempts to publish.
         """
         if self.first is None and not any(map(self.usable, self.shards)):
             raise BrokerUnavailable("broker", "no shard is in rotation")
@@ -169,7 +173,7 @@ class Cluster:
 
     def ping(self) -> bool:
         """
-        Return True if a shard answers.
+        Return True if any shard answers.
 
         Raises:
             BrokerUnavailable: none does.
@@ -187,7 +191,7 @@ class Cluster:
 
     def require(self, shard: Shard) -> None:
         """
-        Check that the shard may be called now; the first one always may.
+        Check that the shard may be called now; the first shard always may.
 
         Raises:
             BrokerUnavailable: the shard is out of rotation.
@@ -196,41 +200,41 @@ class Cluster:
             raise BrokerUnavailable(f"shard {shard.name}", "is out of rotation")
 
     def healthy(self) -> list[Shard]:
-        """Return the shards in rotation, or all shards when none is."""
+        """Return the shards in rotation, or all shards if none is."""
         return [s for s in self.shards if self.usable(s)] or list(self.shards)
 
     def accepting(self) -> list[Shard]:
         """
-        Return the shards that new jobs are sent to: those in rotation that have room.
+        Return the shards that new jobs are sent to: those in rotation whose memory is not full.
 
-        When all are full, they are asked all the same: the caller gets their error.
+        If all are full, return them anyway: the caller then gets their error.
         """
         now_s = self._clock.monotonic_s()
         healthy = self.healthy()
-        return [s for s in healthy if self._room[s.name].worth_asking(now_s)] or healthy
+        return [s for s in healthy if self._full_breakers[s.name].may_call(now_s)] or healthy
 
     @property
     def share(self) -> float:
-        """Return the fraction of a queue's rate for each shard; jobs are distributed evenly."""
+        """Return each shard's fraction of a queue's rate; jobs are spread evenly."""
         return 1 / max(1, sum(b.healthy for b in self.breakers.values()))
 
     def enqueue(self, queue: str, jobs: Sequence[NewJob]) -> list[Enqueued]:
         """
         Enqueue new jobs, in one round trip per shard; returns receipts in the order given.
 
-        A shard that fails leaves the rotation. A shard whose memory is full stays in it, but gets
-        no new jobs for `PROBE_EVERY_S`. The jobs of both go to the others.
+        A shard that fails is taken out of rotation. A shard whose memory is full gets no new jobs
+        for `PROBE_EVERY_S`. Their jobs go to the other shards.
 
         Raises:
             BrokerUnavailable: no shard accepted some or all of them.
-            BrokerFull: as above, because the memory of those that answer is full.
+            BrokerFull: the same, because the shards that answer have full memory.
         """
         receipts: list[Enqueued | None] = [None] * len(jobs)
         left = list(range(len(jobs)))
         for _ in range(len(self.shards) + 1):
             failed: list[int] = []
             problem: BrokerUnavailable | None = None
-            for shard, places in self._deal(jobs, left).items():
+            for shard, places in self._distribute(jobs, left).items():
                 try:
                     with self.watched(shard):
                         accepted = shard.enqueue(queue, [jobs[i] for i in places])
@@ -238,12 +242,12 @@ class Cluster:
                     self._refused(shard, error)
                     failed, problem = failed + places, error
                     continue
-                self._has_room(shard)
+                self._has_memory_again(shard)
                 for i, receipt in zip(places, accepted, strict=True):
                     receipts[i] = receipt._replace(job_id=f"{shard.name}-{receipt.job_id}")
             if problem is None:
                 break
-            if not self._others_accept():
+            if not self._any_accepts():
                 raise problem
             left = failed
         return [receipt for receipt in receipts if receipt is not None]
@@ -252,8 +256,8 @@ class Cluster:
         """
         Enqueue items that share jobs; see `Shard.collect`. One round trip per shard.
 
-        Items due at about the same time go to the same shard, so that they find each other. The
-        items of a shard that fails go to the others.
+        Items due at about the same time go to the same shard, so that they can share a job. If a
+        shard fails, its items go to the other shards.
 
         Raises:
             BrokerUnavailable: no shard accepted some or all of them.
@@ -262,62 +266,64 @@ class Cluster:
         for _ in range(len(self.shards) + 1):
             failed: list[JobItem] = []
             problem: BrokerUnavailable | None = None
-            for shard, part in self._deal_items(frame.span_ms, left).items():
+            for shard, part in self._distribute_items(frame.span_ms, left).items():
                 try:
                     with self.watched(shard):
                         shard.collect(queue, frame, part)
-                    self._has_room(shard)
+                    self._has_memory_again(shard)
                 except BrokerUnavailable as error:
                     self._refused(shard, error)
                     failed, problem = failed + part, error
             if problem is None:
                 return
-            if not self._others_accept():
+            if not self._any_accepts():
                 raise problem
             left = failed
 
     def _refused(self, shard: Shard, error: BrokerUnavailable) -> None:
-        """Send new jobs to the other shards from now on."""
+        """Stop sending new jobs to this full shard for a while."""
         if not isinstance(error, BrokerFull):
             self.failed(shard, error)
             return
-        if self._room[shard.name].healthy:
+        if self._full_breakers[shard.name].healthy:
             logger.warning("shard %s gets no new jobs: %s", shard.name, error.reason)
-        self._room[shard.name].failed(self._clock.monotonic_s())
+        self._full_breakers[shard.name].failed(self._clock.monotonic_s())
 
-    def _has_room(self, shard: Shard) -> None:
-        room = self._room[shard.name]
+    def _has_memory_again(self, shard: Shard) -> None:
+        room = self._full_breakers[shard.name]
         if not room.healthy:
             room.answered(0.0, self._clock.monotonic_s())
             logger.warning("shard %s gets new jobs again", shard.name)
 
-    def _others_accept(self) -> bool:
+    def _any_accepts(self) -> bool:
         now_s = self._clock.monotonic_s()
         return any(
-            breaker.healthy and self._room[name].worth_asking(now_s)
+            breaker.healthy and self._full_breakers[name].may_call(now_s)
             for name, breaker in self.breakers.items()
         )
 
-    def _deal_items(self, span_ms: int, items: Sequence[JobItem]) -> dict[Shard, list[JobItem]]:
+    def _distribute_items(
+        self, span_ms: int, items: Sequence[JobItem]
+    ) -> dict[Shard, list[JobItem]]:
         shards = self.accepting()
         if len(shards) == 1:
             return {shards[0]: list(items)} if items else {}
-        # A wrong clock only makes the jobs less full.
+        # A wrong clock only makes the jobs hold fewer items.
         now_ms = self._clock.now_ms()
-        dealt: dict[Shard, list[JobItem]] = defaultdict(list)
+        by_shard: dict[Shard, list[JobItem]] = defaultdict(list)
         for item in items:
-            dealt[_pick(shards, str((now_ms + item.delay_ms) // span_ms))].append(item)
-        return dealt
+            by_shard[_pick(shards, str((now_ms + item.delay_ms) // span_ms))].append(item)
+        return by_shard
 
-    def _deal(self, jobs: Sequence[NewJob], places: Sequence[int]) -> dict[Shard, list[int]]:
+    def _distribute(self, jobs: Sequence[NewJob], places: Sequence[int]) -> dict[Shard, list[int]]:
         shards = self.accepting()
         if len(shards) == 1:
             return {shards[0]: list(places)} if places else {}
-        dealt: dict[Shard, list[int]] = defaultdict(list)
+        by_shard: dict[Shard, list[int]] = defaultdict(list)
         for i in places:
             key = jobs[i].unique_key
-            dealt[_pick(shards, key) if key else self._rng.choice(shards)].append(i)
-        return dealt
+            by_shard[_pick(shards, key) if key else self._rng.choice(shards)].append(i)
+        return by_shard
 
     def settings(self, queue: str) -> Mapping[str, float]:
         """Return a queue's settings, at most two seconds old; empty when no shard answers."""
@@ -342,7 +348,7 @@ class Cluster:
 
 
 def _pick(shards: Sequence[Shard], key: str) -> Shard:
-    """Rendezvous hashing: losing a shard moves only the keys of that shard."""
+    """Choose a shard by rendezvous hashing; losing a shard moves only its own keys."""
     return max(
         shards,
         key=lambda s: hashlib.blake2b(f"{s.name}\0{key}".encode(), digest_size=8).digest(),
@@ -350,7 +356,7 @@ def _pick(shards: Sequence[Shard], key: str) -> Shard:
 
 
 def _probe_until_back(cluster: weakref.ref[Cluster], shard: Shard) -> None:
-    """Probe the shard until it is back, or nobody uses the cluster anymore."""
+    """Probe the shard until it answers or nobody uses the cluster anymore."""
     while True:
         time.sleep(PROBER_LOOKS_EVERY_S)
         alive = cluster()
@@ -363,10 +369,10 @@ def connect_shards(
     urls: Sequence[str], *, prefix: str = "", socket_timeout_s: float = SOCKET_TIMEOUT_S
 ) -> list[ServerShard]:
     """
-    Return a shard for each Redis or PostgreSQL URL, named by its position; sends nothing yet.
+    Return a shard for each Redis or PostgreSQL URL, named by its position; does not connect yet.
 
     Raises:
-        InvalidConfig: a URL is unusable, or psycopg is missing for one of PostgreSQL.
+        InvalidConfig: a URL is unusable, or a PostgreSQL URL needs psycopg, which is missing.
     """
     return [
         _postgres(url, str(place), prefix)
@@ -378,7 +384,7 @@ def connect_shards(
 
 def _postgres(url: str, name: str, prefix: str) -> ServerShard:
     try:
-        # An extra: imported only where it is used.
+        # psycopg is an extra, so it is imported only where it is used.
         shards = import_module("pinlater.postgres.shard")
     except ImportError as error:
         shown = without_password(url)

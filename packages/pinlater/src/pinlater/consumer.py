@@ -1,10 +1,10 @@
 """
-`JobConsumer`: claims the due jobs of one channel's queues from all shards for a worker.
+`JobConsumer`: claims due jobs from all shards for one channel of a worker.
 
-It claims up to the consumer's free capacity, several jobs per round trip, in three cases: a wake
-token was read, the next due time has come, or a second has passed. Each shard has a poller, which
-waits for a token (a blocking pop on Redis, a notification on PostgreSQL). Redis's own timeouts have
-a resolution of only 100 ms, so the caller's timer handles due times (`next_look_s`).
+It claims as many jobs as the worker has room for, several per round trip. It does so when a poller
+was woken, when the next job becomes due, and at least once a second. Each shard has a poller, which
+waits for a wake token on Redis or a notification on PostgreSQL. The caller sets a timer for due
+times (`next_check_s`), because Redis's own timeouts have a resolution of only 100 ms.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ Deliver = Callable[[ServerShard, str, Claimed], None]
 
 
 @dataclass(slots=True, eq=False)
-class _Place:
-    """One queue on one shard, with the state that this process keeps of it."""
+class _ShardQueue:
+    """One queue on one shard, with this consumer's state for it."""
 
     poller: ShardPoller
     queue: str
-    look_s: float = 0.0
-    """The stopwatch time of the next check."""
+    check_s: float = 0.0
+    """When to check it next, on the monotonic clock."""
     is_nearly_full: bool = False
     """The last check was for urgent jobs only, because the remaining room is reserved for them."""
     is_at_limit: bool = False
-    """This process had reached its limit of jobs of the queue."""
-    is_unheard: bool = False
-    """The poller does not wait for it, because there was no room when it started to wait."""
+    """This process had reached its limit of jobs from the queue."""
+    is_not_polled: bool = False
+    """The poller does not wait for this queue, because there was no room for its jobs."""
 
 
 class JobConsumer:
     """
-    Claims the jobs of some queues from all shards of a cluster.
+    Claims jobs of some queues from all shards of a cluster.
 
     Args:
         claims: the registry that stores the claims.
@@ -62,9 +62,9 @@ class JobConsumer:
             s.poller() for s in claims.cluster.shards if isinstance(s, ServerShard)
         ]
         self._allowances = gates.Allowances()
-        self._turn: deque[_Place] = deque()
-        self._places: dict[tuple[str, str], _Place] = {}
-        """By shard and queue."""
+        self._round_robin: deque[_ShardQueue] = deque()
+        self._by_key: dict[tuple[str, str], _ShardQueue] = {}
+        """Keyed by shard and queue."""
 
     def consume(self, queues: Sequence[str]) -> None:
         """Consume these queues from now on."""
@@ -73,25 +73,27 @@ class JobConsumer:
         self.queues = tuple(queues)
         for queue in queues:
             self.claims.watch(queue)
-        previous = self._places
-        self._places = {
-            (poller.shard.name, queue): _Place(poller, queue)
+        previous = self._by_key
+        self._by_key = {
+            (poller.shard.name, queue): _ShardQueue(poller, queue)
             for poller in self.pollers
             for queue in queues
         }
-        for key in self._places.keys() & previous.keys():
-            self._places[key].look_s = previous[key].look_s
-            self._places[key].is_unheard = previous[key].is_unheard
-        self._turn = deque(self._places.values())
-        self._turn.rotate(random.randrange(len(self._turn)) if self._turn else 0)
-        # The result of a pop on the old queues must not be used for the new ones.
+        for key in self._by_key.keys() & previous.keys():
+            self._by_key[key].check_s = previous[key].check_s
+            self._by_key[key].is_not_polled = previous[key].is_not_polled
+        self._round_robin = deque(self._by_key.values())
+        self._round_robin.rotate(
+            random.randrange(len(self._round_robin)) if self._round_robin else 0
+        )
+        # The result of a pop on the old queues is not valid for the new ones.
         for poller in self.pollers:
             poller.drop()
 
     @property
-    def next_look_s(self) -> float:
-        """Return the stopwatch time at which `take` must be called next."""
-        return min((place.look_s for place in self._turn), default=float("inf"))
+    def next_check_s(self) -> float:
+        """Return the time, on the monotonic clock, by which `take` must be called next."""
+        return min((shard_queue.check_s for shard_queue in self._round_robin), default=float("inf"))
 
     def take(self, room: int) -> int:
         """
@@ -101,48 +103,50 @@ class JobConsumer:
             BrokerUnavailable: the first shard is unavailable; others are skipped until they answer.
         """
         taken = 0
-        for place in list(self._turn):
+        for shard_queue in list(self._round_robin):
             if taken >= room:
                 break
-            taken += self._take_from(place, room - taken)
+            taken += self._take_from(shard_queue, room - taken)
         return taken
 
-    def _take_from(self, place: _Place, room: int) -> int:
-        """Claim and deliver jobs of one place if it is time to; returns how many."""
-        queue, now_s = place.queue, self._clock.monotonic_s()
-        kept, free = gates.reserved_room(queue), self._free(queue, room)
-        spare = free - kept.jobs
+    def _take_from(self, shard_queue: _ShardQueue, room: int) -> int:
+        """Claim and deliver jobs of one queue on one shard if a check is due; returns how many."""
+        queue, now_s = shard_queue.queue, self._clock.monotonic_s()
+        reserved, free = gates.reserved_room(queue), self._free(queue, room)
+        unreserved = free - reserved.jobs
         if free <= 0:
-            place.is_at_limit, place.look_s = True, now_s + gates.ASK_EVERY_S
+            shard_queue.is_at_limit, shard_queue.check_s = True, now_s + gates.ASK_EVERY_S
             return 0
-        if place.is_at_limit or (spare > 0 and place.is_nearly_full):
-            place.is_at_limit, place.look_s = False, now_s
-        place.is_nearly_full = place.is_nearly_full and spare <= 0
-        if place.look_s > now_s:
+        if shard_queue.is_at_limit or (unreserved > 0 and shard_queue.is_nearly_full):
+            shard_queue.is_at_limit, shard_queue.check_s = False, now_s
+        shard_queue.is_nearly_full = shard_queue.is_nearly_full and unreserved <= 0
+        if shard_queue.check_s > now_s:
             return 0
         allowance, read_at_s = self._allowances.left(queue, now_s)
         if allowance.jobs == 0:
-            # It keeps its turn, so it gets the first of the next jobs that the gate allows.
-            place.look_s = read_at_s
+            # The check stays due, so this queue gets the next jobs that the gate allows.
+            shard_queue.check_s = read_at_s
             return 0
-        if spare <= 0:
-            place.is_nearly_full = True
-            allowance = allowance._replace(lowest=min(allowance.lowest, kept.lowest))
-        self._turn.remove(place)
-        self._turn.append(place)
-        return self._claim(place, min(spare if spare > 0 else free, MAX_BATCH), allowance)
+        if unreserved <= 0:
+            shard_queue.is_nearly_full = True
+            allowance = allowance._replace(lowest=min(allowance.lowest, reserved.lowest))
+        self._round_robin.remove(shard_queue)
+        self._round_robin.append(shard_queue)
+        return self._claim(
+            shard_queue, min(unreserved if unreserved > 0 else free, MAX_BATCH), allowance
+        )
 
     def _free(self, queue: str, room: int) -> int:
-        """How many more jobs of a queue this process may take; `room` is that of all queues."""
+        """Return how many more jobs of a queue this process may take, at most `room`."""
         held = partial(self.claims.held, queue)
         limit = gates.limit_of(queue, held)
         return room if limit is None else min(room, limit - held())
 
-    def _claim(self, place: _Place, limit: int, allowance: gates.Allowance) -> int:
-        shard, queue, now_s = place.poller.shard, place.queue, self._clock.monotonic_s()
+    def _claim(self, shard_queue: _ShardQueue, limit: int, allowance: gates.Allowance) -> int:
+        shard, queue, now_s = shard_queue.poller.shard, shard_queue.queue, self._clock.monotonic_s()
         cluster = self.claims.cluster
         # Schedule the next check of this queue even if the claim fails.
-        place.look_s = now_s + self._pause_s(place, allowance)
+        shard_queue.check_s = now_s + self._pause_s(shard_queue, allowance)
         if allowance.lowest == gates.NOTHING:
             return 0
         if allowance.jobs is not None:
@@ -162,34 +166,35 @@ class JobConsumer:
             return 0
         self._allowances.count_claimed(queue, len(claimed.claims))
         if claimed.more:
-            place.look_s = now_s
+            shard_queue.check_s = now_s
         elif claimed.next_due_ms is not None:
             wait_s = max(0, claimed.next_due_ms - claimed.now_ms) / 1000
-            if wait_s < place.poller.look_every_s:
-                place.look_s = self._clock.monotonic_s() + wait_s
+            if wait_s < shard_queue.poller.check_every_s:
+                shard_queue.check_s = self._clock.monotonic_s() + wait_s
         waiting = deque(claimed.claims)
         try:
             while waiting:
                 self._deliver(shard, queue, waiting.popleft())
         finally:
-            # The connection was lost during delivery: these would otherwise wait until they expire.
+            # The connection was lost during delivery. Return these jobs, or they wait until their
+            # claims expire.
             self.claims.channel_closed([self.claims.add(shard, queue, job) for job in waiting])
         return len(claimed.claims)
 
-    def _pause_s(self, place: _Place, allowance: gates.Allowance) -> float:
-        """The longest time between two checks."""
-        if place.is_nearly_full:
+    def _pause_s(self, shard_queue: _ShardQueue, allowance: gates.Allowance) -> float:
+        """Return the longest time between two checks."""
+        if shard_queue.is_nearly_full:
             return gates.ASK_NEARLY_FULL_S
-        if allowance.is_wide and not place.is_unheard:
-            return place.poller.look_every_s
-        return min(place.poller.look_every_s, gates.ASK_EVERY_S)
+        if allowance.is_open and not shard_queue.is_not_polled:
+            return shard_queue.poller.check_every_s
+        return min(shard_queue.poller.check_every_s, gates.ASK_EVERY_S)
 
     def wait(self) -> None:
         """
-        Ensure that the poller of each reachable shard waits for the queues with room.
+        Make the poller of each reachable shard wait for the queues that have room.
 
-        A worker that claims urgent jobs only looks for them instead: it would take the wake tokens
-        of other jobs away from workers with room.
+        A worker with room only for urgent jobs polls them itself: if it waited, it would take wake
+        tokens away from workers that have room for other jobs.
         """
         now_s = self._clock.monotonic_s()
         for poller in self.pollers:
@@ -198,41 +203,41 @@ class JobConsumer:
                 poller.drop()
             cluster, shard = self.claims.cluster, poller.shard
             if poller.needs_sending(now_s) and (shard is cluster.first or cluster.usable(shard)):
-                if not (queues := self._with_room(shard)):
+                if not (queues := self._queues_to_poll(shard)):
                     continue
                 try:
                     poller.send(queues, now_s)
                 except (BrokerUnavailable, OSError) as error:
-                    self._lost(poller, error)
+                    self._report_failure(poller, error)
 
-    def _with_room(self, shard: ServerShard) -> list[str]:
-        """The queues that a poller waits for; marks the others as not polled."""
-        places = [self._places[shard.name, queue] for queue in self.queues]
-        for place in places:
-            place.is_unheard = place.is_nearly_full or place.is_at_limit
-        return [place.queue for place in places if not place.is_unheard]
+    def _queues_to_poll(self, shard: ServerShard) -> list[str]:
+        """Return the queues that a poller waits for; marks the others as not polled."""
+        shard_queues = [self._by_key[shard.name, queue] for queue in self.queues]
+        for shard_queue in shard_queues:
+            shard_queue.is_not_polled = shard_queue.is_nearly_full or shard_queue.is_at_limit
+        return [shard_queue.queue for shard_queue in shard_queues if not shard_queue.is_not_polled]
 
-    def woken(self, poller: ShardPoller, *, room: int) -> None:
-        """The poller's socket is readable."""
+    def on_readable(self, poller: ShardPoller, *, room: int) -> None:
+        """Handle a poller whose socket is readable."""
         try:
             queues = poller.read()
         except OSError as error:
-            self._lost(poller, error)
+            self._report_failure(poller, error)
             return
         for queue in queues:
             if queue in self.queues:
-                self._places[poller.shard.name, queue].look_s = 0.0
+                self._by_key[poller.shard.name, queue].check_s = 0.0
                 if self._free(queue, room) <= gates.reserved_room(queue).jobs:
-                    self._pass_on(poller.shard, queue)
+                    self._return_wake_token(poller.shard, queue)
 
-    def _pass_on(self, shard: ServerShard, queue: str) -> None:
-        """Return the token, so that a worker with free capacity can claim the job."""
+    def _return_wake_token(self, shard: ServerShard, queue: str) -> None:
+        """Return the wake token, so that a worker with room can claim the job."""
         try:
             shard.wake(queue)
         except BrokerUnavailable:
-            logger.debug("a wake token for %s was lost; others look within a second", queue)
+            logger.debug("a wake token for %s was lost; other workers check within a second", queue)
 
-    def _lost(self, poller: ShardPoller, error: Exception) -> None:
+    def _report_failure(self, poller: ShardPoller, error: Exception) -> None:
         poller.drop()
         shard, cluster = poller.shard, self.claims.cluster
         cluster.failed(shard, error)

@@ -1,9 +1,9 @@
 """
 A dead-letter queue for permanently failed messages, on brokers without FAILED jobs.
 
-Each message is stored unchanged, with two more headers: its original queue and the reason of its
-failure. No worker consumes the queue by default; a worker started with `-Q dead_letters` runs its
-messages again. Pinlater does not need it: `pinlater jobs QUEUE --state failed`.
+Each message is stored unchanged, with two additional headers: its original queue and the reason of
+the failure. No worker consumes the queue by default; a worker started with `-Q dead_letters` runs
+its messages again. Pinlater itself needs no dead letters: see `pinlater jobs QUEUE --state failed`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ logger = logging.getLogger(__name__)
 
 QUEUE = "dead_letters"
 REASON = "x-death-reason"
-CAME_FROM = "x-death-queue"
+ORIGINAL_QUEUE = "x-death-queue"
 MOST = 10_000
-"""Number of newest messages kept on Redis; RabbitMQ keeps all unless a policy limits them."""
+"""Maximum messages kept on Redis, the newest; RabbitMQ keeps all unless a policy limits them."""
 MOST_SHOWN = 2000
 """Maximum characters of a message in the log."""
 _PROPERTIES = ("correlation_id", "reply_to", "priority")
@@ -41,16 +41,16 @@ def keep(app: Any, message: Any, problem: str) -> bool:
     came_from = str(info.get("routing_key") or info.get("exchange") or "")
     shown = str(message.body)[:MOST_SHOWN]
     try:
-        _publish(app, message, {REASON: cut(problem), CAME_FROM: came_from})
+        _publish(app, message, {REASON: cut(problem), ORIGINAL_QUEUE: came_from})
     # Catch any error of the transport, so that the message is not lost.
     except Exception as error:  # noqa: BLE001
         logger.error(  # noqa: TRY400
-            "a message of %s failed (%s), is not kept in %s (%s), stays in its queue: %s",
+            "a message of %s failed (%s), was not stored in %s (%s), and stays in its queue: %s",
             came_from, problem, QUEUE, error, shown,
         )  # fmt: skip
         return False
     logger.error(
-        "a message of %s failed (%s) and is kept in the queue %s: %s",
+        "a message of %s failed (%s) and was stored in the queue %s: %s",
         came_from, problem, QUEUE, shown,
     )  # fmt: skip
     return True
@@ -58,10 +58,10 @@ def keep(app: Any, message: Any, problem: str) -> bool:
 
 def drop(app: Any, unwanted: Callable[[Any], bool]) -> int:
     """
-    Delete the dead letters whose decoded body is unwanted; returns their number.
+    Delete the dead letters whose decoded body is unwanted; returns how many.
 
-    The others are received and returned, `MOST` at a time at most. A process that is killed
-    in the meantime returns them when its connection ends, or on Redis an hour later.
+    The others are received and returned, at most `MOST` in one call. If the process is killed
+    meanwhile, the broker returns them when its connection ends, or on Redis an hour later.
     """
     dropped, kept = 0, []
     with app.connection_for_write() as connection, connection.channel() as channel:
@@ -69,12 +69,12 @@ def drop(app: Any, unwanted: Callable[[Any], bool]) -> int:
         try:
             count = queue.queue_declare(passive=True).message_count
         except (ChannelError, *connection.channel_errors):
-            return 0  # nothing was ever kept
+            return 0  # no message was ever stored
         for _ in range(min(count, MOST)):
             message = queue.get(no_ack=False)
             if message is None:
                 break
-            if _is(message, unwanted):
+            if _matches(message, unwanted):
                 message.ack()
                 dropped += 1
             else:
@@ -84,7 +84,7 @@ def drop(app: Any, unwanted: Callable[[Any], bool]) -> int:
     return dropped
 
 
-def _is(message: Any, unwanted: Callable[[Any], bool]) -> bool:
+def _matches(message: Any, unwanted: Callable[[Any], bool]) -> bool:
     try:
         return unwanted(message.decode())
     except (KombuError, ValueError, LookupError):

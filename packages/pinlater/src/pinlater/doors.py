@@ -1,10 +1,10 @@
 """
-Which other programs may use a queue: the setting `doors`, and the job types that they may run.
+Access to queues by other programs: the setting `doors`, and the job types that they may run.
 
 A door is a protocol of a server that passes jobs on, such as aragog's HTTP and Thrift. A section of
-job types opens its queue (`job_types.py`); without the setting a queue belongs to its Celery app
-alone. A worker runs a plain body (`job_body.py`) only as a job type that its app has opened: a
-program behind a door never chooses among all tasks of an app.
+job types opens its queue (`job_types.py`); a queue without the setting can be used only by its
+Celery app. A worker runs a plain body (`job_body.py`) only as a job type that its app has opened,
+so that other programs cannot run arbitrary tasks.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from pinlater.errors import InvalidMessage
 
 SETTING = "doors"
 DOORS = {"http": 1, "thrift": 2}
-"""The doors by name; the setting is the sum of their numbers."""
+"""The doors by name; the setting is the sum of their values."""
 ALL = sum(DOORS.values())
 
 _opened: dict[str, set[str]] = defaultdict(set)
-"""The job types of this process that take plain bodies, by queue."""
+"""By queue: the job types of this process that accept plain bodies."""
 
 
 def number_of(names: Iterable[str]) -> int:
-    """Return the setting for some doors; KeyError for an unknown one."""
+    """Return the setting for some doors; raises KeyError for an unknown one."""
     return sum(DOORS[name] for name in set(names))
 
 
@@ -34,17 +34,17 @@ def is_open(setting: float | None, door: str) -> bool:
 
 
 def open_type(queue: str, job_type: str) -> None:
-    """Let workers of this process run plain bodies of a queue as this job type."""
+    """Let workers of this process run a queue's plain bodies as this job type."""
     _opened[queue].add(job_type)
 
 
 def task_of(queue: str, job_type: str) -> str:
     """
-    Return the task that runs a plain body.
+    Return the name of the task that runs a plain body.
 
     Args:
-        queue: where the job is.
-        job_type: as its producer named it; empty: the only one of the queue.
+        queue: the job's queue.
+        job_type: the type that the producer gave; empty: the queue's only type.
 
     Raises:
         InvalidMessage: no task of this process may run it.

@@ -1,16 +1,17 @@
 """
-Conversion of task messages to jobs and back.
+Convert task messages to jobs and back.
 
 A message with the headers `task` and `id` is a job. Its `eta` becomes the job's due time and moves
 to the header `x_eta`, so an unmodified worker never delays the task itself.
 
-A message with the header `plain_body` becomes a plain body (job_body.py) that programs in other
-languages read as well, and a plain body becomes the message of the task that runs it.
+A message with the header `plain_body` becomes a job with a plain body (job_body.py), which programs
+in other languages can also read. A job with a plain body becomes a message for the task that runs
+it.
 
-A message with a list may share jobs with other messages: it opts in with the header `collect`, a
-`Collection` as JSON. Each element of the list in the task's first argument becomes an item with its
-own delay. Jobs with fewer than `most` elements that wait for the same span of time are thus one
-job, which costs a fraction of the memory and messages.
+A message with the header `collect`, a `Collection` as JSON, contains a list and may share jobs with
+other messages. Each element of the list becomes an item with its own delay. Items that wait for the
+same span of time share a job of up to `most` items. This costs a fraction of the memory and
+messages of one job per item.
 """
 
 from __future__ import annotations
@@ -31,21 +32,21 @@ from pinlater.models import JobFrame, JobItem, NewJob
 
 _json: Any = json
 TAGGED = "pinlater"
-"""The property that marks a delivered message as a job; its value is the attempt number."""
+"""Property that marks a delivered message as a job; its value is the attempt number."""
 HEADER = "collect"
 PLAIN = "plain_body"
-"""The header of a message whose arguments become a plain body."""
+"""Header of a message whose arguments become a plain body."""
 MOST_SHOWN = 1024
-"""Characters of arguments in events, as Celery has them."""
+"""Maximum characters of arguments in events, as in Celery."""
 _CANVAS = ("callbacks", "errbacks", "chain", "chord")
 _ONLY_CELERY = ("expires", "group", "retries", "stamped_headers")
-# Control characters are escaped in JSON, and no URL or name contains one.
+# A placeholder: JSON escapes control characters, and no URL or name contains one.
 _PLACE = "\x1e"
 _SPLIT_AT = orjson.dumps(orjson.dumps(_PLACE).decode())[1:-1]
 
 
 def is_job(message: Mapping[str, Any]) -> bool:
-    """Return whether this is a task message of protocol 2; protocol 1 has its eta in the body."""
+    """Return whether this is a task message of protocol 2. (Protocol 1 has its eta in the body.)"""
     headers = message.get("headers") or {}
     return bool(headers.get("task") and headers.get("id"))
 
@@ -63,11 +64,11 @@ def to_job(message: dict[str, Any], *, priority: int, now: datetime) -> NewJob:
 
     Raises:
         InvalidMessage: the eta is not an ISO 8601 time.
-        InvalidArgument: a plain body cannot carry what the message has.
+        InvalidArgument: the message has parts that a plain body cannot contain.
     """
     headers, properties = dict(message["headers"]), dict(message["properties"])
     delay_ms = _delay_ms(headers, now)
-    # Remove it: `self.retry()` sends the received headers while this job still owns the key.
+    # Remove it: `self.retry()` sends the received headers again while this job still has the key.
     in_headers = headers.pop("unique_key", None)
     unique_key = properties.pop("unique_key", None) or in_headers or ""
     attempts = properties.pop("max_attempts", None) or headers.get("max_attempts") or 0
@@ -104,7 +105,7 @@ def _delay_ms(headers: dict[str, Any], now: datetime) -> int:
 
 def arguments(body: bytes) -> list[Any]:
     """
-    Return the positional arguments of the task in a job's body, as decoded from JSON.
+    Return the positional arguments of the task in a job's body, decoded from JSON.
 
     Raises:
         InvalidMessage: the body is not a task message in plain JSON.
@@ -116,7 +117,7 @@ def arguments(body: bytes) -> list[Any]:
 
 
 def payload(message: Mapping[str, Any]) -> list[Any]:
-    """Return a message's positional arguments, keyword arguments and embedded options."""
+    """Return a message's positional arguments, keyword arguments and Celery options."""
     text: Any = message["body"]
     if message["properties"].get("body_encoding") == "base64":
         text = base64.b64decode(text)
@@ -128,8 +129,7 @@ def to_plain(message: Mapping[str, Any]) -> JobBody:
     Return the arguments of a task message as a plain body.
 
     Raises:
-        InvalidArgument: it has more than arguments (a link, a chain, an expiry), or an argument is
-            no value of JSON.
+        InvalidArgument: the message has a link, a chain or an expiry, or an argument is not JSON.
         InvalidMessage: it is not a task message in JSON.
     """
     headers = message["headers"]
@@ -141,24 +141,24 @@ def to_plain(message: Mapping[str, Any]) -> JobBody:
     extras += [name for name in _CANVAS if embedded.get(name)]
     if extras:
         raise InvalidArgument(
-            f"job: {', '.join(extras)} cannot travel in a queue with doors; only Celery knows them"
+            f"job: {', '.join(extras)} needs Celery and cannot be used in a queue with doors"
         )
     return job_body.of_arguments(args, kwargs)
 
 
 def for_others(stored: bytes) -> JobBody:
     """
-    Return a stored body as programs without Celery get it: of a task message its arguments.
+    Return a stored body for programs without Celery; for a task message, its arguments.
 
     Raises:
-        InvalidMessage: only Celery can run it, or nobody can read it.
+        InvalidMessage: only Celery can run it, or it cannot be read.
     """
     if job_body.is_plain(stored):
         return job_body.decode(stored)
     try:
         return to_plain(_json.loads(stored))
     except InvalidArgument as error:
-        raise InvalidMessage("job body", f"is for Celery alone: {error}") from error
+        raise InvalidMessage("job body", f"can be run only by Celery: {error}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidMessage("job body", f"{type(error).__name__}: {error}") from error
 
@@ -168,7 +168,7 @@ def from_plain(body: JobBody, job: PlainJob) -> dict[str, Any]:
     Return the message of a claimed job with a plain body.
 
     Raises:
-        InvalidMessage: the body is not of its content type.
+        InvalidMessage: the body does not match its content type.
     """
     args, kwargs = job_body.arguments(body)
     text = _json.dumps([args, kwargs, dict.fromkeys(_CANVAS)])
@@ -188,8 +188,8 @@ def from_plain(body: JobBody, job: PlainJob) -> dict[str, Any]:
         "id": job.key,
         "root_id": job.key,
         "parent_id": None,
-        "argsrepr": _shown(args),
-        "kwargsrepr": _shown(kwargs),
+        "argsrepr": _repr_of(args),
+        "kwargsrepr": _repr_of(kwargs),
         "retries": 0,
         "timelimit": [None, None],
         "ignore_result": True,
@@ -201,29 +201,29 @@ def from_plain(body: JobBody, job: PlainJob) -> dict[str, Any]:
         "headers": headers,
         "properties": properties,
     }
-    return _marked(message, job.attempt)
+    return _mark_redelivered(message, job.attempt)
 
 
 class PlainJob(NamedTuple):
-    """The parts of a message that a plain body lacks."""
+    """The fields of a message that a plain body does not contain."""
 
     task: str
     key: str
-    """The task's id."""
+    """The id of the task."""
     queue: str
     priority: int
     tag: str
     attempt: int
 
 
-def _shown(value: Any) -> str:
-    """A value as Celery's events show it."""
+def _repr_of(value: Any) -> str:
+    """Return a value in the form of Celery's events."""
     text = repr(value)
     return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 1]}…"
 
 
-def _marked(message: dict[str, Any], attempt: int) -> dict[str, Any]:
-    """The message, marked as redelivered if it was delivered before."""
+def _mark_redelivered(message: dict[str, Any], attempt: int) -> dict[str, Any]:
+    """Return the message, marked as redelivered if it was delivered before."""
     headers, properties = message["headers"], message["properties"]
     if attempt > 1:
         headers["redelivered"] = True
@@ -243,25 +243,25 @@ def from_job(body: bytes, *, tag: str, attempt: int) -> dict[str, Any]:
         properties = message["properties"]
         properties["delivery_tag"] = tag
         properties[TAGGED] = attempt
-        return _marked(message, attempt)
+        return _mark_redelivered(message, attempt)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidMessage("job body", f"{type(error).__name__}: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """The list in a message whose elements are collected into jobs."""
+    """The options of a message whose list elements are collected into jobs."""
 
     elements: str
-    """The name of the list in the task's first argument."""
+    """Key of the list in the task's first argument."""
     delays_ms: tuple[int, ...]
-    """The delay of each element."""
+    """Milliseconds of delay for each element."""
     span_ms: int
-    """Elements due in the same span share a job."""
+    """Elements due in the same span of this many milliseconds share a job."""
     most: int
-    """The most elements of one job."""
+    """Maximum elements of one job."""
     group: str
-    """Only elements of the same group share a job: the task and the version of its messages."""
+    """Only elements of the same group share a job: it names the task and its message version."""
 
     def header(self) -> dict[str, Any]:
         """Return the value of the header `collect`."""
@@ -269,7 +269,7 @@ class Collection:
 
 
 def is_collected(message: Mapping[str, Any]) -> bool:
-    """Return whether a task message opts in."""
+    """Return whether a task message has the header `collect`."""
     return HEADER in (message.get("headers") or {})
 
 
@@ -285,7 +285,7 @@ def to_items(
         now: see `to_job`.
 
     Raises:
-        InvalidMessage: the header or the list does not fit, or the body is not JSON.
+        InvalidMessage: the header or the list is invalid, or the body is not JSON.
     """
     try:
         headers = dict(message["headers"])
@@ -298,7 +298,7 @@ def to_items(
             JobItem(_escaped(element), int(delay_ms))
             for element, delay_ms in zip(elements, collection.delays_ms, strict=True)
         ]
-        # Plain text, because items cannot be inserted in base64.
+        # Plain text, because items cannot be inserted into base64.
         plain["properties"]["body_encoding"] = None
         plain["body"] = orjson.dumps([args, *others]).decode()
         prefix, suffix = orjson.dumps(plain).split(_SPLIT_AT)
@@ -323,5 +323,5 @@ def _frame(job: NewJob, collection: Collection, prefix: bytes, suffix: bytes) ->
 
 
 def _escaped(element: Any) -> bytes:
-    """The element as it stands in a message's body, which is a JSON string with JSON in it."""
+    """Return the element as JSON inside a JSON string, as a message's body contains it."""
     return orjson.dumps(orjson.dumps(element).decode())[1:-1]

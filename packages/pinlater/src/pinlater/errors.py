@@ -1,14 +1,14 @@
 """
-The exceptions of pinlater, by remedy: who must act, and whether a retry can help.
+The exceptions of pinlater, grouped by what the caller can do.
 
     PinlaterError
     ├── BrokerUnavailable     a server does not answer or refuses; the same call may work later
-    │   └── BrokerFull        it works, but has no memory or disk for new jobs
+    │   └── BrokerFull        it has no memory or disk space for new jobs
     ├── InvalidArgument       fix the call; a retry cannot help
     ├── InvalidConfig         fix the broker URL, the option or the file
-    └── InvalidMessage        a job or task message that nobody can read
+    └── InvalidMessage        a job or task message that cannot be read
 
-The fields of an error are its `args`, so that Celery can pickle it. Its text is `MESSAGE` with the
+An error's fields are also its `args`, so that Celery can pickle it. Its text is `MESSAGE` with the
 fields filled in.
 """
 
@@ -24,7 +24,7 @@ class PinlaterError(Exception):
     MESSAGE: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        # What pickle passes to the copy's `__init__`.
+        # pickle passes these to `__init__` of the copy.
         self.args = tuple(vars(self).values())
 
     def __str__(self) -> str:
@@ -33,7 +33,7 @@ class PinlaterError(Exception):
 
 @dataclass(eq=False, repr=False)
 class BrokerUnavailable(PinlaterError):
-    """The broker is unavailable; jobs without an acknowledgement were not enqueued."""
+    """The broker is unavailable; a job is enqueued only if its call returned."""
 
     MESSAGE = "{where}: {reason}"
     where: str
@@ -41,7 +41,7 @@ class BrokerUnavailable(PinlaterError):
 
 
 class BrokerFull(BrokerUnavailable):
-    """The broker has no memory for new jobs; existing jobs continue."""
+    """The broker has no memory for new jobs; existing jobs still run."""
 
 
 class InvalidArgument(PinlaterError):
@@ -66,9 +66,9 @@ class InvalidConfig(PinlaterError):
 @dataclass(eq=False, repr=False)
 class InvalidMessage(PinlaterError):
     """
-    A job or a task message that nobody can read; `where` is the path of the invalid value.
+    A job or task message cannot be read; `where` is the path of the invalid value.
 
-    A task that raises it fails for good at its first attempt, also with `broker_retries`.
+    A job whose task raises it is FAILED at its first attempt, even with `broker_retries`.
     """
 
     MESSAGE = "{where}: {reason}"

@@ -1,8 +1,8 @@
 """
-Extend Flower, in its own process, with what it lacks on a pinlater broker.
+Extend Flower, in its own process, with pages for a pinlater broker.
 
-An application's module calls `install()` before Flower starts: its queues are on the Broker page,
-and there are the pages Queues and Jobs. Flower has no interface for this, so `install` changes its
+An application's module calls `install()` before Flower starts. It adds the queues to the Broker
+page, and two pages, Queues and Jobs. Flower has no plugin interface, so `install` changes its
 routes, its settings and its broker factory in place. Tested with 2.x.
 """
 
@@ -23,20 +23,24 @@ from pinlater.admin import Admin
 log = logging.getLogger(__name__)
 MAJOR = "2"
 NAVIGATION, LINKS = "navbar.html", "links.html"
-# The end of the Broker item, after which our items are inserted in Flower's navigation.
-BEHIND = ">Broker</a>\n        </li>\n"
-LOCKED = (
-    "Actions are off: they need a login (FLOWER_BASIC_AUTH or FLOWER_AUTH), or on this machine "
-    "alone FLOWER_UNAUTHENTICATED_API=true."
+# End of the Broker item in Flower's navigation, after which our items are inserted.
+BROKER_ITEM_END = ">Broker</a>\n        </li>\n"
+ACTIONS_OFF = (
+    "Actions are off: they need a login (FLOWER_BASIC_AUTH or FLOWER_AUTH), or, on this "
+    "machine only, FLOWER_UNAUTHENTICATED_API=true."
 )
-"""What Flower says where its API is closed."""
+"""Shown where Flower's API refuses changes."""
 BASE, TASKS = "base.html", "tasks.html"
 NOTE = "tasks_note.html"
 CONTAINER = "{% block container %}"
 STOCK_ACTIONS = '{% module Template("pinlater_stock_actions.html") %}\n'
-"""Disables Flower's own buttons, with the reason, where its API refuses what they ask for."""
+"""
+Template code that disables Flower's own buttons where its API would refuse them, and shows why.
+"""
 AdminOf = Callable[[Any], Admin]
-"""Returns the admin of the broker for a request's handler; raises `InvalidArgument` for another."""
+"""
+Returns the admin of the broker for a request's handler; raises `InvalidArgument` for other brokers.
+"""
 
 
 def install(
@@ -44,28 +48,32 @@ def install(
     more: Callable[[], tuple[Sequence[Any], Traversable]] | None = None,
     notes: Callable[[], Sequence[str]] | None = None,
     *,
-    locked: str = LOCKED,
+    locked: str = ACTIONS_OFF,
 ) -> bool:
     """
-    Call this in Flower's process, before Flower starts; a second call changes nothing.
+    Add the pages to Flower. Call this in Flower's process before it starts; a second call changes
+    nothing.
 
     Args:
-        admin_of: where the pages read the queues. None: the broker of Flower's own application.
-        more: returns further routes, and the folder of their templates, for an application's own
+        admin_of: returns the `Admin` whose queues the pages show. None: that of Flower's own
+            application.
+        more: returns further routes and the folder of their templates, for an application's own
             pages.
-        notes: returns sentences to show above the queues, such as what the jobs in them wait for;
-            called in a thread, at each view of the page.
-        locked: what pages say where nothing can be changed for want of a login.
+        notes: returns sentences to show above the queues, such as what their jobs wait for; called
+            in a thread at each view of the page.
+        locked: the text that pages show where a missing login prevents changes.
 
     Returns:
-        True if everything was installed. If Flower differs from what is expected, it runs without
-        the missing pages, and the log reports it.
+        True if everything was installed. If this Flower is not supported, it runs without the
+            missing pages, and the log reports it.
     """
     try:
         import flower  # noqa: PLC0415 - only in Flower's process
 
         if flower.__version__.partition(".")[0] != MAJOR:
-            log.warning("Flower %s is not %s.x: it stays as it is", flower.__version__, MAJOR)
+            log.warning(
+                "Flower %s is not %s.x: pinlater pages are not installed", flower.__version__, MAJOR
+            )
             return False
         from pinlater import flower_pages  # noqa: PLC0415
 
@@ -75,8 +83,8 @@ def install(
             *(more() if more else ((), None)),
             locked=locked,
         )
-    except Exception:  # Flower without our pages is better than none
-        log.warning("Flower is not as expected: some pages are missing", exc_info=True)
+    except Exception:  # Flower without our pages is better than no Flower
+        log.warning("Flower has an unexpected structure: some pages are missing", exc_info=True)
         return False
     return True
 
@@ -88,7 +96,7 @@ def _add(
 
     if isinstance(settings.get("template_loader"), Loader):
         return
-    handlers[-1:-1] = [*own, *others]  # the last route matches every path
+    handlers[-1:-1] = [*own, *others]  # before the last route, which matches every path
     folders = [files("pinlater") / "templates", *([folder] if folder else [])]
     settings["template_loader"] = Loader(settings["template_path"], folders, locked)
     settings["actions_locked"] = locked
@@ -96,7 +104,7 @@ def _add(
 
 
 class Unframed(web.OutputTransform):
-    """Keeps every response of Flower out of frames: its buttons could be clicked through one."""
+    """Forbids frames for every response of Flower, against clickjacking of its buttons."""
 
     def transform_first_chunk(
         self,
@@ -105,7 +113,7 @@ class Unframed(web.OutputTransform):
         chunk: bytes,
         finishing: bool,  # noqa: ARG002
     ) -> tuple[int, HTTPHeaders, bytes]:
-        """Called by tornado with the head of each response."""
+        """See tornado, which calls this with the headers of each response."""
         headers["X-Frame-Options"] = "DENY"
         headers["Content-Security-Policy"] = "frame-ancestors 'none'"
         return status_code, headers, chunk
@@ -113,13 +121,15 @@ class Unframed(web.OutputTransform):
 
 class Loader(template.Loader):
     """
-    Looks for a template in `folders`, then in Flower's.
+    Looks for a template in `folders`, then in Flower's own folder.
 
     Each folder may have a `links.html` with items for Flower's navigation, and a `tasks_note.html`
-    to be shown above Flower's list of tasks.
+    that is shown above Flower's list of tasks.
     """
 
-    def __init__(self, root: str, folders: Sequence[Traversable], locked: str = LOCKED) -> None:
+    def __init__(
+        self, root: str, folders: Sequence[Traversable], locked: str = ACTIONS_OFF
+    ) -> None:
         super().__init__(root, namespace={"actions_locked": locked})
         self._folders = folders
 
@@ -137,6 +147,6 @@ class Loader(template.Loader):
 
 
 def with_links(navigation: str, links: str) -> str:
-    """Flower's navigation with our items added; unchanged if its markup is not as expected."""
-    before, parts, after = navigation.partition(BEHIND)
+    """Return Flower's navigation with our items; unchanged if its markup is not as expected."""
+    before, parts, after = navigation.partition(BROKER_ITEM_END)
     return f"{before}{parts}{links}{after}" if parts else navigation

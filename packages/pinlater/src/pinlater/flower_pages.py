@@ -1,8 +1,8 @@
 """
 Flower's pages of a pinlater broker: Broker, Queues and Jobs, and `/api/queues/length`.
 
-Reads run in threads, so a slow server never stops Flower's loop. Templates escape all values,
-because the names and errors of tasks are untrusted.
+Queues are read in threads, so that a slow server never blocks Flower's event loop. Templates escape
+all values, because the names and errors of tasks are untrusted.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pinlater.admin import Admin
 from pinlater.brokers import PINLATER_SCHEMES
 from pinlater.clock import SystemClock
 from pinlater.errors import InvalidArgument, PinlaterError
-from pinlater.flower import LOCKED
+from pinlater.flower import ACTIONS_OFF
 from pinlater.models import JobState
 from pinlater.queue_rows import job_row, queue_row, queue_rows, when_title
 
@@ -36,8 +36,8 @@ def install() -> None:
     """
     Make Flower's broker factory support `pinlater://`; a second call changes nothing.
 
-    Flower also stops to show the application's default queue while it knows of no worker: such a
-    queue may exist nowhere.
+    It also stops Flower from listing the application's default queue when it knows no workers: that
+    queue may not exist.
     """
     from flower.utils.broker import Broker  # noqa: PLC0415 - only in Flower's process
     from flower.views import BaseHandler  # noqa: PLC0415
@@ -64,13 +64,16 @@ def install() -> None:
 
 
 def broker_for(url: str, options: Mapping[str, Any] | None) -> PinLaterBroker | None:
-    """The broker for a URL with Celery's `broker_transport_options`; None if it is not pinlater."""
+    """
+    Return the broker for a URL with Celery's `broker_transport_options`; None if it is not
+    pinlater.
+    """
     admin = admin_for(url, options)
     return PinLaterBroker(admin) if admin else None
 
 
 def admin_for(url: str, options: Mapping[str, Any] | None) -> Admin | None:
-    """The admin of such a broker; None if it is not pinlater."""
+    """Return the `Admin` for a URL with those options; None if it is not pinlater."""
     if url.partition("://")[0] not in PINLATER_SCHEMES:
         return None
     options = options or {}
@@ -80,7 +83,7 @@ def admin_for(url: str, options: Mapping[str, Any] | None) -> Admin | None:
 
 @lru_cache(8)
 def _admin(url: str, shards: tuple[str, ...], prefix: str) -> Admin:
-    """Flower asks for a broker at each request; this cache keeps the connections open."""
+    """Cached, because Flower creates a broker for each request; this keeps the connections open."""
     return Admin.connect(url, shards, prefix=prefix)
 
 
@@ -92,10 +95,10 @@ class PinLaterBroker:
 
     async def queues(self, names: Iterable[str]) -> list[dict[str, str | int]]:
         """
-        The given queues, those that workers consume, and every other queue that holds jobs.
+        Return the given queues, those that workers consume, and every other queue that has jobs.
 
-        `messages` counts PENDING and RUNNING jobs; `messages_ready` counts PENDING ones, which are
-        `messages_due` and `messages_later`.
+        `messages` counts PENDING and RUNNING jobs. `messages_ready` counts PENDING jobs; it is the
+        sum of `messages_due` and `messages_later`.
 
         Raises:
             BrokerUnavailable: no shard answers.
@@ -107,7 +110,7 @@ class PinLaterBroker:
 
 
 def routes(admin_of: AdminOf, notes: Callable[[], Sequence[str]] | None = None) -> list[Any]:
-    """The routes of the pages, each also as JSON; `notes` are shown above the queues."""
+    """Return the routes of the pages, each also as JSON; `notes` are shown above the queues."""
     arguments = {"admin_of": admin_of}
     queues = {**arguments, "notes": notes or tuple}
     return [
@@ -119,7 +122,7 @@ def routes(admin_of: AdminOf, notes: Callable[[], Sequence[str]] | None = None) 
 def page_routes(
     name: str, path: str, page: type[FlowerPage], arguments: dict[str, Any]
 ) -> list[Any]:
-    """The routes of one page: HTML, and JSON at the same path with `.json`."""
+    """Return the routes of one page: HTML, and JSON at the same path with `.json`."""
     return [
         web.url(path, page, arguments, name=name),
         web.url(rf"{path}\.json", page, {**arguments, "as_json": True}),
@@ -128,7 +131,7 @@ def page_routes(
 
 def admin_of_application(handler: Any) -> Admin:
     """
-    The admin of the broker of Flower's own application.
+    Return the admin of the broker of Flower's own application.
 
     Raises:
         InvalidArgument: the broker is not pinlater.
@@ -137,23 +140,31 @@ def admin_of_application(handler: Any) -> Admin:
     options = application.capp.conf.broker_transport_options
     admin = admin_for(application.broker_uri_with_password, options)
     if admin is None:
-        raise InvalidArgument("this broker reports nothing of its queues; pinlater:// does")
+        raise InvalidArgument("these pages need a pinlater:// broker")
     return admin
 
 
 class FlowerPage(BaseHandler):
-    """Base class of the pages, also as JSON. It shows the system's errors without a traceback."""
+    """
+    Base class of the pages, which are also available as JSON.
+
+    Shows errors without a traceback.
+    """
 
     tab = "pinlater-queues"
-    """The entry of Flower's menu that the page belongs to."""
+    """The item of Flower's menu that the page belongs to."""
     refusals: tuple[type[Exception], ...] = (InvalidArgument,)
-    """Errors of the request."""
+    """Errors caused by the request."""
     failures: tuple[type[Exception], ...] = (PinlaterError,)
-    """Errors of the system."""
+    """Errors of the system, such as a broker that does not answer."""
     as_json: bool
 
     async def read(self, what: Callable[[], T]) -> tuple[T | None, str]:
-        """The result of `what`, or None and the reason; the HTTP status shows whose fault it is."""
+        """
+        Return the result of `what`, or None and the reason.
+
+        Sets a 4xx or 5xx status for an error.
+        """
         try:
             return await asyncio.to_thread(what), ""
         except self.refusals as error:
@@ -164,7 +175,7 @@ class FlowerPage(BaseHandler):
             return None, str(error)
 
     def query(self, name: str, default: str = "") -> str:
-        """A query argument as it was sent; Flower's own `get_argument` would escape it."""
+        """Return a query argument as it was sent; Flower's `get_argument` would escape it."""
         return str(self.get_query_argument(name, default))
 
     def show(self, template: str, data: Any, problem: str, **more: Any) -> None:
@@ -177,40 +188,41 @@ class FlowerPage(BaseHandler):
         self.render(template, tab=self.tab, data=data, problem=problem, actions_off=off, **more)
 
     def keep_fresh(self) -> None:
-        """Make the browser reload the page periodically, unless Flower's settings turn that off."""
+        """Make the browser reload the page periodically, unless Flower's settings disable that."""
         if self.application.options.auto_refresh and not self.as_json:
             self.set_header("Refresh", str(REFRESH_S))
 
     def actions_off(self) -> str:
-        """Why nothing can be changed here, by the rules of Flower's actions; empty if it can."""
+        """Return why changes are disabled, by Flower's own rules; empty if they are allowed."""
         options = self.application.options
         if getattr(options, "read_only", False):
             return "Actions are off: Flower runs with --read_only."
         if not (options.basic_auth or options.auth or self.unauthenticated_api):
-            return str(self.application.settings.get("actions_locked", LOCKED))
+            return str(self.application.settings.get("actions_locked", ACTIONS_OFF))
         return ""
 
     def check_may_change(self) -> None:
-        """Raises a 403 unless changes are allowed."""
+        """Raise a 403 unless changes are allowed."""
         if problem := self.actions_off():
             raise web.HTTPError(403, problem)
 
     def refuse(self, problem: str) -> None:
-        """Raises the error that `read` reported."""
+        """Raise the error that `read` reported."""
         raise web.HTTPError(self.get_status(), problem.replace("%", "%%"))
 
     def who(self) -> str:
-        """The user who is logged in, or the address of one who need not be."""
+        """Return the name of the user, or the client's address if no login is required."""
         options = self.application.options
         if options.auth:
             return str(self.current_user)
-        if options.basic_auth:  # checked by Flower before
+        if options.basic_auth:  # Flower has checked it before
             encoded = self.request.headers.get("Authorization", "").partition(" ")[2]
             return b64decode(encoded).decode("utf-8", "replace").partition(":")[0]
         return f"anonymous at {self.request.remote_ip}"
 
     def check_xsrf_cookie(self) -> None:
-        # Flower skips the check if no login is required; forms on these pages always send a token.
+        # Flower skips the check if no login is required, but forms on these pages always send a
+        # token.
         web.RequestHandler.check_xsrf_cookie(self)
 
 
@@ -220,16 +232,16 @@ class QueuePage(FlowerPage):
     _admin_of: AdminOf
 
     def initialize(self, admin_of: AdminOf, *, as_json: bool = False) -> None:
-        """Called by tornado with the route's arguments."""
+        """See tornado, which calls this with the route's arguments."""
         self._admin_of = admin_of
         self.as_json = as_json
 
     def admin(self) -> Admin:
-        """The admin interface. Raises `InvalidArgument` if the broker is not pinlater."""
+        """Return the admin interface. Raises `InvalidArgument` if the broker is not pinlater."""
         return self._admin_of(self)
 
     def known(self, queue: str) -> Admin:
-        """The admin interface. Raises `InvalidArgument` if the queue does not exist."""
+        """Return the admin interface. Raises `InvalidArgument` if the queue does not exist."""
         admin = self.admin()
         if queue not in admin.queues():
             raise InvalidArgument(f"{queue!r}: this queue does not exist")
@@ -248,7 +260,7 @@ class QueuesPage(QueuePage):
         notes: Callable[[], Sequence[str]] = tuple,
         as_json: bool = False,
     ) -> None:
-        """Called by tornado with the route's arguments."""
+        """See tornado, which calls this with the route's arguments."""
         super().initialize(admin_of, as_json=as_json)
         self._notes = notes
 
@@ -257,7 +269,7 @@ class QueuesPage(QueuePage):
         self.keep_fresh()
         rows, problem = await self.read(lambda: queue_rows(self.admin()))
         data = [asdict(row) for row in rows or ()] if self.as_json else rows or []
-        # Without them the page has what is requested.
+        # The notes are optional: without them the page still shows the queues.
         notes = None if self.as_json or problem else (await self.read(self._notes))[0]
         if not problem:
             self.set_status(200)
@@ -284,7 +296,11 @@ class QueuesPage(QueuePage):
 
 
 class JobsPage(QueuePage):
-    """One queue's jobs in one state, including waiting jobs, which no worker knows of."""
+    """
+    One queue's jobs in one state.
+
+    Flower itself shows no waiting jobs, since no worker knows them.
+    """
 
     @web.authenticated
     async def get(self) -> None:

@@ -1,23 +1,24 @@
 """
-Gates: an application's control over which jobs its process claims from a queue.
+Gates: an application decides which jobs its process claims from a queue.
 
     gates.put("fetch", lambda: 9 if there_is_room() else gates.NOTHING)
 
-A worker can also keep room for urgent jobs, so that they never wait until one of its jobs ends:
+A worker can also reserve room for urgent jobs, so that they never wait until another job ends:
 
     gates.reserve_room("fetch", gates.ReservedRoom(jobs=2, lowest=2))
 
-A worker that serves several queues can bound the jobs that it has of one at once, so that slow jobs
-of that queue never take the room of the others:
+A worker that serves several queues can limit how many jobs of one queue it runs at once, so that
+slow jobs of that queue never use up all its room:
 
     gates.limit("robots", 8)
 
-Instead of a number, a limit may be a function of how many jobs of the queue the worker has.
+A limit may also be a function: it gets the number of jobs that the worker has claimed from the
+queue, and returns the limit.
 
-A process always claims from a queue without a gate. It calls a gate that is not wide open four
-times a second, and the jobs in the meantime wait on the server, where other processes may claim
-them. The jobs that an `Allowance` allows are for all shards together, and until the gate is called
-again. A gate affects only its own process: to stop a queue everywhere, pause it.
+A queue without a gate is always open. A gate that admits only some jobs is called four times a
+second. The other jobs stay on the server, where other processes may claim them. An `Allowance`
+counts jobs of all shards together, until the gate is called again. A gate affects only its own
+process: to stop a queue everywhere, pause it.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ from pinlater.models import PRIORITIES
 EVERYTHING = PRIORITIES[-1]
 NOTHING = -1
 ASK_EVERY_S = 0.25
-"""Interval between two calls of a gate that is not wide open; no event reports that it opened."""
+"""Interval between two calls of a gate that is not wide open; nothing reports when it opens."""
 ASK_NEARLY_FULL_S = 0.03
-"""Interval between two looks of a worker whose room is kept for urgent jobs."""
+"""Interval between two checks for urgent jobs by a worker that has room only for them."""
 
 
 class Allowance(NamedTuple):
@@ -44,26 +45,28 @@ class Allowance(NamedTuple):
     """How many jobs may be claimed until the gate is called again; None: any number."""
 
     @property
-    def is_wide(self) -> bool:
-        """True if the gate holds nothing back."""
+    def is_open(self) -> bool:
+        """True if the gate admits all jobs."""
         return self.lowest >= EVERYTHING and self.jobs is None
 
 
 class ReservedRoom(NamedTuple):
-    """The room of a worker that only urgent jobs of a queue use."""
+    """Room of a worker that is reserved for urgent jobs of a queue."""
 
     jobs: int
     lowest: int = NOTHING
-    """The least urgent priority that uses it."""
+    """The least urgent priority that may use it."""
 
 
 Gate = Callable[[], "Allowance | int"]
 Limit = Callable[[int], int]
-"""From how many jobs of a queue a process has, how many it may have."""
+"""
+Takes the number of jobs that a process has claimed from a queue; returns how many it may have.
+"""
 NO_ROOM = ReservedRoom(0)
 
 _gates: dict[str, Gate] = {}
-_kept: dict[str, ReservedRoom] = {}
+_reserved: dict[str, ReservedRoom] = {}
 _limits: dict[str, int | Limit] = {}
 
 
@@ -81,35 +84,35 @@ def put(queue: str, gate: Gate | None) -> None:
 
 
 def has_gate(queue: str) -> bool:
-    """Whether the queue has a gate."""
+    """Return whether the queue has a gate."""
     return queue in _gates
 
 
-def reserve_room(queue: str, kept: ReservedRoom | None) -> None:
+def reserve_room(queue: str, reserved: ReservedRoom | None) -> None:
     """
-    Reserve room for urgent jobs of the queue; None: for none.
+    Reserve room for urgent jobs of the queue; None removes the reservation.
 
-    A worker with no more room than that left claims only jobs of these priorities, and looks for
-    them every `ASK_NEARLY_FULL_S`.
+    A worker with no other room left claims only jobs of these priorities, and checks for them every
+    `ASK_NEARLY_FULL_S`.
     """
-    if kept is None:
-        _kept.pop(queue, None)
+    if reserved is None:
+        _reserved.pop(queue, None)
     else:
-        _kept[queue] = kept
+        _reserved[queue] = reserved
 
 
 def reserved_room(queue: str) -> ReservedRoom:
-    """Return the room that is kept for urgent jobs of the queue."""
-    return _kept.get(queue, NO_ROOM)
+    """Return the room that is reserved for urgent jobs of the queue."""
+    return _reserved.get(queue, NO_ROOM)
 
 
 def limit(queue: str, jobs: int | Limit | None) -> None:
     """
-    Limit how many jobs of the queue are here at once, from all shards together; None: any number.
+    Limit how many jobs of the queue this process has at once, over all shards; None: no limit.
 
-    A claim counts until its ack. At the limit, the queue's other jobs wait on the server. A
-    function is called before each claim, and at least four times a second at the limit, in the
-    worker's event loop: see `put`.
+    A job counts from its claim until its ack. At the limit, the queue's other jobs wait on the
+    server. A function is called before each claim, and at least four times a second at the limit,
+    in the worker's event loop, so it must be fast and never raise.
     """
     if jobs is None:
         _limits.pop(queue, None)
@@ -119,11 +122,11 @@ def limit(queue: str, jobs: int | Limit | None) -> None:
 
 def limit_of(queue: str, held: Callable[[], int] = lambda: 0) -> int | None:
     """
-    Return how many jobs of the queue this process may have at once; None: any number.
+    Return how many jobs of the queue this process may have at once; None: no limit.
 
     Args:
         queue: its name.
-        held: returns how many it has; called only if the limit depends on it.
+        held: returns how many jobs of it the process has; called only if the limit is a function.
     """
     jobs = _limits.get(queue)
     return jobs(held()) if callable(jobs) else jobs
@@ -137,14 +140,16 @@ def allowance(queue: str) -> Allowance:
 
 
 class Allowances:
-    """The jobs that the gates allow one consumer to claim, from all shards together."""
+    """The remaining allowances of one consumer's queues, over all shards."""
 
     def __init__(self) -> None:
         self._bounded: dict[str, tuple[float, Allowance]] = {}
-        """The queues whose number of jobs is bounded: until when, and how many jobs are left."""
+        """
+        By queue with a limited number of jobs: until when it is valid, and how many jobs are left.
+        """
 
     def left(self, queue: str, now_s: float) -> tuple[Allowance, float]:
-        """Return what may be claimed now, and when the gate is called again if it is not wide."""
+        """Return what may be claimed now, and until when this holds if the gate is not wide."""
         until_s, left = self._bounded.get(queue, (0.0, None))
         if left is None or now_s >= until_s:
             until_s, left = now_s + ASK_EVERY_S, allowance(queue)
@@ -154,7 +159,7 @@ class Allowances:
         return left, until_s
 
     def count_claimed(self, queue: str, jobs: int) -> None:
-        """Count jobs that were claimed."""
+        """Subtract claimed jobs from the allowance."""
         if queue in self._bounded:
             until_s, left = self._bounded[queue]
             self._bounded[queue] = until_s, left._replace(jobs=max(0, (left.jobs or 0) - jobs))

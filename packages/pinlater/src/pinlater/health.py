@@ -1,7 +1,7 @@
 """
-A guard that delays reaping after an outage. Pure.
+Delay the reaping of claims after an outage. Pure.
 
-The caller passes the time, as a stopwatch in seconds.
+The caller passes the monotonic time, in milliseconds.
 """
 
 from __future__ import annotations
@@ -9,17 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 CLOCK_SLACK_MS = 2000
-"""How far a server's clock may run ahead of the stopwatch before nothing is reaped."""
+"""How far a server's clock may run ahead of the monotonic clock before reaping stops."""
 
 
 @dataclass(slots=True)
 class ReapGuard:
     """
-    Bounds the deadline before which expired claims may be reaped.
+    Limits which expired claims may be reaped.
 
-    Claims age while their server is unavailable or its clock jumps, and live workers cannot
-    extend them. So nothing is reaped for one claim timeout after a server started, after this
-    process lost it, or after its clock ran ahead of the stopwatch by more than `CLOCK_SLACK_MS`.
+    While a server is unavailable or its clock jumps, claims expire although their workers are alive
+    but cannot extend them. So nothing is reaped for one claim timeout after a server starts, after
+    this process lost it, or after its clock ran ahead of the monotonic clock by more than
+    `CLOCK_SLACK_MS`.
     """
 
     claim_timeout_ms: int
@@ -44,7 +45,10 @@ class ReapGuard:
         return self.seen_server_ms is None
 
     def reap_before_ms(self, at_ms: float) -> int:
-        """Return the deadline (server's clock) before which claims may be reaped; 0: none."""
+        """
+        Return the time (server's clock) before which claims must have expired to be reaped; 0: reap
+        none.
+        """
         if self.seen_server_ms is None or at_ms < self.hold_until_ms:
             return 0
         return int(self.seen_server_ms + (at_ms - self.seen_at_ms)) + CLOCK_SLACK_MS

@@ -1,10 +1,9 @@
 """
 The stored format of a job: `version|priority|attempts allowed|created|due|unique|name|key|body`.
 
-The body of a job that collects items (version 2) is in parts (lua/prelude.lua); `decode` returns it
-whole. The record of a finished job has `attempts|claimed at|ended at|worker|error` instead of the
-body.
-The Lua scripts read the same format (lua/prelude.lua). Pure.
+The body of a job that collects items (version 2) is split into parts (lua/prelude.lua); `decode`
+joins them. The record of a finished job has `attempts|claimed at|ended at|worker|error` instead of
+the body. The Lua scripts read the same format (lua/prelude.lua). Pure.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from pinlater.models import JobFrame, JobInfo, JobState, NewJob
 
 VERSION = 1
 COLLECTED = 2
-"""The version of a job whose body is in parts."""
+"""The version of jobs that collect items: their body is split into parts."""
 PART, DUE_END = b"\x1e", b"\x1f"
 MAX_PROBLEM = 1000
 """Maximum characters of a stored error."""
@@ -60,7 +59,7 @@ def encode(job: NewJob, now_ms: int) -> bytes:
 
 def decode(record: bytes) -> JobRecord:
     """
-    Return a record's fields.
+    Decode a record.
 
     Raises:
         InvalidMessage: the record has another version or none.
@@ -71,15 +70,19 @@ def decode(record: bytes) -> JobRecord:
     version, priority, allowed, created, due, unique, name, key = match.groups()
     body = record[match.end() :]
     if int(version) == COLLECTED:
-        unique, body = b"", _whole(body)
+        unique, body = b"", _joined_body(body)
     return JobRecord(
         int(priority), int(allowed), int(created), int(due),
         unescape(unique), unescape(name), unescape(key), body,
     )  # fmt: skip
 
 
-def _whole(parts: bytes) -> bytes:
-    """Return the body of a collected job; empty where it was deleted with the end of the job."""
+def _joined_body(parts: bytes) -> bytes:
+    """
+    Return the joined body of a collected job.
+
+    Empty if the body was deleted when the job ended.
+    """
     if not parts:
         return b""
     _items, _width, _span, _most, _group, prefix, suffix, *items = parts.split(PART)
@@ -89,7 +92,7 @@ def _whole(parts: bytes) -> bytes:
 def cut(problem: str) -> str:
     """Return an error on one line, cut to `MAX_PROBLEM` characters."""
     line = " ".join(problem.split())[:MAX_PROBLEM]
-    # One text with half a surrogate pair would fail all acks that are sent with it.
+    # A lone surrogate would fail all acks that are sent in the same call.
     return line.encode("utf-8", "backslashreplace").decode()[:MAX_PROBLEM]
 
 
@@ -101,9 +104,9 @@ def encode_collected(
 
     Args:
         frame: what the items share.
-        items: when each is due (ms), and its data.
+        items: due time (ms) and data of each.
         now_ms: the time.
-        due_ms: when the first of them was due that came.
+        due_ms: due time (ms) of the item that was added first.
     """
     texts = "|".join(map(escape, ("", frame.name, frame.key)))
     head = f"{COLLECTED}|{frame.priority}|{frame.max_attempts}|{now_ms}|{due_ms}|{texts}|"
@@ -123,13 +126,20 @@ class JobPosition(NamedTuple):
 
 
 def waiting(place: JobPosition, record: bytes, claim: bytes | None) -> JobInfo:
-    """Return a PENDING or RUNNING job; `claim` is `token|attempts|claimed at|worker|error`."""
+    """
+    Return the details of a PENDING or RUNNING job; `claim` is `token|attempts|claimed
+    at|worker|error`.
+    """
     _, attempts, _, worker, problem = (claim or b"0|0|0||").split(b"|", 4)
     return _info(place, record, int(attempts), worker, problem)
 
 
 def ended(place: JobPosition, entry: bytes, body: bytes | None) -> JobInfo:
-    """Return a SUCCEEDED or FAILED job; `entry` is its record in the `ended` hash."""
+    """
+    Return the details of a SUCCEEDED or FAILED job.
+
+    `entry` is its record in the `ended` hash.
+    """
     match = HEADER.match(entry)
     head = entry[: match.end()] if match else b""
     attempts, _, _, worker, problem = entry[len(head) :].split(b"|", 4)

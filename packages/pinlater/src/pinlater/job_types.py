@@ -1,18 +1,18 @@
 """
-Job types defined by a function and a section of a TOML file.
+Job types: each is a function and a section of a TOML file.
 
     [thumbnail]                  jobs = JobTypes.from_toml(app, Path("jobs.toml"))
     queue = "images"
     retry = "pinlater"           @jobs.job
     rate_per_s = 20              def thumbnail(path: str) -> None: ...
 
-The function becomes a Celery task of the same name. When it raises, its job runs again according to
-the retry policy, and is FAILED after the last attempt. A worker writes rates, policies and doors to
-the queues when it starts, and the command `pinlater` changes them live until the next start. A job
+The function becomes a Celery task of the same name. When it raises, its job is retried according to
+the retry policy, and is FAILED after the last attempt. When a worker starts, it writes the rates,
+policies and doors to the queues. The command `pinlater` can change them until the next start. A job
 may run more than once, so the function must be safe to repeat.
 
-With `doors`, programs in other languages use the same queue: their jobs run the function, and the
-jobs of `delay` and `apply_async` have plain bodies that they read (job_body.py).
+With `doors`, programs in other languages may use the queue: their jobs run the function, and the
+jobs of `delay` and `apply_async` have plain bodies that those programs can read (job_body.py).
 """
 
 from __future__ import annotations
@@ -37,39 +37,39 @@ from pinlater.retry_policy import RetryPolicy
 from pinlater.worker import follow
 
 CLUSTERS = "clusters"
-"""The section with the broker URLs of clusters by name."""
+"""The section with broker URLs of clusters by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobType:
-    """One section of the configuration. None keeps the queue's current setting, or the default."""
+    """One section of the configuration. None keeps the queue's current setting, or its default."""
 
     queue: str
     retry: str = ""
-    """A retry policy by its name, such as `pinlater`; the other settings change it."""
+    """The name of a retry policy, such as `pinlater`; the other settings change it."""
     max_attempts: int | None = None
     """Deliveries before a job is FAILED; default 10."""
     linear_attempts: int | None = None
-    """Failures whose delay grows by a step; default 5."""
+    """Failures with a delay that grows by a fixed step; default 5."""
     retry_step_s: float | None = None
-    """Delay before the second attempt; default 10."""
+    """Seconds before the second attempt; default 10."""
     retry_growth: float | None = None
-    """Factor of each delay after the linear ones, 1 to 10; default 2."""
+    """Growth factor of the later delays, 1 to 10; default 2."""
     retry_cap_s: float | None = None
-    """The longest delay; default 3,600."""
+    """The longest delay in seconds; default 3,600."""
     max_age_s: float | None = None
-    """A job whose next attempt would be later than this after it was enqueued is FAILED."""
+    """Seconds since enqueuing after which a job is FAILED instead of retried; default: no limit."""
     rate_per_s: float | None = None
-    """Jobs a second, over all workers of the queue; default: unlimited."""
+    """Jobs per second, over all workers of the queue; default: unlimited."""
     time_limit_s: float | None = None
-    """A run that takes longer is ended, and fails."""
+    """Seconds after which a run is stopped and counts as failed."""
     doors: Sequence[str] = ()
-    """`http`, `thrift`: programs in other languages may use the queue there."""
+    """`http`, `thrift`: the protocols through which other programs may use the queue."""
     cluster: str = ""
-    """The cluster that has the queue, by its name in the section `clusters`; empty: the app's."""
+    """Name of the queue's cluster in the section `clusters`; empty: the app's broker."""
 
     def policy(self) -> dict[str, float]:
-        """The settings of its retry policy."""
+        """Return the queue settings of its retry policy."""
         given = {
             "max_attempts": self.max_attempts,
             "linear_attempts": self.linear_attempts,
@@ -92,15 +92,15 @@ class JobTask(Task):  # type: ignore[misc]
     abstract = True
     job_type: JobType
     cluster_connection: Connection | None = None
-    """To the cluster of its queue; None: the app's own."""
+    """Connection to the cluster of its queue; None: the app's own."""
 
     def apply_async(self, args: Any = None, kwargs: Any = None, **options: Any) -> Any:
         """
-        Enqueue a job; see Celery's.
+        Enqueue a job; see Celery's `apply_async`.
 
         Raises:
-            InvalidArgument: the queue has doors, and an argument is no value of JSON, or an option
-                is one that only Celery knows.
+            InvalidArgument: the queue has doors, and an argument is not JSON or an option is
+                supported only by Celery.
         """
         args, kwargs = tuple(args or ()), dict(kwargs or {})
         if self.job_type.doors:
@@ -117,13 +117,13 @@ def by_name(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """
-    Return the arguments of a call by the names of its parameters, where all have one.
+    Return the arguments of a call by parameter name, where all have one. Pure.
 
-    Other languages then read `{"path": "a.png", "width": 10}`, whichever way Python passed them. A
-    single argument of bytes stays by position: it is the body. Pure.
+    Other languages then read `{"path": "a.png", "width": 10}`, however the Python caller passed
+    them. A single argument of type bytes stays positional: it is the body.
 
     Raises:
-        TypeError: they do not fit the function.
+        TypeError: the arguments do not match the function's parameters.
     """
     bound = inspect.signature(function).bind(*args, **kwargs)
     kinds = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL}
@@ -155,10 +155,10 @@ class JobTypes:
     'images'
 
     Args:
-        app: its workers will record how jobs end (`pinlater.worker`), and log each run.
+        app: the Celery app. Its workers record how jobs end (`pinlater.worker`), and log each run.
         types: the job types by function name.
-        clusters: the broker URLs of other clusters, by the names that `JobType.cluster` uses. A
-            worker serves one cluster: `celery -A app -b URL worker`.
+        clusters: the broker URLs of other clusters, by the name in `JobType.cluster`. A worker
+            serves one cluster: `celery -A app -b URL worker`.
     """
 
     def __init__(
@@ -181,8 +181,8 @@ class JobTypes:
 
         Args:
             app: see the class.
-            path: the file; its section `clusters` may have broker URLs by name.
-            clusters: broker URLs that precede those of the file, which may contain passwords.
+            path: the file; its section `clusters` may contain broker URLs by name.
+            clusters: broker URLs that override those of the file; pass URLs with passwords here.
 
         Raises:
             InvalidConfig: the file, a key or a value is invalid; lists all problems at once.
@@ -204,7 +204,7 @@ class JobTypes:
 
     def job(self, function: Callable[..., None]) -> Any:
         """
-        Make a function a Celery task; `task.delay(…)`, `task.apply_async(…)` enqueue a job.
+        Make a function a Celery task; its `delay` and `apply_async` enqueue a job.
 
         Raises:
             InvalidConfig: the configuration has no section with the function's name.
@@ -234,7 +234,8 @@ class JobTypes:
         """
         Return the settings of each queue that a worker of this broker serves.
 
-        A policy is the queue's where the queue has one job type, else that of the type.
+        A retry policy becomes the queue's if the queue has only one job type, otherwise the job
+        type's.
         """
         own = {
             name: kind
@@ -277,7 +278,10 @@ def _cluster_problems(urls: Any) -> list[str]:
 
 
 def _door_problems(sections: Mapping[str, Any]) -> list[str]:
-    """Programs behind a door claim any job of a queue, so all its job types have the same doors."""
+    """
+    Check that all job types of a queue have the same doors, since other programs claim any of its
+    jobs.
+    """
     first: dict[str, tuple[str, Any]] = {}
     problems = []
     for name, section in sections.items():
@@ -287,7 +291,7 @@ def _door_problems(sections: Mapping[str, Any]) -> list[str]:
             if opened != others:
                 problems.append(
                     f"{name}.doors: queue {queue} has {others!r} in section {other}; give both the "
-                    "same doors, or queues of their own"
+                    "same doors, or separate queues"
                 )
     return problems
 

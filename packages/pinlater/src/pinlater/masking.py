@@ -1,8 +1,8 @@
 """
-Broker URLs and messages about them without the passwords that they may hold. Pure.
+Remove passwords from broker URLs and from messages about them. Pure.
 
-A URL may be a `str` that prints itself masked, as applications keep secrets: `reveal` returns the
-text itself, for the code that must send it.
+A URL may be a `str` subclass that prints itself masked, as applications protect secrets. `reveal`
+returns its real text, for the code that connects.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ MASK = "***"
 
 
 def reveal(text: str) -> str:
-    """The text itself, as a plain string."""
+    """Return the real text as a plain string."""
     return str.__str__(text)
 
 
 def without_password(url: str) -> str:
     """
-    `url` as it may be shown: a URL, the `key=value` pairs of PostgreSQL, or any malformed text.
+    Return `url` without passwords: a URL, PostgreSQL's `key=value` pairs, or any malformed text.
 
-    Shown is only what cannot be a part of a login: scheme, hosts, ports and path of a well-formed
-    URL, and the values of options that are known to be none. Everything before the last `@` counts
-    as login: a password may hold `/`, `#` and `@` unescaped.
+    It keeps only parts that cannot belong to a login: scheme, hosts, ports and path of a
+    well-formed URL, and values of options known to be harmless. Everything before the last `@`
+    counts as the login, because a password may contain an unescaped `/`, `#` or `@`.
     """
     text = reveal(url)
     if (found := _URL.fullmatch(text)) is not None:
@@ -44,9 +44,9 @@ def without_password(url: str) -> str:
 
 def without_login(text: str, url: str) -> str:
     """
-    A library's message about the connection to `url`, without what it may quote of its login.
+    Return a library's message about connecting to `url`, without parts of its login.
 
-    Nothing is left of a message about a malformed URL: its parts are not where they should be.
+    For a malformed URL, nothing of the message is kept, because its parts cannot be told apart.
     """
     plain = reveal(url)
     found = _URL.fullmatch(plain)
@@ -83,7 +83,7 @@ _HARMLESS = frozenset({
     "sslcert", "sslmode", "sslrootcert", "target_session_attrs", "tcp_user_timeout", "timeout",
     "virtual_host",
 })  # fmt: skip
-"""Options of addresses whose values are no secrets."""
+"""Connection options whose values are not secret."""
 
 
 def _options(query: str) -> str:

@@ -1,7 +1,8 @@
 """
 Data types of the job queue: new jobs, claims, job details and queue status.
 
-Instants are milliseconds since the epoch by the shard's clock; duration names contain the unit.
+Times are milliseconds since the epoch, by the shard's clock. The names of durations contain the
+unit.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ PRIORITIES = range(10)
 """0 is the most urgent, as with Celery on Redis."""
 
 LATENESS_BOUNDS_MS = (1000, 10_000, 60_000)
-"""A queue counts the claimed jobs that were later than each, as `later_than_1000_ms` and so on. The
-sum of the lateness of all is `late_ms`."""
+"""
+Each queue counts the claimed jobs that were later than each bound, as `later_than_1000_ms` and so
+on. `late_ms` is the sum of the lateness of all jobs.
+"""
 
 Step = Literal["again", "release", "fail"]
 """How a claim ends: the attempt counts, it does not count, or the job is FAILED at once."""
@@ -24,17 +27,17 @@ Step = Literal["again", "release", "fail"]
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """A job as a producer enqueues it."""
+    """A job that a producer enqueues."""
 
     body: bytes
     priority: int = 0
     """0 to 9; 0 is the most urgent."""
     delay_ms: int = 0
-    """Milliseconds until the job is due, by the server's clock: clock skew does not matter."""
+    """Milliseconds until the job is due, measured by the server, so clock skew does not matter."""
     max_attempts: int = 0
     """Deliveries before the job is FAILED; 0: the queue's setting."""
     unique_key: str = ""
-    """While a job with this key waits or runs, another one is not accepted."""
+    """While a job with this key waits or runs, no other job with the key is accepted."""
     name: str = ""
     """The job type: the task's name, or the function that runs a plain body (`job_body.py`)."""
     key: str = ""
@@ -52,9 +55,9 @@ class JobFrame:
     suffix: bytes
     """The body after the items. The parts and the items must not contain the bytes 30 and 31."""
     span_ms: int
-    """Items share a job if they are due in the same span of the server's clock."""
+    """Items share a job if they are due in the same span (ms) of the server's clock."""
     most: int
-    """The most items of one job."""
+    """Maximum items of one job."""
     group: str = ""
     """Items of different groups or priorities never share a job."""
     priority: int = 0
@@ -62,22 +65,24 @@ class JobFrame:
     name: str = ""
     key: str = ""
     even_when_full: bool = False
-    """This and the next four are those of a `NewJob`; a job has those of its first item."""
+    """
+    This and the four fields before it are as in `NewJob`; a job takes them from its first item.
+    """
 
 
 class JobItem(NamedTuple):
-    """One item to collect."""
+    """An item to collect into a job."""
 
     data: bytes
     delay_ms: int = 0
-    """Milliseconds until it is due; its job is due with the first of its items."""
+    """Milliseconds until it is due; a job is due with the earliest of its items."""
 
 
 class JobState(StrEnum):
     """A job's state."""
 
     PENDING = "PENDING"
-    """The job waits; it may be due or not."""
+    """The job waits; it may already be due."""
     RUNNING = "RUNNING"
     """A worker has claimed the job."""
     SUCCEEDED = "SUCCEEDED"
@@ -91,7 +96,7 @@ class Enqueued(NamedTuple):
 
     job_id: str
     already_there: bool
-    """Its unique key was in use: the id belongs to the other job, and nothing changed."""
+    """Its unique key was in use: `job_id` is that of the other job, and nothing changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +123,7 @@ class ClaimRequest:
     timeout_ms: int
     """The claims expire after this time unless they are extended."""
     worker: str
-    """The name that the claims carry."""
+    """The worker's name, stored in the claims."""
     share: float = 1.0
     """This shard's share of the queue's rate, 0 to 1."""
     lowest: int = PRIORITIES[-1]
@@ -139,7 +144,7 @@ class ClaimResult:
 
 @dataclass(frozen=True, slots=True)
 class Nack:
-    """A claim to return to the queue."""
+    """How to end one claim without success."""
 
     job_id: str
     token: int
@@ -167,16 +172,16 @@ class JobInfo:
     job_id: str
     state: JobState
     at_ms: int
-    """PENDING: when it is due; RUNNING: when its claim expires; otherwise: when it ended."""
+    """When it is due (PENDING), when its claim expires (RUNNING), or when it ended."""
     name: str
     key: str
     priority: int
     created_at_ms: int
     due_at_ms: int
-    """The due time originally requested; `at_ms` is the next time of a retried job."""
+    """The due time originally requested; for a retried job, `at_ms` is the next attempt."""
     attempts: int
     max_attempts: int
-    """The most attempts; 0 for the setting of the queue."""
+    """Maximum attempts; 0: the queue's setting."""
     unique_key: str
     worker: str
     problem: str
@@ -185,7 +190,7 @@ class JobInfo:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Numbers of jobs in one queue."""
+    """How many jobs a queue has, by state."""
 
     due: int = 0
     """PENDING jobs that are due."""
@@ -200,7 +205,7 @@ class Sizes:
     by_priority: tuple[int, ...] = (0,) * len(PRIORITIES)
     """PENDING jobs of each priority."""
     oldest_due_ms: int = 0
-    """Milliseconds since the oldest due job became due; 0 when no job is due."""
+    """How long the oldest due job has been due; 0 when no job is due."""
 
     @property
     def pending(self) -> int:
@@ -222,7 +227,7 @@ EVENTS = (
     "claimed", "deleted", "divided", "enqueued", "existing", "expired", "failed", "limited",
     "released", "restarted", "retried", "stale", "succeeded", "swept",
 )  # fmt: skip
-"""What a queue counts of its jobs, besides how late they were claimed."""
+"""The job events that a queue counts, in addition to the lateness of claims."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,11 +247,14 @@ class QueueStatus:
 
     @property
     def events(self) -> dict[str, int]:
-        """Counts of job events since the queue was created, without their lateness."""
+        """Return the event counters since the queue was created, without those of lateness."""
         return {name: n for name, n in self.stats.items() if not name.startswith("late")}
 
     def claimed_within(self, late_ms: int) -> int:
-        """How many jobs were claimed at most so late; `late_ms` is in `LATENESS_BOUNDS_MS`."""
+        """
+        Return how many jobs were claimed at most `late_ms` late; `late_ms` is in
+        `LATENESS_BOUNDS_MS`.
+        """
         return self.stats.get("claimed", 0) - self.stats.get(f"later_than_{late_ms}_ms", 0)
 
     @property

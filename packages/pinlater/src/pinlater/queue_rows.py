@@ -1,4 +1,4 @@
-"""Rows of the queue and job pages, as unescaped values for templates and JSON."""
+"""Rows of the queue and job pages; values are unescaped, for templates and JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pinlater.wording import distance, moment, plain, span
 
 @dataclass(frozen=True, slots=True)
 class QueueRow:
-    """One queue."""
+    """One row of the queue page."""
 
     queue: str
     due: int
@@ -21,7 +21,7 @@ class QueueRow:
     failed: int
     oldest_due_ms: int
     by_priority: dict[str, int]
-    """PENDING jobs of each priority that has any; 0 is the most urgent."""
+    """Number of PENDING jobs by priority, without empty ones; 0 is the most urgent."""
     rate_per_s: float | None
     paused: bool
     missing_shards: tuple[str, ...]
@@ -36,7 +36,7 @@ class QueueRow:
 
     @property
     def priorities(self) -> str:
-        """`3: 120, 5: 7`."""
+        """Return them as text: `3: 120, 5: 7`."""
         return ", ".join(f"{p}: {n:,}" for p, n in self.by_priority.items()) or "—"
 
     @property
@@ -45,7 +45,7 @@ class QueueRow:
 
 
 def queue_row(status: QueueStatus) -> QueueRow:
-    """A row of the queue page."""
+    """Return a queue's row."""
     sizes = status.sizes
     return QueueRow(
         queue=status.queue,
@@ -63,36 +63,37 @@ def queue_row(status: QueueStatus) -> QueueRow:
 
 
 def queue_rows(admin: Admin) -> list[QueueRow]:
-    """Every queue; two round trips for each queue and shard."""
+    """Return a row for every queue; costs two round trips per queue and shard."""
     return [queue_row(status) for status in admin.statuses()]
 
 
 LATE_MS = 300_000
-"""A queue is reported if a job has been due for longer than this."""
+"""A queue is reported as late if a job has been due for longer than this."""
 
 
 def concerns(row: QueueRow, command: str = "pinlater") -> list[str]:
     """
-    Problems of a queue and what to do, one sentence each; empty if there are none.
+    Return a queue's problems and what to do about them, one sentence each; empty if none.
 
     Args:
         row: the queue.
-        command: how the operator calls the commands of `pinlater.cli`.
+        command: the program with the commands of `pinlater.cli`, as the operator calls it.
     """
     problems = []
     if row.missing_shards:
         problems.append(
-            f"shards {', '.join(row.missing_shards)} do not answer; their jobs wait there"
+            f"shards {', '.join(row.missing_shards)} do not answer; their jobs wait until they do"
         )
     if row.paused:
         problems.append(f"is paused; `{command} resume {row.queue}` resumes it")
     elif row.oldest_due_ms > LATE_MS:
         problems.append(
-            f"a job has been due for {row.oldest_due}; does a worker with --queues {row.queue} run?"
+            f"a job has been due for {row.oldest_due}; "
+            f"is a worker with --queues {row.queue} running?"
         )
     if row.failed:
         problems.append(
-            f"{row.failed:,} jobs were given up; see `{command} jobs {row.queue}`, "
+            f"{row.failed:,} jobs have FAILED; see `{command} jobs {row.queue}`, "
             f"then `{command} retry {row.queue} --all`"
         )
     return problems
@@ -100,7 +101,7 @@ def concerns(row: QueueRow, command: str = "pinlater") -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
-    """One job of a queue."""
+    """One row of the job page."""
 
     job_id: str
     name: str
@@ -109,7 +110,7 @@ class JobRow:
     at_ms: int
     when: str
     away: str
-    """`when` as the distance from now."""
+    """`when`, relative to now."""
     attempts: str
     worker: str
     problem: str
@@ -117,19 +118,19 @@ class JobRow:
 
 _WHEN = {
     JobState.PENDING: "Due",
-    JobState.RUNNING: "Claim runs out",
+    JobState.RUNNING: "Claim expires",
     JobState.SUCCEEDED: "Ended",
     JobState.FAILED: "Ended",
 }
 
 
 def when_title(state: JobState) -> str:
-    """The title of `JobRow.when` for jobs in a state."""
+    """Return the column title of `JobRow.when` for jobs in a state."""
     return _WHEN[state]
 
 
 def job_row(job: JobInfo, now_ms: int) -> JobRow:
-    """A row of a queue's job list."""
+    """Return a job's row."""
     most = f" of {job.max_attempts}" if job.max_attempts else ""
     return JobRow(
         job_id=job.job_id,

@@ -1,8 +1,8 @@
 """
-A queue's settings: its rate, pause, retry policy, and how long ended jobs are kept. Pure.
+The settings of a queue: rate, pause, retry policy, and how long ended jobs are kept. Pure.
 
-Each server applies them as it delivers jobs: `lua/claim.lua` on Redis, `postgres/functions.sql` on
-PostgreSQL. `admin.py` changes them.
+Each server applies them when it delivers jobs: `lua/claim.lua` on Redis, `postgres/functions.sql`
+on PostgreSQL. `admin.py` changes them.
 """
 
 from __future__ import annotations
@@ -16,21 +16,23 @@ from pinlater.retry_policy import OF_TYPE, RetryPolicy
 SETTINGS: Mapping[str, str] = {
     "paused": "1: no jobs are delivered",
     "rate": "jobs delivered per second, over all workers and shards",
-    "burst": "jobs delivered at once after a pause; default a quarter of a second's worth",
-    "keep_succeeded_ms": "how long a finished job is remembered; default a day",
-    "keep_succeeded_max": "how many finished jobs a shard remembers; default 100,000",
+    "burst": "jobs delivered at once after an idle time; default a quarter of the rate per second",
+    "keep_succeeded_ms": "how long a finished job is kept; default a day",
+    "keep_succeeded_max": "how many finished jobs a shard keeps; default 100,000",
     "keep_failed_ms": "how long a failed job is kept; default 7 days",
     "keep_failed_max": "how many failed jobs a shard keeps; default 1,000,000",
     "doors": "which other programs may use the queue: 1 over HTTP, 2 over Thrift, 3 over both",
     **{field.name: f"retry policy; default {field.default:.12g}" for field in fields(RetryPolicy)},
 }
-"""The settings that `configure` accepts, with their descriptions. Those of the retry policy may be
-for one job type: `max_attempts@thumbnail`."""
+"""
+The settings that `configure` accepts, with descriptions. Retry settings may also be for one job
+type: `max_attempts@thumbnail`.
+"""
 
 
 def rate_settings(rate_per_s: float | None, burst: float | None) -> dict[str, float | None]:
     """
-    The settings of a rate; None removes the limit.
+    Return the settings for a rate; None removes the limit.
 
     Raises:
         InvalidArgument: the rate is 0 or less.
@@ -41,7 +43,7 @@ def rate_settings(rate_per_s: float | None, burst: float | None) -> dict[str, fl
 
 
 def check_settings(names: Iterable[str]) -> None:
-    """Raise InvalidArgument if one of the names is no setting."""
+    """Raise InvalidArgument if any of the names is not a setting."""
     if unknown := sorted(name for name in names if not _is_setting(name)):
         raise InvalidArgument(
             f"{', '.join(unknown)}: not a setting of a queue; use {', '.join(SETTINGS)}"

@@ -1,4 +1,4 @@
-"""How a worker hears of new jobs on Redis: a blocking pop on the wake lists of its queues."""
+"""Wake a worker when Redis has new jobs: a blocking pop on the wake lists of its queues."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ OVERDUE_S = 5.0
 
 
 class RedisPoller:
-    """A blocking pop on one shard's wake lists, on a dedicated connection."""
+    """A blocking pop on one shard's wake lists, on its own connection."""
 
-    look_every_s = 1.0
+    check_every_s = 1.0
 
     def __init__(self, shard: RedisShard) -> None:
         self.shard = shard
@@ -42,10 +42,11 @@ class RedisPoller:
     def send(self, queues: Sequence[str], now_s: float) -> None:
         if self.connection is None:
             pool: Any = self.shard.client.connection_pool
-            # Outside the pool: it is never returned, and a pop must outlast the read timeout.
+            # Not from the pool: the connection is never returned, and a pop takes longer than the
+            # read timeout.
             self.connection = pool.connection_class(**pool.connection_kwargs)
         try:
-            # `send_command` alone would connect to the default, and not ask Sentinel.
+            # `send_command` alone would connect to the default address without asking Sentinel.
             self.connection.connect()
             self.connection.send_command("BRPOP", *map(self.shard.wake_key, queues), WAIT_S)
         except RedisError as error:

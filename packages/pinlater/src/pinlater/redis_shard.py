@@ -51,7 +51,7 @@ class RedisShard:
         return keys
 
     def wake_key(self, queue: str) -> str:
-        """Return the key of the list that workers wait on; see lua/prelude.lua."""
+        """Return the key of the wake list, which workers pop from; see lua/prelude.lua."""
         return self.keys(queue).wake
 
     @property
@@ -229,7 +229,7 @@ class RedisShard:
         result: list[models.JobInfo] = []
         for (job_id, at_ms), body, line in zip(rows, bodies, lines, strict=True):
             place = job_codec.JobPosition(queue, job_id.decode(), state, int(at_ms))
-            # A job that is missing here changed its state between the reads.
+            # A job missing here changed its state between the two reads.
             if last and line is not None:
                 result.append(job_codec.ended(place, line, body))
             elif not last and body is not None:
@@ -259,7 +259,7 @@ class RedisShard:
                 pipe.hset(key, mapping=values)
             if "rate" in changes or "burst" in changes:
                 pipe.hdel(key, "tokens", "filled_at")
-            # Wake a worker so that it sees the new settings. One wake-up too many does no harm.
+            # Wake a worker, so that it reads the new settings. An unnecessary wake-up does no harm.
             pipe.lpush(self.wake_key(queue), "1")
             pipe.execute()
 
@@ -270,7 +270,7 @@ class RedisShard:
 
     def ping(self) -> None:
         with redis_errors(f"shard {self.name}"):
-            # A write that changes nothing: a replica, or a server whose disk is full, refuses it.
+            # This write changes nothing, but a replica or a server with a full disk refuses it.
             self.client.srem(self._index, "")
 
     def queues(self) -> set[str]:
@@ -300,7 +300,7 @@ class RedisShard:
         return now_ms, int(uptime["uptime_in_seconds"]) * 1000
 
     def remarks(self) -> list[str]:
-        """Return problems in the server's configuration, with remedies; empty when it has none."""
+        """Return problems of the server's configuration, with remedies; empty if there are none."""
         with redis_errors(f"shard {self.name}"):
             memory: Any = self.client.info("memory")
         policy = memory.get("maxmemory_policy", "noeviction")
@@ -311,7 +311,7 @@ class RedisShard:
 
     def drop(self, queue: str) -> None:
         self._known.discard(queue)
-        # Keep the counter: a claim of the old queue must not match a job of a new one.
+        # Keep the counter, so that a claim of the deleted queue cannot match a job of a new one.
         keys = self.keys(queue)[1:]
         with redis_errors(f"shard {self.name}"), self.client.pipeline() as pipe:
             pipe.srem(self._index, queue)

@@ -1,9 +1,9 @@
 """
 Retry delays of failed jobs. Pure.
 
-The delay first grows by a fixed step, which covers short outages, and later by a factor, which
-covers long ones. All delays have jitter, so that jobs that failed together do not run again
-together.
+The delay first grows by a fixed step, which suits short outages, and then by a factor, which suits
+long ones. All delays have jitter, so that jobs that failed together are not all retried at the same
+moment.
 """
 
 from __future__ import annotations
@@ -13,35 +13,41 @@ from dataclasses import asdict, dataclass, fields
 from typing import ClassVar
 
 OF_TYPE = "@"
-"""Between a setting and the job type that it is for: `max_attempts@thumbnail`."""
+"""Separates a setting from the job type that it applies to: `max_attempts@thumbnail`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """The retry policy of a queue, or of one job type in it; its settings have these names."""
+    """
+    The retry policy of a queue, or of one job type in it.
+
+    The queue settings have the same names.
+    """
 
     max_attempts: int = 10
     """Total deliveries before a job is FAILED."""
     linear_attempts: int = 5
     """Number of failures whose delay grows by `retry_step_ms`; later delays grow by a factor."""
     retry_step_ms: int = 10_000
-    """The delay before the second attempt."""
+    """Milliseconds before the second attempt."""
     retry_growth: float = 2.0
-    """The factor of each delay after the linear ones, 1 to 10."""
+    """Growth factor of each delay after the linear ones, 1 to 10."""
     retry_cap_ms: int = 3_600_000
-    """The longest delay, before jitter."""
+    """The longest delay in milliseconds, before jitter."""
     retry_jitter: float = 0.1
     """Maximum jitter in either direction, as a fraction of the delay, 0 to 1."""
     max_age_ms: int = 0
-    """A job whose next attempt would be later than this after it was enqueued is FAILED, whatever
-    attempts it has left; 0: no limit."""
+    """
+    Milliseconds since enqueuing after which a job is FAILED instead of retried, even with attempts
+    left; 0: no limit.
+    """
 
     NAMED: ClassVar[Mapping[str, Mapping[str, float]]]
-    """Policies with a name, as changes of queue settings."""
+    """Named policies, each as changes to the default settings."""
 
     def delay_ms(self, attempt: int, chance: float = 0.5) -> int:
         """
-        Return the delay before the next attempt.
+        Return the delay in milliseconds before the next attempt.
 
         Args:
             attempt: the number of the failed attempt, from 1.
@@ -55,12 +61,12 @@ class RetryPolicy:
 
     @classmethod
     def fields(cls) -> tuple[str, ...]:
-        """Return the names of the settings of a policy."""
+        """Return the names of a policy's settings."""
         return tuple(field.name for field in fields(cls))
 
     @staticmethod
     def settings(changes: Mapping[str, float | None], job_type: str) -> dict[str, float | None]:
-        """Return changes of a policy as settings of its queue; empty: for all its job types."""
+        """Return policy changes as queue settings; an empty `job_type` means all job types."""
         end = f"{OF_TYPE}{job_type}" if job_type else ""
         return {f"{name}{end}": value for name, value in changes.items()}
 

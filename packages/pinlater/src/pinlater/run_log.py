@@ -1,13 +1,13 @@
 """
-One line in the log for each run of a job: a JSON object of the logger `pinlater.runs`.
+A log line for each run of a job: a JSON object from the logger `pinlater.runs`.
 
     {"queue": "images", "job_type": "thumbnail", "job_id": "0-000000000000002a", "attempt": 1,
      "wait_ms": 12, "run_ms": 340, "outcome": "succeeded"}
 
-`wait_ms` is from when the job was first due until it was claimed, by its server's clock.
-`run_ms` is from the start of the task to its end, by the worker's. The line is written after the
-server has accepted the outcome. A worker of job types writes it unless its app's configuration has
-`pinlater_log_runs = False`; a worker of other apps with True.
+`wait_ms` is the time between the job's due time and its claim, by its server's clock. `run_ms` is
+the time that the task ran, by the worker's clock. The line is written after the server has accepted
+the outcome. Workers of job types write it unless the app's configuration has `pinlater_log_runs =
+False`; other workers write it only with True.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pinlater.acks import Claim
 
 SETTING = "pinlater_log_runs"
-"""The key of the app's configuration."""
+"""The key in the app's configuration."""
 logger = logging.getLogger("pinlater.runs")
 
 _OUTCOMES = {
@@ -34,17 +34,17 @@ _OUTCOMES = {
     JobState.FAILED: "failed",
     None: "lost",
 }
-"""`lost`: the claim had ended before, so the job runs again or was run elsewhere."""
+"""`lost`: the claim had already ended, so another worker runs the job or has run it."""
 
 
 def write(claim: Claim, state: JobState | None) -> None:
-    """Write the line of a claim whose job was run; nothing for one that never began."""
+    """Write the line of a claim whose job has run; does nothing if it never started."""
     if claim.run_s is None or not logger.isEnabledFor(logging.INFO):
         return
     job = claim.job
     try:
         record = job_codec.decode(job.record)
-    except InvalidMessage:  # it was not run then
+    except InvalidMessage:  # then the job never ran
         return
     line = {
         "queue": claim.queue,

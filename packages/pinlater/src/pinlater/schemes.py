@@ -1,8 +1,8 @@
 """
-Register `pinlater://` with kombu, which looks up transports in a table of names.
+Register `pinlater://` in kombu's table of transports.
 
-Importing kombu takes 0.1 s of CPU, and somebody who only catches an error of this library needs
-none of it: if kombu is not imported yet, the schemes are registered when it is.
+Importing kombu takes 0.1 s of CPU, which a program that only catches this library's errors should
+not pay. If kombu is not imported yet, the schemes are registered when it is.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ def register() -> None:
 
 
 class _WaitsForKombu(MetaPathFinder):
-    """Finds one module, as the other finders do, and adds the schemes to it."""
+    """An import hook that adds the schemes when kombu's table is imported."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """See `importlib`; None for every other module."""
+        """See `importlib`; returns None for every other module."""
         del path, target
         if name != TABLE:
             return None

@@ -1,8 +1,8 @@
 """
 `Shard`: the interface to one server's queues.
 
-`pinlater.redis_shard` keeps them in Redis, `pinlater.postgres.shard` in PostgreSQL,
-and `pinlater.testing.memory_shard` in this process.
+`pinlater.redis_shard` stores them in Redis, `pinlater.postgres.shard` in PostgreSQL, and
+`pinlater.testing.memory_shard` in memory.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from typing import Any, Protocol, runtime_checkable
 from pinlater import models
 
 MAX_BATCH = 200
-"""Maximum jobs of one claim, and of one script, during which Redis serves no one else (3 ms)."""
+"""
+Maximum jobs of one claim or one script. Redis serves no other client while a script runs (3 ms).
+"""
 
 Hold = tuple[str, int]
 """A job's id and the token of its claim."""
@@ -24,8 +26,8 @@ class Shard(Protocol):
     One server's queues. A queue exists after its first job or setting.
 
     Every method raises `BrokerUnavailable` when the server does not answer or refuses. The
-    operation may then have happened or not. Repeating it is safe, except that `enqueue` may add a
-    job twice (a `unique_key` prevents this).
+    operation may or may not have taken effect. Repeating it is safe, except that `enqueue` may add
+    a job twice (a `unique_key` prevents this).
     """
 
     name: str
@@ -37,9 +39,9 @@ class Shard(Protocol):
         """
         Enqueue items that share jobs with others due in the same span; one round trip.
 
-        A job is due with the first of its items. It takes more of them until it has `frame.most`
-        or is claimed; it is acknowledged and retried as a whole. Items that are due far ahead wait
-        in jobs of up to 100 items, which are listed and counted as PENDING.
+        A job is due with the first of its items. It accepts more items until it has `frame.most` or
+        is claimed. It is acknowledged and retried as a whole. Items that are due far ahead wait in
+        jobs of up to 100 items, which are listed and counted as PENDING.
         """
 
     def claim(self, queue: str, request: models.ClaimRequest) -> models.ClaimResult:
@@ -54,24 +56,35 @@ class Shard(Protocol):
         """
 
     def nack(self, queue: str, nacks: Sequence[models.Nack]) -> list[models.JobState | None]:
-        """End claims; returns new states, None where the caller no longer owned the claim."""
+        """
+        End claims.
+
+        Returns the new states, or None where the caller no longer owned the claim.
+        """
 
     def extend(self, queue: str, holds: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
-        """Extend claims to now + `timeout_ms`; False where the caller no longer owned one."""
+        """
+        Extend claims to now + `timeout_ms`; returns False where the caller no longer owned the
+        claim.
+        """
 
     def sweep(self, queue: str, *, reap_before_ms: int, limit: int = 100) -> models.Swept:
         """Reap claims that expired before both `reap_before_ms` and now; delete old jobs."""
 
     def release(self, queue: str, worker: str, ids: Sequence[str]) -> int:
-        """End the claims on these jobs by workers with this name prefix; returns their number."""
+        """End the claims on these jobs by workers with this name prefix; returns how many."""
 
     def retry(self, queue: str, *, ids: Sequence[str] = (), limit: int = 0) -> int:
-        """Run the named FAILED jobs again, or the `limit` oldest; returns their number."""
+        """Run the named FAILED jobs again, or the `limit` oldest; returns how many."""
 
     def delete(
         self, queue: str, state: models.JobState, *, ids: Sequence[str] = (), limit: int = 0
     ) -> int:
-        """Delete named jobs, or the `limit` oldest, in a state other than RUNNING."""
+        """
+        Delete named jobs, or the `limit` oldest, in a state other than RUNNING.
+
+        Returns how many.
+        """
 
     def sizes(self, queue: str) -> models.Sizes:
         """Return the number of jobs in each state."""
@@ -79,25 +92,25 @@ class Shard(Protocol):
     def jobs(
         self, queue: str, state: models.JobState, *, limit: int, offset: int = 0
     ) -> list[models.JobInfo]:
-        """List PENDING by priority and due time, RUNNING by deadline, others latest first."""
+        """List jobs: PENDING by priority and due time, RUNNING by deadline, others latest first."""
 
     def named(self, queue: str, state: models.JobState, ids: Sequence[str]) -> list[models.JobInfo]:
-        """Return jobs with these ids that may be in this state; `at_ms` is 0."""
+        """Return the jobs with these ids that may be in this state; their `at_ms` is 0."""
 
     def later(self, queue: str, *, limit: int) -> list[models.JobInfo]:
-        """Return PENDING jobs that are not yet due, the soonest first, in any priority."""
+        """Return PENDING jobs of any priority that are not yet due, soonest first."""
 
     def settings(self, queue: str) -> dict[str, float]:
         """Return the queue's own settings; absent settings have their defaults."""
 
     def configure(self, queue: str, changes: Mapping[str, float | None]) -> None:
-        """Change settings of a queue, None unsets; takes effect at the next claim."""
+        """Change settings of a queue; None unsets one. Takes effect at the next claim."""
 
     def stats(self, queue: str) -> dict[str, int]:
         """Return the counters since the queue was created."""
 
     def ping(self) -> None:
-        """Return if the server accepts writes; a server whose memory is full does."""
+        """Check that the server accepts writes; a server with full memory passes."""
 
     def queues(self) -> set[str]:
         """Return the names of the queues on this shard."""
@@ -114,42 +127,42 @@ class ShardPoller(Protocol):
     """
 
     connection: Any
-    """The connection, by identity; None while it is not connected."""
+    """The current connection; None while there is none. Compare it by identity."""
     sent_s: float | None
-    """When it last began to wait, by the stopwatch; None while it does not."""
-    look_every_s: float
-    """Seconds between two looks at a queue of which this poller reports nothing."""
+    """When it last started to wait, on the monotonic clock; None while it does not wait."""
+    check_every_s: float
+    """Seconds after which a queue must be checked even if this poller has not reported it."""
 
     @property
     def shard(self) -> ServerShard:
-        """The shard that it belongs to."""
+        """The shard that the poller belongs to."""
 
     @property
     def fileno(self) -> int | None:
-        """The socket to watch; None without a connection."""
+        """Return the socket to watch; None without a connection."""
 
     def needs_sending(self, now_s: float) -> bool:
-        """Return whether `send` must be called to hear of jobs from now on."""
+        """Return whether `send` must be called before the poller can report more jobs."""
 
     def is_overdue(self, now_s: float) -> bool:
         """Return whether the server has not answered for too long."""
 
     def send(self, queues: Sequence[str], now_s: float) -> None:
-        """Wait for jobs of any of the queues."""
+        """Start to wait for jobs of any of the queues."""
 
     def read(self) -> tuple[str, ...]:
-        """Return the queues to look at; call it when the socket is readable."""
+        """Return the queues to check; call this when the socket is readable."""
 
     def drop(self) -> None:
-        """Close the connection; the next `send` opens another."""
+        """Close the connection; the next `send` opens a new one."""
 
 
 @runtime_checkable
 class ServerShard(Shard, Protocol):
-    """A shard on a server that workers share."""
+    """A shard on a server that several workers use."""
 
     def poller(self) -> ShardPoller:
-        """Return a new poller of this shard; it connects later."""
+        """Return a new poller of this shard; it does not connect yet."""
 
     def wake(self, queue: str) -> None:
         """Wake one waiting worker to check the queue."""
@@ -158,12 +171,15 @@ class ServerShard(Shard, Protocol):
         """Return the server's time and its uptime (resolution 1 s)."""
 
     def remarks(self) -> list[str]:
-        """Return problems in the server's configuration, with remedies; empty when it has none."""
+        """Return problems of the server's configuration, with remedies; empty if there are none."""
 
 
 @runtime_checkable
 class UpgradableShard(Shard, Protocol):
-    """A shard whose tables have a version."""
+    """A shard whose tables have a version and can be upgraded."""
 
     def upgrade(self, report: Callable[[str], None]) -> int:
-        """Take the tables to this program's version, which is returned; `report` gets each step."""
+        """
+        Upgrade the tables to this program's version, and return it; `report` is called before each
+        step.
+        """

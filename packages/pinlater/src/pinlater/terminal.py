@@ -26,14 +26,14 @@ _CONTROL = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f"
     "\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff"
 )
-_STEERING = re.compile(f"[{_CONTROL}]")
+_UNSAFE = re.compile(f"[{_CONTROL}]")
 # A pipe has no width, so nothing is cut or wrapped there.
 _PIPE_COLUMNS = 100_000
 
 
 def printable(text: str) -> str:
-    """`text` with control characters escaped; tabs and newlines stay."""
-    return _STEERING.sub(_escaped, text)
+    """Return `text` with control characters escaped, except tabs and newlines."""
+    return _UNSAFE.sub(_escaped, text)
 
 
 def _escaped(match: re.Match[str]) -> str:
@@ -50,7 +50,7 @@ def echo_json(value: Any, *, indent: bool = False) -> None:
     """Print `value` as JSON, in one line unless `indent`."""
     option = orjson.OPT_INDENT_2 if indent else None
     text = orjson.dumps(value, option=option).decode()
-    click.echo(_STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
+    click.echo(_UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
 class SafeConsole(Console):
@@ -62,20 +62,24 @@ class SafeConsole(Console):
             self.width = _PIPE_COLUMNS
 
     def on_broken_pipe(self) -> None:
-        """See rich, which would exit with 1; `main` says how a command ends."""
+        """See rich, which would exit with code 1; `main` decides the exit code."""
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """See rich, which calls this method for every string that it prints."""
+        """See rich, which calls this for every string that it prints."""
         return super().render_str(printable(text), **options)
 
 
 def print_table(table: Table) -> None:
-    """Print a table: cells are not parsed as markup; a narrow terminal wraps them, cuts none."""
+    """
+    Print a table without parsing markup in its cells.
+
+    A narrow terminal wraps cells, and cuts none.
+    """
     for column in table.columns:
         column.overflow = "fold"
     console = SafeConsole()
     with console.capture() as captured:
         console.print(table, markup=False, highlight=False)
-    # rich fills every cell up to the width of its column, which one long value may make huge.
+    # rich pads every cell to the width of its column, which one long value may make huge.
     click.echo("\n".join(line.rstrip() for line in captured.get().removesuffix("\n").split("\n")))

@@ -1,4 +1,4 @@
-"""Times, durations and untrusted text as people read them. Pure; all times are UTC."""
+"""Format times, durations and untrusted text for people. Pure; all times are UTC."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _STEPS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000))
 
 
 def span(ms: float) -> str:
-    """A duration in its two largest units: `850 ms`, `12.5 s`, `3 min 20 s`, `2 d 4 h`."""
+    """Return a duration in its two largest units: `850 ms`, `12.5 s`, `3 min 20 s`, `2 d 4 h`."""
     whole = round(ms)
     if abs(whole) < 1000:
         return f"{whole} ms"
@@ -30,26 +30,26 @@ _LAST_MS = 253_402_300_799_999
 
 
 def at(ms: int) -> str:
-    """A time: `2026-01-31 08:05:00 UTC`; the number itself if no calendar date exists for it."""
+    """Return a time as `2026-01-31 08:05:00 UTC`, or the number itself if it is out of range."""
     if not 0 <= ms <= _LAST_MS:
         return str(ms)
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def moment(ms: int, now_ms: int) -> str:
-    """A time and its distance from now."""
+    """Return a time with its distance from now."""
     return f"{at(ms)} ({distance(ms, now_ms)})"
 
 
 def distance(ms: int, now_ms: int) -> str:
-    """The distance of a time from now: `in 3 min` or `5 s ago`."""
+    """Return a time relative to now: `in 3 min` or `5 s ago`."""
     away_ms = ms - now_ms
     return f"in {span(away_ms)}" if away_ms > 0 else f"{span(-away_ms)} ago"
 
 
 def plain(text: str, limit: int = 300) -> str:
     """
-    Put `text` on one line of at most `limit` characters, without terminal control characters.
+    Return `text` on one line of at most `limit` characters, without terminal control characters.
 
     The result is still untrusted: escape it before it becomes HTML.
     """

@@ -1,11 +1,11 @@
 """
-What a Celery worker does differently: it records in each job how its task ended.
+Make Celery workers record in each job how its task ended.
 
-By default Celery acknowledges a task before it runs, and acknowledges a task that raised. After
-`at_least_once(app)`, a killed worker's jobs run again, a job whose task raised is FAILED with the
-error, and tasks with `broker_retries = True` run again according to their queue's retry policy. Use
-that option only for tasks whose results nobody waits for: Celery stores a failure, and fires
-chords, at the first attempt.
+By default Celery acknowledges a task before it runs, and also acknowledges a task that raised.
+After `at_least_once(app)`, a killed worker's jobs run again, a job whose task raised is FAILED with
+the error, and tasks with `broker_retries = True` are retried according to their queue's retry
+policy. Use that option only for tasks whose results nobody waits for, because Celery stores a
+failure and fires chords at the first attempt.
 
 Other brokers have no FAILED jobs. There, a message that Celery rejects permanently goes to a
 dead-letter queue (`pinlater.dead_letters`) instead of being lost.
@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 UNSENT = (OperationalError, RedisError, BrokerUnavailable)
 """A `Reject` with one of these reasons means that Celery could not send a retry."""
 CALL = "pinlater.worker.at_least_once(app)"
-MOST_NAMES = 5
+MAX_NAMES = 5
 
 
 def at_least_once(app: Celery) -> None:
@@ -51,7 +51,7 @@ def at_least_once(app: Celery) -> None:
     app.conf.update(
         task_acks_late=True,
         task_reject_on_worker_lost=True,
-        # Claims survive a lost connection, and so do the tasks that run.
+        # Claims and running tasks survive a lost connection.
         worker_cancel_long_running_tasks_on_connection_loss=False,
     )
     follow(app)
@@ -77,7 +77,7 @@ class RunLater(Reject):
     Args:
         reason: stored with the job.
         delay_s: seconds; None uses the delay of the queue's retry policy.
-        counts: False: the attempt does not count, because the job did not cause the failure.
+        counts: False if the attempt must not count, because the job did not cause the failure.
     """
 
     def __init__(self, reason: str = "", delay_s: float | None = None, counts: bool = True) -> None:
@@ -131,7 +131,7 @@ class JobRequest(Request):
         super().reject(requeue=requeue)
 
     def _note_end(self) -> None:
-        # In a thread pool, the event loop makes the ack later. If it loses its connection before,
+        # In a thread pool, the event loop sends the ack later. If it loses its connection first,
         # the job must not return to its queue.
         claims = getattr(self.message.channel, "claims", None)
         if claims is not None:
@@ -165,9 +165,9 @@ def dispositions(
         step: Step = "again" if error.counts else "release"
         return None, Disposition(step, round(error.delay_s * 1000), str(error.reason))
     if isinstance(error, Reject) and isinstance(error.reason, UNSENT):
-        # `self.retry()` could not publish, for example to a full broker: this message is the only
-        # copy and did not cause the failure.
-        return None, Disposition("wait", 0, f"could not be sent again: {error.reason}")
+        # `self.retry()` could not publish, for example because the broker is full: this message is
+        # the only copy and did not cause the failure.
+        return None, Disposition("wait", 0, f"could not be published again: {error.reason}")
     if isinstance(error, Reject):
         return None, Disposition(
             "again" if error.requeue else "fail", 0, f"rejected: {error.reason}"
@@ -175,7 +175,7 @@ def dispositions(
     if isinstance(error, Ignore):
         return None, None
     if isinstance(error, WorkerLostError):
-        # An ack here means that the result was stored before the worker was lost.
+        # An ack here means that the result was stored before the worker died.
         return None, Disposition("policy", 0, problem)
     readable = not isinstance(error, InvalidMessage | ContentDisallowed | DecodeError)
     end = Disposition("policy" if retries and readable else "fail", 0, problem)
@@ -184,16 +184,16 @@ def dispositions(
 
 @worker_ready.connect  # type: ignore[untyped-decorator]
 def warn(sender: Any, **_: Any) -> None:
-    """Log what `remarks` says of the worker's app."""
+    """Log the `remarks` on the worker's app."""
     for remark in remarks(sender.app):
         logger.warning(remark)
 
 
 def remarks(app: Celery) -> list[str]:
     """
-    Return which tasks lose their jobs when a worker is killed or a task raises. Pure.
+    Return warnings about tasks that lose their jobs if a worker is killed or a task raises. Pure.
 
-    A task that differs from the app's own setting does so on purpose.
+    A task that overrides the app's own setting is assumed to do so on purpose.
     """
     own = {name: task for name, task in app.tasks.items() if not name.startswith("celery.")}
     early = [name for name, task in own.items() if not (app.conf.task_acks_late or task.acks_late)]
@@ -203,9 +203,9 @@ def remarks(app: Celery) -> list[str]:
         if name not in early
         and not (app.conf.task_reject_on_worker_lost or task.reject_on_worker_lost)
     ]
-    silent = [name for name, task in own.items() if not _records_ends(task)]
+    silent = [name for name, task in own.items() if not _uses_job_request(task)]
     return [
-        f"{problem} ({_some(names)}); call {CALL} after Celery(…)"
+        f"{problem} ({_first_few(names)}); call {CALL} after Celery(…)"
         for names, problem in (
             (
                 early,
@@ -218,14 +218,14 @@ def remarks(app: Celery) -> list[str]:
     ]
 
 
-def _records_ends(task: Any) -> bool:
+def _uses_job_request(task: Any) -> bool:
     return "JobRequest" in str(task.Request)
 
 
-def _some(names: Iterable[str]) -> str:
+def _first_few(names: Iterable[str]) -> str:
     every = sorted(names)
-    more = len(every) - MOST_NAMES
-    return ", ".join(every[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    more = len(every) - MAX_NAMES
+    return ", ".join(every[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _is_outage(error: object) -> bool:
@@ -235,7 +235,7 @@ def _is_outage(error: object) -> bool:
 
 
 class Outage:
-    """An outage as this process sees it. Thread-safe."""
+    """An outage of the broker, as this process sees it. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -250,7 +250,7 @@ class Outage:
             logger.warning("messages cannot be sent, jobs are returned to their queues: %s", reason)
 
     def over(self, **_: Any) -> None:
-        """Record that a message was sent."""
+        """Record that a message was sent, which ends the outage."""
         if self._given_back:
             with self._lock:
                 count, self._given_back = self._given_back, 0

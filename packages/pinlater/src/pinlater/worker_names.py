@@ -1,4 +1,4 @@
-"""Names of worker processes, as claims contain them."""
+"""The names of worker processes in claims."""
 
 from __future__ import annotations
 

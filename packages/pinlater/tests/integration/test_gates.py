@@ -77,7 +77,7 @@ def test_while_nothing_may_be_claimed_the_gate_is_asked_four_times_a_second(cons
 
     assert [consumer.take(10) for _ in range(100)] == [0] * 100
     assert len(times) == 1
-    assert consumer.next_look_s - clock.monotonic_s() >= gates.ASK_EVERY_S
+    assert consumer.next_check_s - clock.monotonic_s() >= gates.ASK_EVERY_S
 
 
 def test_a_gate_that_is_nearly_closed_lets_a_few_jobs_pass_at_a_time(consumer, clock):
@@ -99,7 +99,7 @@ def test_a_worker_that_is_woken_takes_no_more_than_the_gate_lets_pass(consumer):
     for _ in range(3):
         consumer.take(10)
         consumer.wait()
-        consumer.woken(poller, room=10)
+        consumer.on_readable(poller, room=10)
 
     assert delivered(consumer) == [b"0", b"1"]
 
@@ -167,7 +167,7 @@ def test_a_worker_with_room_for_urgent_jobs_only_leaves_wake_tokens_to_others(
     consumer.wait()
     put(consumer, 5)
 
-    consumer.woken(poller, room=2)
+    consumer.on_readable(poller, room=2)
     assert consumer.take(2) == 0
     consumer.wait()
 
@@ -184,7 +184,7 @@ def test_jobs_that_the_gate_holds_back_wake_nobody(consumer, redis_client, clock
     consumer.take(10)
 
     assert redis_client.llen(wake) == 0
-    assert consumer.next_look_s > clock.monotonic_s()
+    assert consumer.next_check_s > clock.monotonic_s()
 
 
 @pytest.fixture
@@ -255,7 +255,7 @@ def test_a_worker_at_the_limit_of_a_queue_waits_for_jobs_of_the_others(limited, 
     assert redis_client.llen(shard.wake_key("slow"))
 
     shard.enqueue("q", [NewJob(b"q")])
-    limited.woken(poller, room=6)
+    limited.on_readable(poller, room=6)
 
     assert claim_all(limited, 6) == {"q": 1}
     assert redis_client.llen(shard.wake_key("slow"))

@@ -174,7 +174,7 @@ def test_bytes_of_another_program_are_the_argument():
     ],
 )
 def test_what_only_celery_knows_does_not_travel_in_a_plain_body(given_message):
-    with pytest.raises(InvalidArgument, match="only Celery knows"):
+    with pytest.raises(InvalidArgument, match="needs Celery"):
         envelope.to_job(given_message, priority=1, now=NOW)
 
 

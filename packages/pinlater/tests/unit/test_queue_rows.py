@@ -56,7 +56,9 @@ def test_a_queue_that_is_well_gives_no_concern_and_others_say_what_to_do():
     (paused,) = queue_rows(an_admin)
 
     assert concerns(well) == []
-    assert concerns(late) == ["a job has been due for 1 h; does a worker with --queues fetch run?"]
+    assert concerns(late) == [
+        "a job has been due for 1 h; is a worker with --queues fetch running?"
+    ]
     assert concerns(paused) == ["is paused; `pinlater resume fetch` resumes it"]
 
 

@@ -7,12 +7,12 @@ Extract typed facts from a web page's bytes, without network, storage or setting
 `read` returns a `Page`. The names exported here are public. So are the following modules, for
 programs that need only part of a page or store what they extract:
 
-- `document` parses a page once for all the others; `documents` also handles PDF and plain text;
+- `document` parses a page once for all other modules; `documents` also handles PDF and plain text;
 - `extraction` returns the typed metadata (`RichPin`) of a parsed page, `provenance` its sources;
 - `rich_pins` converts that record and its fields to JSON, `field_types` has the types of the
   fields, `page_types` has one module per page type;
-- `links`, `canonical_evidence` and `robots_meta` read the page's anchors, the URLs that it declares
-  as its own, and its robots directives;
+- `links`, `canonical_evidence` and `robots_meta` read the page's anchors, its canonical URL
+  declarations and its robots directives;
 - `main_text` finds the text without menus (needs `richpins[text]`);
 - `compared_text` and `text_sketch` detect near-duplicate pages, `fingerprint` finds them among
   many;

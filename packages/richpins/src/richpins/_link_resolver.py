@@ -19,7 +19,7 @@ _NOT_FETCHED = (
 )  # fmt: skip
 
 _ESCAPE = "%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|[46]0|5[B-E]|7[BCDF])"
-"""An escape that normalization keeps: uppercase, and not of a letter, a digit or `-._~`."""
+"""An escape that normalization keeps: uppercase, and not one of a letter, a digit or `-._~`."""
 _PATH = "[A-Za-z0-9_.~!$&'*+,=@/-]*+"
 _QUERY = "[A-Za-z0-9_.~!$&*+,=@:/-]*+"
 _PLAIN_REFERENCE = re.compile(

@@ -1,8 +1,8 @@
 """
-Distinguish the subject of a page from the entries of a list, such as a category's products.
+Distinguish a page's subject from the entries of a list, such as the products of a category.
 
-Entries have the same markup as a subject, but the page is not about any of them: it has neither
-the URL nor the name of an entry.
+Entries have the same markup as a subject, but the page is not about any of them: it has neither the
+URL nor the name of an entry.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from richpins.values.scalars import text
 
 _WORD = re.compile(r"\w+")
 _LISTS = frozenset({"itemlist", "listitem"})
-_FEWEST = 3
+_MIN_ENTRIES = 3
 """Fewer similar items are usually a subject with its variants or parts, not a list."""
-_EXAMINED = 200
+_MAX_EXAMINED = 200
 
 
 def words(name: str) -> set[str]:
@@ -58,8 +58,10 @@ def is_entry(sources: Sources, chosen: Node, nodes: Iterable[Node]) -> bool:
     title of the page is an entry only if it is marked as one, because categories and their products
     share words.
     """
-    alike = [n for n in nodes if n.syntax == chosen.syntax and n.role == chosen.role][:_EXAMINED]
-    if len({frozenset(words_of(node)) for node in alike}) < _FEWEST:
+    alike = [n for n in nodes if n.syntax == chosen.syntax and n.role == chosen.role][
+        :_MAX_EXAMINED
+    ]
+    if len({frozenset(words_of(node)) for node in alike}) < _MIN_ENTRIES:
         return False
     if has_address(chosen, addresses_of(sources)):
         return False

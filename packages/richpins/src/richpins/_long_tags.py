@@ -40,8 +40,8 @@ _HIDDEN_END = re.compile(rb"=\s*+(?:\"[^\">]*+>|'[^'>]*+>)")
 
 def has_long_tag(body: bytes) -> bool:
     """
-    Return True if `body` has a tag that `is_too_much`. Most bodies are decided without reading
-    tags.
+    Return True if `body` has a tag for which `is_too_much` is true. Most bodies need no tag
+    parsing.
     """
     if not _has_long_stretch(body) and not _hides_long_tag(body):
         return False
@@ -59,10 +59,7 @@ _VALUE = re.compile(QUOTED)
 
 
 def _has_long_stretch(body: bytes) -> bool:
-    """
-    Return True if 65,536 bytes after a `<` contain no `>`. They may be a tag, a script
-    or text.
-    """
+    """Return True if `body` has 65,536 bytes after a `<` without a `>`: a tag, a script or text."""
     at = 0
     while at + MAX_TAG_BYTES < len(body):
         end = body.rfind(b">", at, at + MAX_TAG_BYTES) + 1
@@ -93,14 +90,14 @@ def _may_have_long_tag(body: bytes) -> bool:
 
     Samples one position in each KiB. After a position that is certainly outside any tag, it samples
     only the next one in each 8 KiB. A tag of that size covers at least 56 consecutive samples,
-    apart from those in long values. Costs 2 us per sample, a fifth of a search for quoted values in
-    all.
+    apart from those in long values. Costs 2 us per sample; in total, a fifth of a search for quoted
+    values.
     """
     in_a_row = before_value = 0
     for may_be_in_tag, is_in_value in _sampled(body):
         before = max(before_value, in_a_row)
         in_a_row = in_a_row + 1 if may_be_in_tag else 0
-        if is_in_value:  # may be in a value: then the tag continues after the value
+        if is_in_value:  # a sample inside a value: the tag continues after the value
             before_value = max(before, in_a_row)
         elif before_value:
             in_a_row, before_value = max(in_a_row, before_value + 1), 0
@@ -111,8 +108,8 @@ def _may_have_long_tag(body: bytes) -> bool:
 
 def _sampled(body: bytes) -> Iterator[tuple[bool, bool]]:
     """
-    Yield for each sampled position whether it may be in a tag, and whether all bytes since the
-    previous one may belong to one value.
+    Yield for each sample whether it may be in a tag, and whether it may be in the same value as the
+    previous one.
 
     A position may be in a tag if the last `<` or `>` before it is a `<`, or a `>` in a quoted
     value. Each search stops at the previous position, so the time is linear in the length.

@@ -6,16 +6,16 @@ reopens formatting elements that were not closed. Measured with lexbor: 100,000 
 13 s, 100,000 attributes 16 s, and 29 KB of unclosed `<b id=…>` before paragraphs become 1.4 GB.
 Most pages pass unchanged because these counts, made in C, are low:
 
-- tags, because 30,000 tags are parsed within 1.5 s however they nest;
-- formatting elements, because each tag may reopen those that are not closed at once: at most three
+- tags: up to 30,000 tags are parsed within 1.5 s, however they nest;
+- formatting elements that are not closed at once: each further tag may reopen them, at most three
   of each spelling.
 
-On the other pages, formatting tags that do not close at once are removed, then elements that nest
-too deep, as browsers do (Chrome stops at 512). Tags are found almost as the standard's tokenizer
-(13.2.5) finds them. `_Stack` models the stack of open elements (13.2.4.2 and 13.2.6.4.7). It is
-conservative: an end tag closes an element only where the standard certainly closes it; in case of
-doubt the element stays open. The parser's tree is therefore never deeper than `_Stack` reports,
-except for the few elements that a table or a formatting element adds.
+On other pages, formatting tags that are not closed at once are removed, then elements that nest too
+deep. Browsers limit the depth as well (Chrome at 512). Tags are found almost as the standard's
+tokenizer (13.2.5) finds them. `_Stack` models the stack of open elements (13.2.4.2 and 13.2.6.4.7).
+It is conservative: an end tag closes an element only where the standard certainly closes it; in
+case of doubt the element stays open. The parser's tree is therefore never deeper than `_Stack`
+reports, except for the few elements that a table or a formatting element adds.
 """
 
 from __future__ import annotations
@@ -78,9 +78,9 @@ _SVG = _names(
     "stop switch symbol text textpath tspan use view"
 )
 """Elements that a trailing slash closes in SVG."""
-_BEHIND_EACH_OTHER = _names("p li dd dt tr td th option")
+_CLOSE_EACH_OTHER = _names("p li dd dt tr td th option")
 """These elements close each other, so the innermost one may still contain some of them."""
-_MORE = 8
+_EXTRA_DEPTH = 8
 _ANCHORS = _names("a nobr")
 _FORMATTING = frozenset(FORMATTING) | _ANCHORS
 
@@ -102,7 +102,7 @@ def without_depth(
             continue
         seen += 1
         if seen > max_tags or stack.steps > MAX_STEPS:
-            problems.append(f"more than {max_tags} tags, or too tangled: the rest unread")
+            problems.append(f"more than {max_tags} tags, or too irregular: the rest was not read")
             parts.append(body[start : match.start()])
             start = len(body)
             break
@@ -114,7 +114,7 @@ def without_depth(
             start = match.end()
             left_out += 1
     if left_out:
-        problems.append(f"{left_out} tags left out: nested too deep, or of too many attributes")
+        problems.append(f"{left_out} tags omitted: nested too deep, or with too many attributes")
     parts.append(body[start:])
     return b"".join(parts)
 
@@ -139,7 +139,7 @@ class _Stack:
         elif name == b"svg":
             self._in_svg = not tag.endswith(b"/>")
         self._close_before(name)
-        if len(self._open) >= MAX_DEPTH + (name in _BEHIND_EACH_OTHER) * _MORE:
+        if len(self._open) >= MAX_DEPTH + (name in _CLOSE_EACH_OTHER) * _EXTRA_DEPTH:
             return False
         self._open.append(name)
         self._count[name] += 1
@@ -190,7 +190,7 @@ class _Stack:
                 self._close(tag, _TABLE_SCOPE)
 
     def _close(self, name: bytes, boundary: frozenset[bytes]) -> bool:
-        """Close the innermost `name` and everything in it, unless a boundary lies between."""
+        """Close the innermost `name` and everything in it, unless a boundary is in between."""
         if not self._count[name]:
             return False
         opened = self._open
@@ -248,13 +248,14 @@ _ANY_FORMATTING = re.compile(
 
 def limit_markup(body: bytes, problems: list[str]) -> bytes:
     """
-    Return `body` (UTF-8) in a form that is safe to parse; add the reason for each removal to
+    Return `body` (UTF-8) in a form that is safe to parse; add a description of each removal to
     `problems`.
 
-    Costs a tenth of the parse on ordinary pages. The time is bounded by the length of the body.
+    Costs a tenth of the parsing time on ordinary pages. The time is bounded by the length of the
+    body.
     """
     if len(body) > MAX_BODY_BYTES:
-        problems.append(f"longer than {MAX_BODY_BYTES} bytes: the rest unread")
+        problems.append(f"longer than {MAX_BODY_BYTES} bytes: the rest was not read")
         body = body[:MAX_BODY_BYTES]
     tags = body.count(b"<")
     if _may_reopen(body, tags):
@@ -311,7 +312,7 @@ _AFTER_NAME = (b">", b" ", b"/", b"\t", b"\n", b"\r", b"\f", b"\v")
 _SPELLINGS = [b"<" + name + end for end in _AFTER_NAME for name in FORMATTING]
 """The starts of formatting tags, those without attributes first."""
 _IN_CAPITALS = len(_SPELLINGS)
-"""Where the non-lowercase spellings begin; only the first of them matters."""
+"""Index of the first spelling that is not lowercase; only the first such spelling matters."""
 _SPELLINGS += sorted(
     {
         b"<" + name[:place] + name[place : place + 1].upper()
@@ -324,8 +325,10 @@ _STARTS = BytesAhoCorasick(_SPELLINGS, implementation=Implementation.DFA)
 
 def _most_open(formatting: list[bytes]) -> int:
     """
-    Return how many of these tags the tree builder may reopen at once: three of each spelling, since
-    it drops the earliest of more than three equal ones (13.2.4.3, "Noah's Ark clause").
+    Return the maximum number of these tags that the tree builder reopens at once.
+
+    It reopens at most three equal tags, because it drops the earliest of more (13.2.4.3, "Noah's
+    Ark clause").
     """
     whole = [tag for tag in formatting if tag.endswith(b">")]
     return _MAX_EQUAL * len(set(whole)) + len(formatting) - len(whole)
@@ -333,5 +336,5 @@ def _most_open(formatting: list[bytes]) -> int:
 
 def _without_open_formatting(body: bytes, problems: list[str]) -> bytes:
     """Replace each formatting tag that is not closed at once with a space."""
-    problems.append("formatting tags left out: too many stay open")
+    problems.append("formatting tags omitted: too many are not closed")
     return _ANY_FORMATTING.sub(lambda m: m[0] if m[1] else b" ", body)

@@ -35,9 +35,9 @@ def is_permalink(text: str, href: str, css_class: str) -> bool:
     """
     Return True if a link with this text, target and class is a permalink.
 
-    Its target must be a fragment. Its text must be a mark; or its class must be one that permalinks
-    have, and its text a label such as `Link to this heading`, or without letters. A link to another
-    page is never a permalink.
+    Its target must be a fragment. Its text must be a permalink mark. Alternatively, it has a class
+    that permalinks use, and its text is a label such as `Link to this heading` or has no letters. A
+    link to another page is never a permalink.
     """
     if "#" not in href or len(text) > _MAX_CHARS:
         return False
@@ -51,8 +51,8 @@ def is_permalink(text: str, href: str, css_class: str) -> bool:
 
 def without_trailing_sign(text: str) -> str:
     """
-    Return a heading's text without a trailing `¶` or the like. A `#` may be part of it
-    (`C#`).
+    Return a heading's text without a trailing mark such as `¶`. A trailing `#` may be part of the
+    text (`C#`) and is kept.
     """
     bare = text.rstrip(_BLANKS)
     return (bare[:-1].rstrip(_BLANKS) if bare[-1:] in _AT_END else text) or text

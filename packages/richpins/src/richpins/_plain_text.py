@@ -19,9 +19,11 @@ _ATTRIBUTES = re.compile(
 )
 """A start tag with attributes, whose values may contain `<` and `>`."""
 _INVISIBLE = re.compile(r"[\u00ad\u200b\u2060\ufeff]")
-"""Invisible to readers: hints for line breaks inside words, and the byte order mark."""
+"""Invisible characters: hints for line breaks inside words, and the byte order mark."""
 _ENCODED_TWICE = "\u00c2\u00a0"
-"""A no-break space read as two characters of windows-1252; no language writes `Â` before one."""
+"""
+A no-break space whose UTF-8 bytes were read as windows-1252. No language writes `Â` before one.
+"""
 _LINE_END = re.compile(r"[\r\n\u2028]+")
 _DOUBLE_ESCAPED = re.compile(r"&(?:#\d{1,7}|#x[0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});")
 _HIDDEN = re.compile(
@@ -32,18 +34,21 @@ _HIDDEN = re.compile(
 _WORD_IN_BUTTON = re.compile(
     r"(?<=\w)(\s?)<button>((?:(?!</?button)[^\n]){1,300}?)</button>(?=\s?[\w.,;:)])", re.IGNORECASE
 )
-"""A word of a sentence that introduces its object: `heat to <button>boil</button> it`."""
+"""
+A button inside a sentence, whose text is a word of the sentence: `heat to <button>boil</button>
+it`.
+"""
 
 _CODE_START = re.compile(r"<(script|style)\b[^<>]{0,2000}>", re.IGNORECASE)
 _CODE_END = re.compile(r"</(?:script|style)\s{0,9}>", re.IGNORECASE)
 _WITHOUT_ELEMENTS = frozenset({"script", "style", "noscript", "iframe"})
 """Elements in which the parser finds no other elements."""
 UNSHOWN = "script,style,template,noscript"
-"""Selects elements without text for readers."""
+"""Selector of elements whose text readers do not see."""
 _PARTED = f"{UNSHOWN},br,p,div,li,h1,h2,h3,h4,h5,h6,td"
 
 _BETWEEN = re.compile(r"(</\w+>)(<[a-z])", re.IGNORECASE)
-"""The text of adjacent elements is separate words, because style sheets often create the gap."""
+"""The texts of adjacent elements are separate words, because style sheets often add the gap."""
 
 MAX_TEXT_CHARS = 100_000
 MAX_LINES = 2_000
@@ -58,7 +63,7 @@ def clean(text: str) -> str:
 
 
 def lines(text: str) -> list[str]:
-    """Return the lines of a text. Both block elements and newlines end a line."""
+    """Return the lines of a text. Block elements and newlines both end a line."""
     text = _unescaped(text[:MAX_TEXT_CHARS])
     if "<" in text:
         text = _TAG.sub("", _BLOCK_TAG.sub("\n", _without_code(_without_comments(text))))

@@ -1,8 +1,8 @@
 """
-Read the text of an element that shows a price, as a person would.
+Read the text of an element that shows a price.
 
-Pages put cents in their own element (`<b>5</b><sup>99</sup>`), and former prices and prices per
-measure in the same element. Without looking at elements, `5` and `99` could be one number or two.
+Pages put cents in a separate element (`<b>5</b><sup>99</sup>`), and put former prices and prices
+per measure in the same element. From the text alone, `5` and `99` could be one number or two.
 """
 
 from __future__ import annotations
@@ -33,17 +33,14 @@ _FORMER_CLASS = re.compile(
     r"|(?:rrp|msrp|uvp)(?![a-z])|strike|line-through|crossed|list-?price)"
 )
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_CLIMB = 3
+_MAX_CLIMB = 3
 _MAX_CLASS_CHARS = 200
 
 
 def is_former(element: LexborNode) -> bool:
-    """
-    Return True for a price that is struck out, or that a class around it calls a former
-    price.
-    """
+    """Return True if the element or a parent is struck out or has a former price's class."""
     at: LexborNode | None = element
-    for _ in range(_CLIMB):
+    for _ in range(_MAX_CLIMB):
         if at is None or (at is not element and "itemscope" in at.attributes):
             return False
         named = _CAPITAL.sub("-", (at.attributes.get("class") or "")[:_MAX_CLASS_CHARS]).lower()
@@ -80,8 +77,8 @@ _BEFORE_CENTS = re.compile(r"(?<=\d)\s?[.,]?\s(\d\d)(?!\d)")
 
 def _cents_in(element: LexborNode) -> Iterator[str]:
     """
-    Yield two-digit texts in an element of their own: raised, called cents, or last
-    after a digit.
+    Yield the two-digit texts of elements that are raised, have a class for cents, or end after a
+    digit.
     """
     called = {each.mem_id for each in element.css(_RAISED_ELEMENTS)}
     joined = "".join((element.text() or "").split())

@@ -2,12 +2,13 @@
 Decide what a page is about: its type, and the items that describe its subject.
 
 A page has many items: the site, its owner, breadcrumbs, related things. The subject is chosen by
-the item's type, its position (at the top level or as a main entity), whether it names the page's
-URL or title, and how many properties it has. Items of the same type in other syntaxes, and
-repetitions, are used as additional sources.
+type, position (at the top level or as a main entity), number of properties, and whether the item
+has the page's URL or title. Items of the same type in other syntaxes, and repetitions, serve as
+additional sources.
 
 A page whose subject has no page type (an event, a course, a person, an organization, or the page
-itself) has the type `page`. Its title, text and image come from the item, and `types` names it.
+itself) has the type `page`. Its title, text and image come from the item, and `types` contains the
+item's type.
 """
 
 from __future__ import annotations
@@ -22,22 +23,19 @@ from richpins.structured_data.graph import Node
 from richpins.structured_data.sources import Sources, by_trust
 from richpins.values.scalars import text
 
-_LEAST_WEIGHT = 20
+_MIN_WEIGHT = 20
 _OTHER_ITEM_FIRST = -45
 """Added to the weight of a place or video if another item comes first."""
 _MAIN_ROLES = frozenset({"mainentity", "mainentityofpage", "about"})
-_BESIDE_ROLES = frozenset(
+_SEPARATE_ROLES = frozenset(
     {"review", "reviews", "comment", "isrelatedto", "issimilarto", "isaccessoryorsparepartfor"}
 )
-"""
-Properties of a subject whose values are separate things, even if they have no item of
-their own.
-"""
+"""Roles of items that are separate from the subject, even if they have no item around them."""
 _MAX_SOURCES = 8
-_EXAMINED = 200
+_MAX_EXAMINED = 200
 """Maximum number of items checked per type."""
-# Weights for choosing one of several items of a type, each for a score between 0 and 1. The score
-# of an item's position ranges from -4.5 to 1.
+# Weights for choosing among several items of a type; each multiplies a score from 0 to 1, except
+# that an item's position has a score from -4.5 to 1.
 _NAMES_PAGE = 3.0
 _IS_COMPLETE = 2.5
 _SHARES_TITLE = 2.0
@@ -64,7 +62,7 @@ _PAGES = frozenset(
 _COMMON = _PARTS | _OWNERS | _PAGES
 _MAIN = frozenset({"mainentity", "mainentityofpage"})
 _CREATORS = frozenset({"author", "creator", "contributor", "publisher"})
-"""Items in these roles created the page, even if no enclosing item states what they created."""
+"""Items in these roles created the page, even if the page does not state what they created."""
 
 
 def subject_of(sources: Sources) -> tuple[PageType | None, list[Node]]:
@@ -79,7 +77,7 @@ def subject_of(sources: Sources) -> tuple[PageType | None, list[Node]]:
         weight = _weight(sources, page_type, chosen, og_type)
         if best is None or weight > best[0]:
             best = (weight, page_type, _with_repetitions(chosen, nodes))
-    if best is not None and best[0] > _LEAST_WEIGHT:
+    if best is not None and best[0] > _MIN_WEIGHT:
         return best[1], best[2]
     declared = next((t for t in page_types() if og_type in t.og_types), None) if og_type else None
     return declared if declared is not None else _declared_by_tags(sources, og_type), []
@@ -103,8 +101,8 @@ def _declared_by_tags(sources: Sources, og_type: str) -> PageType | None:
 
 def _follows_another(sources: Sources, node: Node) -> bool:
     """
-    Return True if another item comes first, such as a trip before its places, a fair or
-    a course.
+    Return True if another item comes before this one, such as a trip before its places, a fair or a
+    course.
     """
     other = next(_special(sources), None)
     return other is not None and other.where != node.where and not other.is_a(_typed())
@@ -118,7 +116,7 @@ def _typed() -> frozenset[str]:
 
 def _position_rank(node: Node) -> int:
     """Rank how strongly an item's position indicates that it is the page's subject."""
-    if node.parent is None and node.role in _BESIDE_ROLES:
+    if node.parent is None and node.role in _SEPARATE_ROLES:
         return -45
     if node.parent is None:
         return 10 if "mainentityofpage" in node.properties else 0
@@ -153,17 +151,17 @@ def chosen_of(sources: Sources, page_type: PageType, nodes: list[Node]) -> Node:
             + (_IS_COMPLETE if page_type.is_complete(node) else 0.0)
         )
 
-    return max(nodes[:_EXAMINED], key=score)
+    return max(nodes[:_MAX_EXAMINED], key=score)
 
 
 def _with_repetitions(chosen: Node, nodes: list[Node]) -> list[Node]:
     """
-    Return `chosen` and its repetitions, most trusted first, then items in other syntaxes that are
-    the only ones of their type, whatever their names.
+    Return `chosen` and its repetitions, most trusted first, then the only items of the type in
+    other syntaxes, whatever their names.
     """
     name = words_of(chosen)
     same, alone = [chosen], []
-    for node in nodes[:_EXAMINED]:
+    for node in nodes[:_MAX_EXAMINED]:
         if node is chosen:
             continue
         other = words_of(node)

@@ -12,6 +12,6 @@ def parse_tree(markup: bytes) -> LexborHTMLParser:
     """
     Parse UTF-8 markup that `_markup_limits.limit_markup` has limited. Takes 0.2 ms for 57 KB.
 
-    Scripting is on, because that is how browsers decide where the head of a page ends.
+    Scripting is on, as in browsers, because it affects where the head of a page ends.
     """
     return LexborHTMLParser(markup, options=_WITHOUT_EVENTS, scripting=True)

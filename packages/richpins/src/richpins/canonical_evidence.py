@@ -1,5 +1,5 @@
 """
-Collect the evidence in a page and its HTTP response for its canonical URL.
+Collect evidence for a page's canonical URL, from the page and its HTTP response.
 
 `urlspelling.canonical` makes the decision.
 """
@@ -19,7 +19,9 @@ from urlspelling.link_header import parse_link_header
 Headers = Iterable[tuple[str, str]]
 
 MAX_CANDIDATES = 16
-"""Maximum number of one kind. If a page has more canonical URLs, they are ignored."""
+"""
+Maximum candidates of each kind; a page with more canonical URLs than this has none that counts.
+"""
 MAX_ALTERNATES = 500
 
 _SPACE = "\t\n\f\r "
@@ -77,9 +79,8 @@ def meta_refresh(content: str) -> tuple[float, str | None] | None:
     Parse a refresh into its delay in whole seconds and its target as written, or return None.
 
     The target is None if the page must be reloaded. The steps are the HTML Standard's "shared
-    declarative refresh steps" (4.2.5.3): the fraction of a delay is read and ignored; `;`, `,` or
-    white space separates the parts; `url=` is optional; a quote ends at the next quote of the same
-    kind.
+    declarative refresh steps" (4.2.5.3): the fraction of a delay is ignored; `;`, `,` or white
+    space separates the parts; `url=` is optional; a quote ends at the next quote of the same kind.
     """
     match = _REFRESH_TIME.match(content)
     if not match:
@@ -95,8 +96,8 @@ def meta_refresh(content: str) -> tuple[float, str | None] | None:
 
 def _unquoted(text: str) -> str:
     """
-    Return the text before the closing quote of a quoted value; the URL parser strips tabs and white
-    space at the ends.
+    Return the text before the closing quote of a quoted value. The URL parser strips white space at
+    both ends.
     """
     if text[:1] in {'"', "'"}:
         text = text[1:].partition(text[0])[0]

@@ -1,9 +1,9 @@
 """
 Extract the text used to compare a page with others. Pure.
 
-It consists of the title and the words of `<main>`, or else of the body, without navigation, header,
-footer, asides and forms. Link text counts, because a list consists of links. It is not the text of
-`main_text`, because the extra `text` may not be installed and article extractors omit lists.
+It consists of the title and the words of `<main>` or, if there is none, of the body, without
+navigation, header, footer, asides and forms. Link text is included, because lists consist of links.
+The text of `main_text` is not used, because its extra may not be installed and it omits lists.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from richpins.text_sketch import MOST_CHARS, sketch_of
 
 
 def sketch(page: Document) -> str:
-    """Return the sketch of a page's text (`text_sketch`); empty if the text is too short."""
+    """Return the sketch (`text_sketch`) of a page's text; empty if the text is too short."""
     return sketch_of(compared_text(page))
 
 
@@ -27,7 +27,7 @@ def compared_text(page: Document) -> str:
 
 
 def text_without_links(page: Document) -> str:
-    """Return the same text without link text, which describes other pages."""
+    """Return the compared text without link text, which describes other pages."""
     if page.text is not None:
         return f"{page.title or ''} {page.text[:MOST_CHARS]}"
     return _text_without(page, ("a",))

@@ -55,7 +55,7 @@ class Document:
     """The body in UTF-8, whatever its original encoding."""
     tree: LexborHTMLParser
     words: Words
-    """Tells which words occur in the body, however their letters are encoded."""
+    """Reports which words occur in the body, in any of the encodings of their letters."""
     title: str | None
     description: str | None
     language: str | None
@@ -75,16 +75,13 @@ class Document:
     html_attributes: Attributes
     resolver: LinkResolver
     problems: tuple[str, ...] = ()
-    """Descriptions of what was cut or could not be read."""
+    """Descriptions of what was cut off or could not be read."""
     text: str | None = None
     """The whole text of a document that is not HTML (`richpins.documents`), or None for HTML."""
     _first: dict[str, str] = field(default_factory=dict, repr=False)
 
     def meta(self, *names: str) -> str | None:
-        """
-        Return the first content of the first of `names` (name, property, itemprop) that
-        has one.
-        """
+        """Return the content of the first of `names` (name, property or itemprop) that has one."""
         return next((self._first[name] for name in names if name in self._first), None)
 
     def resolve(self, href: str) -> str | None:
@@ -180,7 +177,7 @@ def _read_head(
     head: _Head, *, url: str, name: str, body: bytes, problems: list[str], agent: str
 ) -> Document:
     if head.cut:
-        problems.append(f"more than {MAX_HEAD_ELEMENTS} elements about the page: the rest unread")
+        problems.append(f"more than {MAX_HEAD_ELEMENTS} head elements: the rest was not read")
     first = _first_contents(head.metas)
     resolver = LinkResolver(url, head.base, name)
     html = head.tree.root.attributes if head.tree.root is not None else {}

@@ -1,10 +1,10 @@
 """
 Parse documents other than HTML: title, language and text of plain text and PDF. Pure.
 
-`parse` returns the same `Document` for every type. A document that is not HTML has no markup: its
-text is `Document.text`, and nothing in it is read as an element, a link or structured data. PDF
-needs the extra `pdf` (pypdf, pure Python). A hostile PDF can take time and memory, which the caller
-must limit, but it cannot take over the process.
+`parse` returns the same `Document` for every type. Other documents than HTML have no elements,
+links or structured data; their text is `Document.text`. PDF needs the extra `pdf` (pypdf, pure
+Python). A hostile PDF can use much time and memory, which the caller must limit, but it cannot
+execute code.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 # line.
 _BLANKS = re.compile(r"(?<![ \t])[ \t]++\n")
 _LINES = re.compile(r"\n{3,}")
-# Default names that programs write, which are not authors.
+# Default titles and authors that programs write.
 _NO_TITLE = re.compile(
     r"(?i)(?:microsoft (?:word|powerpoint|excel) - .*|untitled.*|unknown|title|document\d*|slide 1|"
     r"\(?anonymous\)?|.*\.(?:docx?|odt|rtf|pdf|indd|qxd|dvi|tex|pptx?|xlsx?|ps|html?|fm))"
@@ -72,7 +72,7 @@ def parse(body: bytes, *, url: str, content_type: str | None = None, agent: str 
     """
     Return the document of a body. HTML is read by `document.parse`, PDF and plain text as text.
 
-    For a body of another type, only facts from its URL are available. Faults are reported in
+    For a body of another type, only facts from its URL are available. Problems are reported in
     `Document.problems`. An encrypted or unreadable PDF has no text.
     """
     if read := _READERS.get(_kind(body, content_type)):
@@ -82,7 +82,7 @@ def parse(body: bytes, *, url: str, content_type: str | None = None, agent: str 
 
 
 def _kind(body: bytes, content_type: str | None) -> str:
-    """Return the media type. A body without one is a PDF if its first bytes say so."""
+    """Return the media type. A body without one is recognized as PDF by its first bytes."""
     declared = _media_type(content_type)
     return PDF if not declared and body.startswith(b"%PDF-") else declared
 
@@ -114,7 +114,7 @@ def _pdf(body: bytes, _content_type: str | None) -> _Read:
         import pypdf  # noqa: PLC0415 - an extra, and 0.1 s
     except ModuleNotFoundError:
         return _Read("", problems=(f"PDF: {MissingExtra('pdf', 'pypdf')}",))
-    # pypdf logs a line for each fault of a file.
+    # pypdf logs a line for each error in a file.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     problems: list[str] = []
     try:

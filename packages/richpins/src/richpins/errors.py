@@ -1,9 +1,9 @@
 """
-The exceptions of this package. A page never raises one; its faults are listed in its `problems`.
+The exceptions of this package. Bad pages never raise; see their `problems`.
 
     RichpinsError
     ├── MissingExtra    a required extra is not installed; the message has the command
-    └── InvalidKind     rules that do not describe a kind of items; one line per mistake
+    └── InvalidKind     the rules of a kind of items are invalid; one line per mistake
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class RichpinsError(Exception):
 
 
 class InvalidKind(RichpinsError, ValueError):
-    """A table that does not describe a kind of items."""
+    """The rules of a kind of items are invalid."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__(tuple(problems))
@@ -37,7 +37,7 @@ class MissingExtra(RichpinsError, ImportError):
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What to do, one line per problem."""
+        """Return what to do, one line per problem."""
         return (str(self),)
 
     def __str__(self) -> str:

@@ -6,8 +6,8 @@ Extract typed metadata from a page, with the provenance of each value. No I/O.
 
 `structured_data` reads markup and meta elements into one graph of items. `_subject` decides what
 the page is about. `page_types` has one module per page type, which reads the items with the parsers
-in `values`, and uses `visible_text` for values that the markup lacks. `page_facts` reads what every
-page has: title, image, authors, dates. RULES.md describes the rules.
+in `values`, and uses `visible_text` for values that the markup lacks. `page_facts` reads the facts
+of any page: title, image, authors, dates. RULES.md describes the rules.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from richpins.visible_text import bylines, pictures, shown_days
 
 MAX_PROBLEMS = 100
 _ARTICLE_NAMES = ("name", "headline", "alternatename")
-"""The properties that name the subject of a page without a type, best first."""
+"""The properties that name a subject without a page type, best first."""
 
 
 def extract(html: bytes, url: str, content_type: str | None = None) -> RichPin:
     """
     Return the Rich Pin of a page.
 
-    Broken markup does not raise: it yields fewer values and is reported in `problems`.
-    `content_type` is the header as sent; `url` is the page's URL.
+    Broken markup never raises; it yields fewer values and is reported in `problems`. `content_type`
+    is the header as sent; `url` is the page's URL.
     """
     return extract_from(parse(html, url=url, content_type=content_type))
 
@@ -97,7 +97,7 @@ def _typed(sources: Sources) -> tuple[PageType | None, list[Node], Any]:
 
 
 def _shown_names(sources: Sources, page_type: PageType | None) -> Iterator[Candidate]:
-    """Yield authors in the visible text, unless those on such a page are reviewers."""
+    """Yield the authors in the visible text, unless the page type shows reviewers there."""
     if page_type is None or page_type.credits_authors:
         yield from chain(
             bylines.bylines(sources),

@@ -87,7 +87,7 @@ def type_of(hint: Any) -> FieldType:
         return TEXT
     if origin in (Union, types.UnionType):
         some = [part for part in arguments if part is not types.NoneType]
-        # Dates with times, and dates of lower precision, have several text forms.
+        # Full dates, dates with times and partial dates all have different text forms.
         return type_of(some[0]) if len(some) == 1 else TEXT
     if origin in (tuple, list):
         return FieldType("list", type_of(arguments[0]))
@@ -98,4 +98,4 @@ def type_of(hint: Any) -> FieldType:
         if hint is Yield:
             members["text"] = TEXT
         return FieldType("record", members=members)
-    raise TypeError(f"{hint!r} has no type in JSON")
+    raise TypeError(f"{hint!r} has no JSON type")

@@ -4,10 +4,10 @@ Compute a 64-bit fingerprint of a text (16 hex digits); similar texts differ in 
 It takes one bit from each bin of the sketch (`text_sketch`), which makes it a one-bit MinHash
 (b-bit minwise hashing, Li and König, WWW 2010). For two texts whose word pairs have the Jaccard
 coefficient J, a bit differs with probability (1 - J) / 2. With J = 0.95, at most three of 64 bits
-differ in 92 of 100 pairs. For unrelated texts, so few never differed.
+differ in 92 of 100 pairs. No pair of unrelated texts differed in so few.
 
-The sketch decides whether two pages are near duplicates. The fingerprint finds candidates, and can
-be compared with other programs' fingerprints. To compute it in any program:
+Use sketches to decide whether two pages are near duplicates, and fingerprints to find candidates.
+To compute the same fingerprint in any program:
 
 1. Take the first 40,000 characters, in lower case, and of these the first 5,000 words.
 2. Replace each of the characters A0, A7, A9, AB, B6, B7, BB, 2013, 2014, 2018, 2019, 201C, 201D,

@@ -2,7 +2,8 @@
 Find the main text of a page, as plain text or Markdown. No I/O; needs the extra `text`.
 
 The main text is an article, a recipe or a documentation page without menus, teasers and comments.
-The library trafilatura selects the elements; the output is written from the page's own tree.
+The library trafilatura selects the elements; this package writes their text from the page's own
+tree.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ if TYPE_CHECKING:
 
 TRAFILATURA = "trafilatura"
 TEXT_VERSION = 6
-"""Incremented when the library is called differently, or its result is written differently."""
+"""Incremented when the library is called in another way or the output format changes."""
 TEXT, MARKDOWN = FORMS = ("text", "markdown")
-_LEAST_FOUND = 0.9
-"""If less of the library's text than this is in the page's tree, the text came from JSON-LD."""
+_MIN_FOUND = 0.9
+"""If the page's tree contains less of the library's text than this, the text came from JSON-LD."""
 _ENOUGH_LETTERS, _MUCH_LONGER = 2_000, 1.5
 """
-A shorter text is compared with the result of trafilatura's other mode, which also tries two more
-algorithms and costs half as much again. The longer result is used if it is much longer, because the
-fast mode may have missed the article.
+Texts with fewer letters are compared with the result of trafilatura's other mode, which also tries
+two more algorithms and takes 50 % more time. If that result is this many times longer, it is used,
+because the fast mode may have missed the article.
 """
 _HTML = frozenset(["", "text/html", "application/xhtml+xml", "application/xml", "text/xml"])
 
@@ -41,8 +42,8 @@ def is_html(content_type: str | None) -> bool:
 
 def finder_version() -> str:
     """
-    Return a version that changes whenever the same page may yield another text, such as
-    `trafilatura 2.1.0/2`.
+    Return a version such as `trafilatura 2.1.0/2`; it changes whenever a page may yield another
+    text.
 
     Raises:
         MissingExtra: the extra `text` is not installed.
@@ -56,7 +57,7 @@ def find(page: Document, form: str) -> str:
     """
     Return a page's main text in one of `FORMS`; empty if it has no text.
 
-    For a document that is not HTML, this is its whole text in both forms, and needs no extra.
+    For documents other than HTML, both forms are the whole text, and no extra is needed.
 
     Raises:
         MissingExtra: the extra `text` is not installed.
@@ -83,8 +84,8 @@ def find(page: Document, form: str) -> str:
     article = preparation.prepare(page, with_images=form == MARKDOWN)
 
     def extracted(*, fast: bool) -> Any:
-        # No URL is passed: trafilatura would join relative links to the site's root. The links are
-        # absolute.
+        # Without a URL, because trafilatura would join relative links to the site's root. The links
+        # are absolute.
         found = trafilatura.bare_extraction(
             copy.deepcopy(article.tree),  # trafilatura modifies its input
             fast=fast,
@@ -103,7 +104,7 @@ def find(page: Document, form: str) -> str:
         return ""
     texts = page_texts.texts_of(article.tree)
     share = selection.select(texts, page_texts.blocks_of(body))
-    if share >= _LEAST_FOUND:
+    if share >= _MIN_FOUND:
         completion.complete(texts)
         opening.open_with_lead(texts, page, with_title=form == MARKDOWN)
         body = composition.compose(texts, article.images)

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Candidate(NamedTuple):
-    """A value as found, and its source."""
+    """A value as it was found, and its source."""
 
     value: Any
     syntax: str
@@ -25,7 +25,7 @@ class Candidate(NamedTuple):
     or html.
     """
     where: str
-    """Its position: `json-ld[0].offers[0].price`, `meta[12]`, `h1`."""
+    """Its position, such as `json-ld[0].offers[0].price`, `meta[12]` or `h1`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class Alternatives:
                 dropped.append(event)
             else:
                 event.read_on(conflicts, dropped)
-        self._events = []  # they refer to the page
+        self._events = []  # they keep the page in memory
         return tuple(conflicts), tuple(dropped[:MAX_DROPPED])
 
 
@@ -144,7 +144,8 @@ class Ledger:
 
         `read` returns None for a value that is not `expected`, and that candidate is dropped.
         `otherwise` provides candidates that are expensive to find; they are read only if no other
-        candidate is accepted. The candidates after the chosen one are read when `Alternatives` is.
+        candidate is accepted. The candidates after the chosen one are read only when `Alternatives`
+        is read.
         """
         for some in (candidates, otherwise):
             rest = iter(some)
@@ -171,7 +172,7 @@ class Ledger:
         """
         Return the values not chosen so far, and remove them from this ledger.
 
-        They keep the whole page in memory, because they refer to it.
+        They refer to the page, so they keep all of it in memory.
         """
         events, self._events = self._events, []
         return Alternatives(events)

@@ -18,14 +18,13 @@ from richpins.values.images import Image
 from richpins.values.yields import Yield
 
 EXTRACTOR_VERSION = 10
-"""Incremented when a page may yield other fields, which makes stored ones out of date."""
+"""Incremented when a page may yield different fields, which makes stored ones outdated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RichPin:
     """
-    Typed metadata of one page. Values that the page does not state are None or empty, never
-    guessed.
+    Typed metadata of one page. Values that the page does not give are None or empty, never guessed.
 
     Facts common to all pages are attributes of this class. Those of the page's type are in
     `details`, which is also the attribute named after the type: `pin.recipe` is the recipe of a
@@ -41,13 +40,14 @@ class RichPin:
     description: str | None = None
     canonical_url: str | None = None
     """
-    The URL that the page declares, absolute. `urlspelling.canonical` decides whether it is right.
+    The canonical URL that the page declares, absolute. `urlspelling.canonical` decides whether to
+    trust it.
     """
     site_name: str | None = None
     language: str | None = None
     authors: tuple[str, ...] = ()
     image: Image | None = None
-    """The best one of `images`."""
+    """The best of `images`."""
     images: tuple[Image, ...] = ()
     """All images that the page offers, most trusted first."""
     published_at: AnyDate | None = None
@@ -57,14 +57,14 @@ class RichPin:
     oembed_url: str | None = None
     """The URL of the page's oEmbed response."""
     app_links: Mapping[str, str] = field(default_factory=dict)
-    """Store pages of the site's app, with the keys `ios` and `android`."""
+    """URLs of the site's app in app stores, with the keys `ios` and `android`."""
     details: Any = None
     """
     The record of the page's type, such as `page_types.recipe.Recipe`; None for the type
     `page`.
     """
     provenance: Mapping[str, Provenance] = field(default_factory=dict)
-    """Where each field was found, by field name, such as `recipe.yields`."""
+    """The source of each field, by field name, such as `recipe.yields`."""
     alternatives: Alternatives = field(default_factory=Alternatives, repr=False, compare=False)
     problems: tuple[str, ...] = ()
     """Descriptions of the parts of the page that could not be read."""
@@ -82,7 +82,7 @@ class RichPin:
 
     @property
     def author(self) -> str | None:
-        """All authors as one text."""
+        """All authors in one string."""
         return ", ".join(self.authors) or None
 
     def __getattr__(self, name: str) -> Any:
@@ -104,7 +104,7 @@ PAGE_FIELDS = (
     "title", "description", "canonical_url", "site_name", "language", "authors", "image", "images",
     "published_at", "modified_at", "keywords", "icon_url", "oembed_url", "app_links",
 )  # fmt: skip
-"""The attributes of a pin that are fields of every page."""
+"""The attributes of a pin that pages of every type have."""
 
 
 def to_fields(pin: RichPin) -> tuple[dict[str, bytes], dict[str, str]]:

@@ -1,9 +1,9 @@
 """
 Parse a page's robots directives from its meta elements and X-Robots-Tag headers.
 
-Directives from both sources combine and the strictest wins, as Google's description of both says
-(developers.google.com/search/docs/crawling-indexing/robots-meta-tag, 2025). Directives for another
-agent are ignored. Those for `*`, or without an agent, apply.
+Directives from both sources are combined, and the strictest applies, as Google documents it
+(developers.google.com/search/docs/crawling-indexing/robots-meta-tag, 2025). Directives for other
+agents are ignored; those for `*` or without an agent apply.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _AGENTS_FOR_ALL = {"", "*", "robots"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRobots:
-    """The uses that a page forbids. Whatever is not True here is allowed."""
+    """The uses that a page forbids. A use that is not True is allowed."""
 
     noindex: bool = False
     nofollow: bool = False
@@ -53,9 +53,9 @@ class PageRobots:
     max_video_preview: int | None = None
     """Seconds; -1 means any number."""
     unavailable_after: str | None = None
-    """A date as written, after which the page asks not to be shown."""
+    """The date, as written, after which the page should no longer be shown."""
     sources: tuple[str, ...] = ()
-    """The sources that have directives: `meta`, `x-robots-tag` or both."""
+    """Which of `meta` and `x-robots-tag` had directives."""
 
 
 _NOTHING = PageRobots()
@@ -82,8 +82,8 @@ def from_headers(headers: Iterable[tuple[str, str]], *, agent: str) -> PageRobot
 
 def stricter(first: PageRobots, other: PageRobots) -> PageRobots:
     """
-    Combine two sets of directives: every use that either forbids is forbidden; smaller
-    limits win.
+    Combine two sets of directives: a use is forbidden if either forbids it; the smaller limit
+    applies.
     """
     if first is _NOTHING or other is _NOTHING:
         return other if first is _NOTHING else first
@@ -151,8 +151,9 @@ def _by_agent(value: str) -> list[tuple[str, str]]:
     """
     Split a header's value into (agent, directives) pairs.
 
-    Colons also occur in `max-snippet: 5` and in the time of `unavailable_after`. Therefore only a
-    word that is not a directive names an agent. It applies to the directives that follow.
+    Colons also occur in `max-snippet: 5` and in the time of `unavailable_after`. Therefore a word
+    before a colon is an agent only if it is not a directive. It applies to the directives that
+    follow.
     """
     parts: list[tuple[str, str]] = []
     agent_name = ""

@@ -1,10 +1,10 @@
 """
 Read values of a page by CSS selectors and XPath, with rules written as strings. No I/O.
 
-    css:.price_color::text            the text of the first element that is not empty
+    css:.price_color::text            the first non-empty text of a matching element
     css:#product_gallery img::link    its `href` or `src`, absolute
     css:img::attr(alt)                one of its attributes
-    css-all:.tag                      a list of all
+    css-all:.tag                      a list of all values
     xpath://p[@class='stock']/text()  the same in XPath, which needs the extra `xpath`
     xpath-all://li
 
@@ -35,7 +35,7 @@ _PART = re.compile(r"(text|link|attr\(\s*+([\w:.-]++)\s*+\))")
 
 
 class Selectable(Protocol):
-    """Where a rule searches: a page, or one of its elements."""
+    """What a rule searches: a page, or one of its elements."""
 
     def css(self, selector: str) -> list[LexborNode]:
         """
@@ -213,8 +213,8 @@ def value_type(rule: str) -> FieldType:
 
 def _xpath_type(expression: str) -> FieldType:
     """
-    XPath 1.0 is statically typed: an expression's type is that of its value for an
-    empty page.
+    Return the type of an expression, by evaluating it on an empty page: XPath 1.0 is statically
+    typed.
     """
     etree = _etree()
     try:

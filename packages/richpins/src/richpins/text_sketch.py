@@ -1,14 +1,14 @@
 """
-Sketch a text in 88 characters, which can later show if another text is nearly the same. Pure.
+Compute an 88-character sketch of a text, for near-duplicate detection. Pure.
 
-The measure is the Dice coefficient of the word pairs of two texts. A sketch estimates it without
-the texts: the pairs are hashed into 64 bins, and one byte of the smallest hash of each bin is kept
-(one permutation hashing, Li, Owen and Zhang, NIPS 2012; b-bit minwise hashing, Li and König, WWW
-2010). The standard error is 0.04 at a coefficient of 0.9.
+Similarity is the Dice coefficient of two texts' word pairs. Two sketches estimate it without the
+texts: the pairs are hashed into 64 bins, and one byte of the smallest hash of each bin is kept (one
+permutation hashing, Li, Owen and Zhang, NIPS 2012; b-bit minwise hashing, Li and König, WWW 2010).
+The standard error is 0.04 at a coefficient of 0.9.
 
 Pairs whose first word begins with certain letters take precedence in their bins. A text of more
-than about 900 words has enough of them that the other pairs, which would take most of the time,
-need not be hashed.
+than about 900 words has enough such pairs, so the other pairs, which would take most of the time,
+are not hashed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from zlib import crc32
 LEAST_ALIKE = 0.9
 """Texts with at least this Dice coefficient are near duplicates. docs/urls.md has figures."""
 LEAST_WORDS = 30
-"""Shorter texts have no sketch, because pages filled by scripts all contain the same few words."""
+"""Shorter texts have no sketch, because all pages filled by scripts contain the same few words."""
 MOST_WORDS, MOST_CHARS = 5_000, 40_000
 """
 Later text is ignored. With 1,000 words, unmarked menus made twice as many pairs of different pages
@@ -36,7 +36,9 @@ _ENOUGH = 256
 _COMES_FIRST = re.compile(
     rb" ((?:[bcdfkmpv13579]|[\xc2-\xdf][\x80-\x97]|[\xe0-\xef][^ ][\x80-\x97])[^ ]* [^ ]+)"
 )
-"""Selects a third of the pairs, by a word's first byte, or by the last byte of its first letter."""
+"""
+Selects a third of the pairs, by the first byte of a word, or the last byte of its first letter.
+"""
 # In scripts without spaces between words, each letter counts as a word.
 _LETTER_OR_WORD = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u3040-\u30ff\u3400-\u9fff]|\w+")
 _UNSPACED_LEADS = b"\xe0\xe1\xe3\xe4\xe5\xe6\xe7\xe8\xe9"
@@ -73,7 +75,7 @@ def _least_of_bins(pairs: Iterable[bytes]) -> list[int]:
 
 
 def _words(text: str) -> list[bytes]:
-    """Return a text's words in UTF-8. Rare non-ASCII marks count as letters, which is faster."""
+    """Return a text's words as UTF-8. Rare non-ASCII marks count as letters, which is faster."""
     if not text.isascii():
         for mark in _COMMON_MARKS:
             text = text.replace(mark, " ")
@@ -104,5 +106,5 @@ def alikeness(one: str, other: str) -> float:
 
 
 def are_near_same(one: str, other: str) -> bool:
-    """Return True if two sketches are those of near duplicates; False if either is empty."""
+    """Return True if two sketches are of near duplicates; False if either is empty."""
     return alikeness(one, other) >= LEAST_ALIKE

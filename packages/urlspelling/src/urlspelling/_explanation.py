@@ -1,9 +1,9 @@
 """
-`explain`: the steps by which normalization changed one URL, for display.
+`explain` shows the steps by which normalization changed one URL.
 
 The parser makes several changes at once. To separate them, `explain` replaces the parts of the
-original URL by the parsed parts one after another. The `after` of the last step is the result of
-`normalize`. It is slow, and crawls do not use it.
+original URL by the parsed parts, one after another. The `after` of the last step is the result of
+`normalize`. It is slow, and the crawler does not use it.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _host_step(old: str, new: str) -> str:
 
 
 def _policy(parsed: str) -> Iterator[tuple[str, str]]:
-    """Yield the changes after the parser, which `normalize` makes at once."""
+    """Yield the changes after the parser, which `normalize` makes together."""
     front, slash, rest = parsed.partition("://")
     authority, _, rest = rest.partition("/")
     rest = "/" + rest

@@ -30,7 +30,7 @@ Version 2 keeps JavaScript escapes (`%u011f`), which version 1 changed to `%25u0
 MAX_URL_CHARS = 8_192
 """
 Longer URLs are rejected. RFC 9110 section 4.1 recommends that servers support 8,000 octets, and a
-page could make megabytes of URLs from a long base and short links.
+page could create megabytes of URLs from a long base and short links.
 """
 
 _HAS_SCHEME = re.compile(r"[\x00-\x20]*[A-Za-z][A-Za-z0-9+.\-]*:")
@@ -43,8 +43,8 @@ _LIKE_NORMAL = re.compile(
     r"(https?://[^/]{1,247})(?=/)(?:/[A-Za-z0-9_~!$&'*+,:=@-][A-Za-z0-9._~!$&'*+,:=@-]*)*/?"
 )
 """
-A front and a normal path, without dot segments, sessions, and escaped or escapable
-characters.
+Scheme, authority and a normal path: no dot segments, no session, and no characters that are or must
+be escaped.
 """
 
 _rules = packaged_rules()
@@ -124,7 +124,7 @@ def _finish(href: str, url: str) -> str:
     if fragment > 0:
         href = href[:fragment]
     path_end = href.find("?", slash)
-    if steps.TO_DO.search(href, slash) is not None:
+    if steps.MAY_CHANGE.search(href, slash) is not None:
         href, path_end = _normalize_escapes(href, slash, path_end)
     if path_end < 0:
         return href
@@ -139,8 +139,8 @@ def with_query(url: str, query: str) -> str:
     """
     Append a query to a normalized URL that has none, and normalize the query.
 
-    `query` may contain only what the parser and `_steps` leave unchanged: normalized escapes, and
-    no quotes, brackets, braces, backslashes, carets, bars, semicolons, spaces and control
+    `query` may contain only what the parser and `_steps` leave unchanged: normalized escapes, but
+    no quotes, brackets, braces, backslashes, carets, bars, semicolons, spaces or control
     characters.
     """
     front = url[: url.find("/", 8)]
@@ -190,8 +190,9 @@ def url_key(normalized: str) -> bytes:
     """
     Return the key of a normalized URL: the first 16 bytes of its SHA-256.
 
-    Keys are uniformly distributed, so no region and no prefix becomes a hot spot. The probability
-    of a collision among 10^10 URLs is 10^-19. The store keeps the URL and checks it. Takes 0.5 µs.
+    Keys are uniformly distributed, so no region or prefix becomes a hot spot. The probability of a
+    collision among 10^10 URLs is 10^-19. The store keeps the URL too, and compares it. Takes 0.5
+    µs.
 
     >>> url_key("http://example.com/").hex()
     '2a1b402420ef46577471cdc7409b0fa2'

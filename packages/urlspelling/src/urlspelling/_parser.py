@@ -20,8 +20,8 @@ _CACHED_BASES = 64
 _MAX_CACHED_CHARS = 2_048
 
 _PLAIN_HOST = re.compile(
-    r"[hH][tT][tT][pP][sS]?://[^\x00-\x20%/\\?#\x7f-\U0010ffff]+[/?#]"  # nothing to decode
-    r"|[.?#]|/(?![/\\\t\n\r])"  # keeps the host of the base
+    r"[hH][tT][tT][pP][sS]?://[^\x00-\x20%/\\?#\x7f-\U0010ffff]+[/?#]"  # no escapes
+    r"|[.?#]|/(?![/\\\t\n\r])"  # relative: the host of the base stays
     r"|[0-9A-Za-z_~-]+[/.%?#=]",
 )
 """
@@ -87,5 +87,5 @@ def _parsed_base(base: str) -> can_ada.URL:
 
 
 _cached_base = lru_cache(_CACHED_BASES)(_parsed_base)
-# A thread that is still running at exit keeps this module, and nanobind then reports leaked URLs.
+# A thread still running at exit keeps this module alive, and nanobind then reports leaked URLs.
 atexit.register(_cached_base.cache_clear)

@@ -1,7 +1,7 @@
 """
 Recognize placeholders where a page should declare its canonical URL. Pure.
 
-They are templates whose variable was not filled in, missing values printed by programs
+Placeholders are templates whose variable was not filled in, missing values printed by programs
 (`undefined`), and hosts without a scheme, which a URL parser reads as a path. All pages of a site
 with the same placeholder would share one record. docs/urls.md#canonical-urls has figures from real
 pages.
@@ -23,18 +23,18 @@ _TEMPLATE = re.compile(
     r"|\b(?:window|document)\.location\b|\blocation\.href\b|\bdocument\.URL\b"
 )
 _SIGNS = frozenset("{[<%$")
-"""Every template contains one of these, except those of `location` and `document`."""
-_OF_TEMPLATES = re.compile(r"%(?:7[BD]|2[34]|3[CEF]|5[BD]|25)", re.IGNORECASE)
+"""Every template contains one of these characters, except those with `location` or `document`."""
+_TEMPLATE_ESCAPES = re.compile(r"%(?:7[BD]|2[34]|3[CEF]|5[BD]|25)", re.IGNORECASE)
 _VALUES = frozenset(["undefined", "null", "(null)", "none", "nil", "nan", "[object object]"])
-"""What programming languages print for a missing value, or for one that is not a string."""
+"""What programming languages print for a missing value or an object."""
 _WHOLE = _VALUES | {"true", "false", "0", "-", "n/a", "url", "canonical", "todo", "tbd", "example"}
-"""Other texts that are not a URL if they stand alone."""
+"""Further texts that are not a URL if they are the whole value."""
 _ENCODED = re.compile(r"https?%3a", re.IGNORECASE)
 _WITH_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d)|//|[\\/]")
 _COMMON_DOMAIN = re.compile(r"[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|gov|info)(?::\d+)?/")
 
 
-@lru_cache(maxsize=64)  # the readers of a page check the same few texts
+@lru_cache(maxsize=64)  # the code that reads a page checks the same few texts
 def why_no_page(text: str, page: str) -> str | None:
     """
     Return why `text` is not a page's URL, or None if it may be one.
@@ -50,7 +50,7 @@ def why_no_page(text: str, page: str) -> str | None:
     """
     text = text.strip()
     if not text or text[0] == "#":
-        return "it names no page"
+        return "it does not identify a page"
     if text.lower() in _WHOLE:
         return "a placeholder"
     if _is_template(text) and not _is_template(page):
@@ -71,7 +71,7 @@ def _is_template(text: str) -> bool:
 
 def _decoded(text: str) -> str:
     """Return the text with template characters decoded, because normalized URLs escape them."""
-    return _OF_TEMPLATES.sub(lambda m: unquote(m[0]), text) if "%" in text else text
+    return _TEMPLATE_ESCAPES.sub(lambda m: unquote(m[0]), text) if "%" in text else text
 
 
 def _parts(url: str) -> Iterator[str]:
@@ -88,7 +88,7 @@ def _parts(url: str) -> Iterator[str]:
 def _without_scheme(text: str, page: str) -> str | None:
     """Return why a path is a host without a scheme, or None."""
     try:
-        host, reason = _bare(urlsplit(page).netloc), "a host without scheme"
+        host, reason = _bare(urlsplit(page).netloc), "a host without a scheme"
         urlsplit(text)
     except ValueError:
         return None  # it is not a URL

@@ -25,7 +25,7 @@ _MAX_CACHED_CHARS = 255
 """Longer names are not cached, so that hostile ones cannot fill memory."""
 
 _MAX_HOST_CHARS = 253
-"""The DNS limit. A longer text with many labels would take minutes."""
+"""The DNS limit. Matching a longer text with many labels would take minutes."""
 _AS_SPELLED: Callable[[str], tuple[str, str, str]] = methodcaller("partition", "=")
 """`sort_key` for queries without escapes."""
 _NEEDS_DECODING = re.compile(r"[%+;]")
@@ -191,9 +191,13 @@ def site_rules(text: str, where: str) -> list[SiteRule]:
         raise InvalidSiteRules(f"{where}: {error}") from error
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise InvalidSiteRules(f"{where}: site must be tables, each under [[site]], got {tables!r}")
-    faults = [f"{where}: {fault}" for n, table in enumerate(tables) for fault in _faults(n, table)]
-    if faults:
-        raise InvalidSiteRules(*faults)
+    problems = [
+        f"{where}: {problem}"
+        for n, table in enumerate(tables)
+        for problem in _problems_of(n, table)
+    ]
+    if problems:
+        raise InvalidSiteRules(*problems)
     return [
         SiteRule(
             host=table["host"].lower().rstrip("."),
@@ -205,7 +209,7 @@ def site_rules(text: str, where: str) -> list[SiteRule]:
     ]
 
 
-def _faults(number: int, table: dict[str, Any]) -> Iterable[str]:
+def _problems_of(number: int, table: dict[str, Any]) -> Iterable[str]:
     where = f"site {number + 1}"
     if not isinstance(table.get("host"), str) or not table["host"].isascii():
         yield f"{where}: host must be a host name in ASCII, got {table.get('host')!r}"

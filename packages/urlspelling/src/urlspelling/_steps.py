@@ -1,5 +1,5 @@
 """
-The normalization steps after the parser: idempotent functions of text. Pure.
+The normalization steps after the parser: idempotent functions on strings. Pure.
 
 They require the parser's output: ASCII, a host, a path that begins with `/` and has no dot
 segments, and escaped white space and control characters.
@@ -17,16 +17,16 @@ _NEVER_BARE = "[]\\^`{|}"
 _BAD_ESCAPE = (
     r"2[DdEe]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee]"  # unreserved
     r"|(?=[0-9A-Fa-f]?[a-f])[0-9A-Fa-f]{2}"  # lower case
-    r"|(?![0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})"  # a bare %, and not JavaScript's escape
+    r"|(?![0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})"  # a bare %, but not JavaScript's escape
 )
 _NOT_NORMAL = re.compile(rf"[%\[\]\\^`{{|}}](?:(?<!%)|{_BAD_ESCAPE})")
-TO_DO = re.compile(rf"[%;(\[\]\\^`{{|}}](?:(?<!%)|{_BAD_ESCAPE})")
+MAY_CHANGE = re.compile(rf"[%;(\[\]\\^`{{|}}](?:(?<!%)|{_BAD_ESCAPE})")
 """
-Finds text that `escapes` or `no_session` may change. Starts with a character set, which
-is fast.
+Finds text that `escapes` or `no_session` may change. It starts with a character set, which makes it
+fast.
 """
 _PATH_SESSION = re.compile(r"(?i)(?<!\.)(?:;jsessionid=[^/;]*)+")
-"""A session in a path. Not after a dot, so that the rest does not become a dot segment."""
+"""A session id in a path. Not after a dot, so that the rest does not become a dot segment."""
 _ASP_NET_SESSION = re.compile(r"/\((?:[A-Za-z]\([0-9a-z]{24}\))+\)(?=/)|/\([0-9a-z]{24}\)(?=/)")
 """ASP.NET's cookieless session, a path segment such as `(S(lit3py55t21z5v55vlm25s55))`."""
 _TRAILING_DOT = re.compile(r"(?<=[^.])\.(?=:[0-9]*\Z|\Z)")
@@ -57,7 +57,7 @@ def escapes(text: str) -> str:
 
     Escaped letters, digits and `-._~` are decoded, other escapes get uppercase digits, and
     characters that must be escaped are escaped, including a bare `%`. JavaScript's escape `%u011f`
-    is kept, as in browsers, because servers that decode it read `%25u011f` as another text.
+    is kept, as in browsers, because servers that decode it would read `%25u011f` differently.
     """
     return _NOT_NORMAL.sub(_spelling, text)
 

@@ -1,10 +1,11 @@
 """
-The canonical URL of a page: `decide` computes it from the evidence, with reasons. Pure.
+The canonical URL of a page: `decide` computes it from the evidence, with its reasons. Pure.
 
 The evidence comes from the fetch (redirects, headers) and from the document. A wrong canonical URL
-is worse than none, because two pages would share one record. A declared URL must therefore be
-plausible without a fetch. Known contradictions reject it, and unknown facts make the decision
-provisional. docs/urls.md#canonical-urls lists the order of trust and the checks.
+is worse than none, because two pages would share one record. A declared URL must therefore pass
+checks that need no fetch. It is rejected if a known fact contradicts it; the decision is
+provisional while a fact is unknown. docs/urls.md#canonical-urls lists the order of trust and the
+checks.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class KnownPage:
 
     status: int | None = None
     canonical_url: str | None = None
-    """Its canonical URL, declared or decided, or None if it declared none."""
+    """Its canonical URL, declared or decided; None if it declared none."""
     redirects_to: str | None = None
     gone: bool = False
 
@@ -80,7 +81,7 @@ class Decision:
 
     canonical_url: str
     provisional: bool
-    """True until a fetch of the canonical URL has not contradicted it."""
+    """True while no fetch has confirmed the canonical URL."""
     rule: str
     """The source that was used: self, redirect, link_header, link_canonical, og_url, …"""
     reasons: tuple[str, ...] = ()
@@ -109,7 +110,8 @@ def is_gone(page: KnownPage) -> bool:
     """
     Return True if a fetch of the URL found no page.
 
-    5xx, 408, 421, 425 and 429 do not count, nor do 401, 402, 403 and 451, because the page exists.
+    5xx, 408, 421, 425 and 429 do not count, nor do 401, 402, 403 and 451: with these, the page may
+    exist.
     """
     status = page.status or 200
     is_missing = 400 <= status < 500 and status not in (*_TEMPORARY_STATUS, *_WITHHELD_STATUS)
@@ -149,7 +151,7 @@ def homepage(page: str, target: str) -> str | None:
 
 
 def other_domain(evidence: Evidence, target: str) -> str | None:
-    """Reject another domain, unless it redirected here or the page is its copy in an AMP cache."""
+    """Reject another domain, unless it redirected here or this is its copy in an AMP cache."""
     page, chain = evidence.final_url, {hop.url for hop in evidence.redirects}
     if same_site(target, page) or target in chain:
         return None
@@ -232,9 +234,12 @@ def canonical_chain(evidence: Evidence, target: str) -> tuple[list[str], str | N
 
 
 INSTANT_REFRESH_S = 1.0
-"""A meta refresh within this time counts as a redirect. A later one displays a page first."""
+"""
+A meta refresh within this many seconds counts as a redirect. With a longer delay, visitors see the
+page first.
+"""
 PROVISIONAL = "provisional until "
-"""The beginning of the reason that applies only until the canonical URL is fetched."""
+"""The start of a reason that applies only until the canonical URL is fetched."""
 
 _SOURCE_NAMES = {
     "link_header": "the Link header",
@@ -246,7 +251,7 @@ _SOURCE_NAMES = {
 
 @dataclass(slots=True)
 class _Findings:
-    """Reasons and rejected candidates collected during a decision."""
+    """Reasons and rejected candidates, collected during a decision."""
 
     reasons: list[str] = field(default_factory=list)
     rejected: list[tuple[str, str, str]] = field(default_factory=list)
@@ -265,8 +270,8 @@ def decide(evidence: Evidence) -> Decision:
     >>> decide(evidence).canonical_url
     'https://shop.example/shoes'
 
-    Never raises for normalized URLs. Each fetch decides again, so a page that drops its canonical
-    tag becomes its own canonical URL.
+    Never raises for normalized URLs. The decision is made again at each fetch, so a page that drops
+    its canonical tag becomes its own canonical URL.
     """
     findings = _Findings()
     redirected = _through_redirects(evidence, findings)
@@ -342,8 +347,8 @@ def _after_temporary_redirect(evidence: Evidence, redirected: str, findings: _Fi
     """
     Decide for a page that was reached by a redirect that is not permanent.
 
-    The tags of that page describe its own URL. For example, many URLs may redirect to one sign-in
-    page.
+    The tags of that page describe the redirect's target, not the requested URL. For example, many
+    URLs may redirect to one sign-in page.
     """
     rule = "redirect" if redirected != evidence.url else "self"
     for source, urls in _sources(evidence):
@@ -373,7 +378,7 @@ def _sources(evidence: Evidence) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def _declared(evidence: Evidence, findings: _Findings) -> tuple[str, str] | None:
-    """Return the first source whose only URL passes all checks, and the URL it leads to."""
+    """Return the first source with a single URL that passes all checks, and the URL it leads to."""
     chosen: tuple[str, str] | None = None
     for source, urls in _sources(evidence):
         if len(urls) > 1:
@@ -401,7 +406,7 @@ def _compare(source: str, url: str, chosen: tuple[str, str], findings: _Findings
 
 
 def _checked(evidence: Evidence, target: str, findings: _Findings) -> tuple[str, str | None]:
-    """Return where `target` leads, and the reason to reject it or None."""
+    """Return the URL that `target` leads to, and the reason to reject it or None."""
     if target == evidence.final_url:
         return target, None
     chain, why_not = canonical_chain(evidence, target)

@@ -2,10 +2,10 @@
 The exceptions of this package.
 
     UrlSpellingError
-    ├── InvalidUrl          a mistake of the caller: the text is not an http(s) URL
-    └── InvalidSiteRules    a mistake in the configuration: a file with site rules is invalid
+    ├── InvalidUrl          the caller's text is not an http(s) URL
+    └── InvalidSiteRules    a configuration file with site rules is invalid
 
-Retrying does not help for either. Both can be pickled.
+Retrying does not help. Both can be pickled.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class InvalidUrl(UrlSpellingError, ValueError):
     """
     The string is not an http(s) URL. The message shows at most 200 characters of it.
 
-    `url` is the string as passed, `reason` says what is wrong with it.
+    `url` is the string as passed, and `reason` says what is wrong with it.
     """
 
     def __init__(self, url: str, reason: str) -> None:
@@ -36,7 +36,7 @@ class InvalidSiteRules(UrlSpellingError, ValueError):
     """
     A file with rules for individual sites is invalid.
 
-    `problems` has one line per mistake, with the file, the value and the remedy.
+    `problems` has one line per mistake, with the file, the value and how to fix it.
     """
 
     def __init__(self, *problems: str) -> None:

@@ -6,9 +6,9 @@ Two classes store nodes and edges, with separate rows for each edge:
 - `Graph`: a node has at most one edge of a type to another node, whose score can change.
 - `MultiGraph`: parallel edges with different scores; batches, times, ordered indexes.
 
-`LinkGraph` in `links` packs edges that are too many for separate rows. Other public modules:
-`records` (parts for a layer over a `MultiGraph`), `tables` (the port for engines, and the engines
-`memory`, `sqlite`, `postgres`, `hbase`), `errors`, `clock` and `testing`.
+`LinkGraph` in `links` packs edges that are too numerous for separate rows. Other public modules:
+`records` (parts for a layer over a `MultiGraph`), `tables` (the interface of engines, and the
+engines `memory`, `sqlite`, `postgres`, `hbase`), `errors`, `clock` and `testing`.
 """
 
 from zengraph._codec import IN, OUT

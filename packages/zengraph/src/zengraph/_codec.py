@@ -24,7 +24,7 @@ OUT, IN = b"o", b"i"
 NO_LABEL = b"\xff"
 """The prefix of an ordering key without a label. This byte never occurs in UTF-8."""
 
-# Added to a signed score so that its bytes sort like numbers.
+# Added to a signed score, so that its bytes sort like numbers.
 _SCORE_SHIFT = 1 << 63
 _ORDER_END = b"\0\0"
 _PLAIN_KEY_BYTES = 43
@@ -78,10 +78,7 @@ def ordered_edge_key(
 
 
 def read_order(key: bytes) -> bytes | None:
-    """
-    Return the order in an edge's key. None means that the edge has none; it may also be
-    empty.
-    """
+    """Return the order in an edge's key, which may be empty; None if the edge has no order."""
     if len(key) == _PLAIN_KEY_BYTES:
         return None
     return key[27 : -ID_BYTES - len(_ORDER_END)].replace(b"\0\xff", b"\0")
@@ -102,8 +99,8 @@ def score_range(
     """Return (start, stop) of a node's edges in a range of scores; None means unbounded."""
     start = prefix if least is None else prefix + score_bytes(least)
     stop = after(prefix if most is None else prefix + score_bytes(most))
-    # `after` cannot return None here: the prefix ends with a letter or type, not only with ff
-    # bytes.
+    # `after` cannot return None here: the prefix ends with a letter or a type, so not all bytes are
+    # ff.
     return start, stop or b""
 
 
@@ -119,8 +116,9 @@ def read_number_key(key: bytes) -> tuple[int, bytes]:
 
 def ordering_key(node_id: bytes, order: bytes) -> bytes:
     """
-    Return bucket, ordering key and id. Nodes whose keys share a prefix are one range
-    per bucket.
+    Return bucket, ordering key and id.
+
+    Nodes whose keys share a prefix form one range per bucket.
     """
     return bytes([bucket_of(node_id)]) + order + node_id
 

@@ -1,5 +1,5 @@
 """
-The stored counts of edges, which are cells of their nodes and change after the edges.
+Stored counts of edges. They are cells of the nodes and are updated after the edges.
 
 If a writer is killed in between, or two writers put or remove the same edge at the same time, the
 counts are wrong until a recount.
@@ -56,8 +56,9 @@ class EdgeCounts:
 
     def _change_together(self, changes: Counter[tuple[bytes, bytes]]) -> None:
         """
-        Apply the count changes that no other writer interferes with, and remove them from
-        `changes`.
+        Apply the count changes that no other writer interferes with.
+
+        Remove them from `changes`.
         """
         places = list(changes)
         rows = self._nodes.get_many(

@@ -44,13 +44,13 @@ _MOST_CURSOR_BYTES = _CURSOR_BYTES + 2 + 2 * MOST_ORDER_BYTES
 
 
 class Seen(NamedTuple):
-    """An edge as read from a list."""
+    """An edge that was read from a list."""
 
     key: bytes
-    """The time of the row that lists it."""
+    """The time of the list row."""
     pair: EdgeKey
     row: Row
-    """The row of its pair."""
+    """The pair row."""
 
     @property
     def edge(self) -> Edge:
@@ -176,7 +176,10 @@ class EdgeLists:
     def row_and_best(
         self, row: bytes, columns: Sequence[bytes], place: ListEnd, count: int
     ) -> tuple[Row, Generator[bytes, None, None]]:
-        """Return a row, and the keys at an end of a list, read after it. Close the generator."""
+        """
+        Return a row, and the keys at one end of a list, which are read after the row. Close the
+        generator.
+        """
         start, stop = score_range(edge_prefix(place.node_id, OUT, place.edge_type))
         reverse = not place.lowest
         found, first = self._table.get_then_scan(
@@ -192,7 +195,7 @@ class EdgeLists:
         also: Sequence[bytes] = (),
     ) -> tuple[list[Seen], dict[bytes, Row]]:
         """
-        Return the first edges of these list rows; fewer if their properties reach `most_bytes`.
+        Return the first edges of these list rows, fewer if their properties reach `most_bytes`.
 
         The second value contains the existing rows of `also`, read together with the first edges'
         pairs.
@@ -218,7 +221,7 @@ class EdgeLists:
 
     def deletions(self, edges: Sequence[Seen]) -> tuple[list[Deletion], list[Deletion]]:
         """
-        Return the deletions of edges as they were read, which spare edges written since.
+        Return the deletions of edges as they were read; edges written since then are kept.
 
         The first list is for the pair rows, the second for the list rows.
         """
@@ -235,7 +238,7 @@ class EdgeLists:
 
     def delete(self, edges: Sequence[Seen]) -> None:
         """
-        Delete edges as they were read. Counts stay.
+        Delete edges as they were read. Counts do not change.
 
         Pair rows are deleted first, so that every remaining edge is in a list.
         """
@@ -257,7 +260,7 @@ class EdgeLists:
         """
         Yield the keys of a range. Reads `wanted` keys first, which is enough if none is outdated.
 
-        `first` is a scan of these keys that has already begun.
+        `first` is a scan of these keys that has already started.
 
         On HBase, reading a row backward costs several times as much as forward.
         """
@@ -275,11 +278,10 @@ class EdgeLists:
 
     def _delete_times(self, edges: Sequence[Seen]) -> Callable[[int], int]:
         """
-        Return a function from a row's cell time to its deletion time, one time for all old rows.
+        Return a function from a row's cell time to its deletion time; all old rows share one time.
 
-        HBase needs one call per time. A time later than the row's own would hide what another
-        writer puts there in the meantime, unless the row is older than the maximum clock
-        difference.
+        HBase needs one call per time. A deletion time later than the row's own time would hide
+        concurrent writes, unless the row is older than the maximum clock difference.
         """
         settled_ms = self._clock.now_ms() - CLOCKS_DIFFER_MS
         times = (cell.at_ms for each in edges for cell in each.row.values())
@@ -289,7 +291,7 @@ class EdgeLists:
     def _beginning(
         self, base: bytes, edge_type: int, prefix: bytes, least: int | None, most: int | None
     ) -> tuple[bytes, bytes]:
-        """Return (start, stop) of the edges of one score whose order begins with `prefix`."""
+        """Return (start, stop) of the edges with one score whose order begins with `prefix`."""
         if edge_type not in self._ordered:
             raise InvalidArgument(
                 f"prefix: edges of type {edge_type} have no order; "
@@ -304,7 +306,7 @@ class EdgeLists:
 
 
 def _true(keys: Sequence[bytes], pairs: Mapping[bytes, Row]) -> list[Seen]:
-    """Return the edges of list rows that their pair rows confirm."""
+    """Return the edges of those list rows that match their pair rows."""
     found = [(key, pair_of(key)) for key in keys]
     return [
         Seen(key, pair, row)

@@ -1,8 +1,8 @@
 """
 A graph: nodes with properties, simple edges, indexes and counts.
 
-A node has at most one edge of a type to another node (`SimpleEdges`), whose score can change. A
-graph has its own tables, so no other graph can read or write its data.
+A node has at most one edge of a type to another node (`SimpleEdges`), whose score can change. Each
+graph has its own tables, so no other graph can access its data.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ MOST_REMOVED = 10_000
 
 
 class RepairedGraph(NamedTuple):
-    """What a repair corrected."""
+    """The result of a repair."""
 
     entries: int
     """The number of values added to the indexes."""
     taken: int
-    """The number of unique values that two nodes have. Lookups return one of the nodes."""
+    """The number of unique values that two nodes have. Lookups return only one of the nodes."""
     rows: int
     """The number of edge rows that were missing or outdated."""
     counts: int
@@ -44,7 +44,7 @@ class RepairedGraph(NamedTuple):
 
 
 class _Closed:
-    """Replaces the parts of a closed graph, because an engine might open its files again."""
+    """Replaces the parts of a closed graph, because otherwise an engine might reopen its files."""
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
@@ -114,7 +114,7 @@ class Graph:
     def get_nodes(
         self, node_ids: Sequence[bytes], names: Sequence[str] | None = None
     ) -> dict[bytes, dict[str, bytes]]:
-        """Return the properties of many nodes, with one multi-get. Missing nodes are left out."""
+        """Return the properties of many nodes, with one multi-get. Missing nodes are omitted."""
         return self._base.get_nodes(node_ids, names)
 
     def get_properties(
@@ -247,7 +247,8 @@ class Graph:
 
     def count_edges(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
         """
-        Return the number of edges: the stored count of a counted type, else the edges are read.
+        Return the number of edges, from the stored count if the type is counted, else by reading
+        them.
 
         Raises:
             InvalidArgument: the type is not counted and there are more than `most_counted` edges,
@@ -293,7 +294,7 @@ class Graph:
 
         The best edges have the highest scores, or the lowest if `lowest`. This takes a range scan
         over all edges of the type and one multi-get per 500 of them, so call it from time to time
-        rather than after each put. An edge that is put in the meantime stays. Safe to repeat.
+        rather than after each put. Edges put meanwhile are kept. Safe to repeat.
 
         Raises:
             InvalidArgument: `keep` is negative.
@@ -314,7 +315,7 @@ class Graph:
         """
         Remove a node and its edges in both directions, edges first.
 
-        Packed edges from other nodes to this one stay, because this node does not list them.
+        Packed edges from other nodes to this one are kept, because this node does not list them.
 
         Raises:
             Unfinished: it had more than `most_removed` edges; that many were removed.
@@ -334,8 +335,8 @@ class Graph:
         """
         Return (nodes with their properties ordered by id, cursor or None at the end).
 
-        A page ends before `limit` with the node whose properties reach `PAGE_BYTES`. Not a
-        snapshot: a node that is put in the meantime may be missing.
+        A page ends before `limit` with the node whose properties reach `PAGE_BYTES`. This is not a
+        snapshot: a node that is put meanwhile may be missing.
         """
         start = b"" if cursor is None else cursor + b"\0"
         with closing(self._base.nodes.scan(start, names=self._base.node_columns)) as rows:
@@ -359,7 +360,7 @@ class Graph:
         """
         Add stored values to the indexes, and correct edge rows and counts. Safe to repeat.
 
-        Reads the whole graph. Counts of edges that are written in the meantime may become wrong.
+        Reads the whole graph. Counts of edges that are written meanwhile may become wrong.
         """
         entries = taken = 0
         for key, row in self._base.nodes.walk():

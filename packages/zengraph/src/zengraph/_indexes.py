@@ -1,14 +1,15 @@
 """
 Indexes of nodes by the values of their properties, updated by every write of such a property.
 
-A row is written before the property that makes it valid, and removed after it, and every hit is
-verified against its node. A writer that crashes therefore leaves only rows that no lookup returns.
-Lookups and repairs delete them.
+An index row is written before its property and removed after it, and every hit is verified against
+its node. So a writer that crashes leaves only rows that lookups ignore; lookups and repairs delete
+them.
 
 A unique value has an owner: a lease (`_leases`) that is acquired before the property is written and
 ended after it. If two writers both saw that the value is free, one of them acquires it. A writer
-that was stopped for longer than the lease finds at the end that another one has it, and removes its
-property again. An ended lease names the owner as long as its node has the value.
+that was suspended for longer than the lease finds at the end that another writer has it, and
+removes its property again. An ended lease contains the owner's id as long as that node has the
+value.
 """
 
 from __future__ import annotations
@@ -47,9 +48,9 @@ MOST_SORTED_BYTES = 500
 """`lookup_prefix` finds and sorts a value by this many bytes."""
 
 _ACQUIRED_MS = 10_000
-"""How long an acquired value waits for its property to be set."""
+"""Milliseconds for which an acquired value waits for its property to be set."""
 _YOUNG_MS = 600_000
-"""A row is written before its property, so one younger than this may still become valid."""
+"""A row is written before its property, so one younger than this (ms) may still become valid."""
 ID_COLUMN = b"i:id"
 OWNER_COLUMN = b"i:owner"
 
@@ -61,26 +62,29 @@ class Schema:
     unique: tuple[str, ...] = ()
     """Properties whose values belong to at most one node."""
     indexed: tuple[str, ...] = ()
-    """Properties by whose values nodes can be found."""
+    """Properties that nodes can be looked up by."""
     counted: tuple[int, ...] = ()
-    """Edge types whose number of edges is stored with the node, in both directions."""
+    """Edge types whose edges are counted in both nodes, per direction."""
     ordered: tuple[int, ...] = ()
-    """Edge types of a `Graph` whose edges have an order as well as a score, and sort by both."""
+    """
+    Edge types of a `Graph` whose edges have an order in addition to a score; they sort by both.
+    """
     packed: tuple[int, ...] = ()
     """
     Edge types of a `Graph` whose outgoing edges are stored in one cell of their source, and listed
-    only there. Takes cost a fifth. A list may have up to 1 MiB, and each change rewrites all of it.
+    only there. A take costs a fifth. A list may have up to 1 MiB, and each change rewrites all of
+    it.
     """
     sorted: tuple[str, ...] = ()
     """Properties whose values can be looked up by prefix (`lookup_prefix`)."""
     one_ended: frozenset[int] = frozenset()
-    """Edge types that are stored and listed only at their target."""
+    """Edge types that have only a row at their target."""
     reserved: frozenset[int] = frozenset()
-    """Edge types that `put_edge` rejects, because their edges are stored in another way."""
+    """Edge types that `put_edge` rejects, because their edges are stored elsewhere."""
     columns: Mapping[str, bytes] = field(default_factory=dict)
     """
-    Properties that are read from a column of their own (`s:…`), written by another layer. A node
-    also exists if it has one of them.
+    Properties with their own column (`s:…`), which another layer writes. A node also exists if it
+    has one of them.
     """
     limits: Limits = field(default_factory=Limits)
     """The limits for a node or an edge."""
@@ -133,7 +137,7 @@ class PropertyIndexes:
 
     def move(self, puts: Sequence[Put], source: bytes) -> None:
         """
-        `write` values that move from the node `source`, with their ownership. Never raises
+        Like `write`, for values that move from the node `source` with their ownership. Never raises
         NotUnique.
 
         A value that a third node owns is written as well, but lookups still return its owner.
@@ -145,8 +149,8 @@ class PropertyIndexes:
         Write mutations and the index rows of their properties, with one more multi-get.
 
         Raises:
-            NotUnique: another node has one of the values. Nothing was written, unless the node
-                acquired the value while this writer was stopped; then the other mutations were
+            NotUnique: another node has one of the values. Nothing was written, unless that node
+                acquired the value while this writer was suspended; then the other mutations were
                 written.
         """
         changes = list(self._changes(puts))
@@ -245,10 +249,10 @@ class PropertyIndexes:
 
     def complete(self, node_id: bytes, row: Row) -> tuple[int, int]:
         """
-        Add missing index entries of a node, as read; used for backfills.
+        Add missing index entries of a node, given its row; used for backfills.
 
-        Returns how many values were added, and how many unique values belong to another node. Those
-        stay with this node as well, but lookups return the other one.
+        Returns how many values were added, and how many unique values belong to another node. This
+        node keeps them, but lookups return the other node.
         """
         entered = taken = 0
         for change in self._values(node_id, row):
@@ -285,8 +289,8 @@ class PropertyIndexes:
 
     def _shared(self, node_id: bytes, name: str, value: bytes) -> list[bytes]:
         """
-        Return the keys that the current value also has. Two long values may share their first
-        bytes.
+        Return the keys that the current value also has, because two long values may start with the
+        same bytes.
         """
         if name not in self._sorted or len(value) < MOST_SORTED_BYTES:
             return []
@@ -305,7 +309,7 @@ class PropertyIndexes:
     def _keys(self, node_id: bytes, name: str, value: bytes) -> list[bytes]:
         """Return the keys of these rows for one value."""
         keys = []
-        # A unique property is found by its owner.
+        # Unique properties are found through their owner row.
         if name in self._indexed and name not in self._unique:
             keys.append(index_key(node_id, name, value))
         if name in self._sorted:
@@ -344,7 +348,7 @@ class PropertyIndexes:
 
     def _acquire(self, change: _IndexedValue, source: bytes | None = None) -> Lease:
         """
-        Acquire the lease of a value, which `source` may give up.
+        Acquire the lease of a value; `source` is a node that may give it up.
 
         Raises:
             NotUnique: another node has it, or is acquiring it.
@@ -382,5 +386,5 @@ class PropertyIndexes:
         row = self._tables["u"].get(key, [OWNER_COLUMN])
         owner = Lease.of(row, OWNER_COLUMN)
         if owner and owner.holder == node_id and not self._has(node_id, name, value):
-            # If another node acquires it in the same millisecond, its confirmation fails.
+            # If another node acquires it in the same millisecond, that node's confirmation fails.
             self._tables["u"].delete(key, at_ms=newest_ms(row))

@@ -2,8 +2,8 @@
 Leases in a cell, for work that only one process may do at a time.
 
 A lease is valid until it is released or expires. It is acquired, renewed and released by
-check-and-put, so each of these steps fails for a process whose lease was taken over in the
-meantime. The cell contains the expiration time, by the clocks of the processes, and the holder.
+check-and-put, so each of these steps fails if another process has taken the lease over. The cell
+contains the holder and the expiration time, by the clocks of the processes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _EXPIRY_BYTES = 8
 
 
 class Lease(NamedTuple):
-    """A lease as it is stored."""
+    """A stored lease."""
 
     cell: bytes
     """The expiration time in ms since the epoch (8 bytes), then the holder."""
@@ -34,7 +34,7 @@ class Lease(NamedTuple):
 
     @classmethod
     def until(cls, until_ms: int, holder: bytes) -> Self:
-        """A lease of that holder until that time."""
+        """Return a lease of that holder until that time."""
         return cls(until_ms.to_bytes(_EXPIRY_BYTES) + holder)
 
     @property
@@ -43,7 +43,7 @@ class Lease(NamedTuple):
         return self.cell[_EXPIRY_BYTES:]
 
     def is_live(self, now_ms: int) -> bool:
-        """True until it expires."""
+        """Return True until it expires."""
         return int.from_bytes(self.cell[:_EXPIRY_BYTES]) > now_ms
 
 
@@ -77,7 +77,7 @@ class CellLeases:
         """
         Replace the lease `before` with a new one. Returns None if it has changed since it was read.
 
-        The caller must decide whether `before` may be taken over.
+        The caller decides whether `before` may be taken over.
         """
         lease = Lease.until(self._clock.now_ms() + self._lease_ms, holder)
         expected = None if before is None else before.cell
@@ -88,13 +88,13 @@ class CellLeases:
         return self.take(row, lease, lease.holder)
 
     def end(self, row: bytes, lease: Lease) -> Lease | None:
-        """Let the lease expire now, but keep its holder's name. None if it was taken over."""
+        """Expire the lease now, but keep its holder's name. Returns None if it was taken over."""
         ended = Lease.until(0, lease.holder)
         done = self._table.check_and_put(row, self._column, lease.cell, ended.cell)
         return ended if done else None
 
     def release(self, row: bytes, lease: Lease) -> bool:
-        """Release the lease. Returns False, and changes nothing, if it was taken over."""
+        """Release the lease. If it was taken over, change nothing and return False."""
         return self._table.check_and_put(row, self._column, lease.cell, _FREE)
 
 

@@ -1,15 +1,14 @@
 """
 A graph with parallel edges, and the basis for a store of records.
 
-Nodes have properties, each with the time at which its value was true. Edges have a type, a
-direction and a score. Nodes are found by the values of properties, and by ordering keys of the
-caller.
+Nodes have properties, each with the time of its value. Edges have a type, a direction and a score.
+Nodes are found by property values, and by ordering keys that the caller defines.
 
 It works on cell tables without transactions. An edge's outgoing row is written last and is
-authoritative. An index row is written before the property that makes it valid and removed after it,
-and every hit is verified against the node. A writer that crashes therefore leaves only rows that no
-read returns, and running it again completes them. Each edge is a separate row, so the edges of a
-hub can be split anywhere; a list continues from a cursor, never from an offset.
+authoritative. An index row is written before its property and removed after it, and every hit is
+verified against the node. So a writer that crashes leaves only rows that reads ignore, and
+repeating its call completes them. Each edge is a separate row, so the edges of a hub can be split
+at any point; a list continues from a cursor, never from an offset.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class MultiGraph(ParallelEdges):
     """
     A graph with parallel edges. Any number of processes may open one.
 
-    The methods that read and write edges are those of `ParallelEdges`.
+    `ParallelEdges` has the methods that read and write edges.
 
     >>> from zengraph import OUT, MultiGraph
     >>> from zengraph.tables.memory import MemoryTables
@@ -139,7 +138,7 @@ class MultiGraph(ParallelEdges):
         return self.tables.salvage(report)
 
     def salvage_finished(self, done: Sequence[Salvaged]) -> None:
-        """Discard these results, once a walk has restored what the new files lack."""
+        """Discard these results, once the lost rows have been restored."""
         self.tables.salvage_finished(done)
 
     def scrub(self) -> None:
@@ -203,9 +202,9 @@ class MultiGraph(ParallelEdges):
         """
         Return (properties whose names begin with `prefix`, cursor or None at the end).
 
-        They are ordered by name as UTF-8. Meant for nodes with very many properties: HBase sends
-        only these properties, and the other engines decode only these. Properties in
-        `Schema.columns` are left out.
+        They are ordered by name as UTF-8. Use it for nodes with very many properties: HBase sends
+        only these properties, and other engines decode only these. Properties in `Schema.columns`
+        are omitted.
         """
         limit = min(limit, MAX_LIMIT)
         beyond = b"" if cursor is None else b"m:" + cursor.encode()
@@ -228,8 +227,8 @@ class MultiGraph(ParallelEdges):
         """Remove a node, its edges in both directions, and its index rows."""
         row = self.tables["n"].get(node_id)
         self.remove_edges(node_id)
-        # Each cell by its own time: counts have the engine's timestamps, which may differ from this
-        # clock.
+        # Delete each cell at its own time, because counts have the engine's timestamps, which may
+        # differ from this clock.
         mine = [
             (node_id, [column], cell.at_ms)
             for column, cell in self.tables["n"].get(node_id).items()

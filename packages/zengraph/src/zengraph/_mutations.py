@@ -8,11 +8,11 @@ from zengraph._codec import journal_key, number_key, ordering_key
 from zengraph.tables import Put
 
 Mutation = Put
-"""One row to put, made by the functions below. Safe to repeat."""
+"""One row to put, created by the functions below. Safe to repeat."""
 
 
 def put_properties(of: bytes, properties: Mapping[bytes, bytes], at_ms: int) -> Mutation:
-    """Set properties of the node with the id `of`, as of `at_ms`. Newer values stay."""
+    """Set properties of the node with the id `of`, as of `at_ms`. Newer values are kept."""
     return ("n", of, properties, at_ms)
 
 

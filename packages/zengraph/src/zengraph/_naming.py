@@ -1,5 +1,5 @@
 """
-How names of nodes determine the location of rows: ids, groups and lanes.
+Derive ids from the names of nodes, so that the rows of related names are stored together.
 
 Nodes connected by packed edges have names, whose meaning is up to the caller: URLs of pages, users,
 files. A name is UTF-8 without control characters. The lists for a group of names, such as the pages
@@ -7,8 +7,8 @@ of one site, are stored next to each other, because most edges stay within a gro
 compaction then writes 30 % fewer bytes than with lists ordered by `node_id`.
 
 The nodes of a group may be stored together too. Their ids then begin with the group's hash, except
-for the low half of the first byte, which comes from the name. A group thus has sixteen places, one
-in each bucket and each file, so its rows are written together, but do not fill a region alone.
+for the low half of the first byte, which comes from the name. So a group has sixteen places, one
+per bucket and file: its rows are written together, but one group does not fill a region.
 """
 
 from __future__ import annotations

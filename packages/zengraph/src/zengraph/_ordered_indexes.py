@@ -1,8 +1,8 @@
 """
-Ordered indexes: nodes by numbers, and nodes by ordering keys of the caller.
+Ordered indexes of nodes, by numbers and by ordering keys that the caller defines.
 
-The layer that owns the property writes a row before the property that makes it valid, and deletes
-it after. `_mutations` creates these rows for the layer's batches.
+The layer that owns a property writes its index row before the property, and deletes it after.
+`_mutations` creates these rows for the layer's batches.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CLAIM = b"i:c"
 
 class OrderIndex:
     """
-    Nodes ordered by ordering keys, which are bytes of any meaning. A node may have several keys.
+    Nodes ordered by ordering keys, which are arbitrary bytes. A node may have several keys.
 
     A key that begins with a label (UTF-8) and a zero byte is found by `labels`. Other keys begin
     with 0xff. Within a key, nodes are ordered by id. Each of the sixteen buckets has its own order.
@@ -82,8 +82,8 @@ class OrderIndex:
         Return the ids of up to `count` nodes under a prefix, about the same number from each
         bucket.
 
-        Starts with keys that continue with `start` or come after it, then continues from the
-        beginning.
+        It starts at the first key that is not below `start`, and continues from the beginning at
+        the end.
         """
         ids: list[bytes] = []
         share = -(-count // BUCKETS)
@@ -107,8 +107,7 @@ class LabelWalk:
     """
     The distinct labels of an `OrderIndex`, in order, across all buckets.
 
-    A label costs one small read in each bucket that contains many of its nodes, however many there
-    are.
+    A label costs one small read in each bucket with many of its nodes, however many there are.
     """
 
     _AHEAD = 20
@@ -167,7 +166,7 @@ class NumberEntry(NamedTuple):
     number: int
     node_id: bytes
     kept: Row
-    """The values that were put with it."""
+    """The values that were stored with the entry."""
     lease: Lease | None
     """The lease of the caller that claimed it."""
 
@@ -202,7 +201,7 @@ class NumberIndex(Bucketed):
                 yield NumberEntry(number, of, row, Lease.of(row, _CLAIM))
 
     def walk(self) -> Generator[NumberEntry, None, None]:
-        """Every entry."""
+        """Yield every entry."""
         for key, row in self._table.scan(b"", None):
             number, of = read_number_key(key)
             yield NumberEntry(number, of, row, Lease.of(row, _CLAIM))

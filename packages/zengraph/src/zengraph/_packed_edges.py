@@ -1,13 +1,12 @@
 """
-Packed edges: all edges of a type out of a node in one cell, for pools that many processes take
-from.
+Packed edges: all edges of a type out of a node in one cell, for pools shared by many processes.
 
-Each change reads the cell and replaces it by check-and-put, so it is atomic, and a killed process
-has made all of its change or none. If two writers read the same version of a list, one write
+Each change reads the cell and replaces it by check-and-put, so it is atomic: a killed process has
+made its whole change or none of it. If two writers read the same version of a list, one write
 succeeds, and the other writer reads the list again. A take is one read and one such write, however
 many edges it takes.
 
-There are no rows at the targets: packed edges are listed at their source only. The cell is in the
+Packed edges have no rows at their targets; they are listed only at their source. The cell is in the
 row of the list's state (`_take_rows.py`), and the receipts of takes are in the rows of other
 receipts. Earlier programs know only the other columns of these rows and leave the cell unchanged.
 """
@@ -47,7 +46,10 @@ MOST_LIST_BYTES = 1_048_576
 
 _MOST_TAKES = 8
 _MOST_TAKES_BYTES = 65_536
-"""When the takes in a list that have an id reach either limit, their receipts are written."""
+"""
+When a list contains this many takes with an id, or this many bytes of them, their receipts are
+written.
+"""
 _SWEPT_AT_ONCE = 200
 _TRIES = 50
 _PAUSE_S = 0.002
@@ -72,18 +74,18 @@ class PackedEdges:
         if both := self._types.intersection(schema.counted):
             raise InvalidArgument(
                 f"edge type {min(both)} is in {self._remedies.packed} and in "
-                f"{self._remedies.counted}; packed edges are counted without"
+                f"{self._remedies.counted}; packed edges need no separate count"
             )
 
     def __contains__(self, edge_type: int) -> bool:
-        """True if edges of the type are packed."""
+        """Return True if edges of the type are packed."""
         return edge_type in self._types
 
     def put(self, edges: Sequence[NewEdge], *, missing: bool = False) -> None:
         """
-        Put edges, as `SimpleEdges.put` does. With `missing`, only those that do not exist.
+        Put edges, like `SimpleEdges.put`; with `missing`, only edges that do not exist.
 
-        Atomic for each list. One read and one write for any number of lists. The caller has
+        Atomic for each list. Takes one read and one write for any number of lists. The caller has
         validated the edges.
 
         Raises:
@@ -101,7 +103,7 @@ class PackedEdges:
         )
 
     def get(self, pair: EdgeKey) -> Edge | None:
-        """The edge, or None. Reads the whole list."""
+        """Return the edge, or None. Reads the whole list."""
         found = self._list(pair.source, OUT, pair.edge_type).found(pair.target)
         return found and found.edge
 
@@ -117,7 +119,7 @@ class PackedEdges:
         prefix: bytes | None = None,
     ) -> Edges:
         """
-        Return a page of a list, as `EdgeLists.edges` does, in one read of the whole list.
+        Return a page of a list, like `EdgeLists.edges`; reads the whole list once.
 
         Raises:
             InvalidArgument: as in `EdgeLists.edges`, or for the incoming edges of a target, which
@@ -138,23 +140,26 @@ class PackedEdges:
         )
 
     def walk(self, place: ListPlace) -> Iterator[Edge]:
-        """All edges of a list, read at one moment."""
+        """Yield all edges of a list, read at one moment."""
         for each in self._list(*place).data:
             yield PackedEdge.read(each).edge
 
     def count(self, place: ListPlace) -> int:
-        """The number of edges. Reads the whole list."""
+        """Return the number of edges. Reads the whole list."""
         return len(self._list(*place).data)
 
     def remove(self, pairs: Iterable[EdgeKey]) -> None:
-        """Remove edges; those that do not exist are ignored. Atomic for each list."""
+        """Remove edges, atomically for each list. Missing edges are ignored."""
         going: dict[bytes, set[bytes]] = {}
         for pair in pairs:
             going.setdefault(state_key(pair.source, pair.edge_type), set()).add(pair.target)
         self._change(list(going), lambda key, found: found.without(frozenset(going[key])))
 
     def trim(self, place: ListPlace, keep: int, *, lowest: bool = False) -> int:
-        """Remove all edges of a list except the `keep` best, atomically. Returns the number."""
+        """
+        Remove all edges of a list except the `keep` best, atomically. Returns how many were
+        removed.
+        """
         self._refuse_targets(place.direction, place.edge_type)
         removed = 0
 
@@ -176,10 +181,10 @@ class PackedEdges:
         request_id: str | None = None,
     ) -> list[Edge]:
         """
-        Remove the `count` best edges out of a node and return them, as `Takes.take` does.
+        Remove the `count` best edges of a node and return them, like `Takes.take`.
 
-        Costs one read and one write of the list. With a request id, the receipt is read in the same
-        call, and every eighth take also writes the receipts of the last ones.
+        Costs one read and one write of the list. With a request id, the same call reads the
+        receipt, and every eighth take also writes the receipts of the last ones.
         """
         checked_count(count)
         place = ListPlace(node_id, OUT, edge_type)
@@ -195,8 +200,8 @@ class PackedEdges:
         """Make one attempt. Returns None if another writer changed the list first."""
         key, mark = state_key(place.node_id, place.edge_type), request_of(request_id)
         own = [] if request_id is None else [receipt_key(place.node_id, place.edge_type, mark)]
-        # The receipt is read after the list, because the list keeps a take until its receipt is
-        # written. So the take is found in one of the two.
+        # Read the receipt after the list. The list keeps a take until its receipt is written, so
+        # the take is found in one of the two.
         rows = self._table.get_each([key, *own], [PACKED])
         before = rows[0].get(PACKED)
         found = PackedList.read(key, before and before.value)
@@ -216,12 +221,16 @@ class PackedEdges:
         return [PackedEdge.read(each).edge for each in taken]
 
     def _noted(self, key: bytes, rest: PackedList, take: Taken) -> PackedList:
-        """Add a take to the list. If it then has too many, write the receipts of earlier ones."""
+        """
+        Add a take to the list.
+
+        If the list then has too many, write the receipts of earlier takes.
+        """
         size = sum(len(data) for each in rest.takes for data in each.data)
         if len(rest.takes) < _MOST_TAKES and size < _MOST_TAKES_BYTES:
             return rest._replace(takes=[*rest.takes, take])
-        # Written before the list drops these takes. The receipts are correct even if this take
-        # fails, because the takes in them have been done.
+        # Write receipts before the list drops these takes. They are correct even if this take
+        # fails, because those takes are already done.
         self._table.put_many(
             [(key[:-16] + each.request, {PACKED: each.receipt}, each.at_ms) for each in rest.takes]
         )
@@ -235,7 +244,7 @@ class PackedEdges:
         prefix = takes_prefix(node_id)
         with closing(self._table.scan(prefix, after(prefix), columns=[PACKED])) as rows:
             keys = [key for key, _ in rows if is_state(key)]
-        # An empty list is kept, because deleting its cell could hide a concurrent writer's put.
+        # Keep an empty list, because deleting its cell could hide a concurrent writer's put.
         self._change(keys, lambda _, found: PackedList() if any(found) else found)
         self._delete_receipts(prefix, None)
 
@@ -260,7 +269,7 @@ class PackedEdges:
     def _added(
         self, found: PackedList, wanted: Mapping[bytes, NewEdge], *, missing: bool
     ) -> PackedList:
-        """A copy of the list with edges added, by their targets."""
+        """Return a copy of the list with edges added, which are given by target."""
         now_ms = self._clock.now_ms()
         old_of = {
             target: PackedEdge.read(each)
@@ -281,7 +290,7 @@ class PackedEdges:
         return after
 
     def _merged(self, old: PackedEdge | None, edge: NewEdge, now_ms: int) -> PackedEdge:
-        """The edge after the write, which keeps properties that are not given."""
+        """Return the edge after the write; it keeps properties that are not given."""
         before = {} if old is None else old.properties
         if edge.properties:
             sizes = {PROPERTY + n.encode(): CellSize(len(v), 0) for n, v in before.items()}
@@ -326,7 +335,7 @@ class PackedEdges:
             )
 
     def _delete_receipts(self, prefix: bytes, before_ms: int | None) -> None:
-        """Delete receipts: all, or some of those older than a given time."""
+        """Delete receipts: all of them, or some of those older than a given time."""
         with closing(self._table.scan(prefix, after(prefix), columns=[PACKED])) as rows:
             some = rows if before_ms is None else islice(rows, _SWEPT_AT_ONCE)
             old = [
@@ -347,4 +356,4 @@ def _attempts() -> Iterator[int]:
 
 
 def _others_write() -> Unfinished:
-    return Unfinished("graph", "others write this packed list all the time; repeat")
+    return Unfinished("graph", "other writers kept changing this packed list; try again")

@@ -30,7 +30,7 @@ from zengraph._take_rows import packed_parts, unpacked_parts
 from zengraph.errors import CorruptRow
 
 PACKED = b"p:k"
-"""The column of a list and of a receipt. A list is only written by check-and-put."""
+"""Column of a list or a receipt. A list is written only by check-and-put."""
 _VERSION = b"\1"
 _HEAD_BYTES = 9
 _LENGTH = Struct(">I")
@@ -44,13 +44,13 @@ class PackedEdge(NamedTuple):
     """An edge of a packed list."""
 
     key: bytes
-    """Score, order and target. It determines the position in the list and serves as cursor."""
+    """Score, order and target. It determines the position in the list, and is the cursor."""
     at_ms: int
     properties: Mapping[str, bytes]
 
     @property
     def edge(self) -> Edge:
-        """The edge in the form that callers get."""
+        """The edge as returned to callers."""
         _, _, _, score, other = read_edge_key(_NO_LIST + self.key)
         order = read_order(_NO_LIST + self.key) or b""
         return Edge(other, score, dict(self.properties), self.at_ms, order)
@@ -63,7 +63,7 @@ class PackedEdge(NamedTuple):
         return _KEY_LENGTH.pack(len(self.key)) + self.key + at + packed_parts(parts)
 
     def placed(self, target: bytes, *, in_order: bool) -> Self:
-        """A copy whose key has, or lacks, the order, as its type requires."""
+        """Return a copy whose key has an order or not, as its type requires."""
         edge = self.edge
         place = Place(edge.score, edge.order if in_order else None)
         return self._replace(key=packed_key(place, target))
@@ -80,17 +80,17 @@ class PackedEdge(NamedTuple):
 
 
 def packed_key(place: Place, target: bytes) -> bytes:
-    """The key of an edge in its list."""
+    """Return the key of an edge in its list."""
     return place.key(bytes(ID_BYTES), OUT, 0, target)[len(_NO_LIST) :]
 
 
 def key_of(data: bytes) -> bytes:
-    """The key of a stored edge."""
+    """Return the key of a stored edge."""
     return data[_KEY_LENGTH.size : _KEY_LENGTH.size + _KEY_LENGTH.unpack_from(data)[0]]
 
 
 def target_of(data: bytes) -> bytes:
-    """The target of a stored edge."""
+    """Return the target of a stored edge."""
     end = _KEY_LENGTH.size + int(_KEY_LENGTH.unpack_from(data)[0])
     return data[end - ID_BYTES : end]
 
@@ -99,7 +99,7 @@ class Taken(NamedTuple):
     """A take with an id."""
 
     request: bytes
-    """16 bytes that represent the request id."""
+    """The 16 bytes for the request id."""
     at_ms: int
     data: Sequence[bytes]
     """The taken edges in their stored form."""
@@ -127,7 +127,7 @@ class Taken(NamedTuple):
 
     @classmethod
     def of_receipt(cls, key: bytes, cell: bytes) -> Self:
-        """Decode a receipt; raises CorruptRow if a later version of the program has written it."""
+        """Decode a receipt; raises CorruptRow if a later version of the program wrote it."""
         return cls.read(_checked(key, cell)[len(_VERSION) :])
 
 
@@ -145,7 +145,7 @@ class PackedList(NamedTuple):
         Decode a cell. None gives an empty list.
 
         Raises:
-            CorruptRow: a later version of the program has written it.
+            CorruptRow: a later version of the program wrote it.
         """
         if cell is None:
             return cls([], [])
@@ -169,19 +169,19 @@ class PackedList(NamedTuple):
         return sum(map(len, self.data))
 
     def found(self, target: bytes) -> PackedEdge | None:
-        """The edge to that node, or None."""
+        """Return the edge to that node, or None."""
         return next(
             (PackedEdge.read(each) for each in self.data if target_of(each) == target), None
         )
 
     def with_edges(self, edges: Iterable[PackedEdge]) -> Self:
-        """A copy with these edges, which replace edges to the same nodes."""
+        """Return a copy with these edges, which replace edges to the same nodes."""
         new = {edge.key[-ID_BYTES:]: edge.data for edge in edges}
         kept = [each for each in self.data if target_of(each) not in new]
         return self._replace(data=sorted([*kept, *new.values()], key=key_of))
 
     def without(self, targets: frozenset[bytes]) -> Self:
-        """A copy without the edges to these nodes."""
+        """Return a copy without the edges to these nodes."""
         return self._replace(data=[each for each in self.data if target_of(each) not in targets])
 
     def split(self, count: int, *, lowest: bool) -> tuple[list[bytes], Self]:
@@ -192,7 +192,7 @@ class PackedList(NamedTuple):
         return list(self.data[at:])[::-1], self._replace(data=self.data[:at])
 
     def taken_by(self, request: bytes) -> Taken | None:
-        """The latest take of a request in this list, or None."""
+        """Return the latest take of a request in this list, or None."""
         return next((each for each in reversed(self.takes) if each.request == request), None)
 
 

@@ -1,8 +1,8 @@
 """
-Moves edges between rows and packed lists, after a change of `Schema.packed` or `Schema.ordered`.
+Move edges between rows and packed lists, after a change of `Schema.packed` or `Schema.ordered`.
 
 An edge is written in its new form before the old one is deleted, so a killed repair loses no edge.
-Until a repair has moved it, an edge that is stored in the wrong form for its type is not found.
+An edge in the wrong form for its type is not found until a repair has moved it.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class PackedMoves:
         """
         Move edges that are stored in the wrong form, and return their number. Safe to repeat.
 
-        If another process puts or takes an edge while it is being moved, the moved copy may remain.
-        So move edges before consumers start to take them.
+        If another process puts or takes an edge while it is being moved, the old version may
+        reappear. Run this before consumers start to take edges.
         """
         moved = 0
         with closing(self._table.scan(b"", None, columns=[SCORE, PACKED])) as rows:
@@ -63,7 +63,7 @@ class PackedMoves:
         return len(found)
 
     def _ordered_or_unpacked(self, key: bytes) -> int:
-        """Move a packed list's edges if their type is not packed anymore, or now has an order."""
+        """Move a packed list's edges if their type is no longer packed, or is now ordered."""
         source, edge_type = key[:16], int.from_bytes(key[17:19])
         if edge_type in self._packed:
             return self._packed.reorder(key)

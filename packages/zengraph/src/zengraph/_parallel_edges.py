@@ -4,8 +4,8 @@ Parallel edges: edges with a type, a score and properties, any number from one n
 Two edges of the same source, type and target with different scores are different edges, such as
 payments at different times. (`_simple_edges` has edges whose score can change.) An edge has a row
 at each of its nodes, so that both list it; the row at the source is authoritative. An edge of a
-one-ended type has only a row at its target, because a property of the source says the same, or the
-source is not a node.
+one-ended type has only a row at its target, because a property of the source already contains the
+edge, or the source is not a node.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Edge(NamedTuple):
     score: int
     properties: dict[str, bytes]
     at_ms: int = 0
-    """When it was put; 0 if unknown."""
+    """When it was put, in ms since the epoch; 0 if unknown."""
     order: bytes = b""
     """Sorts edges with the same score, for types in `Schema.ordered`."""
 
@@ -73,7 +73,7 @@ class ParallelEdges:
         score: int = 0,
     ) -> list[Put]:
         """
-        Return the mutations that set an edge, for a batch. They do not count it.
+        Return the mutations that put an edge, for a batch. They do not change its count.
 
         The row at the source is written last, and is authoritative. An edge of a one-ended type has
         only a row at its target.
@@ -101,8 +101,8 @@ class ParallelEdges:
         edges.
 
         Safe to repeat. Increments the counts if the edge is new. If a writer crashes in between, or
-        two write the same new edge at once, the counts are wrong until `recount` or a repair of the
-        store.
+        two writers put the same new edge at once, the counts are wrong until `recount` or a repair
+        of the store.
 
         Raises:
             SizeExceeded: the edge would exceed the limits of the schema; nothing was written.
@@ -193,8 +193,9 @@ class ParallelEdges:
         self, node_id: bytes, direction: bytes, edge_type: int
     ) -> Generator[Edge, None, None]:
         """
-        Yield all edges in the order of `edges`, in one scan. Close the generator if you
-        stop early.
+        Yield all edges in the order of `edges`, in one scan.
+
+        Close the generator if you stop early.
         """
         with closing(self._scan(node_id, direction, edge_type)) as rows:
             for _, edge in rows:
@@ -208,7 +209,7 @@ class ParallelEdges:
 
     def count_edges(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
         """
-        Return the number of edges: the stored count of a counted type, else counted by a scan.
+        Return the number of edges, from the stored count if the type is counted, else by a scan.
 
         Raises:
             StoreUnavailable: the tables did not answer.
@@ -220,7 +221,7 @@ class ParallelEdges:
         return sum(1 for _ in self.walk_edges(node_id, direction, edge_type))
 
     def recount(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
-        """Set the stored count of a type by a scan, and return by how much it was too high."""
+        """Set the stored count of a type by a scan; return by how much it was too high."""
         column = count_column(direction, edge_type)
         cell = self._tables["n"].get(node_id, [column]).get(column)
         stored = int.from_bytes(cell.value, signed=True) if cell else 0

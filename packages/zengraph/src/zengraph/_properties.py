@@ -1,5 +1,5 @@
 """
-Properties of nodes, each with the time at which its value was true.
+Properties of nodes, each with the time of its value.
 
 For layers that use those times; applications use `_graph`. A property's name includes its family:
 `m:` for properties set by applications, `s:` for system properties, `p:` for properties of edges,
@@ -37,8 +37,8 @@ class NodeStore:
         self, node_ids: Sequence[bytes], names: tuple[bytes, ...]
     ) -> dict[bytes, tuple[bytes | None, ...]]:
         """
-        Return the values of `names` in that order, without their times, for each node
-        that has any.
+        Return the values of `names` in that order, without times, for each node that has any of
+        them.
         """
         return self._table.values_many(node_ids, names)
 
@@ -54,7 +54,7 @@ class NodeStore:
         return self._table.get_prefix(node_id, prefix, limit, beyond)
 
     def put(self, node_id: bytes, properties: Mapping[bytes, bytes], *, at_ms: int) -> None:
-        """Set properties as of `at_ms`, atomically. Newer values stay."""
+        """Set properties as of `at_ms`, atomically. Newer values are kept."""
         self._table.put(node_id, properties, at_ms=at_ms)
 
     def delete(self, node_id: bytes, names: Sequence[bytes], *, at_ms: int) -> None:
@@ -85,8 +85,5 @@ class NodeStore:
         return self.scan()
 
     def leases(self, name: bytes, lease_ms: int, clock: Clock) -> CellLeases:
-        """
-        Return leases stored in a property of each node. Only the leases may write that
-        property.
-        """
+        """Return leases stored in a property of each node; nothing else may write that property."""
         return CellLeases(self._table, name, lease_ms, clock)

@@ -1,9 +1,8 @@
 """
-Count the bytes of rows while they are read, so that a caller can stop a read that becomes too
-large.
+Count the bytes of rows while they are read, so that a caller can stop a read that is too large.
 
-The size of a row is known only after reading it, and one call may read any number of rows. An
-engine that reads from its own file (SQLite) therefore counts each row before it reads the next.
+The size of a row is known only after reading it, and one call may read any number of rows.
+Therefore SQLite, which reads from its own files, counts each row before it reads the next.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ Result = TypeVar("Result", bytes, bytearray)
 
 
 class CountedRows:
-    """A block in which `add` is called for the rows that this thread reads."""
+    """A context in which `add` is called for the rows that this thread reads."""
 
     __slots__ = ("_token",)
 
@@ -29,7 +28,7 @@ class CountedRows:
         """Count the bytes of a row, or of several small ones. An exception stops the read."""
 
     def made(self, size: int) -> None:
-        """Count a result made from rows. An exception stops the read as well."""
+        """Count a result built from rows. An exception stops the read as well."""
 
 
 _COUNTED: ContextVar[CountedRows | None] = ContextVar("counted", default=None)
@@ -37,10 +36,10 @@ _COUNTED: ContextVar[CountedRows | None] = ContextVar("counted", default=None)
 
 def counted_result(result: Result) -> Result:
     """
-    Return the result after counting its bytes with the rows that this thread reads.
+    Count the bytes of a result together with the rows that this thread reads, and return it.
 
-    For results that are built one by one from rows that were read together: several may come from
-    one row, and all of them exist before any is passed on.
+    Use it for results that are built one by one from rows that were read together: several may come
+    from one row, and all of them exist before any is returned.
     """
     if (counted := _COUNTED.get()) is not None:
         counted.made(len(result))

@@ -11,7 +11,7 @@ from zengraph.tables import Tables, open_bucket
 
 
 class Registry:
-    """Records by name, in the table of unique values. No property name has their prefix."""
+    """Records by name, in the table of unique values. Their prefix occurs in no property name."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -24,7 +24,7 @@ class Registry:
     def get_many(
         self, names: Sequence[bytes], columns: Sequence[bytes] | None = None
     ) -> dict[bytes, Row]:
-        """`get` for many records, with one multi-get. Missing records are left out."""
+        """`get` for many records, with one multi-get. Missing records are omitted."""
         return self._table.get_many(names, columns)
 
     def check_and_put(
@@ -71,10 +71,7 @@ class Registry:
         return self._table.scan(first, after(prefix), limit=limit)
 
     def buckets(self) -> list[int]:
-        """
-        Return the first bytes of names that can be written, which are all except those in damaged
-        files.
-        """
+        """Return the first bytes of writable names: all except those in damaged files."""
         return [bucket for bucket in range(BUCKETS) if self._tables.serves(bucket)]
 
     def open_bucket(self, bucket: int = 0) -> int:

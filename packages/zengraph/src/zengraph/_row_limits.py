@@ -1,8 +1,8 @@
 """
 Limits for rows that applications write. Without them, a node or an edge could become unreadable.
 
-A write is checked against the stored row before it is made. Writers of the same row in one process
-take turns. Writers in other processes can exceed a limit by one request each.
+Each write is checked against the stored row first. Writers of the same row in one process take
+turns. Writers in other processes can exceed a limit by one request each.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class RowLimits:
     @contextmanager
     def writing(self, puts: Sequence[RowPut], to_delete: Collection[bytes] = ()) -> Iterator[None]:
         """
-        A block in which these puts are made.
+        Hold the locks of these rows and check their limits; write the puts inside the block.
 
         A put that does not make its row larger is always allowed. `to_delete` are columns that are
         deleted right after the block, and do not count.

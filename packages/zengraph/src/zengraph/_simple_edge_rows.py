@@ -26,7 +26,7 @@ from zengraph.errors import InvalidArgument
 
 PAIR_KIND = b"x"
 TAKES_KIND = b"t"
-"""Of the rows that say what is being taken (`_take_rows.py`)."""
+"""The kind of rows that record takes (`_take_rows.py`)."""
 SCORE = b"p:s"
 PROPERTY = b"p:p"
 _SCORE_BYTES = 8
@@ -46,13 +46,13 @@ class Place(NamedTuple):
 
     @property
     def cell(self) -> bytes:
-        """As stored in the pair row: the score, then a zero byte and the order."""
+        """Encode the place as in the pair row: the score, then a zero byte and the order."""
         score = self.score.to_bytes(_SCORE_BYTES, signed=True)
         return score if self.order is None else score + _ORDERED + self.order
 
     @classmethod
     def of(cls, cell: bytes) -> Self:
-        """Return a stored place."""
+        """Decode a stored place."""
         ordered = len(cell) > _SCORE_BYTES
         return cls(
             int.from_bytes(cell[:_SCORE_BYTES], signed=True),

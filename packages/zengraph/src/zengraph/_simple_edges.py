@@ -4,7 +4,7 @@ Simple edges: at most one per source, type and target, with a score that can cha
 An edge has three rows: the pair row, which contains score and properties and is authoritative, and
 a list row at each node, which lists it by score. List rows are written before the pair row, and
 those of an earlier score are deleted after it. Every listed edge is verified against its pair row,
-so a writer that crashes leaves only rows that no read returns, and running it again completes them.
+so a writer that crashes leaves only rows that reads ignore; repeating its call completes them.
 """
 
 from __future__ import annotations
@@ -105,7 +105,8 @@ class SimpleEdges:
             at_ms = max(now_ms, old_ms)
             place = edge.place(self._ordered)
             if old is not None and (old_place := place_of(old)) != place:
-                # Later than the deletions, which would otherwise hide a score that is set again.
+                # The puts must be later than the deletions, which would otherwise hide a score that
+                # is set again.
                 at_ms = max(now_ms, old_ms + 1)
                 stale += [(key, None, old_ms) for key in pair.list_keys(old_place)]
             lists += [(key, {_LISTED: b"1"}, at_ms) for key in pair.list_keys(place)]
@@ -138,7 +139,8 @@ class SimpleEdges:
 
     def count(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
         """
-        Return the number of edges: the stored count of a counted type, else the edges are read.
+        Return the number of edges, from the stored count if the type is counted, else by reading
+        them.
 
         Raises:
             InvalidArgument: the type is not counted, and there are more than `most_counted` edges.
@@ -164,9 +166,9 @@ class SimpleEdges:
 
     def recount(self, node_id: bytes, direction: bytes, edge_type: int) -> int:
         """
-        Set the stored count by a walk, and return by how much it was too high.
+        Set the stored count by reading all edges; return by how much it was too high.
 
-        Writes of the same edges in the meantime can make it wrong.
+        Concurrent writes of the same edges can make it wrong.
         """
         true = sum(1 for _ in self.lists.walk(ListPlace(node_id, direction, edge_type)))
         return self.counted.correct(node_id, direction, edge_type, true)
@@ -185,21 +187,21 @@ class SimpleEdges:
         Remove up to `most` edges of a node, except its `keep` best ones.
 
         The best edges have the highest scores, or the lowest if `lowest`. Takes one range scan over
-        all of them and, if there are more than `keep`, one multi-get per 500. The `keep` keys are
-        in memory. An edge whose score changes in the meantime stays. Safe to repeat and to run with
-        other writers.
+        all of them and, if there are more than `keep`, one multi-get per 500. It keeps `keep` keys
+        in memory. An edge whose score changes meanwhile stays. Safe to repeat, and safe with
+        concurrent writers.
 
-        Returns (how many were removed, True if no more are left to remove).
+        Returns (how many were removed, whether none is left to remove).
         """
         start, stop = score_range(edge_prefix(node_id, direction, edge_type))
         best: deque[bytes] = deque()
         removed, checked = 0, False
-        # Forward even for the highest scores, because HBase is several times slower backward.
+        # Scan forward even for the highest scores: HBase is several times slower backward.
         with closing(self._table.scan(start, stop)) as rows:
             while keys := [key for key, _ in islice(rows, _AT_ONCE)]:
                 best += self._true_keys(keys) if checked else keys
                 if not checked and len(best) > keep:
-                    # Until here, outdated rows did no harm.
+                    # Up to here, outdated rows did no harm.
                     best, checked = deque(self._true_keys(list(best))), True
                 drop = best.pop if lowest else best.popleft
                 rest = [drop() for _ in range(len(best) - keep)]
@@ -213,7 +215,7 @@ class SimpleEdges:
         return removed, True
 
     def _true_keys(self, keys: Sequence[bytes]) -> list[bytes]:
-        """Return those list rows whose edge exists."""
+        """Return the list rows whose edge exists."""
         return [
             each.key
             for at in range(0, len(keys), _AT_ONCE)
@@ -229,8 +231,8 @@ class SimpleEdges:
                 if left <= 0:
                     return False
                 self.remove(map(pair_of, keys[:left]))
-                # A row whose edge has another score, or no longer exists, was left by a writer that
-                # crashed.
+                # A writer that crashed left this row: its edge has another score, or no longer
+                # exists.
                 rows = self._table.get_many(keys[:left])
                 self._table.delete_many([(key, None, newest_ms(rows[key])) for key in rows])
                 left -= len(keys[:left])
@@ -264,7 +266,7 @@ class SimpleEdges:
         if key[16:17] != PAIR_KIND:
             if self.lists.seen([key], [SCORE]):
                 return 0
-            # Read again, because the pair row is written after the list rows.
+            # Read again: the pair row may have been written after the list rows were read.
             if newest_ms(row) > self._clock.now_ms() - YOUNG_MS:
                 return 0
             self._table.delete(key, at_ms=newest_ms(row))

@@ -1,9 +1,9 @@
 """
-The rows of takes: their keys, and the format of their cells. Pure.
+Rows that record takes: their keys, and the format of their cells. Pure.
 
-A list from which edges were taken has a *state*, which each take replaces. It contains the edges
-that the last take took, or none once all their rows are deleted. `_taking.py` describes the order
-in which the rows are written.
+A list from which edges were taken has a *state*, which each take replaces. It contains the edges of
+the last take, until all their rows are deleted. `_taking.py` describes the order in which the rows
+are written.
 """
 
 from __future__ import annotations
@@ -21,36 +21,36 @@ from zengraph.errors import CorruptRow
 from zengraph.tables import Cell
 
 STATE = b"p:t"
-"""The column of a state and of a receipt. A state is only written by check-and-put."""
+"""Column of a state or a receipt. A state is written only by check-and-put."""
 _VERSION = b"\1"
 NO_REQUEST = bytes(16)
-"""Used as the request id of takes without an id."""
+"""The request id of takes without an id."""
 _LENGTH_BYTES = 4
 _TIME_BYTES = 8
 
 
 def takes_prefix(node_id: bytes, edge_type: int | None = None) -> bytes:
-    """The key prefix of a node's states and receipts, optionally of one type only."""
+    """Return the key prefix of a node's states and receipts, optionally of one type only."""
     return edge_prefix(node_id, TAKES_KIND, edge_type)
 
 
 def state_key(node_id: bytes, edge_type: int) -> bytes:
-    """The row key of a list's state; 35 bytes, as long as the row of a pair."""
+    """Return the row key of a list's state: 35 bytes, as long as a pair row's key."""
     return takes_prefix(node_id, edge_type) + NO_REQUEST
 
 
 def receipt_key(node_id: bytes, edge_type: int, request: bytes) -> bytes:
-    """The row key of a request's receipt."""
+    """Return the row key of a request's receipt."""
     return takes_prefix(node_id, edge_type) + request
 
 
 def is_state(key: bytes) -> bool:
-    """True for the row of a state, False for that of a receipt."""
+    """Return True for the row of a state, False for that of a receipt."""
     return key.endswith(NO_REQUEST)
 
 
 def request_of(request_id: str | None) -> bytes:
-    """The 16 bytes that represent a request id; zeros if there is no id."""
+    """Return the 16 bytes for a request id; zeros if there is no id."""
     return NO_REQUEST if request_id is None else sha256(request_id.encode()).digest()[:16]
 
 
@@ -58,7 +58,7 @@ class TakeState(NamedTuple):
     """
     A take, as stored in the state of its list.
 
-    Each state has a different cell, so a check-and-put against a cell that was read fails if
+    No two states have the same cell, so a check-and-put against a cell that was read fails if
     another take has replaced it.
     """
 
@@ -72,7 +72,7 @@ class TakeState(NamedTuple):
 
     @classmethod
     def of(cls, before: TakeState | None, request: bytes, edges: Sequence[Seen]) -> Self:
-        """The state after a take of these edges, which were read after `before`."""
+        """Return the state after a take of these edges, which were read after `before`."""
         number = 1 if before is None else before.number + 1
         whole = request != NO_REQUEST
         return cls(
@@ -88,7 +88,7 @@ class TakeState(NamedTuple):
         Decode the state in a row, or return None if the row has none.
 
         Raises:
-            CorruptRow: a later version of the program has written it.
+            CorruptRow: a later version of the program wrote it.
         """
         if STATE not in row:
             return None
@@ -113,11 +113,14 @@ class TakeState(NamedTuple):
         return self.request != NO_REQUEST
 
     def finished(self) -> TakeState:
-        """The state after all rows of the taken edges have been deleted."""
+        """Return the state after all rows of the taken edges have been deleted."""
         return self._replace(parts=b"")
 
     def scores(self, key: bytes) -> dict[bytes, Cell]:
-        """For each edge, the row key of its pair, and the cell with its score when it was taken."""
+        """
+        For each edge, return the key of its pair row, and the cell with its score when it was
+        taken.
+        """
         prefix, found = edge_prefix(key[:16], PAIR_KIND) + key[17:19], {}
         for part in unpacked_parts(self.parts):
             target, *cells = unpacked_parts(part)
@@ -126,7 +129,7 @@ class TakeState(NamedTuple):
         return found
 
     def edges(self, key: bytes) -> list[Seen]:
-        """The taken edges, from the list that the key of this state or receipt names."""
+        """Return the taken edges, from the list that the key of this state or receipt names."""
         source, edge_type = key[:16], int.from_bytes(key[17:19])
         return [_edge_of(part, source, edge_type) for part in unpacked_parts(self.parts)]
 

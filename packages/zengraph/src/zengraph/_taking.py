@@ -1,15 +1,15 @@
 """
-Taking edges: the best ones leave a node's list, and one caller gets them.
+Taking edges: remove the best edges of a node's list, and give each of them to one caller.
 
-A take is decided by one check-and-put of the state of the list, in place of the state that was read
-before the list was. So of two takes that saw the same edges one is made, and the other one looks
-again: an edge is never in two takes. No clock and no lease is involved.
+A take is decided by one check-and-put of the list's state. The state is read before the list, so if
+two takes read the same edges, only one of them succeeds, and the other starts again: an edge is
+never in two takes. No clock or lease is needed.
 
-After the decision, one call deletes the rows of the edges and writes the receipt. The state names
-the edges until the next take, which reads, together with the edges that it wants, whether those
-rows are gone and the receipt is there. If not, their taker was killed or is slow, and the next one
-finishes it before it decides. All of this may be done twice, by several at the same time, and late:
-rows are deleted as they were read, so an edge that was put again since then stays.
+After the decision, one call deletes the rows of the edges and writes the receipt. The state
+contains these edges until the next take. Together with its own edges, the next take reads whether
+those rows are deleted and the receipt is written. If not, the earlier taker was killed or is slow,
+and the next take finishes its work before it decides. This work may be done twice, concurrently or
+late: rows are deleted only as they were read, so an edge that was put again since then is kept.
 """
 
 from __future__ import annotations
@@ -40,24 +40,26 @@ from zengraph.errors import InvalidArgument, SizeExceeded, Unfinished
 from zengraph.tables import Tables
 
 MOST_TAKEN = 1000
-"""Edges that one call takes at most."""
+"""Maximum edges of one call."""
 MOST_TAKEN_BYTES = 1_048_576
-"""Bytes of properties of edges at which a take ends before `count`."""
+"""A take ends before `count` edges if their properties reach this many bytes."""
 RECEIPTS_MS = 86_400_000
-"""How long a repeated take with the same id gets the same edges."""
+"""Milliseconds for which a repeated take with the same id returns the same edges."""
 
 _MOST_EDGE_BYTES = 4_194_304
 _MOST_NAMED_BYTES = 65_536
-"""Of the edges that a state names after their take; those of a larger take are removed from it."""
+"""
+Maximum bytes of edges in a state after their take; the edges of a larger take are removed from it.
+"""
 _TRIES = 50
 _PAUSE_S = 0.002
 _SWEPT_EACH = 16
-"""Takes with an id after which old receipts of their list are deleted."""
+"""Old receipts of a list are deleted after this many takes with an id."""
 _SWEPT_AT_ONCE = 200
 
 
 class Takes:
-    """Takes edges out of lists of outgoing edges."""
+    """Takes edges from the lists of outgoing edges."""
 
     def __init__(self, tables: Tables, edges: SimpleEdges, clock: Clock) -> None:
         self._table = tables["e"]
@@ -75,22 +77,24 @@ class Takes:
         request_id: str | None = None,
     ) -> list[Edge]:
         """
-        Remove the `count` best edges out of a node, and return them, the best first.
+        Remove the `count` best outgoing edges of a node, and return them, the best first.
 
-        The best have the highest scores; `lowest`: the lowest. Fewer if the node has fewer, or if
-        their properties have `MOST_TAKEN_BYTES`. Two requests never get one edge, unless
-        it was put again. If the caller is killed, or the call fails after it has decided, the edges
-        have left the list all the same. A caller who gives a `request_id`, such as the id of its
-        job, repeats the call with it and gets the same edges again, for a day. So an edge is
-        returned at most once without an id, and with ids at least once, to one of them.
+        The best edges have the highest scores, or the lowest if `lowest`. Returns fewer if the node
+        has fewer, or if their properties reach `MOST_TAKEN_BYTES`. Two requests never get the same
+        edge, unless it was put again.
 
-        Costs a read of the state, a range scan, a multi-get and two writes; two more writes for
-        counted types, and for edges with much in their properties.
+        If the caller is killed, or the call fails after its decision, the edges are removed anyway.
+        A caller that passes a `request_id`, such as the id of its job, can repeat the call for a
+        day and gets the same edges. So without an id, an edge is returned at most once; with ids,
+        at least once, but only to one of them.
+
+        Costs a read of the state, a range scan, a multi-get and two writes. Counted types, and
+        edges with large properties, cost two more writes.
 
         Raises:
             InvalidArgument: `count` is not from 1 to `MOST_TAKEN`.
             SizeExceeded: the properties of the best edge have more than 4 MiB.
-            Unfinished: other callers took from the list all the time; nothing was taken.
+            Unfinished: other callers kept taking from the list; nothing was taken.
         """
         checked_count(count)
         end = ListEnd(node_id, edge_type, lowest)
@@ -99,10 +103,10 @@ class Takes:
                 time.sleep(random.uniform(0, _PAUSE_S * min(attempt, 10)))
             if (edges := self._tried(end, count, request_id)) is not None:
                 return edges
-        raise Unfinished("graph", "others take from this list all the time; repeat")
+        raise Unfinished("graph", "other callers kept taking from this list; try again")
 
     def _tried(self, end: ListEnd, count: int, request_id: str | None) -> list[Edge] | None:
-        """Take once; None: another take was in the way, look again."""
+        """Make one attempt. Returns None if another take interfered; then try again."""
         key, mark = state_key(end.node_id, end.edge_type), request_of(request_id)
         row, keys = self._lists.row_and_best(key, [STATE], end, count)
         before = TakeState.read(row, key)
@@ -110,7 +114,8 @@ class Takes:
             if before is not None and before.parts and self._is_first(before, end.edge_type, mark):
                 self._finish(key, before)
                 return None
-            # After the state: the edges, and what tells whether the last take is finished.
+            # After the state, read the edges, and the rows that show whether the last take is
+            # finished.
             own = [] if request_id is None else [receipt_key(end.node_id, end.edge_type, mark)]
             traces = _Traces(key, before)
             also = [*own, *traces.rows]
@@ -124,7 +129,7 @@ class Takes:
             return None
         if best[0].edge.size_bytes > _MOST_EDGE_BYTES:
             raise SizeExceeded(
-                f"the properties of an edge to take may have {_MOST_EDGE_BYTES:,} bytes, those "
+                f"the properties of a taken edge may have {_MOST_EDGE_BYTES:,} bytes, those "
                 f"of the one to node {best[0].pair.target.hex()} have more"
             )
         taken = TakeState.of(before, mark, best)
@@ -134,17 +139,17 @@ class Takes:
         return [each.edge for each in best]
 
     def forget(self, node_id: bytes) -> None:
-        """Finish the takes from a node that is removed, and delete their receipts."""
+        """Finish the takes of a node that is being removed, and delete their receipts."""
         for key, state in self._rows(takes_prefix(node_id)):
             if is_state(key) and state.parts:
-                # It stays, without edges: its number tells takes of the node apart.
+                # Keep the state, without edges: its number distinguishes takes of the node.
                 self._finish(key, state)
         for key, _ in self._rows(takes_prefix(node_id)):
             if not is_state(key) and (row := self._table.get(key)):
                 self._table.delete(key, at_ms=newest_ms(row))
 
     def repair(self) -> int:
-        """Finish takes whose callers were killed; returns how many. Deletes old receipts."""
+        """Finish takes whose callers were killed; returns how many. Also deletes old receipts."""
         found = 0
         for key, state in self._rows(b""):
             if not is_state(key):
@@ -155,19 +160,20 @@ class Takes:
         return found
 
     def _is_finished(self, key: bytes, state: TakeState) -> bool:
-        """Whether nothing is left to do of a take whose state names its edges."""
+        """Return True if the take in a state needs no further work."""
         traces = _Traces(key, state)
         return _type_of(key) not in self._counts and traces.are_finished(
             self._table.get_many(traces.rows)
         )
 
     def _is_first(self, state: TakeState, edge_type: int, mark: bytes) -> bool:
-        """True if a take has to be finished before anything else is read."""
-        # Counts of a finished take must change once, so its state is replaced when they do.
+        """Return True if a take must be finished before anything else is read."""
+        # Counts must change exactly once per take, so the check-and-put of its state decides who
+        # changes them.
         return edge_type in self._counts or (state.has_request and state.request == mark)
 
     def _end(self, key: bytes, state: TakeState, edges: Sequence[Seen]) -> None:
-        """Do what follows the decision of a take; what is left of it, others finish."""
+        """Finish a take after its decision, or leave the rest of the work to the next take."""
         if _type_of(key) in self._counts or state.size_bytes > _MOST_NAMED_BYTES:
             self._finish(key, state)
         else:
@@ -177,9 +183,9 @@ class Takes:
 
     def _finish(self, key: bytes, state: TakeState) -> None:
         """
-        Do what follows the decision of a take, and note that it is done.
+        Do the work that follows the decision of a take, and record that it is done.
 
-        Safe to repeat, at any time. Of those who do it at the same time one changes the counts.
+        Safe to repeat at any time. If several processes do it at once, only one changes the counts.
         """
         edges = state.edges(key)
         self._leave(key, state, edges)
@@ -190,7 +196,8 @@ class Takes:
         """Delete the rows of a take's edges, and write its receipt. Safe to repeat."""
         receipt = (key[:-16] + state.request, {STATE: state.cell}, self._clock.now_ms())
         pairs, lists = self._lists.deletions(edges)
-        # The pairs last: where a pair is gone, so are its rows in lists, if the engine keeps order.
+        # Delete the pair rows last: if the engine keeps the order, a missing pair row has no list
+        # rows.
         self._table.put_and_delete_many([receipt] if state.has_request else [], [*lists, *pairs])
 
     def _sweep(self, key: bytes) -> None:
@@ -208,13 +215,13 @@ class Takes:
         key = receipt[:-16] + NO_REQUEST
         state = TakeState.read(self._table.get(key, [STATE]), key)
         if state is not None and state.parts and state.request == receipt[-16:]:
-            # The last take: without its receipt it would not count as finished.
+            # This is the last take. Without its receipt, it would not count as finished.
             self._finish(key, state)
             row = self._table.get(receipt, [STATE]) or row
         self._table.delete(receipt, at_ms=newest_ms(row))
 
     def _rows(self, prefix: bytes) -> Iterator[tuple[bytes, TakeState]]:
-        """(key, state) of the states and receipts under a prefix."""
+        """Yield (key, state) of the states and receipts under a prefix."""
         with closing(self._table.scan(prefix, after(prefix), columns=[STATE])) as rows:
             for key, row in rows:
                 if (state := TakeState.read(row, key)) is not None:
@@ -222,19 +229,19 @@ class Takes:
 
 
 def checked_count(count: int) -> int:
-    """The count of a take; raises InvalidArgument unless it is from 1 to `MOST_TAKEN`."""
+    """Return the count of a take; raises InvalidArgument unless it is from 1 to `MOST_TAKEN`."""
     if not 0 < count <= MOST_TAKEN:
         raise InvalidArgument(f"count: must be from 1 to {MOST_TAKEN}, got {count}")
     return count
 
 
 def _type_of(key: bytes) -> int:
-    """The type of the edges of a state."""
+    """Return the edge type of a state."""
     return int.from_bytes(key[17:19])
 
 
 class _Traces:
-    """The rows that tell whether a take is finished: its receipt, and those of its edges."""
+    """The rows that show whether a take is finished: its receipt and its edges' pair rows."""
 
     def __init__(self, key: bytes, state: TakeState | None) -> None:
         named = state is not None and bool(state.parts)
@@ -245,11 +252,11 @@ class _Traces:
 
     @property
     def rows(self) -> list[bytes]:
-        """Their keys."""
+        """The keys of these rows."""
         return [*self._receipts, *self._scores]
 
     def are_finished(self, rows: Mapping[bytes, Row]) -> bool:
-        """True if, by these rows, none of its edges is left, and its receipt is there."""
+        """Return True if these rows show that all edges are deleted and the receipt is written."""
         # An edge that was put again since then has another time.
         return all(key in rows for key in self._receipts) and not any(
             key in rows and rows[key].get(SCORE) == score for key, score in self._scores.items()

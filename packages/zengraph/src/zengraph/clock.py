@@ -15,14 +15,14 @@ class Clock(Protocol):
     """Wall-clock time, and sleep."""
 
     def now_ms(self) -> int:
-        """Return milliseconds since the epoch by the wall clock, which may jump."""
+        """Return the wall clock's time in milliseconds since the epoch; it may jump."""
 
     def sleep_s(self, seconds: float) -> None:
         """Return after `seconds`; immediately if it is zero or less."""
 
 
 class SystemClock:
-    """The clock of this machine."""
+    """The system's clock."""
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000

@@ -1,5 +1,5 @@
 """
-The exceptions of the graph, grouped by remedy: who must act, and if a retry can help.
+The exceptions of the graph, grouped by what the caller can do.
 
     ZengraphError
     ├── StoreUnavailable    the engine does not answer; the same call may work later
@@ -26,7 +26,7 @@ class ZengraphError(Exception):
     MESSAGE: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        # What pickle passes to the copy's `__init__`.
+        # pickle passes these to `__init__` of the copy.
         self.args = tuple(vars(self).values())
 
     def __str__(self) -> str:
@@ -49,7 +49,7 @@ class InvalidConfig(ZengraphError):
 
 
 class InvalidArgument(ZengraphError):
-    """A caller passed an unusable value; the message names it."""
+    """A caller passed an unusable value; the message contains it."""
 
 
 @dataclass(eq=False, repr=False)
@@ -62,7 +62,7 @@ class NotUnique(InvalidArgument):
 
 
 class SizeExceeded(InvalidArgument):
-    """A write exceeds a limit. The message has the figure."""
+    """A write exceeds a limit; the message contains the limit."""
 
 
 @dataclass(eq=False, repr=False)
@@ -84,7 +84,7 @@ class StoreDamaged(StoreUnavailable):
 
 @dataclass(eq=False, repr=False)
 class Unfinished(ZengraphError):
-    """A call did as much as one call may do. The same call continues the work."""
+    """A call did as much as one call may do. Repeat the call to continue."""
 
     MESSAGE = "{where}: {reason}"
     where: str

@@ -2,8 +2,8 @@
 The parts of a `MultiGraph` for a layer that stores records in it.
 
 Such a layer uses the times of properties (`Cell`, `Row`), writes several rows in one batch
-(`Mutation`), takes leases, and has its own ordered indexes and log. A program with only nodes and
-edges needs none of these.
+(`Mutation`), takes leases, and maintains its own ordered indexes and log. A program that uses only
+nodes and edges does not need them.
 """
 
 from __future__ import annotations

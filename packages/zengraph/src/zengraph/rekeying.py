@@ -1,7 +1,7 @@
 """
-Replace the node ids in rows, for a copy into tables of another format.
+Replace the node ids in rows, when they are copied into tables of another format.
 
-An ordering key belongs to the caller, and so do any ids in it. Rows without ids are unchanged.
+Ordering keys belong to the caller, so ids in them are not replaced. Rows without ids are unchanged.
 Pure.
 """
 
@@ -18,7 +18,7 @@ _EXPIRY_BYTES = 8
 
 
 def ids_in(table: str, key: bytes, row: Row) -> tuple[bytes, ...]:
-    """Return the node ids that a row of a table has in its key, or as its owner."""
+    """Return the node ids in a row's key, or of the row's owner."""
     if table in ("n", "o"):
         return (key,)
     if table == "e":

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aragog.addons.kafka.url_records import LONGEST_BYTES, WantedUrl, by_arguments, read_record
+from aragog.addons.kafka.url_records import LONGEST_BYTES, TopicUrl, group_by_arguments, read_record
 from aragog.api.operations.enqueue_options import EnqueueArguments
 from aragog.errors import BadInput
 
@@ -12,7 +12,7 @@ USUAL = EnqueueArguments(priority=7, depth=1)
 
 
 def test_a_text_is_a_url_with_the_usual_options():
-    assert read_record(b" http://a.example/\n", USUAL) == WantedUrl("http://a.example/", USUAL)
+    assert read_record(b" http://a.example/\n", USUAL) == TopicUrl("http://a.example/", USUAL)
     assert read_record(b'{"url": "http://a.example/"}', USUAL).arguments == USUAL
 
 
@@ -25,8 +25,8 @@ def test_an_object_overrides_the_options_that_it_has():
 @pytest.mark.parametrize(
     ("value", "reason"),
     [(None, "is empty"), (b"", "is empty"), (b"\xff", "is not UTF-8"), (b"{", "is not JSON"),
-     (b'{"url": 5}', "url: must be a text"), (b"{}", "url: must be a text"),
-     (b'{"url": "http://a/", "prio": 1}', "is no option"),
+     (b'{"url": 5}', "url: must be a string"), (b"{}", "url: must be a string"),
+     (b'{"url": "http://a/", "prio": 1}', "is not an enqueue option"),
      (b'{"url": "http://a/", "priority": 10}', "priority"),
      (b'{"url": "http://a/", "priority": "high"}', "priority"),
      (b"x" * (LONGEST_BYTES + 1), "longer than 64 KiB")],
@@ -39,13 +39,13 @@ def test_anything_else_is_refused_with_a_reason(value, reason):
 @given(st.binary(max_size=200) | st.binary(max_size=60).map(lambda b: b'{"url":"a",' + b + b"}"))
 def test_no_record_raises_anything_else(value):
     try:
-        assert isinstance(read_record(value, USUAL), WantedUrl)
+        assert isinstance(read_record(value, USUAL), TopicUrl)
     except BadInput as error:
         assert str(error)  # noqa: PT017 - any record may be refused
 
 
 def test_records_with_equal_options_are_one_call():
     other = EnqueueArguments(priority=0)
-    records = [WantedUrl("1", USUAL), WantedUrl("2", other), WantedUrl("3", USUAL)]
+    records = [TopicUrl("1", USUAL), TopicUrl("2", other), TopicUrl("3", USUAL)]
 
-    assert by_arguments(records) == [(USUAL, ["1", "3"]), (other, ["2"])]
+    assert group_by_arguments(records) == [(USUAL, ["1", "3"]), (other, ["2"])]

@@ -93,7 +93,7 @@ def test_a_bad_entry_is_reported_with_its_line():
 def test_another_file_is_not_a_dump(text):
     ((_, bad),) = read(text * 3)
 
-    assert str(bad) == "is no dump of a crawldb"
+    assert str(bad) == "is not a crawldb dump"
 
 
 def test_an_import_continues_after_a_line():

@@ -58,7 +58,7 @@ POSTGRES = replace(BILLION, store="postgres", jobs="postgres")
 
 @pytest.mark.parametrize(
     "name",
-    ["PostgreSQL cores", "PostgreSQL data", "PostgreSQL log", "PostgreSQL round trips",
+    ["PostgreSQL cores", "PostgreSQL data", "PostgreSQL WAL", "PostgreSQL round trips",
      "job server cores", "job server disk"],
 )  # fmt: skip
 def test_twice_the_urls_need_twice_of_postgres(name):
@@ -90,8 +90,8 @@ def test_jobs_in_postgres_leave_the_in_flight_set_in_redis():
 def test_a_larger_server_of_postgres_is_less_loaded():
     small, large = (replace(POSTGRES, cores=cores) for cores in (4, 32))
 
-    assert load(small, "a PostgreSQL with 4 cores") == pytest.approx(
-        8 * load(large, "a PostgreSQL with 32 cores")
+    assert load(small, "one PostgreSQL server with 4 cores") == pytest.approx(
+        8 * load(large, "one PostgreSQL server with 32 cores")
     )
 
 
@@ -171,7 +171,7 @@ def test_the_command_plans_with_postgres():
     result = CliRunner().invoke(plan_command, options)
 
     assert result.exit_code == 0, result.output
-    for text in ("PostgreSQL connections", "job server disk", "one PostgreSQL of jobs"):
+    for text in ("PostgreSQL connections", "job server disk", "one PostgreSQL server for jobs"):
         assert text in result.output
     assert "HBase data" not in result.output
 

@@ -4,7 +4,7 @@ import pytest
 from scrapy import Request
 from scrapy.settings import Settings
 
-from aragog.addons.scrapy.arrivals import vet_arrivals
+from aragog.addons.scrapy.arrivals import vet_incoming
 from aragog.runtime.secret import SecretUrl
 from aragog.settings import FetchSettings
 
@@ -18,15 +18,15 @@ FETCH = FetchSettings(proxy=SecretUrl("http://user:pw@proxy.test:3128"))
     ["http://127.0.0.1/", "http://localhost/", "http://169.254.169.254/", "http://a.test:22/"],
 )
 def test_a_url_that_the_filter_refuses_is_not_requested(url):
-    assert vet_arrivals(SCRAPYS, FETCH)(Request(url))
+    assert vet_incoming(SCRAPYS, FETCH)(Request(url))
 
 
 def test_an_ordinary_request_is_requested():
-    assert vet_arrivals(SCRAPYS, FETCH)(Request("http://a.example/")) is None
+    assert vet_incoming(SCRAPYS, FETCH)(Request("http://a.example/")) is None
 
 
 def test_a_proxy_of_another_process_is_not_used():
-    vet = vet_arrivals(SCRAPYS, FETCH)
+    vet = vet_incoming(SCRAPYS, FETCH)
     of_environment = Request(
         "http://a.example/", meta={"proxy": "http://evil.test:1", "_scheme_proxy": True}
     )
@@ -38,4 +38,4 @@ def test_a_proxy_of_another_process_is_not_used():
 
 
 def test_the_download_handler_of_aragog_decides_by_itself():
-    assert vet_arrivals(WITH_OURS, FETCH)(Request("http://127.0.0.1/")) is None
+    assert vet_incoming(WITH_OURS, FETCH)(Request("http://127.0.0.1/")) is None

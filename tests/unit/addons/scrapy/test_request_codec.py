@@ -345,10 +345,10 @@ def test_classes_of_other_packages_travel_if_a_setting_names_them():
     module.Shelf = make_dataclass("Shelf", [("name", str, "")])
     module.Shelf.__module__ = "tests_of_others"
 
-    with pytest.raises(InvalidMessage, match="name it in ARAGOG_REQUEST_CLASSES"):
+    with pytest.raises(InvalidMessage, match="add it to ARAGOG_REQUEST_CLASSES"):
         from_json(body % shelf, spider)
     spider.settings = Settings({"ARAGOG_REQUEST_CLASSES": [shelf.decode(), counter.decode()]})
-    with pytest.raises(InvalidMessage, match="is no class of items"):
+    with pytest.raises(InvalidMessage, match="is not an item class"):
         from_json(body % counter, spider)
 
     assert from_json(body % shelf, spider).meta == {"a": module.Shelf()}

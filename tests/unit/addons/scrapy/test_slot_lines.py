@@ -6,9 +6,9 @@ import pytest
 from scrapy import Request
 
 from aragog.addons.scrapy.slot_lines import (
-    FEW_OF_A_DOMAIN,
     LONGEST_DELAY_S,
-    MOST_OF_A_DOMAIN,
+    MAX_PER_DOMAIN,
+    MIN_PER_DOMAIN,
     HeldRequest,
     SlotLines,
 )
@@ -67,7 +67,7 @@ def test_a_domain_without_a_slot_is_asked_again_when_it_may_have_one(clock):
     lines = lines_of(clock, find, *many(2), "http://b.test/")
 
     assert urls_of(lines.take_ready(9)) == ["http://b.test/"]
-    assert lines.next_look_s == clock.monotonic_s() + 0.4
+    assert lines.next_retry_s == clock.monotonic_s() + 0.4
     assert lines.take_ready(9) == []
     assert len(find.asked) == 3
     clock.advance_ms(400)
@@ -107,17 +107,17 @@ def test_nothing_is_taken_while_the_limiter_does_not_answer(clock):
 
 
 def test_what_is_too_much_of_a_domain_goes_back_until_its_turn(clock):
-    lines = lines_of(clock, Limiter(), *many(FEW_OF_A_DOMAIN + 3))
+    lines = lines_of(clock, Limiter(), *many(MIN_PER_DOMAIN + 3))
 
     delays = [delay_ms for _, delay_ms in lines.take_surplus(2)]
 
     # 8 requests of this process and 8 of the other come first, at 0.1 s each.
     assert delays == pytest.approx([1800, 2000, 2200], abs=1)
-    assert len(lines) == FEW_OF_A_DOMAIN
+    assert len(lines) == MIN_PER_DOMAIN
 
 
 def test_more_is_held_of_a_fast_domain(clock):
-    lines = lines_of(clock, Limiter(a=SlotSearch(None, 1, 0.01)), *many(MOST_OF_A_DOMAIN + 1))
+    lines = lines_of(clock, Limiter(a=SlotSearch(None, 1, 0.01)), *many(MAX_PER_DOMAIN + 1))
     lines.take_ready(1)
 
     assert len(lines.take_surplus(1)) == 1
@@ -150,7 +150,7 @@ def test_a_wait_that_is_longer_than_the_interval_is_logged_once_until_a_slot_com
         lines.take_ready(9)
         clock.advance_ms(30_000)
     assert caplog.messages == [
-        "a.test gets no slot for 30 s; aragog explain http://a.test/0 shows why"
+        "a.test has no slot for 30 s; run aragog explain http://a.test/0 to see why"
     ]
 
     find.answers.clear()

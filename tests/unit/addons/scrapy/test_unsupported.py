@@ -1,4 +1,4 @@
-"""Requests that the fetcher cannot send as they are, and the ways out that requests name."""
+"""Requests that the fetcher cannot send as they are, and the egress routes that requests name."""
 
 import pytest
 from scrapy import Request

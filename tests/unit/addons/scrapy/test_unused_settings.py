@@ -7,7 +7,7 @@ from scrapy.settings import Settings
 
 from aragog.addons.scrapy.addon import SCHEDULER, AragogAddon
 from aragog.addons.scrapy.scheduler import SpiderScheduler
-from aragog.addons.scrapy.unused_settings import _OF_THE_FETCHER, _OF_THE_SCHEDULER, path_of
+from aragog.addons.scrapy.unused_settings import _FETCHER_SETTINGS, _SCHEDULER_SETTINGS, path_of
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def warnings(caplog):
     return warnings
 
 
-@pytest.mark.parametrize("name", [*_OF_THE_FETCHER, *_OF_THE_SCHEDULER])
+@pytest.mark.parametrize("name", [*_FETCHER_SETTINGS, *_SCHEDULER_SETTINGS])
 def test_each_is_a_setting_of_scrapy(name):
     assert name in Settings()
 

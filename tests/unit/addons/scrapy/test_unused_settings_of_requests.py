@@ -36,7 +36,7 @@ def warnings(caplog):
 def test_a_value_without_effect_is_reported_once(warnings, request_, name):
     (message,) = warnings(request_, request_.replace(url=URL + "next"))
 
-    assert message.startswith(f"{name} of <GET {URL}>, and of others like it, has no effect")
+    assert message.startswith(f"{name} of <GET {URL}> and similar requests has no effect")
 
 
 def test_what_scrapys_middlewares_set_is_not_reported(warnings):

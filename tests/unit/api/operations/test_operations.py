@@ -40,8 +40,8 @@ class Request:
 @pytest.mark.parametrize(
     ("values", "text"),
     [
-        ({"url": None}, "url: is missing"),
-        ({"url": 1}, "url: must be text"),
+        ({"url": None}, "url: is required"),
+        ({"url": 1}, "url: must be a string"),
         ({"count": 0}, "count: must be a whole number from 1 to 9, got 0"),
         ({"count": 10}, "count: must be a whole number from 1 to 9, got 10"),
         ({"count": True}, "count: must be a whole number"),
@@ -51,8 +51,8 @@ class Request:
         ({"share": "1"}, "share: must be a number"),
         ({"deep": 1}, "deep: must be true or false"),
         ({"names": "ab"}, "names: must be a list"),
-        ({"names": ["a", "b", "c"]}, "names: at most 2, got 3"),
-        ({"names": ["abcd"]}, "names: at most 3 bytes, got 4"),
+        ({"names": ["a", "b", "c"]}, "names: must have at most 2 items, got 3"),
+        ({"names": ["abcd"]}, "names: must have at most 3 bytes, got 4"),
     ],
 )
 def test_an_option_out_of_its_bounds_is_refused_by_its_name(values, text):

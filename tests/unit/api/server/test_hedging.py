@@ -10,7 +10,7 @@ from aragog.api.operations.large_reads import (
     AT_ONCE,
     FREE_BYTES,
     MOST_BYTES,
-    NobodyWaits,
+    ReadAbandoned,
     TooManyReads,
 )
 from aragog.api.server.hedging import (
@@ -35,9 +35,9 @@ def simulated(latency_s, reads=50_000, seed=7):
     """The policy, and the latencies that callers saw after it had learned."""
     rng, policy, seen = random.Random(seed), HedgePolicy(), []
     for _ in range(reads):
-        policy.begun()
+        policy.count_read()
         primary_s = latency_s(rng)
-        policy.answered(primary_s)
+        policy.count_response(primary_s)
         if primary_s > policy.delay_s and policy.hedge():
             seen.append(min(primary_s, policy.delay_s + rng.lognormvariate(-6.9, 0.3)))
         else:
@@ -87,8 +87,8 @@ def test_the_policy_follows_a_change_of_latency():
     rng, policy = random.Random(7), HedgePolicy()
     for scale in (1, 20, 1):
         for _ in range(60_000):
-            policy.begun()
-            policy.answered(scale * healthy(rng))
+            policy.count_read()
+            policy.count_response(scale * healthy(rng))
         assert 0.001 * scale < policy.delay_s < 0.006 * scale
 
 
@@ -270,8 +270,8 @@ def test_the_standby_is_asked_now_and_then_to_stay_warm():
     hedged.policy.delay_s = 60
 
     for _ in range(50):
-        hedged.policy.begun()
-        hedged.policy.begun()
+        hedged.policy.count_read()
+        hedged.policy.count_read()
     hedged.read(lambda store: store.get(URL))
 
     wait_until(lambda: standby.reads == 1)
@@ -294,7 +294,7 @@ class Counted:
             if self._gate is not None:
                 assert self._gate.wait(60)
             counted_rows().add(1)
-        except (NobodyWaits, TooManyReads):
+        except (ReadAbandoned, TooManyReads):
             self.stopped.set()
             raise
         self.ended.append(size)
@@ -306,7 +306,7 @@ def test_reads_with_a_standby_are_bounded():
     hedged = reading(Counted("primary"), standby := Counted("standby"))
     hedged.policy.delay_s = 60
 
-    with pytest.raises(SizeExceeded, match="name the fields to read"):
+    with pytest.raises(SizeExceeded, match="select the fields to read"):
         hedged.read(lambda store: store.get(MOST_BYTES + 1))
 
     assert standby.began == [], "the standby has the same record"
@@ -333,7 +333,7 @@ def test_large_reads_take_turns(gate):
     ]
     for each in first:
         each.start()
-    wait_until(lambda: hedged._places[0]._value == 0, otherwise="both have a place")
+    wait_until(lambda: hedged._permits[0]._value == 0, otherwise="both have a place")
 
     with pytest.raises(TooManyReads):
         hedged.read(lambda store: store.get(FREE_BYTES + 1))
@@ -341,7 +341,7 @@ def test_large_reads_take_turns(gate):
     gate.set()
     for each in first:
         each.join(60)
-    assert hedged._places[0]._value == AT_ONCE
+    assert hedged._permits[0]._value == AT_ONCE
     hedged.close()
 
 
@@ -361,7 +361,7 @@ def test_a_large_read_is_not_repeated_to_keep_the_standby_warm():
     hedged = reading(Counted("primary"), standby := Counted("standby"))
     hedged.policy.delay_s = 60
     for _ in range(100):
-        hedged.policy.begun()
+        hedged.policy.count_read()
 
     hedged.read(lambda store: store.get(FREE_BYTES + 1))
 

@@ -37,7 +37,7 @@ class Read(ThreadCall):
         for call in (self, *others):
             call.thread, call.together = threading.get_ident(), 1 + len(others)
 
-    def alike(self):
+    def groups_with(self):
         return (lambda other: other.shares) if self.shares else None
 
     def finish(self):

@@ -64,7 +64,7 @@ def test_what_a_client_does_not_read_is_counted_once():
     assert memory.held_bytes == 60
     assert unread.blocked(80)  # small responses behind it
     assert memory.held_bytes == 80
-    unread.were_read()
+    unread.mark_read()
     assert memory.held_bytes == 0
 
 
@@ -75,5 +75,5 @@ def test_connections_share_the_room_for_what_is_not_read():
     assert one.blocked(70)
     assert not other.blocked(70)
     assert memory.held_bytes == 70
-    one.were_read()
+    one.mark_read()
     assert other.blocked(70)

@@ -9,7 +9,7 @@ from thriftpy2.transport import TCyMemoryBuffer
 
 from aragog.api.server.thrift import record_template
 from aragog.api.server.thrift.contract import idl
-from aragog.api.server.thrift.encoded_reads import names
+from aragog.api.server.thrift.encoded_reads import checked_names
 from aragog.urlstore.records import FieldValues
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40) | st.just("%b%%s%d")
@@ -46,9 +46,9 @@ def test_a_record_is_read_as_it_was_given(
 ) -> None:
     values = FieldValues(url, canonical, b"version", tuple(named.values()))
     wanted = expected(url, canonical, named, standby=standby)
-    data = record_template.record(values, tuple(named), from_standby=standby)
+    data = record_template.encode_record(values, tuple(named), from_standby=standby)
     assert binary(decoded(data, idl.Record)) == wanted
-    [result] = record_template.results([values], tuple(named), b"", from_standby=standby)
+    [result] = record_template.encode_results([values], tuple(named), b"", from_standby=standby)
     read = decoded(result, idl.RecordResult)
     assert (read.status, binary(read.record)) == (idl.ItemStatus.OK, wanted)
 
@@ -56,15 +56,17 @@ def test_a_record_is_read_as_it_was_given(
 def test_further_members_follow_the_fields() -> None:
     values = FieldValues("http://a.test/", "http://a.test/", b"version", (b"1",))
     more = idl.Record(facts={"status": "200"}, due_at_ms=5)
-    reply = record_template.one(values, ("n",), more=more)
+    reply = record_template.encode_get(values, ("n",), more=more)
     read = decoded(bytes(reply)[3:], idl.Record)
     assert (read.facts, read.due_at_ms) == ({"status": "200"}, 5)
 
 
 def test_an_absent_record_has_a_status_and_a_message() -> None:
-    read = decoded(record_template.absent(idl.ItemStatus.NOT_FOUND, "no ü"), idl.RecordResult)
+    read = decoded(
+        record_template.encode_missing(idl.ItemStatus.NOT_FOUND, "no ü"), idl.RecordResult
+    )
     assert (read.status, read.message, read.record) == (idl.ItemStatus.NOT_FOUND, "no ü", None)
 
 
 def test_a_field_that_is_named_twice_is_sent_once() -> None:
-    assert names(["a", "b", "a"]) == ("a", "b")
+    assert checked_names(["a", "b", "a"]) == ("a", "b")

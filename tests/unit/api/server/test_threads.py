@@ -28,7 +28,7 @@ class Read(ThreadCall):
     def run(self):
         self.run_with(())
 
-    def alike(self):
+    def groups_with(self):
         return lambda other: isinstance(other, Read)
 
     def run_with(self, others):

@@ -54,7 +54,7 @@ def test_a_key_that_is_not_published_and_one_that_should_not_be_are_named(keys):
         f"it lacks the key {stranger.thumbprint}"
     )
     assert problems(key_directory(AGENT, keys, NOW_S), [replace(first, until_s=None)]) == [
-        f"it has the key {second.thumbprint}, which the key file lacks; remove it"
+        f"it contains the key {second.thumbprint}, which is not in the key file; remove it"
     ]
 
 
@@ -62,7 +62,7 @@ def test_a_key_that_is_not_published_and_one_that_should_not_be_are_named(keys):
 def test_what_is_not_a_key_set_is_named(keys, body):
     file = replace(key_directory(AGENT, keys, NOW_S), body=body)
 
-    assert problems(file, keys) == ["it is no JSON Web Key Set"]
+    assert problems(file, keys) == ["it is not a JSON Web Key Set"]
 
 
 def test_a_signature_with_the_tag_of_requests_does_not_count():
@@ -92,13 +92,13 @@ def test_a_wrong_type_is_named(keys):
 
     (problem,) = problems(file, keys, content_type="text/plain; charset=utf-8")
 
-    assert problem.startswith("its type is text/plain, and must be application/http-message")
+    assert problem.startswith("its content type must be application/http-message")
 
 
 @pytest.mark.parametrize(
     ("headers", "problem"),
     [
-        ({"content_digest": "sha-256=:AAAA:"}, "its Content-Digest is not that of its content"),
+        ({"content_digest": "sha-256=:AAAA:"}, "its Content-Digest does not match its body"),
         ({"signature": ""}, "it has no valid signature by its key"),
         ({"signature": "sig1=:AAAA:, sig2=5"}, "it has no valid signature by its key"),
         ({"signature_input": "sig1=("}, "it has no valid signature by its key"),

@@ -169,7 +169,7 @@ def test_a_file_without_a_key_for_now_is_an_error(path):
     write_keys(path, [new_key(NOW_S)], replaces=False)
 
     assert check_key_file(path, NOW_S).from_s == NOW_S
-    with pytest.raises(ConfigError, match="no key is in its time"):
+    with pytest.raises(ConfigError, match="no key is valid now"):
         check_key_file(path, NOW_S - 1)
 
 

@@ -11,8 +11,8 @@ def test_a_server_goes_out_after_three_errors_in_a_row_and_comes_back_with_an_an
     breaker.failed(0.0)
 
     assert not breaker.healthy
-    assert not breaker.worth_asking(4.9)
-    assert breaker.worth_asking(5.0)
+    assert not breaker.may_call(4.9)
+    assert breaker.may_call(5.0)
     breaker.answered(0.01, 5.0)
     assert breaker.healthy
 

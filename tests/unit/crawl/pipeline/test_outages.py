@@ -45,8 +45,8 @@ def test_an_outage_is_reported_once_when_it_begins_and_once_when_it_ends(outages
 
     (started_at, ended) = lines()
     assert started_at[0] == ended[0] == "WARNING"
-    assert started_at[1].startswith("store does not answer: hbase: connection refused")
-    assert ended[1] == "store answers again: it failed 40 task runs in 50 s"
+    assert started_at[1].startswith("store does not respond: hbase: connection refused")
+    assert ended[1] == "store responds again: 40 task runs failed in 50 s"
 
 
 def test_another_task_does_not_end_it(outages, clock, lines):

@@ -1,4 +1,4 @@
-"""A Redis that works for another store is a conflict, and nothing else is."""
+"""A Redis that belongs to another store is a conflict, and nothing else is."""
 
 import pytest
 

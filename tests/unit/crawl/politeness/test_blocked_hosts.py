@@ -40,7 +40,7 @@ def test_a_running_process_blocks_what_the_settings_file_names_now(file):
     write(file, '[politeness]\nblocked_hosts = ["new.test"]\n')
     clock.advance_ms(1000)
 
-    assert overrides.blocked("a.new.test") == "politeness.blocked_hosts has new.test"
+    assert overrides.blocked("a.new.test") == "politeness.blocked_hosts contains new.test"
     assert overrides.blocked("a.old.test") is None
 
 
@@ -59,7 +59,7 @@ def test_an_invalid_change_unblocks_nothing_and_is_logged(file, text, caplog):
     blocked.refresh()
 
     assert blocked.find("old.test") == "old.test"
-    assert "the blocked hosts stay as they were" in caplog.text
+    assert "the blocked hosts stay unchanged" in caplog.text
 
 
 def test_a_settings_file_that_is_gone_unblocks_nothing(file):

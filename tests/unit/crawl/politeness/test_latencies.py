@@ -8,8 +8,8 @@ from aragog.crawl.politeness.slots import SHORTEST_MS
 
 def test_the_responses_since_the_last_report_are_told_once_as_their_mean():
     pending = PendingLatencies()
-    pending.note("a.example", 100.0, "192.0.2.1")
-    pending.note("a.example", 400.0, "192.0.2.1")
+    pending.record("a.example", 100.0, "192.0.2.1")
+    pending.record("a.example", 400.0, "192.0.2.1")
 
     latency = pending.take("a.example")
 
@@ -21,14 +21,14 @@ def test_the_responses_since_the_last_report_are_told_once_as_their_mean():
 def test_each_address_has_a_bit():
     pending = PendingLatencies()
     for number in range(100):
-        pending.note("a.example", 100.0, f"192.0.2.{number}")
+        pending.record("a.example", 100.0, f"192.0.2.{number}")
 
     assert 1 < pending.take("a.example").servers.bit_count() <= 12
 
 
 def test_quick_responses_count_alike():
     pending = PendingLatencies()
-    pending.note("a.example", 0.0, None)
+    pending.record("a.example", 0.0, None)
 
     assert pending.take("a.example").log_ms == 0.0
 
@@ -36,7 +36,7 @@ def test_quick_responses_count_alike():
 def test_the_domain_that_waited_longest_is_dropped_first():
     pending = PendingLatencies(max_domains=2)
     for key in ("a.example", "b.example", "c.example"):
-        pending.note(key, 100.0, None)
+        pending.record(key, 100.0, None)
 
     assert [pending.has(key) for key in ("a.example", "b.example", "c.example")] == [
         False, True, True

@@ -69,7 +69,7 @@ def test_the_last_node_cannot_leave():
     record = RingRecord.first(NODES[:1])
 
     for leave in (record.draining, record.losing):
-        with pytest.raises(BadInput, match="the only node"):
+        with pytest.raises(BadInput, match="the only active node"):
             leave(NODES[0])
 
 

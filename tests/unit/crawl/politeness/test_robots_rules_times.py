@@ -94,6 +94,6 @@ def test_reports_name_the_line():
     lines = rules("Request-rate: 1/10m 1300-1659", "Visit-time: 0600-0845").timed_lines("aragog")
 
     assert lines == [
-        "a request in 600 s from 13:00 to 16:59 UTC (robots.txt line 2, Request-rate)",
+        "one request per 600 s from 13:00 to 16:59 UTC (robots.txt line 2, Request-rate)",
         "visits from 06:00 to 08:45 UTC (robots.txt line 3, Visit-time)",
     ]

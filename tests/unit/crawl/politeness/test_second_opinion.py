@@ -26,13 +26,13 @@ def second(tmp_path):
 
 
 def test_a_file_that_both_read_alike_leaves_nothing(second):
-    assert second.look(ORIGIN, ALIKE) is False
+    assert second.check(ORIGIN, ALIKE) is False
     assert not second.folder.exists()
 
 
 def test_a_file_that_they_read_differently_is_kept_with_what_each_said(second):
-    assert second.look(ORIGIN, DIFFERENT) is True
-    assert second.look(ORIGIN, DIFFERENT) is True  # the same file again
+    assert second.check(ORIGIN, DIFFERENT) is True
+    assert second.check(ORIGIN, DIFFERENT) is True  # the same file again
 
     (said,) = second.folder.glob("*.json")
     assert said.with_suffix(".txt").read_bytes() == DIFFERENT
@@ -45,7 +45,7 @@ def test_files_are_kept_up_to_a_bound(second):
     for number in range(MOST_FILES):
         (second.folder / f"{number}.json").touch()
 
-    assert second.look(ORIGIN, DIFFERENT) is True
+    assert second.check(ORIGIN, DIFFERENT) is True
     assert len(list(second.folder.iterdir())) == MOST_FILES
 
 
@@ -53,8 +53,8 @@ def test_only_a_sample_is_compared(tmp_path):
     draws = iter([0.5, 0.005])
     second = SecondOpinion(0.01, tmp_path, "aragog/1.0", rng=lambda: next(draws))
 
-    assert second.look(ORIGIN, ALIKE) is None
-    assert second.look(ORIGIN, ALIKE) is False
+    assert second.check(ORIGIN, ALIKE) is None
+    assert second.check(ORIGIN, ALIKE) is False
 
 
 @pytest.mark.parametrize(
@@ -69,4 +69,4 @@ def test_only_a_sample_is_compared(tmp_path):
 )
 def test_reppy_never_gets_what_it_could_not_read_safely(second, body):
     assert not is_safe(body)
-    assert second.look(ORIGIN, body) is None
+    assert second.check(ORIGIN, body) is None

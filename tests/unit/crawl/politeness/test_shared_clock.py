@@ -102,7 +102,7 @@ def test_the_offset_is_checked_each_minute_and_follows_the_server(machine, serve
     with caplog.at_level(logging.WARNING):
         assert clock.now_ms() == server.true_ms()
 
-    assert "moved by -5.0 s" in caplog.text
+    assert "jumped by -5.0 s" in caplog.text
 
 
 def test_one_slow_answer_makes_no_time_wrong(machine, server):
@@ -118,7 +118,7 @@ def test_a_server_that_always_answers_slowly_is_asked_again_soon(machine, server
     server.back_ms = [4000] * TRIES
     clock = SharedClock(machine, server)
     assert abs(clock.server_now_ms() - server.true_ms()) <= clock.bound_ms() <= 2001
-    assert "is known to 2001 ms only" in caplog.text
+    assert "is only known to 2001 ms" in caplog.text
 
     machine.advance_ms(CHECK_SOON_S * 1000)
 
@@ -144,7 +144,7 @@ def test_a_server_that_does_not_answer_a_check_leaves_the_time_as_it_was(machine
     assert clock.now_ms() == server.true_ms()
     assert clock.now_ms() == server.true_ms()
 
-    assert caplog.text.count("is not checked") == 1
+    assert caplog.text.count("cannot check the time") == 1
 
 
 def test_the_first_measurement_fails_loudly(machine, server):

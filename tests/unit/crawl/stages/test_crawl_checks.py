@@ -5,7 +5,7 @@ import pytest
 from aragog.crawl.pipeline.crawl_cancellations import Cancellation
 from aragog.crawl.pipeline.crawl_records import CrawlPhase, CrawlRecord
 from aragog.crawl.pipeline.crawl_registry import Crawls
-from aragog.crawl.pipeline.in_flight_values import Heir, Held
+from aragog.crawl.pipeline.in_flight_values import NextCrawl, NextStep
 from aragog.crawl.pipeline.messages import UrlJob
 from aragog.crawl.stages.crawl_checks import CrawlChecks, following
 
@@ -52,11 +52,11 @@ def test_a_job_of_a_running_crawl_is_not_asked_about():
 @pytest.mark.parametrize(
     ("crawl", "reply", "going", "waiting"),
     [
-        (2, Held.ENDS, [], []),
-        (2, Held.GOES_ON, [2], []),
-        (2, Heir(4, 7), [4], []),
-        (2, Heir(3, 7), [], [3]),
-        (3, Held.WAITS, [], [3]),
+        (2, NextStep.ENDS, [], []),
+        (2, NextStep.CONTINUES, [2], []),
+        (2, NextCrawl(4, 7), [4], []),
+        (2, NextCrawl(3, 7), [], [3]),
+        (3, NextStep.WAITS, [], [3]),
     ],
 )
 def test_a_job_goes_on_for_a_crawl_that_wants_it(crawl, reply, going, waiting):
@@ -76,7 +76,7 @@ def test_what_was_fetched_for_a_paused_crawl_is_stored():
 
 
 def test_a_cancelled_host_is_asked_about_with_the_time_of_its_cancellation():
-    in_flight = InFlight(Held.ENDS)
+    in_flight = InFlight(NextStep.ENDS)
     checks = CrawlChecks(Registry(Cancellation("host", "a.example", 77)), in_flight)
 
     wanted = checks.wanted([UrlJob(url=A), UrlJob(url=B)])
@@ -88,7 +88,7 @@ def test_a_cancelled_host_is_asked_about_with_the_time_of_its_cancellation():
 def test_the_next_crawl_gets_a_job_with_its_own_options():
     job = UrlJob(url=A, crawl=2, attempt=3, refresh=True, request_id="r", url_filter="+x", target=B)
 
-    after = following(job, Heir(4, 7), Registry().crawls())
+    after = following(job, NextCrawl(4, 7), Registry().crawls())
 
     assert after == UrlJob(
         url=A, crawl=4, depth=7, priority=1, purposes="search", request_id="crawl-4"

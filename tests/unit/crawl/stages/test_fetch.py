@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from aragog.crawl.egress.choice import EgressRules
+from aragog.crawl.egress.rules import EgressRules
 from aragog.crawl.fetcher.gate import Go
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.messages import FetchBatch, UrlJob
-from aragog.crawl.pipeline.outcome_log import Answered
+from aragog.crawl.pipeline.outcome_log import DomainOutcome
 from aragog.crawl.pipeline.routing import Destination
-from aragog.crawl.pipeline.spool_room import PATIENCE_S, SpoolRoom
+from aragog.crawl.pipeline.spool_room import MAX_WAIT_S, SpoolRoom
 from aragog.crawl.politeness.robots_records import RulesState
 from aragog.crawl.stages.access import Access
 from aragog.crawl.stages.fetch import ROOM_AGAIN_MS, FetchStage
@@ -106,9 +106,9 @@ def test_each_domains_outcomes_are_noted_refusals_too(stage, ports):
     run(stage, A, B, "http://www.b.example/", "http://closed.example/x")
 
     assert ports.outcomes.of == {
-        "a.example": [Answered(OutcomeKind.GONE, 404)],
-        "b.example": [Answered(OutcomeKind.FETCHED, 200)],
-        "closed.example": [Answered(OutcomeKind.REFUSED)],
+        "a.example": [DomainOutcome(OutcomeKind.GONE, 404)],
+        "b.example": [DomainOutcome(OutcomeKind.FETCHED, 200)],
+        "closed.example": [DomainOutcome(OutcomeKind.REFUSED)],
     }
 
 
@@ -121,7 +121,7 @@ def test_a_url_that_was_postponed_is_not_an_outcome_of_its_domain(stage, ports):
 
     run(stage, A, B)
 
-    assert ports.outcomes.of == {"b.example": [Answered(OutcomeKind.REDIRECTED)]}
+    assert ports.outcomes.of == {"b.example": [DomainOutcome(OutcomeKind.REDIRECTED)]}
 
 
 def test_the_reservation_in_the_spool_is_given_back(stage, ports):
@@ -350,7 +350,7 @@ def test_where_no_gate_holds_messages_back_a_closed_spool_is_waited_for(stage, p
 
     message = run(replace(stage, room=room), A)[Destination.FETCH]
 
-    assert ports.clock.now_ms() >= NOW_MS + PATIENCE_S * 1000
+    assert ports.clock.now_ms() >= NOW_MS + MAX_WAIT_S * 1000
     assert message.delay_ms == ROOM_AGAIN_MS
 
 

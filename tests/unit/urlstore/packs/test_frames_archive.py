@@ -123,7 +123,7 @@ def test_a_pack_is_split_into_its_frames_and_a_cut_one_is_noticed(compression):
 
 @pytest.mark.parametrize("cell", [b"", b"x", b"2 a b", b"1 ../x 0 1 aa", b"1 20261129/x 0 1 a"])
 def test_what_is_not_a_pointer_is_refused(cell):
-    with pytest.raises(CorruptContent, match="is no pointer"):
+    with pytest.raises(CorruptContent, match="is not a pointer"):
         PackPointer.read(cell)
 
 

@@ -78,7 +78,7 @@ _GROUPS = {
     "graph_lists": "Graph: lists",
     "administration": "Administration",
 }
-"""The title of each group of operations, by its module."""
+"""The title of each group of operations, by module."""
 
 
 def _operation(
@@ -107,7 +107,7 @@ def _problem_name(code: str) -> str:
     return f"Problem{code}"
 
 
-_MATCH = _header("If-Match", "The ETag of the record that the write is meant for.")
+_MATCH = _header("If-Match", "Write only if the record still has this ETag.")
 
 
 def _public(name: str, summary: str, response: dict[str, Any], problems: str = "421") -> Operation:
@@ -120,7 +120,7 @@ DOCUMENT: dict[str, Any] = {
         "title": "aragog",
         "version": "1",
         "description": (
-            "The UrlStore over HTTP: metadata, links and content of URLs, by any spelling and "
+            "The UrlStore over HTTP: metadata, links and content of URLs, in any spelling and "
             "through any alias. Errors are problem details (RFC 9457)."
         ),
         "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
@@ -145,15 +145,15 @@ DOCUMENT: dict[str, Any] = {
         "responses": {_problem_name(code): problem for code, problem in _PROBLEMS.items()},
         "securitySchemes": {"bearer": {
             "type": "http", "scheme": "bearer",
-            "description": "A token of `aragog token`. Scope `admin` includes the others. Without "
-            "`serving.tokens` no token is required.",
+            "description": "A token created by `aragog token`. Scope `admin` includes the others. "
+            "Without `serving.tokens`, no token is required.",
         }},
     },
 }  # fmt: skip
 
 
-def _derived(among: Sequence[Choice]) -> Operation:
-    """The entry for a path and method, which may have several operations."""
+def _operation_entry(among: Sequence[Choice]) -> Operation:
+    """Return the entry for a path and method, which may have several operations."""
     operation, route = among[0]
     name = _camel("_".join([operation.name, *route.fixed]))
     body = body_schema(operation, route)
@@ -164,7 +164,7 @@ def _derived(among: Sequence[Choice]) -> Operation:
     found = {
         parameter["name"]: parameter
         for choice in reversed(among)
-        for parameter in [*_choosing(choice, operation.scope), *_selecting(among)]
+        for parameter in [*_parameters_of(choice, operation.scope), *_selecting(among)]
     }
     problems = {"400", "401", "403", "421", "500", "503", "504", *_FORM_PROBLEMS[route.form]}
     problems |= {"404"} if types.NoneType in typing.get_args(operation.answer) else set()
@@ -191,9 +191,9 @@ def _module(operation: AnyOperation[Any, Any]) -> str:
     return operation.run.__module__.rpartition(".")[2]
 
 
-def _choosing(choice: Choice, scope: str) -> list[dict[str, Any]]:
+def _parameters_of(choice: Choice, scope: str) -> list[dict[str, Any]]:
     """
-    The parameters of an operation; those that select it on a shared route say how.
+    Return the parameters of an operation, including those that select it on a shared route.
 
     Args:
         choice: the operation and its route.
@@ -208,7 +208,7 @@ def _choosing(choice: Choice, scope: str) -> list[dict[str, Any]]:
 
 
 def _selecting(among: Sequence[Choice]) -> list[dict[str, Any]]:
-    """The parameters that select an operation of a route."""
+    """Return the parameters that select an operation of a route."""
     return [
         _parameter(
             name, f"{default} by default.", type="string",
@@ -220,16 +220,18 @@ def _selecting(among: Sequence[Choice]) -> list[dict[str, Any]]:
 
 _FORM_PARAMETERS: dict[Form, list[dict[str, Any]]] = {form: [] for form in Form} | {
     Form.RECORD: [
-        _header("If-None-Match", "ETags of the client; the response is 304 if one is current."),
+        _header("If-None-Match", "The client's ETags; the response is 304 if one is current."),
     ],
-    Form.CONTENT: [_header("Range", "One range of bytes.")],
-    Form.FEED: [_header("Last-Event-ID", "The cursor, of a client that reads events.")],
+    Form.CONTENT: [_header("Range", "A single byte range.")],
+    Form.FEED: [
+        _header("Last-Event-ID", "The cursor to resume from, for clients that read events.")
+    ],
 }
 _FORM_PROBLEMS: dict[Form, tuple[str, ...]] = dict.fromkeys(Form, ()) | {Form.CONTENT: ("416",)}
 
 
 def _responses(among: Sequence[Choice]) -> dict[str, Any]:
-    """The successful responses of the operations of a route, by status."""
+    """Return the successful responses of a route's operations, by status."""
     operation, route = among[0]
     answer = answer_schema(operation, route)
     others = [answer_schema(*choice) for choice in among[1:]]
@@ -238,21 +240,21 @@ def _responses(among: Sequence[Choice]) -> dict[str, Any]:
     if answer is None or route.status == 204:
         return {"204": {"description": "Done."}}
     content: dict[str, Any] = {"application/json": {"schema": answer}}
-    found = {"description": "The answer.", "content": content}
+    found = {"description": "The response.", "content": content}
     match route.form:
         case Form.RECORD:
-            current = {"description": "The client has the current version."}
+            current = {"description": "The client already has the current version."}
             return {"200": _json("Found.", "FullRecord"), "304": current}
         case Form.RECORDS:
-            return {"200": _json("A result for each.", "BatchResults")}
+            return {"200": _json("One result per URL.", "BatchResults")}
         case Form.CONTENT:
-            whole = _body("The body, of the type that its origin declared.")
-            return {"200": whole, "206": _body("The range of the body.")}
+            whole = _body("The body, with the content type that its origin declared.")
+            return {"200": whole, "206": _body("The requested range of the body.")}
         case Form.FEED:
             content["text/event-stream"] = {"schema": {"type": "string"}}
     responses = {str(route.status): found}
     if route.pending:
-        responses["202"] = {**found, "description": "The answer so far; the work goes on."}
+        responses["202"] = {**found, "description": "The response so far; the work continues."}
     return responses
 
 
@@ -262,7 +264,7 @@ def _camel(name: str) -> str:
 
 
 def _tags() -> list[dict[str, str]]:
-    """The groups of operations, each with the docstring of its module."""
+    """Return the groups of operations, each with the docstring of its module."""
     texts = {
         _GROUPS[_module(operation)]: " ".join(
             (sys.modules[operation.run.__module__].__doc__ or "").split()
@@ -274,6 +276,6 @@ def _tags() -> list[dict[str, str]]:
 
 
 for (_path, _method), _among in choices().items():
-    DOCUMENT["paths"].setdefault(_path, {})[_method.lower()] = _derived(_among)
+    DOCUMENT["paths"].setdefault(_path, {})[_method.lower()] = _operation_entry(_among)
 DOCUMENT["tags"] = _tags()
 add_examples(DOCUMENT)

@@ -1,9 +1,9 @@
 """
 Examples of requests and responses, for the OpenAPI document and the page at `/docs`.
 
-`examples.json` has them by operation id, in an order in which they can be executed one after the
-other. `python -m tests.api_examples` executes them and writes the responses; a test repeats this
-and compares.
+They are stored in `examples.json` by operation id, in an order in which they can be executed one
+after the other. `python -m tests.api_examples` executes them and writes the responses; a test
+repeats this and compares.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class Example:
     """The response's JSON or text, or None."""
 
     def target(self, path: str) -> str:
-        """Path and query of the request, for a path of the document."""
+        """Return path and query of the request, for a path in the document."""
         for name, value in self.path.items():
             path = path.replace(f"{{{name}}}", quote(value, safe=""))
         pairs = [f"{name}={quote(value, safe=':/,?=')}" for name, value in self.query.items()]
         return f"{path}?{'&'.join(pairs)}" if pairs else path
 
     def command(self, method: str, path: str) -> str:
-        """The request as a curl command."""
+        """Return the request as a curl command."""
         words = ["curl -s"]
         usual = "GET" if self.body is None else "POST"
         if method != usual:

@@ -36,7 +36,10 @@ NAMED = {PageRecord: "Record", FetchRecord: "FetchReport", Change: "Change", Pas
 
 
 def parameters(operation: Operation[Any, Any], route: HttpRoute) -> list[dict[str, Any]]:
-    """The options of an operation in the path and, for a route without a body, in the query."""
+    """
+    Return the options of an operation in the path and, for a route without a body,
+    in the query.
+    """
     shared = {field.option.shares: field for field in operation.fields if field.option.shares}
     return [
         _parameter(field, route, shared.get(field.http))
@@ -54,7 +57,7 @@ def _in_path(field: OptionField, route: HttpRoute) -> bool:
 def _parameter(
     field: OptionField, route: HttpRoute, shared: OptionField | None = None
 ) -> dict[str, Any]:
-    """An option as a parameter, possibly shared with another option."""
+    """Return an option as a parameter, possibly shared with another option."""
     schema, text = option_schema(field), field.option.text
     if shared is not None:
         schema = {"type": "string"}
@@ -71,7 +74,7 @@ def _parameter(
 
 
 def body_schema(operation: Operation[Any, Any], route: HttpRoute) -> dict[str, Any] | None:
-    """The options of an operation as a JSON object, or None if the route has no body."""
+    """Return the options of an operation as a JSON object, or None if the route has no body."""
     if not route.has_body:
         return None
     elsewhere = {"", *route.in_query}
@@ -87,7 +90,7 @@ def body_schema(operation: Operation[Any, Any], route: HttpRoute) -> dict[str, A
 
 
 def _closed(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a request, whose objects allow no other members."""
+    """Return the schema of a request, whose objects allow no other members."""
     schema = dict(schema)
     if "properties" in schema:
         properties = {name: _closed(part) for name, part in schema["properties"].items()}
@@ -98,7 +101,7 @@ def _closed(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def object_schema(fields: Sequence[OptionField]) -> dict[str, Any]:
-    """A JSON object with these members."""
+    """Return the schema of a JSON object with these members."""
     return {
         "type": "object",
         "required": [field.http for field in fields if field.required],
@@ -109,7 +112,7 @@ def object_schema(fields: Sequence[OptionField]) -> dict[str, Any]:
 
 
 def _member(field: OptionField) -> dict[str, Any]:
-    """An option in a body, where null means that it is not given."""
+    """Return the schema of an option in a body, where null means that the option is not set."""
     schema = option_schema(field)
     kinds = schema.get("type", [])
     kinds = [kinds] if isinstance(kinds, str) else kinds
@@ -119,7 +122,7 @@ def _member(field: OptionField) -> dict[str, Any]:
 
 
 def option_schema(field: OptionField) -> dict[str, Any]:
-    """The JSON schema of one option."""
+    """Return the JSON schema of one option."""
     option, schema = field.option, dict(_OPEN if field.option.by_format else schema_of(field.kind))
     if field.kind in (int, float):
         schema |= _set(minimum=option.least, maximum=None if option.capped else option.most)
@@ -149,7 +152,7 @@ def _set(**values: Any) -> dict[str, Any]:
 
 
 def answer_schema(operation: Operation[Any, Any], route: HttpRoute) -> dict[str, Any] | None:
-    """The JSON schema of an operation's response, or None if it has none."""
+    """Return the JSON schema of an operation's response, or None if it has none."""
     if operation.answer is type(None):
         return None
     schema = schema_of(operation.answer)
@@ -159,7 +162,7 @@ def answer_schema(operation: Operation[Any, Any], route: HttpRoute) -> dict[str,
 
 
 def schema_of(kind: Any) -> dict[str, Any]:
-    """The JSON schema of a type in the form that `json_values.to_json` writes."""
+    """Return the JSON schema of a type in the form that `json_values.to_json` writes."""
     if typing.get_origin(kind) is Annotated:
         kind = typing.get_args(kind)[0]
     origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)
@@ -185,7 +188,7 @@ def schema_of(kind: Any) -> dict[str, Any]:
 
 
 def _or_null(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of a value that may be missing."""
+    """Return the schema of a value that may be missing."""
     if "$ref" in schema:
         return {"anyOf": [schema, {"type": "null"}]}
     kind = schema.get("type")
@@ -193,7 +196,7 @@ def _or_null(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _schema_of_members(kind: type) -> dict[str, Any]:
-    """The JSON schema of a dataclass, from its options or its types."""
+    """Return the JSON schema of a dataclass, from its options or its types."""
     fields = option_fields(kind)
     if any(field.option.text for field in fields):
         return object_schema(fields)
@@ -229,30 +232,30 @@ def _optional(*kinds: str) -> dict[str, Any]:
 
 
 _RECORD = {
-    "url": {**_TEXT, "description": "As asked, normalized."},
-    "canonical_url": {**_TEXT, "description": "The URL that stands for the page."},
+    "url": {**_TEXT, "description": "The requested URL, normalized."},
+    "canonical_url": {**_TEXT, "description": "The canonical URL of the page."},
     "version": {**_TEXT, "description": "Changes with every write; part of the ETag."},
     "fields": {
         "type": "object",
-        "description": "Field to value, by the declared format of each.",
+        "description": "Field names and values, each in its declared format.",
         "additionalProperties": True,
     },
     "facts": {
         "type": "object",
-        "description": "Of the last fetch that brought something about the page.",
+        "description": "Facts of the last fetch that returned information about the page.",
         "additionalProperties": _optional("string", "number"),
     },
     "content_bytes": {
         **_optional("integer"),
-        "description": "Size of the page's content before compression; null: no content.",
+        "description": "Size of the page's content before compression; null without content.",
     },
     "content_hash": {
         **_optional("string"),
-        "description": "SHA-256 of the content as it is stored, in hexadecimal digits.",
+        "description": "SHA-256 of the stored content, in hexadecimal digits.",
     },
     "due_at_ms": {
         **_optional("integer"),
-        "description": "When the page is fetched again; null: never.",
+        "description": "When the page is fetched again; null if never.",
     },
     "from_standby": {
         "type": "boolean",
@@ -261,12 +264,12 @@ _RECORD = {
 }
 _HEADERS = {
     **_list(_list(_TEXT, minItems=2, maxItems=2)),
-    "description": "Name and value, as received; up to 16 KiB, cookies without their values.",
+    "description": "Names and values as received, up to 16 KiB; cookies without their values.",
 }
 _JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 _DESCRIBED = {
-    "url": "The URL that was requested; of an alias its own.",
-    "total_ms": "With redirects and the waits for their slots; begins again after a redirect whose "
+    "url": "The URL that was requested, even if it is an alias.",
+    "total_ms": "Includes redirects and waits for their slots; restarts after a redirect whose "
     "slot was more than a second away.",
 }
 _FETCH_RECORD = {
@@ -279,10 +282,16 @@ _FETCH_RECORD = {
 }
 _FRESHNESS = {
     "state": {**_TEXT, "enum": ["fresh", "stale", "absent"]},
-    "age_s": {**_optional("number"), "description": "Since a fetch last confirmed the page."},
+    "age_s": {
+        **_optional("number"),
+        "description": "Seconds since a fetch last confirmed the page.",
+    },
     "stale_fields": _TEXTS,
-    "fetching": {"type": "boolean", "description": "It is in flight; ask again later."},
-    "reason": {**_optional("string"), "description": "Why it is not fetched."},
+    "fetching": {
+        "type": "boolean",
+        "description": "True if the URL is in flight; request it again later.",
+    },
+    "reason": {**_optional("string"), "description": "Why the URL is not fetched."},
 }
 _RECORD_NAMES = "url canonical_url version fields facts content_bytes content_hash due_at_ms"
 _URLS = _list(_TEXT, maxItems=1000)
@@ -296,12 +305,15 @@ SCHEMAS: dict[str, Any] = {
         detail=_TEXT,
         code={
             **_TEXT,
-            "description": "The cause, the same over Thrift.",
+            "description": "The error code, the same as over Thrift.",
             "enum": [kind.code for kind in KINDS],
         },
         url={**_TEXT, "description": "The URL that was taken down, or that has the unique value."},
-        property={**_TEXT, "description": "With `value_taken`: the unique property."},
-        found_version={**_TEXT, "description": "With 412: the record's version; empty: none."},
+        property={**_TEXT, "description": "For `value_taken`: the unique property."},
+        found_version={
+            **_TEXT,
+            "description": "For 412: the record's version; empty if there is no record.",
+        },
     ),
     "Record": _object(_RECORD_NAMES, **_RECORD),
     "FullRecord": _object(
@@ -328,7 +340,7 @@ SCHEMAS: dict[str, Any] = {
     ),
     "BatchResult": _object(
         "input status",
-        input={**_TEXT, "description": "The URL as it was sent."},
+        input={**_TEXT, "description": "The URL as the client sent it."},
         status={
             **_NUMBER,
             "description": "200 with `record`; 400, 403, 404, 413 or 500 with `detail`.",

@@ -1,1 +1,1 @@
-"""HTML pages of the API for people: their layout and style, and the reference at `/docs`."""
+"""HTML pages of the API: their layout and style, and the reference at `/docs`."""

@@ -14,9 +14,9 @@ STYLE = files("aragog.api.server.http.pages").joinpath("style.css").read_text("u
 _PLACES = (("/", "Look up"), ("/docs", "API"), ("/openapi.json", "OpenAPI"))
 
 
-def framed(title: str, place: str, main: str) -> str:
+def html_page(title: str, place: str, main: str) -> str:
     """
-    A complete page.
+    Return a complete page.
 
     Args:
         title: the window's title, as text.
@@ -36,12 +36,12 @@ def framed(title: str, place: str, main: str) -> str:
 
 
 def panel(title: str, content: str) -> str:
-    """A section of a page with a heading; `content` is HTML."""
+    """Return a section of a page with a heading; `content` is HTML."""
     return f'<section class="panel"><h2>{escape(title)}</h2>{content}</section>'
 
 
 def notice(text: str) -> str:
-    """A message about the request."""
+    """Return a message about the request."""
     return f'<p class="notice" role="status">{escape(text)}</p>'
 
 

@@ -1,5 +1,5 @@
 """
-The page at `/`: the form, and everything known about one URL. Pure.
+The page at `/`: a form, and everything that is known about one URL. Pure.
 
 All text is untrusted: every value is escaped, and links only lead to this page.
 """
@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from aragog.api.operations.pin_card import PinCard, shorten
 from aragog.api.operations.values import Explanation, ExplanationSection
-from aragog.api.server.http.pages.frame import framed, notice, panel
+from aragog.api.server.http.pages.frame import html_page, notice, panel
 from aragog.urlstore.records import LinkRecord
 
 _CLASSES = {"title": "title", "price": "price", "text": ""}
@@ -20,7 +20,7 @@ _CLASSES = {"title": "title", "price": "price", "text": ""}
 
 def lookup_page(url: str, token: str, parts: Sequence[str], *, tokens: bool) -> str:
     """
-    The page: the form, and the parts below it.
+    Return the page: the form, and the parts below it.
 
     Args:
         url: the URL shown in the form; may be empty.
@@ -46,11 +46,11 @@ def lookup_page(url: str, token: str, parts: Sequence[str], *, tokens: bool) -> 
         f'spellcheck="false" placeholder="https://example.com/" value="{escape(url)}"></label>'
         f'{field}<p class="actions"><button>Look up</button>{refresh}</form>'
     )
-    return framed("aragog", "/", f"<h1>Look up a URL</h1>{form}{''.join(parts)}")
+    return html_page("aragog", "/", f"<h1>Look up a URL</h1>{form}{''.join(parts)}")
 
 
 def address(normalized: str) -> str:
-    """The permanent address of a looked-up page, the same for every spelling."""
+    """Return the permanent address of a looked-up page, which is the same for every spelling."""
     place = f"/?url={quote(normalized, safe='')}"
     return (
         f'<p>Permanent address of this page: <a rel="bookmark" href="{place}">'
@@ -59,7 +59,7 @@ def address(normalized: str) -> str:
 
 
 def card(pin: PinCard) -> str:
-    """The Rich Pin: picture, title, price and description, each with its source and age."""
+    """Return the Rich Pin: picture, title, price and description, each with its source and age."""
     if pin.empty:
         return ""
     # The viewer's browser loads the picture from the page's site, without a referrer.
@@ -73,12 +73,12 @@ def card(pin: PinCard) -> str:
 
 
 def explanation(explained: Explanation) -> str:
-    """The sections of `aragog explain`: robots, slot, queue, store, fields, links."""
+    """Return the sections of `aragog explain`: robots, slot, queue, store, fields, links."""
     return "".join(map(_section, explained.sections))
 
 
 def links(title: str, rows: Sequence[LinkRecord]) -> str:
-    """A list of links, each to the look-up page of its URL."""
+    """Return a list of links, each to the look-up page of its URL."""
     if not rows:
         return ""
     items = "".join(
@@ -97,5 +97,5 @@ def _section(section: ExplanationSection) -> str:
         f'<span class="note">{escape(line.note)}</span></dd></div>'
         for line in section.lines
     )
-    problem = notice(f"This part did not answer: {section.problem}") if section.problem else ""
+    problem = notice(f"This part did not respond: {section.problem}") if section.problem else ""
     return panel(section.title, f"{problem}<dl>{rows}</dl>" if rows else problem)

@@ -1,5 +1,5 @@
 """
-Renders the OpenAPI document as the page at `/docs`: contents, errors, operations with examples.
+Render the OpenAPI document as the page at `/docs`: contents, errors, operations with examples.
 Pure.
 """
 
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from aragog.api.server.http.openapi.examples import EXAMPLES, Example
-from aragog.api.server.http.pages.frame import framed
+from aragog.api.server.http.pages.frame import html_page
 
 _CODE = re.compile(r"`([^`]+)`")
 _ERRORS = "#/components/responses/"
@@ -32,7 +32,7 @@ class _Entry(NamedTuple):
 
 
 def reference_page(document: Mapping[str, Any]) -> str:
-    """The complete page. Each operation's anchor is its id in the document."""
+    """Return the complete page. Each operation's anchor is its id in the document."""
     groups = [
         (tag, [entry for entry in _entries(document) if tag["name"] in entry.operation["tags"]])
         for tag in document["tags"]
@@ -41,7 +41,7 @@ def reference_page(document: Mapping[str, Any]) -> str:
     token = document["components"]["securitySchemes"]["bearer"]["description"]
     intro = (
         f"<h1>HTTP API</h1><p>{_text(document['info']['description'])}"
-        '<p>Programs read the same as the <a href="/openapi.json">OpenAPI document</a>.'
+        '<p>Also available as an <a href="/openapi.json">OpenAPI document</a>.'
         f"<p>Authorization: <code>Bearer</code>. {_text(token)}"
     )
     parts = [
@@ -50,7 +50,7 @@ def reference_page(document: Mapping[str, Any]) -> str:
         _errors(document),
         *(_group(tag, entries, document) for tag, entries in groups),
     ]
-    return framed(
+    return html_page(
         "aragog: HTTP API",
         "/docs",
         '<div class="reference">'
@@ -83,7 +83,7 @@ def _slug(name: str) -> str:
 
 
 def _errors(document: Mapping[str, Any]) -> str:
-    """The table of errors that all operations refer to."""
+    """Return the table of errors that all operations refer to."""
     rows = [
         (f'<a id="error-{code}"></a>{code}', _text(problem["description"]))
         for name, problem in document["components"]["responses"].items()
@@ -93,7 +93,7 @@ def _errors(document: Mapping[str, Any]) -> str:
     return (
         '<section class="panel" id="errors"><h2>Errors</h2><p>Errors are problem details '
         "(RFC 9457): <code>application/problem+json</code> with <code>status</code> and a "
-        f"<code>detail</code> that says what is wrong.{table}</section>"
+        f"<code>detail</code> that explains the error.{table}</section>"
     )
 
 
@@ -106,7 +106,7 @@ def _group(tag: Mapping[str, str], entries: Sequence[_Entry], document: Mapping[
 def _operation(entry: _Entry, document: Mapping[str, Any]) -> str:
     operation = entry.operation
     scopes = [scope for choice in operation["security"] for scope in choice.get("bearer", ())]
-    needs = f"Scope {scopes[0]}." if scopes else "Needs no token."
+    needs = f"Scope {scopes[0]}." if scopes else "No token required."
     return (
         f'<article class="panel" id="{entry.id}">'
         f'<h3><span class="method">{entry.method}</span> <code>{escape(entry.path)}</code></h3>'
@@ -141,7 +141,7 @@ def _body(operation: Mapping[str, Any], document: Mapping[str, Any]) -> str:
         )
         for name, member in schema["properties"].items()
     ]
-    return _table(("Member of the body", "Type", "Meaning"), rows)
+    return _table(("Body member", "Type", "Meaning"), rows)
 
 
 def _example(entry: _Entry) -> str:
@@ -149,8 +149,10 @@ def _example(entry: _Entry) -> str:
     if example is None:
         return ""
     command = _block(example.command(entry.method, entry.path), f"Example of {entry.id}")
-    answer = _block(_shown(example), f"Answer to the example of {entry.id}")
-    return f'<p class="note">Example, answered with status {example.status}:</p>{command}{answer}'
+    answer = _block(_shown(example), f"Response to the example of {entry.id}")
+    return (
+        f'<p class="note">Example; the response has status {example.status}:</p>{command}{answer}'
+    )
 
 
 def _shown(example: Example) -> str:
@@ -160,14 +162,14 @@ def _shown(example: Example) -> str:
 
 
 def _block(text: str, label: str) -> str:
-    """Text that may be wider than the page and can be scrolled with the keyboard."""
+    """Return text that may be wider than the page and can be scrolled with the keyboard."""
     if not text:
         return ""
     return f'<pre tabindex="0" role="region" aria-label="{escape(label)}">{escape(text)}</pre>'
 
 
 def _answers(operation: Mapping[str, Any]) -> str:
-    """Successful responses with their texts, and errors as links to the table."""
+    """Return successful responses with their texts, and errors as links to the table."""
     successes, errors = [], []
     for status, response in operation["responses"].items():
         if "$ref" in response:
@@ -178,7 +180,7 @@ def _answers(operation: Mapping[str, Any]) -> str:
 
 
 def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table whose cells are HTML; empty if there are no rows."""
+    """Return a table whose cells are HTML; empty if there are no rows."""
     if not rows:
         return ""
     head = "".join(f'<th scope="col">{escape(title)}' for title in titles)
@@ -192,7 +194,7 @@ def _name(name: str, *, required: bool) -> str:
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
-    """The type of a value in words, with its bounds and default."""
+    """Describe the type of a value in words, with its bounds and default."""
     kinds = schema.get("type", "any")
     kinds = [kinds] if isinstance(kinds, str) else [kind for kind in kinds if kind != "null"]
     text = " or ".join(kinds)
@@ -216,5 +218,5 @@ def _default(value: Any) -> str:
 
 
 def _text(text: str) -> str:
-    """Text with names in backticks rendered as code."""
+    """Return text with names in backticks rendered as code."""
     return _CODE.sub(r"<code>\1</code>", escape(text, quote=False))

@@ -3,8 +3,8 @@ The change feed over HTTP: `GET /v1/changes`, by long polling or as server-sent 
 
 A reader keeps the cursor of the last response and sends it with the next request. With `Accept:
 text/event-stream`, each event's id is its cursor, and a client that reconnects sends the last id
-automatically (Last-Event-ID). A waiting reader occupies no thread; a thread polls the feed for it
-every half second. Readers have their own limit.
+automatically (Last-Event-ID). A waiting reader occupies no thread; a thread polls the feed every
+half second. The number of readers has its own limit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from aragog.api.json_values import from_query, refuse_unknown, to_json
-from aragog.api.operations.change_feed import LOOK_S, NOW, ChangesRequest, changes, read_changes
+from aragog.api.operations.change_feed import NOW, POLL_S, ChangesRequest, changes, read_changes
 from aragog.api.operations.options import checked, option_fields
 from aragog.api.problems import Overloaded, unavailable
 from aragog.api.server.http.calls import StoreCalls, json_response
@@ -43,7 +43,7 @@ class ChangesApi:
     Args:
         calls: runs store calls.
         operations: runs the reads that wait for a change.
-        most_readers: how many may wait at once; further readers get 503.
+        most_readers: how many readers may wait at the same time; others get 503.
         sleep: waits between two reads of the feed.
     """
 
@@ -65,19 +65,19 @@ class ChangesApi:
 
     async def answer(self, request: Request) -> Response:
         """`GET /v1/changes`: a JSON response after at most `wait_ms`, or a stream of events."""
-        query = _asked(request)
+        query = _changes_request(request)
         if self._readers >= self._most_readers:
-            raise unavailable("too many readers of the feed at once")
+            raise unavailable("too many readers of the change feed")
         # Count the reader before any wait, so that simultaneous readers are all counted.
         with ExitStack() as reading:
             reading.enter_context(self._reading())
             if "text/event-stream" not in request.headers.get("accept", ""):
                 page = await self._operations.run(changes, query, request)
                 return json_response(to_json(page, self._calls.store.formats))
-            # A stream that has begun cannot report a bad cursor or a late body.
+            # A stream that has begun cannot report an invalid cursor or a late body.
             await request.scope["aragog.body"].skip()
             await self._page(query, query.cursor)
-            if request.method == "HEAD":  # a stream would not end, and the connection is kept
+            if request.method == "HEAD":  # a stream would not end, and the connection is kept open
                 return Response(None, headers=_HEADERS, media_type=_EVENTS)
             return _Stream(self._events(query), reading.pop_all())
 
@@ -95,7 +95,7 @@ class ChangesApi:
             read = self._calls.store.formats.to_json
             while not self.draining:
                 page = await self._page(query, cursor)
-                silent_s = 0.0 if page.items else silent_s + LOOK_S
+                silent_s = 0.0 if page.items else silent_s + POLL_S
                 if page.items:
                     yield b"".join(_event(change, read) for change in page.items)
                 elif silent_s >= HEARTBEAT_S or cursor == query.cursor == NOW:
@@ -103,7 +103,7 @@ class ChangesApi:
                     yield b": still here\n\n"
                 cursor = page.cursor
                 if len(page.items) < query.limit:
-                    await self._sleep(LOOK_S)
+                    await self._sleep(POLL_S)
         except (*TRANSIENT, TimeoutError, Overloaded):
             return  # the stream ends; the reader reconnects with its cursor
 
@@ -123,10 +123,10 @@ class _Stream(StreamingResponse):
             await super().__call__(scope, receive, send)
 
 
-def _asked(request: Request) -> ChangesRequest:
-    """The parameters of a request; raises BadInput if they are invalid."""
+def _changes_request(request: Request) -> ChangesRequest:
+    """Parse the parameters of a request; raises BadInput if they are invalid."""
     texts = Query(request).texts()
-    refuse_unknown(texts, _PARAMETERS, "the query has no such parameter")
+    refuse_unknown(texts, _PARAMETERS, "unknown query parameter")
     query: ChangesRequest = checked(from_query(ChangesRequest, texts))
     last = request.headers.get("last-event-id")
     return replace(query, cursor=last) if last else query

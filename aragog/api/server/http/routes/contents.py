@@ -1,4 +1,4 @@
-"""Content as a response, complete or one byte range (RFC 9110, section 14)."""
+"""Return content as a response, complete or as one byte range (RFC 9110, section 14)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from aragog.api.operations.values import ContentPart
 from aragog.api.problems import Problem
 from aragog.api.server.http.etags import has_tag
 
-# Fetched HTML is served from our origin, so a browser must not run it as a page of this server.
+# Fetched HTML is served from this server's origin, so a browser must not run it as a page of this
+# server.
 _SANDBOX = {
     "Content-Security-Policy": "sandbox; default-src 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -21,7 +22,7 @@ _ONE = re.compile(r"bytes=(?:([0-9]{1,18})-([0-9]{0,18})|-([0-9]{1,18}))", re.AS
 
 
 def content_response(request: Request, content: ContentPart) -> Response:
-    """The body as fetched, or the requested range of it."""
+    """Return the body as fetched, or the requested range of it."""
     tag = f'"{hashlib.blake2b(content.body, digest_size=16).hexdigest()}"'
     is_current = has_tag(request, tag)
     # RFC 9110, 13.2.2 and 14.2: ranges only apply to GET, and 304 takes precedence.
@@ -43,7 +44,7 @@ def content_response(request: Request, content: ContentPart) -> Response:
 
 def byte_range(header: str | None, length: int) -> tuple[int, int] | None:
     """
-    The start and end (exclusive) of the requested range in a body of `length` bytes.
+    Return the start and end (exclusive) of the requested range in a body of `length` bytes.
 
     Returns None if the complete body must be sent: there is no header, it uses another unit, it has
     several ranges, or it is invalid.

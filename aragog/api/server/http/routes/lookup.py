@@ -1,5 +1,5 @@
 """
-The look-up page at `/`: everything about one URL, for people.
+The look-up page at `/`: everything that is known about one URL, as HTML.
 
 It works without scripts, and the Content-Security-Policy forbids scripts, frames and forms to other
 sites. If tokens are configured, the form sends the token in its body, never in a URL.
@@ -105,8 +105,8 @@ class Lookup:
         )
         response = await fetching.fetch_now_async(fetch, self._calls.fetching)
         if response.fetching:
-            return notice("It is being fetched; what it waits for is below.")
-        return notice(response.reason or "It was fetched just now.")
+            return notice("The URL is being fetched; see below what it is waiting for.")
+        return notice(response.reason or "The URL was just fetched.")
 
     async def _parts(self, url: str) -> list[str]:
         normalized = normalize(url)
@@ -117,9 +117,11 @@ class Lookup:
             explained = await self._calls.runner(Pool.EXPLAIN)(lambda: explain(url))
         return [
             address(normalized),
-            page["card"] if page else notice("Nothing is stored of this URL."),
+            page["card"] if page else notice("Nothing is stored for this URL."),
             explanation(explained) if explained else "",
-            links("Links from it", page["out"]) + links("Links to it", page["in"]) if page else "",
+            links("Links from this page", page["out"]) + links("Links to this page", page["in"])
+            if page
+            else "",
         ]
 
 

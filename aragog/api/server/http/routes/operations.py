@@ -1,4 +1,4 @@
-"""The routes of the table of operations: requests and responses over HTTP."""
+"""HTTP routes for the table of operations: parse requests, run operations, build responses."""
 
 from __future__ import annotations
 
@@ -54,16 +54,16 @@ class OperationRoutes:
         self._unsent = unsent
 
     def endpoint(self, among: Sequence[Choice]) -> Endpoint:
-        """The request handler of a route."""
+        """Return the request handler of a route."""
         return partial(self._answer, among, _query_names(among))
 
     async def _answer(
         self, among: Sequence[Choice], known: Collection[str], request: Request
     ) -> Response:
         texts = Query(request).texts()
-        refuse_unknown(texts, known, "the query has no such parameter")
-        operation, route = _chosen(among, texts)
-        if operation.gate != among[0][0].gate:  # the first one's was checked already
+        refuse_unknown(texts, known, "unknown query parameter")
+        operation, route = _choose(among, texts)
+        if operation.gate != among[0][0].gate:  # the first operation's gate was checked already
             header = request.headers.get("authorization")
             self._tokens.check(header, operation.gate, counts=False)
         if route.method == "GET" and operation.scope == WRITE:
@@ -73,9 +73,11 @@ class OperationRoutes:
         about = {"http.request.method": route.method, "http.route": route.path}
         span = call_span(self._parts.tracer, caller, f"{route.method} {route.path}", about)
         with span as context:
-            return await self._answered(operation, route, request, _continuing(made, context))
+            return await self._run_and_respond(
+                operation, route, request, _with_trace(made, context)
+            )
 
-    async def _answered(
+    async def _run_and_respond(
         self, operation: Operation[Any, Any], route: HttpRoute, request: Request, made: Any
     ) -> Response:
         if route.form is Form.RECORDS:
@@ -92,7 +94,7 @@ class OperationRoutes:
         held: GrowingBytes | None = None,
     ) -> Any:
         """
-        Run an operation in the threads of its pool, within their deadline; returns its result.
+        Run an operation in the threads of its pool, within their deadline, and return its result.
 
         Content is counted in `held` before it is read, because other content is read at the same
         time, and more while this one waits for the event loop.
@@ -115,7 +117,7 @@ class OperationRoutes:
         self, operation: Operation[Any, Any], route: HttpRoute, request: Request,
         texts: dict[str, str],
     ) -> Any:  # fmt: skip
-        """The operation's request, parsed from an HTTP request."""
+        """Parse the operation's request from an HTTP request."""
         members: dict[str, Any] = dict(request.path_params)
         if route.has_body:
             members |= await self._body(operation, route, request)
@@ -123,10 +125,10 @@ class OperationRoutes:
             made = request_of(operation.request, members, self._parts.store.formats)
         else:
             made = from_query(operation.request, texts | members)
-        said = dict(route.fixed)
+        implied = dict(route.fixed)
         if any(field.name == "if_version" for field in operation.fields):
-            said["if_version"] = expected_version(request)
-        return replace(made, **said) if said else made
+            implied["if_version"] = expected_version(request)
+        return replace(made, **implied) if implied else made
 
     async def _body(
         self, operation: Operation[Any, Any], route: HttpRoute, request: Request
@@ -135,15 +137,21 @@ class OperationRoutes:
         body = await json_object(request, exact=by_format)
         elsewhere = {"", *route.in_query, *request.path_params}
         names = {field.http for field in operation.fields} - elsewhere
-        refuse_unknown(body, names, "the body has no such member")
+        refuse_unknown(body, names, "unknown member of the body")
         return body
 
     async def _records(self, made: Any) -> Response:
-        """A batch of records: an optimized version of the operation `get_many`."""
-        asked, read = checked(made), self._calls.read_store
+        """Return a batch of records: an optimized version of the operation `get_many`."""
+        request_options, read = checked(made), self._calls.read_store
         with GrowingBytes(self._unsent) as held:
             results = await self._calls.metadata(
-                lambda _: read_urls(read, asked.urls, asked.fields, held, asked.purpose)
+                lambda _: read_urls(
+                    read,
+                    request_options.urls,
+                    request_options.fields,
+                    held,
+                    request_options.purpose,
+                )
             )
             held.require_copy()
             return json_response({"results": results})
@@ -156,7 +164,7 @@ class OperationRoutes:
         made: Any,
         result: Any,
     ) -> Response:
-        """An operation's result as an HTTP response."""
+        """Return an operation's result as an HTTP response."""
         if result is None and operation.answer is not type(None):
             raise Problem(404, route.missing)
         if result is None or route.status == 204:
@@ -178,7 +186,7 @@ class OperationRoutes:
 
 
 def _query_names(among: Sequence[Choice]) -> frozenset[str]:
-    """The query parameters that any operation of a route accepts."""
+    """Return the query parameters that any operation of a route accepts."""
     names: set[str] = set()
     for operation, route in among:
         own = route.in_query if route.has_body else [field.http for field in operation.fields]
@@ -186,15 +194,18 @@ def _query_names(among: Sequence[Choice]) -> frozenset[str]:
     return frozenset(name for name in names if name and f"{{{name}}}" not in among[0][1].path)
 
 
-def _continuing(made: Any, context: str) -> Any:
-    """A request that enqueues joins the trace of its call, unless it names one itself."""
+def _with_trace(made: Any, context: str) -> Any:
+    """
+    Make a request that enqueues join the trace of its call, unless it has its own
+    traceparent.
+    """
     if getattr(made, HEADER, None) != "" or read(context) is None:
         return made
     return replace(made, traceparent=context)
 
 
 def _fresh_response(request: Request, page: FetchedPage, formats: FieldFormats) -> Response:
-    """The record with its age, or a 404 problem with the members of the age."""
+    """Return the record with its age, or a 404 problem with the members of the age."""
     shown = fresh_json(page, formats)
     if page.record is None:
         detail = page.reason or "there is no record of this URL yet"
@@ -202,9 +213,9 @@ def _fresh_response(request: Request, page: FetchedPage, formats: FieldFormats) 
     return tagged(request, shown, page.record.version)
 
 
-def _chosen(among: Sequence[Choice], texts: dict[str, str]) -> Choice:
+def _choose(among: Sequence[Choice], texts: dict[str, str]) -> Choice:
     """
-    The operation that the query selects; parameters that only select are removed from
+    Return the operation that the query selects; parameters that only select are removed from
     `texts`.
     """
     for name, default in among[0][1].selects.items():
@@ -226,4 +237,4 @@ def _refuse_empty_lists(
     """Refuse an empty list that selects an operation, as it could mean everything or nothing."""
     for field in operation.fields:
         if field.origin is Sequence and field.http in present and not texts[field.http].strip(","):
-            raise BadInput(f"{field.http}: name at least one, or leave it out for all")
+            raise BadInput(f"{field.http}: must not be empty; omit it to select all")

@@ -1,6 +1,6 @@
 """
-The API's routes that read no page: index, docs, OpenAPI, liveness, readiness, metrics, and the
-documents that are published about the crawler.
+Routes about the server: index, docs, OpenAPI, liveness, readiness, metrics,
+published documents.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Status:
         """True while the server is stopping: readiness returns 503, so no new requests arrive."""
 
     async def index(self, _request: Request) -> Response:
-        """`GET /` for programs: the list of paths."""
+        """`GET /` for API clients: the list of paths."""
         return json_response(
             {
                 "name": "aragog",
@@ -79,7 +79,7 @@ class Status:
         try:
             await self._calls.status(_probe)
         except (*ALL, TimeoutError, Overloaded) as error:
-            raise unavailable(f"the store does not answer: {str(error) or 'too late'}") from error
+            raise unavailable(f"the store does not respond: {str(error) or 'too late'}") from error
         return json_response({"status": "ready"})
 
     async def metrics(self, _request: Request) -> Response:
@@ -114,7 +114,7 @@ class PublishedRoutes:
         """Return the file, or 304 if the client already has it."""
         file = self._publication.files().get(request.url.path)
         if file is None:
-            raise Problem(404, "it is not published")
+            raise Problem(404, "this file is not published")
         headers = dict(file.headers)
         headers["ETag"] = f'"{hashlib.sha256(file.body).hexdigest()[:16]}"'
         if has_tag(request, headers["ETag"]):

@@ -6,9 +6,9 @@
 -- ARGV[4]  this shard's share of the queue's rate, above 0 to 1
 -- ARGV[5]  the least urgent priority to claim, 0 to 9; less urgent jobs count as if they were not there
 --
--- Returns the time (ms), when to ask again (ms; -1: no job is known to become due), and 1 if due jobs
--- remain. Then four values follow for each claimed job: its id, token, attempt (from 1) and record.
--- After it each of these jobs is RUNNING under its token until the claim expires.
+-- Returns the time (ms), when to claim again (ms; -1: no job is known to become due), and 1 if due
+-- jobs remain. Then four values follow for each claimed job: its id, token, attempt (from 1) and
+-- record. Afterwards each of these jobs is RUNNING under its token until the claim expires.
 
 even_when_full()
 local limit, timeout_ms, worker = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
@@ -26,9 +26,9 @@ if rate then
 end
 
 local answer, taken = {NOW, -1, 0}, 0
--- The lateness of the claimed jobs (ms) is added up, and so is how many were later than each bound.
+-- Count the claimed jobs, add up their lateness (ms), and count the jobs later than each bound.
 local late_ms, late_bounds, late_counts = 0, {1000, 10000, 60000}, {0, 0, 0}
--- Breaking up a wide job takes about 1 ms. If more of them are due, the next claim continues.
+-- Breaking up a wide job takes about 1 ms. If more wide jobs are due, the next claim continues.
 local break_ups = 10
 
 local function note_lateness(due_ms)

@@ -8,9 +8,8 @@
 -- ARGV[11..]  two values for each item: its delay (ms) and its data
 -- Names, keys and groups are escaped: they contain no '|'.
 --
--- Returns the time (ms).
--- After it each item is in a job that has never been claimed, whose items are all due within one span,
--- and that becomes due with the earliest of them.
+-- Returns the time (ms). Afterwards each item is in a job that was never claimed, whose items are
+-- all due within one span. The job becomes due with the earliest of them.
 
 if ARGV[1] == '1' then even_when_full() end
 local frame = {

@@ -4,9 +4,9 @@
 -- ARGV[2..]  seven values for each job: priority, delay (ms), attempts allowed (0: the queue's), unique key
 --            or '', name, key, body. Names and keys are escaped: they contain no '|'.
 --
--- Returns the time (ms), then two values for each job: its id, and 1 if its unique key was in use, else 0.
--- After it each new job is PENDING. A job whose unique key was in use changed nothing; the id is that of
--- the job that has the key.
+-- Returns the time (ms), then two values for each job: its id, and 1 if its unique key was in use,
+-- else 0. Afterwards each new job is PENDING. If a unique key was in use, nothing was stored; the
+-- id is that of the job with the key.
 
 if ARGV[1] == '1' then even_when_full() end
 local answer, soon, existing = {NOW}, false, 0

@@ -123,8 +123,8 @@ local function finish(id, set, record, head, claim, problem)
 end
 
 -- End a claim: the job is PENDING again after `delay_ms`, or FAILED when no attempt is left or it would be
--- too old by then. `attempts` is less than those of the claim when the attempt does not count; then its age
--- does not count either. Return its new state.
+-- too old by then. If the attempt does not count, `attempts` is less than the claim's, and the age limit does
+-- not apply. Return the new state.
 local function again(id, claim, delay_ms, attempts, problem)
   local record = redis.call('HGET', BODIES, id)
   local head = record and header(record)

@@ -1,6 +1,6 @@
 -- release: end the claims of a worker that is known to be dead. The attempts count.
 --
--- ARGV[1]  how the worker's name begins, without '|'
+-- ARGV[1]  the start of the worker's name, without '|'
 -- ARGV[2..]  the ids of the jobs that it may have claimed, 1 to 200
 --
 -- Returns how many jobs are PENDING again, and how many are FAILED. The claims of other workers stay.

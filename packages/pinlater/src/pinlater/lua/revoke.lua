@@ -1,4 +1,4 @@
--- revoke: keep ids of revoked tasks for workers that start or connect later.
+-- revoke: store the ids of revoked tasks for workers that start or connect later.
 --
 -- KEYS[1]  revoked  zset  task id -> when it was revoked (ms)
 --

@@ -1,10 +1,10 @@
 -- collecting: jobs whose body is made of items that were enqueued one by one.
 --
--- A job takes items until it has enough, or was claimed. Who adds to it has locked its place, which
--- a claim skips; who claims it has locked the place too, and then the job is closed.
+-- A job accepts items until it is full or claimed. Adding an item locks the job's row in `ready` or
+-- `wide`; claims skip locked rows. A claim locks the row too, and then closes the job.
 
--- Add items of one priority, group and span to the open job, and to new ones. The order of locks is
--- that of the spans. Returns how many jobs are new, and counts nothing.
+-- Add items of one priority, group and span to the open job, and to new ones. Locks are taken in
+-- the order of spans. Returns how many jobs are new; changes no counters.
 CREATE OR REPLACE FUNCTION pinlater.fill(
   qid int, now_ms bigint, f pinlater.frame, j pinlater.job, span_width bigint, span_number bigint,
   dues bigint[], datas bytea[]
@@ -23,7 +23,7 @@ BEGIN
     PERFORM 1 FROM pinlater.ready r WHERE r.queue = qid AND r.priority = j.priority
       AND r.due = has.due AND r.id = jid FOR UPDATE;
   END IF;
-  -- Its place may have been lost, or moved, while this waited for it.
+  -- Its row may have been deleted or moved while this waited for the lock.
   IF FOUND THEN SELECT * INTO has FROM pinlater.frame WHERE job = jid AND NOT closed; END IF;
   IF NOT FOUND OR has.items >= most THEN has := NULL; END IF;
   WHILE at <= cardinality(dues) LOOP
@@ -61,7 +61,7 @@ BEGIN
   RETURN created;
 END $$;
 
--- Put items into jobs that wait: in spans, which are wider for items that are due far ahead.
+-- Put items into waiting jobs. Spans are wider for items that are due far ahead.
 CREATE OR REPLACE FUNCTION pinlater.spread(
   qid int, now_ms bigint, f pinlater.frame, j pinlater.job, dues bigint[], datas bytea[]
 ) RETURNS int LANGUAGE plpgsql AS $$
@@ -105,7 +105,7 @@ BEGIN
   PERFORM pinlater.tally(d);
 END $$;
 
--- Spread the items of wide jobs anew, up to ten jobs; the next claim continues.
+-- Spread the items of up to ten wide jobs over narrower spans; the next claim continues.
 CREATE OR REPLACE FUNCTION pinlater.break_up(qid int, now_ms bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE w record; f pinlater.frame; j pinlater.job; d pinlater.stat; created int;

@@ -1,8 +1,8 @@
--- functions: the operations of a shard, each one statement and one transaction for a whole batch.
+-- functions: the operations of a shard. Each is one statement and one transaction for a batch.
 --
 -- Claims, acks and nacks do not wait for the disk: a crash of the server may undo those of its last
 -- half second, and their jobs run again. New jobs are on disk before their producer gets a receipt.
--- What is committed without waiting cannot overtake it: the log is written in order.
+-- The log is written in order, so a commit that does not wait never overtakes an earlier one.
 
 CREATE OR REPLACE FUNCTION pinlater.now_ms() RETURNS bigint LANGUAGE sql VOLATILE AS $$
   SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint
@@ -12,7 +12,7 @@ CREATE OR REPLACE FUNCTION pinlater.lazily() RETURNS void LANGUAGE sql VOLATILE 
   SELECT set_config('synchronous_commit', 'off', true)
 $$;
 
--- What a producer gets a receipt for is on disk, also where the server's own setting is `off`.
+-- A job is on disk before its producer gets a receipt, even if the server's default is `off`.
 CREATE OR REPLACE FUNCTION pinlater.durably() RETURNS void LANGUAGE sql VOLATILE AS $$
   SELECT set_config('synchronous_commit', 'on', true)
   WHERE current_setting('synchronous_commit') = 'off'
@@ -78,8 +78,8 @@ BEGIN
   END LOOP;
 END $$;
 
--- Wake one of the workers that wait for jobs of the queue. Only those that asked in the last seconds:
--- a worker that was killed stays in the table for a while.
+-- Notify one worker that waits for jobs of the queue. Only workers that registered in the last
+-- seconds count, because a killed worker stays in the table for a while.
 CREATE OR REPLACE FUNCTION pinlater.wake(q_name text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE woken text;
 BEGIN
@@ -91,8 +91,8 @@ BEGIN
   IF woken IS NOT NULL THEN PERFORM pg_notify(woken, q_name); END IF;
 END $$;
 
--- In a transaction of its own, after that of the new jobs: a worker registers and then looks for jobs,
--- so either it sees the jobs or it is seen.
+-- Runs in its own transaction, after that of the new jobs. A worker registers before it looks for
+-- jobs, so either it sees the jobs or this sees the worker.
 CREATE OR REPLACE FUNCTION pinlater.wake_one(q_name text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pinlater.lazily();
@@ -108,7 +108,7 @@ BEGIN
   ON CONFLICT (queue, channel) DO UPDATE SET at = excluded.at;
 END $$;
 
--- The queues of these that have due jobs.
+-- Return which of these queues have due jobs.
 CREATE OR REPLACE FUNCTION pinlater.due_of(q_names text[]) RETURNS SETOF text LANGUAGE sql AS $$
   SELECT q.name FROM pinlater.queue q WHERE q.name = ANY(q_names) AND EXISTS (
     SELECT 1 FROM unnest(q.priorities) p, LATERAL (
@@ -120,9 +120,9 @@ CREATE OR REPLACE FUNCTION pinlater.unregister(my_channel text) RETURNS void LAN
   DELETE FROM pinlater.listener WHERE channel = my_channel
 $$;
 
--- The last token whose claim may have lost what its worker wrote. Numbers leap when the server has
--- restarted, because it may have lost the last ones that it gave out. When a replica was promoted,
--- what workers wrote may be lost as well, so their claims are void.
+-- Return the last token whose claims may have lost writes. After a restart, the server may have
+-- lost the last numbers that it gave out, so the sequence skips ahead. A promoted replica may also
+-- have lost writes of workers, so earlier claims become invalid.
 CREATE OR REPLACE FUNCTION pinlater.refused_before() RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE m pinlater.meta; line text; last bigint;
 BEGIN
@@ -152,7 +152,7 @@ BEGIN
     || f.grp || '\x1e'::bytea || f.prefix || '\x1e'::bytea || f.suffix || parts;
 END $$;
 
--- Delete what belongs to jobs that collected items.
+-- Delete the collection data of jobs.
 CREATE OR REPLACE FUNCTION pinlater.forget_items(ids bigint[]) RETURNS void LANGUAGE sql AS $$
   DELETE FROM pinlater.item WHERE job = ANY(ids);
   DELETE FROM pinlater.collecting c USING pinlater.frame f, pinlater.job j
@@ -186,14 +186,15 @@ BEGIN
           FROM unnest(keys) WITH ORDINALITY AS x (key, n)) u
     LEFT JOIN pinlater.held_key k ON k.queue = qid AND k.key = u.key;
   END IF;
-  -- Jobs that are due at the same time run by their numbers, so these follow the batch.
+  -- Jobs that are due at the same time run in the order of their numbers, so number them in batch
+  -- order.
   FOR i IN 1 .. cardinality(prio) LOOP
     known[i] := numbers[i] IS NOT NULL;
     CONTINUE WHEN known[i] OR (keys[i] IS NOT NULL AND repeated[i]);
     numbers[i] := nextval('pinlater.number');
   END LOOP;
-  -- Keys are inserted in one order by every producer: an insert waits for a transaction that inserts
-  -- the same key, and in several orders they would wait for each other in a circle.
+  -- All producers insert keys in the same order. An insert waits for another transaction that
+  -- inserts the same key, so different orders could deadlock.
   FOR i IN
     SELECT u.n FROM unnest(keys) WITH ORDINALITY AS u (key, n)
     WHERE u.key IS NOT NULL AND NOT known[u.n] ORDER BY u.key, u.n
@@ -260,7 +261,7 @@ BEGIN
   END IF;
   d.queue := q.id;
   IF q.settings ? 'rate' THEN
-    -- Claims of a limited queue take turns.
+    -- Claims of a rate-limited queue run one at a time.
     SELECT * INTO q FROM pinlater.queue WHERE id = q.id FOR UPDATE;
     now_ms := pinlater.now_ms();
     rate := (q.settings ->> 'rate')::float8 * share;
@@ -313,8 +314,8 @@ BEGIN
     UPDATE pinlater.frame SET closed = true WHERE job = ANY (ids) AND NOT closed;
   END IF;
 
-  -- Fewer than asked for: what is due otherwise is being claimed by others, and so is what is before
-  -- the last of these. Looking there again would pass all rows that wait for a vacuum once more.
+  -- Fewer rows than requested: other transactions are claiming the other due jobs, and those before
+  -- the last of these. Reading from the start again would pass all dead rows again.
   SELECT min(x.due) INTO next_due FROM unnest(offered) p CROSS JOIN LATERAL (
     SELECT r.due FROM pinlater.ready r
     WHERE r.queue = q.id AND r.priority = p
@@ -340,7 +341,7 @@ BEGIN
   RETURN QUERY SELECT now_ms, next_due, more::int, NULL::bytea;
 END $$;
 
--- Move a job that is not running any more to FAILED.
+-- Move a job that was RUNNING to FAILED.
 CREATE OR REPLACE FUNCTION pinlater.give_up(
   r pinlater.running, j pinlater.job, problem bytea, now_ms bigint
 ) RETURNS void LANGUAGE plpgsql AS $$
@@ -359,8 +360,8 @@ RETURNS float8 LANGUAGE sql IMMUTABLE AS $$
 $$;
 
 -- End a claim: the job is PENDING again after the delay, or FAILED if no attempt is left or it would be
--- too old by then. `used` is less than the attempts of the claim when this one does not count; then its
--- age does not count either. Returns its new state, which the caller counts.
+-- too old by then. If this attempt does not count, `used` is less than the claim's attempts, and the
+-- age limit does not apply. Returns the new state; the caller updates the counters.
 CREATE OR REPLACE FUNCTION pinlater.again(
   r pinlater.running, wait_ms bigint, used int, problem bytea, now_ms bigint
 ) RETURNS text LANGUAGE plpgsql AS $$
@@ -387,7 +388,7 @@ BEGIN
   RETURN 'PENDING';
 END $$;
 
--- Count a job that is not RUNNING any more.
+-- Move a RUNNING job to its new state in the counters.
 CREATE OR REPLACE FUNCTION pinlater.count_end(d pinlater.stat, state text, priority int)
 RETURNS pinlater.stat LANGUAGE plpgsql AS $$
 BEGIN
@@ -401,7 +402,7 @@ BEGIN
   RETURN d;
 END $$;
 
--- Delete the oldest finished jobs of a state: those that are too old, and those beyond a number.
+-- Delete the oldest finished jobs of a state: those that are too old or too many.
 CREATE OR REPLACE FUNCTION pinlater.forget(qid int, which int, now_ms bigint, most int)
 RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
@@ -436,7 +437,7 @@ BEGIN
   RETURN cardinality(ids);
 END $$;
 
--- Returns which of the claims, counted from 1, were the caller's: their jobs have SUCCEEDED.
+-- Return which claims, counted from 1, were valid: their jobs have SUCCEEDED.
 CREATE OR REPLACE FUNCTION pinlater.ack(q_name text, of_ids bigint[], of_tokens bigint[])
 RETURNS SETOF int LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -489,7 +490,7 @@ BEGIN
   d.ok := d.succeeded;
   d.stale := cardinality(of_ids) - d.succeeded - coalesce(d.restarted, 0);
   PERFORM pinlater.tally(d);
-  -- At most twice the number of acks, so that a burst of acks stays short.
+  -- Delete at most twice as many jobs as were acknowledged, so that a burst of acks stays short.
   d := NULL;
   d.queue := qid;
   d.swept := pinlater.forget(qid, 2, now_ms, 2 * cardinality(done) + 1);
@@ -500,7 +501,7 @@ BEGIN
   RETURN QUERY SELECT unnest(done);
 END $$;
 
--- Returns the new state of each job, NULL where the claim was not the caller's.
+-- Return the new state of each job, NULL where the claim was not valid.
 CREATE OR REPLACE FUNCTION pinlater.nack(
   q_name text, of_ids bigint[], of_tokens bigint[], steps text[], delays bigint[], problems bytea[]
 ) RETURNS SETOF text LANGUAGE plpgsql AS $$
@@ -615,7 +616,7 @@ BEGIN
   SELECT id INTO qid FROM pinlater.queue WHERE name = q_name;
   IF qid IS NULL THEN RETURN 0; END IF;
   d.queue := qid;
-  -- In the order of their keys, as `enqueue` takes them.
+  -- Take locks in the order of the unique keys, as `enqueue` does.
   FOR e IN SELECT s.* FROM (
       SELECT * FROM pinlater.ended WHERE queue = qid AND state = 3
       AND (cardinality(of_ids) = 0 OR id = ANY (of_ids))
@@ -624,7 +625,7 @@ BEGIN
   LOOP
     SELECT * INTO j FROM pinlater.job WHERE id = e.id;
     IF j.unique_key IS NOT NULL THEN
-      -- A newer job that holds the unique key keeps it.
+      -- A newer job that has the unique key keeps it.
       INSERT INTO pinlater.held_key VALUES (qid, j.unique_key, j.id) ON CONFLICT DO NOTHING;
       CONTINUE WHEN NOT FOUND;
     END IF;
@@ -639,7 +640,7 @@ BEGIN
   RETURN done;
 END $$;
 
--- Where a PENDING job that is not wide waits.
+-- Return the row of a PENDING job in `ready`; NULL for a wide job.
 CREATE OR REPLACE FUNCTION pinlater.place(j pinlater.job) RETURNS tid LANGUAGE sql AS $$
   SELECT coalesce(
     (SELECT ctid FROM pinlater.ready r WHERE r.queue = j.queue AND r.priority = j.priority
@@ -706,7 +707,7 @@ BEGIN
   PERFORM pinlater.wake(q_name);
 END $$;
 
--- Delete up to so many jobs of a queue, then the queue; returns whether it is gone.
+-- Delete up to this many jobs of a queue, then the queue; returns whether the queue is deleted.
 CREATE OR REPLACE FUNCTION pinlater.drop(q_name text, most int) RETURNS boolean
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column

@@ -34,14 +34,14 @@ Row = tuple[Any, ...]
 
 
 class SqlCall(NamedTuple):
-    """A statement and its arguments, `$1` and so on."""
+    """A statement and its arguments (`$1` and so on)."""
 
     sql: str
     arguments: Sequence[Argument] = ()
 
 
 class SqlRefused(Exception):
-    """The server refused a statement; the connection can be used further."""
+    """The server refused a statement; the connection is still usable."""
 
     def __init__(self, sqlstate: str, message: str) -> None:
         super().__init__(sqlstate, message)
@@ -74,25 +74,25 @@ class PostgresLink:
                 application_name="pinlater",
                 client_encoding="utf8",
             )
-            # It closes itself only in the process that opened it.
+            # Only the process that opened the connection may close it.
             self.connection = psycopg.connect(options, autocommit=True)
         except psycopg.Error as error:
-            # Without the cause, whose text may quote the password.
+            # Raise without the cause, whose text may contain the password.
             raise ConnectionError(without_login(_line(str(error)), dsn)) from None
         self.pgconn = self.connection.pgconn
 
     @property
     def is_pooled(self) -> bool:
-        """Return whether a connection pooler is between, which makes up the server's process id."""
+        """Return whether this is a connection pooler, which invents the server's process id."""
         [[pid]] = self.run(SqlCall("SELECT pg_backend_pid()"))
         return bool(pid != self.pgconn.backend_pid)
 
     def run(self, statement: SqlCall) -> list[Row]:
-        """Run a statement in a transaction of its own."""
+        """Run a statement in its own transaction."""
         return self.run_all([statement])[0]
 
     def run_all(self, statements: Sequence[SqlCall]) -> list[list[Row]]:
-        """Run statements in one round trip, each in a transaction of its own."""
+        """Run statements in one round trip, each in its own transaction."""
         until_s = _clock.monotonic_s() + self._timeout_s
         try:
             self.send(statements)
@@ -132,7 +132,7 @@ class PostgresLink:
             raise refused
 
     def send(self, statements: Sequence[SqlCall]) -> None:
-        """Send statements, whose results follow in the same order."""
+        """Send statements; their results arrive in the same order."""
         self.pgconn.enter_pipeline_mode()
         for sql, arguments in statements:
             self.pgconn.send_query_params(
@@ -157,7 +157,7 @@ class PostgresLink:
             answer = rows_of(result)
 
     def _wait(self, until_s: float) -> None:
-        """Wait until a result can be read, and send what is left of the statements."""
+        """Wait until a result can be read, and send the unsent rest of the statements meanwhile."""
         unsent = self.pgconn.flush()
         poll: select.poll | None = None
         while unsent or self.pgconn.is_busy():
@@ -197,8 +197,8 @@ class PostgresLinks:
 
     Args:
         dsn: a libpq connection string or URL.
-        timeout_s: of one call.
-        check: called with each new connection; what it raises ends the connection.
+        timeout_s: timeout of one call.
+        check: called with each new connection; if it raises, the connection is closed.
     """
 
     def __init__(
@@ -223,7 +223,7 @@ class PostgresLinks:
         return link
 
     def open_unchecked(self) -> PostgresLink:
-        """Return a new connection to whatever is there."""
+        """Return a new connection without calling `check`."""
         return PostgresLink(self.dsn, self._timeout_s)
 
     def run_all(self, statements: Sequence[SqlCall]) -> list[list[Row]]:
@@ -231,19 +231,19 @@ class PostgresLinks:
         link = self._pop()
         if link is not None:
             try:
-                with self._returned(link):
+                with self._returned_to_pool(link):
                     return link.run_all(statements)
             except TimeoutError:
                 raise
             except OSError:
-                # The server restarted: the other connections are lost as well.
+                # The server restarted, so the idle connections are lost as well.
                 self.close()
         link = self.open()
-        with self._returned(link):
+        with self._returned_to_pool(link):
             return link.run_all(statements)
 
     @contextmanager
-    def _returned(self, link: PostgresLink) -> Iterator[None]:
+    def _returned_to_pool(self, link: PostgresLink) -> Iterator[None]:
         try:
             yield
         except SqlRefused:
@@ -269,7 +269,7 @@ class PostgresLinks:
         link.close()
 
     def close(self) -> None:
-        """Close the connections that are idle."""
+        """Close the idle connections."""
         while (link := self._pop()) is not None:
             link.close()
 

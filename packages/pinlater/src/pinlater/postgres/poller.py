@@ -1,10 +1,10 @@
 """
-How a worker hears of new jobs on PostgreSQL: it registers, and a job notifies one that did.
+Wake a worker when PostgreSQL has new jobs: it registers, and a new job notifies one worker.
 
-A notification goes to every connection that listens, and ten workers that look for one job cost
-more than the job. Each worker therefore listens on a channel of its own, and `pinlater.wake`
-notifies one of those in the table of waiters. A worker registers first and looks for jobs then, in
-two transactions, so that no job falls between.
+PostgreSQL sends a notification to every listening connection, and ten workers that all look for one
+job cost more than the job. Therefore each worker listens on its own channel, and `pinlater.wake`
+notifies one of the registered workers. A worker registers and then looks for jobs, in two
+transactions, so that it misses no job.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     from pinlater.postgres.shard import PostgresShard
 
 REGISTER_EVERY_S = 3.0
-"""A worker that registered longer ago than 10 s counts as dead."""
+"""Seconds between registrations. A worker that registered more than 10 s ago counts as dead."""
 OVERDUE_S = 5.0
-LOOK_EVERY_S = 1.0
+CHECK_EVERY_S = 1.0
 POLL_EVERY_S = 0.2
-"""Interval between two looks where notifications do not arrive, because of a connection pooler."""
+"""Seconds between two checks where a connection pooler prevents notifications."""
 
 
 class PostgresPoller:
-    """A connection that listens; not thread-safe."""
+    """A connection that listens for notifications; not thread-safe."""
 
     def __init__(self, shard: PostgresShard) -> None:
         self.shard = shard
         self.connection: PostgresLink | None = None
         self.sent_s: float | None = None
-        """When it registered; None while it does not wait."""
-        self.look_every_s = LOOK_EVERY_S
+        """When it last registered; None while it does not wait."""
+        self.check_every_s = CHECK_EVERY_S
         self._channel = f"pinlater_{uuid.uuid4().hex[:16]}"
         self._pooled: bool | None = None
         self._replies_due = 0
@@ -49,7 +49,7 @@ class PostgresPoller:
         return None if self.connection is None else self.connection.pgconn.socket
 
     def needs_sending(self, now_s: float) -> bool:
-        """Return whether `send` must be called to hear of jobs from now on."""
+        """Return whether `send` must be called before the poller can report more jobs."""
         if self._pooled or self._replies_due:
             return False
         return (
@@ -80,12 +80,12 @@ class PostgresPoller:
         self._replies_due, self._registered, self.sent_s = 2, tuple(queues), now_s
 
     def _connect(self) -> PostgresLink | None:
-        """Listen on a new connection; None where a pooler is between."""
-        self.shard.ping()  # makes the schema
+        """Listen on a new connection; returns None behind a connection pooler."""
+        self.shard.ping()  # creates the schema
         link = self.shard.links.open()
         self._pooled = link.is_pooled
         if self._pooled:
-            self.look_every_s = POLL_EVERY_S
+            self.check_every_s = POLL_EVERY_S
             link.close()
             return None
         link.run(SqlCall(f"LISTEN {self._channel}"))
@@ -133,7 +133,7 @@ class PostgresPoller:
         return [name[begin:] for name in dict.fromkeys(found)]
 
     def drop(self) -> None:
-        """Close the connection; the next `send` opens another."""
+        """Close the connection; the next `send` opens a new one."""
         link, self.connection, self.sent_s = self.connection, None, None
         self._replies_due, self._registered, self._pooled = 0, None, None
         if link is not None:

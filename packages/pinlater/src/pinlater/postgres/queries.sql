@@ -1,9 +1,9 @@
--- queries: what people and their tools read.
+-- queries: read-only functions for people and tools.
 
--- Returns the time and, of PENDING jobs, how many are due and their number by priority, then RUNNING,
--- SUCCEEDED and FAILED jobs, and when the oldest due job became due. Numbers are those of the counters,
--- but how many are due: up to a hundred thousand are counted. Beyond it the later ones are, up to as
--- many again.
+-- Return the time; of PENDING jobs, how many are due and how many there are by priority; the number
+-- of RUNNING, SUCCEEDED and FAILED jobs; and when the oldest due job became due. The numbers come
+-- from counters, except that of due jobs: up to 100,000 due jobs are counted, and beyond that the
+-- jobs that are not due, up to 100,000 too.
 CREATE OR REPLACE FUNCTION pinlater.sizes(q_name text) RETURNS bigint[] LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -40,8 +40,8 @@ CREATE OR REPLACE FUNCTION pinlater.stats(q_name text) RETURNS text LANGUAGE sql
     WHERE q.name = q_name GROUP BY 1 HAVING sum(e.value::text::bigint) <> 0) x
 $$;
 
--- Jobs in a state: id, when, the record or the entry of an ended one, the line of its claim, and the
--- record of a job that failed.
+-- Return jobs in a state: id, time, record (or the entry of an ended job), its claim as one line,
+-- and the record of a FAILED job.
 CREATE OR REPLACE FUNCTION pinlater.jobs(q_name text, which text, most int, skip int)
 RETURNS TABLE (id bigint, at bigint, record bytea, line bytea) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -115,9 +115,9 @@ BEGIN
     JOIN pinlater.job j ON j.id = x.id ORDER BY x.due, x.id;
 END $$;
 
--- Plans must not depend on statistics, which are always old for a queue: with none of these, every
--- statement reads an index, however small the table was when its plan was made. JIT compilation
--- would take longer than the statements.
+-- Plans must not depend on statistics, which are always outdated for a queue. With these settings
+-- every statement uses an index, however small the table was when the plan was made. JIT
+-- compilation would take longer than the statements.
 DO $$
 DECLARE f regprocedure;
 BEGIN

@@ -1,10 +1,10 @@
 """
-The schema `pinlater` in one database: made at the first use, checked, and taken to a new version.
+The schema `pinlater` in one database: created at first use, checked, and upgraded.
 
-The tables have a version (the layout) and the functions another (the code). A program replaces
-older functions when it connects, and calls newer ones: a function keeps its arguments and results
-within a layout. Tables change only by `upgrade`, which an operator runs; workers may run in the
-meantime. A program that finds another layout raises an error of one line and changes nothing.
+The tables have a version (the layout), and the functions have another (the code). When a program
+connects, it replaces older functions; newer functions stay, because a function keeps its arguments
+and results within a layout. Only `upgrade`, which an operator runs, changes tables; workers may
+keep running meanwhile. A program that finds an unknown layout raises an error and changes nothing.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from pinlater.postgres.link import PostgresLink, PostgresLinks, SqlCall, SqlRefu
 LAYOUT = 2
 """The version of the tables."""
 CODE = 5
-"""The version of the functions: higher with every change of their text."""
+"""The version of the functions; increase it with every change of their text."""
 UPGRADES: Mapping[int, str] = {
-    # Programs of the version before still check with `waiter` that they may write.
+    # Programs of the previous version still use `waiter` to check that they may write.
     1: """
 DROP FUNCTION pinlater.wake(int);
 CREATE UNLOGGED TABLE pinlater.listener (
@@ -30,13 +30,14 @@ CREATE UNLOGGED TABLE pinlater.listener (
   autovacuum_vacuum_cost_delay = 0
 );""",
 }
-"""The statements that take layout k to k + 1. They must be safe beside programs of layout k, which
-run while they do."""
+"""
+The statements that upgrade layout k to k + 1. They must be safe while programs of layout k run.
+"""
 FUNCTIONS = ("functions.sql", "collecting.sql", "queries.sql")
 LONG_S = 3600.0
-"""How long a step may take: another process may be at it, or an upgrade read a large table."""
+"""Maximum seconds of a step: it may wait for another process, or read a large table."""
 NOT_MADE = ("3F000", "42P01")
-"""There is no such schema, or no such table."""
+"""SQLSTATEs: the schema or a table does not exist."""
 _LOCK = "SELECT pg_advisory_xact_lock(hashtext('pinlater')::bigint)"
 _VERSIONS = "SELECT layout, code FROM pinlater.meta"
 
@@ -47,11 +48,11 @@ class OtherLayout(ConnectionError):
 
 class QueueSchema:
     """
-    The schema in the database of some connections.
+    The schema in one database.
 
     Args:
         layout: the version of the tables that this program needs.
-        code: the version of the functions that it brings.
+        code: the version of this program's functions.
         upgrades: as `UPGRADES`.
     """
 
@@ -62,9 +63,10 @@ class QueueSchema:
 
     def check(self, link: PostgresLink) -> None:
         """
-        Check the schema that a new connection finds; replace functions of an older version.
+        Check the schema on a new connection; replace functions of an older version.
 
-        One round trip. No schema is no error: the first statement finds that out.
+        One round trip. A missing schema is not an error here; the first statement will find that
+        out.
 
         Raises:
             OtherLayout: the tables have another version.
@@ -86,7 +88,7 @@ class QueueSchema:
         if layout > self.layout:
             raise OtherLayout(
                 f"the schema pinlater has version {layout}, and this program knows versions up to "
-                f"{self.layout}: install the one that upgraded it; there is no way back"
+                f"{self.layout}: install the program that upgraded it; you cannot downgrade it"
             )
         if layout < self.layout:
             raise OtherLayout(
@@ -96,11 +98,11 @@ class QueueSchema:
 
     def install(self, links: PostgresLinks) -> None:
         """
-        Make the schema, or what is missing of its functions; safe to run at any time.
+        Create the schema, or functions that are missing; safe to run at any time.
 
         Raises:
             OtherLayout: the tables have another version.
-            SqlRefused: the role may not make it.
+            SqlRefused: the role may not create it.
             OSError: the server cannot be reached, or the connection is lost.
         """
         with closing(links.open()) as link:
@@ -108,7 +110,7 @@ class QueueSchema:
 
     def upgrade(self, links: PostgresLinks, report: Callable[[str], None]) -> int:
         """
-        Take the tables to this program's version, in one transaction; returns the version.
+        Upgrade the tables to this program's version, in one transaction; returns the version.
 
         Raises:
             OtherLayout: a newer program has upgraded them.
@@ -127,15 +129,16 @@ class QueueSchema:
         report: Callable[[str], None] | None = None,
     ) -> None:
         """
-        Do what is missing, in a transaction; after an error the connection must be closed.
+        Create or upgrade what is needed, in a transaction; after an error the connection must be
+        closed.
 
         Args:
             link: a connection.
             replaces: whether to write functions of the same version again.
-            report: gets a line before each step of an upgrade; None: do not upgrade.
+            report: called before each step of an upgrade; None: do not upgrade.
         """
-        # A lock of the transaction, not of the connection: behind a pooler the connection goes to
-        # others, and a lock with it.
+        # A transaction-level lock: behind a pooler, a session-level lock would pass to other
+        # clients with the connection.
         link.execute(f"BEGIN; {_LOCK}", within_s=LONG_S)
         [[made]] = link.run(SqlCall("SELECT to_regclass('pinlater.meta') IS NOT NULL"))
         [[layout, code]] = link.run(SqlCall(_VERSIONS)) if made else [(self.layout, -1)]
@@ -149,9 +152,9 @@ class QueueSchema:
         if code < self.code or (replaces and code == self.code):
             parts += FUNCTIONS
         script = "\n".join(map(_text, parts))
-        link.execute(f"{script}\n{self._noted(made=made)};\nCOMMIT", within_s=LONG_S)
+        link.execute(f"{script}\n{self._record_version(made=made)};\nCOMMIT", within_s=LONG_S)
 
-    def _noted(self, *, made: bool) -> str:
+    def _record_version(self, *, made: bool) -> str:
         if made:
             return (
                 f"UPDATE pinlater.meta SET layout = {self.layout}, "  # noqa: S608

@@ -2,7 +2,7 @@
 The queues of one PostgreSQL server.
 
 Every operation is one function (functions.sql, collecting.sql, queries.sql), one transaction and
-one round trip for a whole batch, and uses the server's clock. The schema `pinlater` is made at the
+one round trip for a whole batch, and uses the server's clock. The schema `pinlater` is created at
 first use (schema.py).
 """
 
@@ -35,18 +35,18 @@ from pinlater.postgres.wire import (
 from pinlater.shard import MAX_BATCH, Hold
 
 logger = logging.getLogger(__name__)
-SOON_MS = 1000
+WAKE_WITHIN_MS = 1000
 MOST_JOBS = 2000
-"""New jobs of one statement; more are several, in the same round trip."""
-DROPPED = 5000
+"""Maximum new jobs of one statement; more jobs take several statements in the same round trip."""
+DROP_STEP = 5000
 _MISSING = ("3F000", "42P01", "42883")
 _REPEATED = ("40001", "40P01")
 _TRIES = 5
 _STATES = {
-    "25006": "it is a replica and accepts no writes: name the primary, or wait for it",
+    "25006": "it is a replica and accepts no writes: use the primary's URL, or wait for a failover",
     "57P01": "it is shutting down",
-    "57P03": "it is starting, or reading its log after a crash: try again soon",
-    "53300": "it has no connection left: raise its max_connections, or put a pooler before it",
+    "57P03": "it is starting, or recovering from a crash: try again soon",
+    "53300": "it has no connection left: raise its max_connections, or use a connection pooler",
     "42501": (
         "the role may not make or use the schema pinlater: GRANT CREATE ON DATABASE to it once, or "
         "make the role that made the schema its member"
@@ -61,15 +61,15 @@ class PostgresShard:
     A shard on a PostgreSQL server 14 or newer.
 
     Args:
-        dsn: a libpq URL; several hosts in it are one server and its replicas.
+        dsn: a libpq URL; if it has several hosts, they are one server and its replicas.
         name: used in job ids and for display; must be unique and stable among the shards.
         prefix: prepended to the names of queues.
         timeout_s: how long a call waits for its reply.
-        schema: which versions of tables and functions it works with.
+        schema: the versions of tables and functions to use.
     """
 
     jobs_only = True
-    """It carries no messages but jobs."""
+    """This server stores jobs only, no other messages."""
 
     def __init__(
         self,
@@ -85,33 +85,33 @@ class PostgresShard:
         self.schema = schema or QueueSchema()
         self.links = PostgresLinks(dsn, timeout_s, self.schema.check)
 
-    def _named(self, queue: str) -> tuple[int, bytes | None]:
+    def _queue_name(self, queue: str) -> tuple[int, bytes | None]:
         return text(self.prefix + queue)
 
     def _run(self, function: str, *arguments: tuple[int, bytes | None]) -> list[Row]:
         return self.run_all([call(function, *arguments)])[0]
 
     def run_all(self, statements: Sequence[SqlCall]) -> list[list[Row]]:
-        """Run statements in one round trip; raises as `Shard` says."""
-        with self._named_errors():
-            return self._repeated(statements)
+        """Run statements in one round trip; raises the errors of `Shard`."""
+        with self._translated_errors():
+            return self._run_with_retries(statements)
 
     def upgrade(self, report: Callable[[str], None]) -> int:
         """
-        Take the tables to the version of this program, which it returns; workers may run.
+        Upgrade the tables to this program's version, and return it; workers may keep running.
 
         Args:
-            report: gets a line before each step, which may take long.
+            report: called with a line of text before each step; a step may take long.
 
         Raises:
             BrokerUnavailable: a newer program has upgraded them, the role may not change them, or
                 the server does not answer.
         """
-        with self._named_errors():
+        with self._translated_errors():
             return self.schema.upgrade(self.links, report)
 
     @contextmanager
-    def _named_errors(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         where = f"shard {self.name}"
         try:
             yield
@@ -123,8 +123,12 @@ class PostgresShard:
         except OSError as error:
             raise BrokerUnavailable(where, str(error) or type(error).__name__) from error
 
-    def _repeated(self, statements: Sequence[SqlCall]) -> list[list[Row]]:
-        """Run statements, again where others were in the way, or the schema was missing."""
+    def _run_with_retries(self, statements: Sequence[SqlCall]) -> list[list[Row]]:
+        """
+        Run statements.
+
+        Retry after a deadlock or conflict, or after creating a missing schema.
+        """
         for tries_left in reversed(range(_TRIES)):
             try:
                 return self.links.run_all(statements)
@@ -137,33 +141,33 @@ class PostgresShard:
 
     def enqueue(self, queue: str, jobs: Sequence[models.NewJob]) -> list[models.Enqueued]:
         parts = [jobs[at : at + MOST_JOBS] for at in range(0, len(jobs), MOST_JOBS)]
-        statements = [call("enqueue", self._named(queue), *_new_jobs(part)) for part in parts]
-        soon = any(job.delay_ms <= SOON_MS for job in jobs)
-        results = self.run_all(statements + self._waking(queue, soon=soon))
+        statements = [call("enqueue", self._queue_name(queue), *_new_jobs(part)) for part in parts]
+        soon = any(job.delay_ms <= WAKE_WITHIN_MS for job in jobs)
+        results = self.run_all(statements + self._wake_calls(queue, soon=soon))
         return [
             models.Enqueued(job_id_of(number), existing)
             for rows in results[: len(parts)]
             for number, existing in rows
         ]
 
-    def _waking(self, queue: str, *, soon: bool) -> list[SqlCall]:
-        return [call("wake_one", self._named(queue))] if soon else []
+    def _wake_calls(self, queue: str, *, soon: bool) -> list[SqlCall]:
+        return [call("wake_one", self._queue_name(queue))] if soon else []
 
     def collect(self, queue: str, frame: models.JobFrame, items: Sequence[models.JobItem]) -> None:
         escape = job_codec.escape
         delays_ms = [max(0, int(item.delay_ms)) for item in items]
         collected = call(
-            "collect", self._named(queue), int4(frame.priority), int4(frame.max_attempts),
+            "collect", self._queue_name(queue), int4(frame.priority), int4(frame.max_attempts),
             blob(f"{escape(frame.name)}|{escape(frame.key)}|".encode()),
             blob(escape(frame.group).encode()), int8(frame.span_ms), int4(frame.most),
             blob(frame.prefix), blob(frame.suffix), int8s(delays_ms), blobs(i.data for i in items),
         )  # fmt: skip
-        soon = any(delay_ms <= SOON_MS for delay_ms in delays_ms)
-        self.run_all([collected, *self._waking(queue, soon=soon)])
+        soon = any(delay_ms <= WAKE_WITHIN_MS for delay_ms in delays_ms)
+        self.run_all([collected, *self._wake_calls(queue, soon=soon)])
 
     def claim(self, queue: str, request: models.ClaimRequest) -> models.ClaimResult:
         rows = self._run(
-            "claim", self._named(queue), int4(request.limit), int8(request.timeout_ms),
+            "claim", self._queue_name(queue), int4(request.limit), int8(request.timeout_ms),
             blob(job_codec.escape(request.worker).encode()), float8(request.share),
             int4(request.lowest), int8(0),
         )  # fmt: skip
@@ -179,37 +183,37 @@ class PostgresShard:
         )
 
     def ack(self, queue: str, holds: Sequence[Hold]) -> list[bool]:
-        rows = self._run("ack", self._named(queue), *_claims(holds)) if holds else []
+        rows = self._run("ack", self._queue_name(queue), *_claims(holds)) if holds else []
         done = {place for (place,) in rows}
         return [place in done for place in range(1, len(holds) + 1)]
 
     def nack(self, queue: str, nacks: Sequence[models.Nack]) -> list[models.JobState | None]:
         rows = self._run(
-            "nack", self._named(queue), *_claims([(n.job_id, n.token) for n in nacks]),
+            "nack", self._queue_name(queue), *_claims([(n.job_id, n.token) for n in nacks]),
             texts(n.step for n in nacks), int8s(n.delay_ms for n in nacks),
             blobs(job_codec.cut(n.problem).encode() for n in nacks),
         )  # fmt: skip
         return [models.JobState(state) if state else None for (state,) in rows]
 
     def extend(self, queue: str, holds: Sequence[Hold], *, timeout_ms: int) -> list[bool]:
-        rows = self._run("extend", self._named(queue), *_claims(holds), int8(timeout_ms))
+        rows = self._run("extend", self._queue_name(queue), *_claims(holds), int8(timeout_ms))
         done = {place for (place,) in rows}
         return [place in done for place in range(1, len(holds) + 1)]
 
     def sweep(self, queue: str, *, reap_before_ms: int, limit: int = 100) -> models.Swept:
-        [[swept]] = self._run("sweep", self._named(queue), int8(reap_before_ms), int4(limit))
+        [[swept]] = self._run("sweep", self._queue_name(queue), int8(reap_before_ms), int4(limit))
         return models.Swept(*swept)
 
     def release(self, queue: str, worker: str, ids: Sequence[str]) -> int:
         who = blob(job_codec.escape(worker).encode())
-        [[released]] = self._run("release", self._named(queue), who, _numbers(ids))
+        [[released]] = self._run("release", self._queue_name(queue), who, _numbers(ids))
         return int(released)
 
     def retry(self, queue: str, *, ids: Sequence[str] = (), limit: int = 0) -> int:
         if not ids and limit <= 0:
             return 0
         most = int4(min(limit, MAX_BATCH))
-        [[retried]] = self._run("retry", self._named(queue), _numbers(ids), most)
+        [[retried]] = self._run("retry", self._queue_name(queue), _numbers(ids), most)
         return int(retried)
 
     def delete(
@@ -218,12 +222,16 @@ class PostgresShard:
         if not ids and limit <= 0:
             return 0
         [[deleted]] = self._run(
-            "delete", self._named(queue), text(state), _numbers(ids), int4(min(limit, MAX_BATCH))
+            "delete",
+            self._queue_name(queue),
+            text(state),
+            _numbers(ids),
+            int4(min(limit, MAX_BATCH)),
         )
         return int(deleted)
 
     def sizes(self, queue: str) -> models.Sizes:
-        [[numbers]] = self._run("sizes", self._named(queue))
+        [[numbers]] = self._run("sizes", self._queue_name(queue))
         now_ms, due, *pending, running, succeeded, failed, oldest_ms = numbers
         return models.Sizes(
             due=due, later=sum(pending) - due, running=running, succeeded=succeeded, failed=failed,
@@ -233,20 +241,20 @@ class PostgresShard:
     def jobs(
         self, queue: str, state: models.JobState, *, limit: int, offset: int = 0
     ) -> list[models.JobInfo]:
-        rows = self._run("jobs", self._named(queue), text(state), int4(limit), int4(offset))
+        rows = self._run("jobs", self._queue_name(queue), text(state), int4(limit), int4(offset))
         return [_info(queue, JobState(state), row) for row in rows]
 
     def named(self, queue: str, state: models.JobState, ids: Sequence[str]) -> list[models.JobInfo]:
-        rows = self._run("named", self._named(queue), text(state), _numbers(ids))
+        rows = self._run("named", self._queue_name(queue), text(state), _numbers(ids))
         return [_info(queue, JobState(state), row) for row in rows]
 
     def later(self, queue: str, *, limit: int) -> list[models.JobInfo]:
-        rows = self._run("later", self._named(queue), int4(limit))
+        rows = self._run("later", self._queue_name(queue), int4(limit))
         return [_info(queue, JobState.PENDING, row) for row in rows]
 
     def settings(self, queue: str) -> dict[str, float]:
         statement = SqlCall(
-            "SELECT settings::text FROM pinlater.queue WHERE name = $1", [self._named(queue)]
+            "SELECT settings::text FROM pinlater.queue WHERE name = $1", [self._queue_name(queue)]
         )
         [rows] = self.run_all([statement])
         return {name: float(value) for [row] in rows for name, value in json.loads(row).items()}
@@ -257,17 +265,17 @@ class PostgresShard:
             [
                 SqlCall(
                     "SELECT pinlater.configure($1, $2::text::jsonb)",
-                    [self._named(queue), text(json.dumps(document))],
+                    [self._queue_name(queue), text(json.dumps(document))],
                 )
             ]
         )
 
     def stats(self, queue: str) -> dict[str, int]:
-        [[document]] = self._run("stats", self._named(queue))
+        [[document]] = self._run("stats", self._queue_name(queue))
         return {name: int(value) for name, value in json.loads(document).items()}
 
     def ping(self) -> None:
-        # A write that changes nothing: a replica refuses it.
+        # This write changes nothing, but a replica refuses it.
         self.run_all([SqlCall("UPDATE pinlater.meta SET one = one WHERE false")])
 
     def queues(self) -> set[str]:
@@ -277,10 +285,10 @@ class PostgresShard:
 
     def wake(self, queue: str) -> None:
         """Wake one waiting worker to check the queue."""
-        self._run("wake_one", self._named(queue))
+        self._run("wake_one", self._queue_name(queue))
 
     def poller(self) -> PostgresPoller:
-        """Return what waits for jobs of this shard."""
+        """Return a new poller, which waits for notifications; see `shard.ShardPoller`."""
         return PostgresPoller(self)
 
     def age_ms(self) -> tuple[int, int]:
@@ -293,21 +301,21 @@ class PostgresShard:
         return now_ms, max(0, uptime_ms)
 
     def remarks(self) -> list[str]:
-        """Return problems in the server's configuration, with remedies; empty when it has none."""
+        """Return problems of the server's configuration, with remedies; empty if there are none."""
         names = "autovacuum", "fsync", "full_page_writes"
         asked = ", ".join(f"current_setting('{name}')" for name in names)
         [[values]] = self.run_all([SqlCall(f"SELECT {asked}")])
         return [_REMARKS[name] for name, value in zip(names, values, strict=True) if value == "off"]
 
     def drop(self, queue: str) -> None:
-        """Delete a queue, in steps."""
-        while not self._run("drop", self._named(queue), int4(DROPPED))[0][0]:
-            logger.debug("%d jobs of %s were dropped", DROPPED, queue)
+        """Delete a queue, in steps of `DROP_STEP` jobs."""
+        while not self._run("drop", self._queue_name(queue), int4(DROP_STEP))[0][0]:
+            logger.debug("%d jobs of %s were dropped", DROP_STEP, queue)
 
 
 _REMARKS = {
     "autovacuum": (
-        "never vacuums (autovacuum off): the rows of ended jobs stay, and claims become slow; set "
+        "never vacuums (autovacuum off): dead rows of ended jobs stay, and claims become slow; set "
         "autovacuum to on"
     ),
     "fsync": "loses jobs when its machine stops (fsync off); set fsync to on",
@@ -318,12 +326,12 @@ _REMARKS = {
 
 
 def job_id_of(number: int) -> str:
-    """Return a job's id: its number in hexadecimal, so that ids sort by age."""
+    """Return the id of a job: its number in hexadecimal, so that ids sort by age."""
     return f"{number:016x}"
 
 
 def _number(job_id: str) -> int:
-    """Return the number of a job; 0, which no job has, for a text that is not a number."""
+    """Return the number of a job id; 0, which no job has, for text that is not a number."""
     try:
         number = int(job_id, 16)
     except ValueError:

@@ -1,8 +1,9 @@
 -- tables: the layout of a shard, version 2. Instants are milliseconds since the epoch.
 --
--- What changes often is narrow, so that a dead row is small: a job's header and body are written once
--- and deleted once, and its state is in which of `ready`, `running` or `ended` its id is. An order is
--- an index: a claim reads `ready_pkey` from its start, and finds no row that is not to be claimed.
+-- Rows that change often are narrow, so that dead rows are small. A job's header and body are
+-- written once and deleted once; its state is given by which of `ready`, `running` or `ended`
+-- contains its id. Each order has an index: a claim reads `ready_pkey` from its start, and meets
+-- only claimable rows.
 
 CREATE SCHEMA IF NOT EXISTS pinlater;
 
@@ -10,12 +11,12 @@ CREATE TABLE pinlater.meta (
   one boolean PRIMARY KEY DEFAULT true CHECK (one),
   layout int NOT NULL,
   code int NOT NULL,
-  started timestamptz NOT NULL,      -- of the server, when it was seen last
+  started timestamptz NOT NULL,      -- start time of the server, as last seen
   timeline text NOT NULL,            -- changes when a replica is promoted
-  refused bigint NOT NULL DEFAULT 0  -- claims up to this token may have lost what they wrote
+  refused bigint NOT NULL DEFAULT 0  -- claims up to this token may have lost writes
 );
 
--- Numbers of jobs and tokens of claims. None is given out again.
+-- Numbers of jobs and tokens of claims. No number is used twice.
 CREATE SEQUENCE pinlater.number;
 
 CREATE TABLE pinlater.queue (
@@ -23,7 +24,7 @@ CREATE TABLE pinlater.queue (
   name text NOT NULL UNIQUE,
   settings jsonb NOT NULL DEFAULT '{}',
   priorities smallint[] NOT NULL DEFAULT '{}',  -- those that any of its jobs had
-  tokens float8,                                -- of its rate's bucket; NULL: it is full
+  tokens float8,                                -- tokens of the rate limit's bucket; NULL: it is full
   filled_at bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
 
@@ -31,7 +32,7 @@ CREATE TABLE pinlater.job (
   id bigint PRIMARY KEY,
   queue int NOT NULL,
   priority smallint NOT NULL,
-  due bigint NOT NULL,      -- as it was enqueued
+  due bigint NOT NULL,      -- the due time that the producer requested
   allowed int NOT NULL,     -- attempts; 0: the queue's setting
   unique_key bytea,
   head bytea NOT NULL,      -- the record up to the body; begins with 2 if the job collects items
@@ -47,7 +48,7 @@ CREATE TABLE pinlater.ready (
   problem bytea,            -- NULL: it was never claimed
   PRIMARY KEY (queue, priority, due, id)
 );
--- A job that was never claimed is found by its `due`; the others are few.
+-- A job that was never claimed is found by its `due` time; there are few other jobs.
 CREATE INDEX ready_again ON pinlater.ready (id) WHERE problem IS NOT NULL;
 
 CREATE TABLE pinlater.running (
@@ -83,16 +84,16 @@ CREATE TABLE pinlater.held_key (
 -- before the first of their items is due; a wide job is in `wide`, and never claimed.
 CREATE TABLE pinlater.frame (
   job bigint PRIMARY KEY,
-  due bigint NOT NULL,       -- its place in `ready` or `wide`
+  due bigint NOT NULL,       -- the due time in `ready` or `wide`
   width bigint NOT NULL,
   span bigint NOT NULL,
   most int NOT NULL,
   grp bytea NOT NULL,
-  tail bytea NOT NULL,       -- name|key| of the head
+  tail bytea NOT NULL,       -- the part name|key| of the head
   prefix bytea NOT NULL,
   suffix bytea NOT NULL,
   items int NOT NULL,
-  closed boolean NOT NULL DEFAULT false  -- it was claimed
+  closed boolean NOT NULL DEFAULT false  -- true after a claim
 ) WITH (fillfactor = 50);
 
 CREATE TABLE pinlater.item (
@@ -111,7 +112,7 @@ CREATE TABLE pinlater.wide (
   PRIMARY KEY (queue, due, id)
 );
 
--- Which job takes the items of a span.
+-- The job that collects the items of a span.
 CREATE TABLE pinlater.collecting (
   queue int NOT NULL,
   priority smallint NOT NULL,
@@ -122,7 +123,8 @@ CREATE TABLE pinlater.collecting (
   PRIMARY KEY (queue, priority, grp, width, number)
 ) WITH (fillfactor = 50);
 
--- Counters. A connection counts in a row of its own slot, or all would wait for each other.
+-- Counters. Each connection uses the row of its own slot, so that connections do not wait for each
+-- other.
 CREATE TABLE pinlater.stat (
   queue int NOT NULL,
   slot int NOT NULL,
@@ -151,8 +153,8 @@ CREATE TABLE pinlater.stat (
   PRIMARY KEY (queue, slot)
 ) WITH (fillfactor = 20);
 
--- Workers that wait for a notification, by the name of the queue: it need not exist yet. A crash may
--- empty the table: they register again.
+-- Workers that wait for a notification, by queue name; the queue need not exist yet. A crash may
+-- empty the table; the workers then register again.
 CREATE UNLOGGED TABLE pinlater.listener (
   queue text NOT NULL,
   channel text NOT NULL,
@@ -160,9 +162,9 @@ CREATE UNLOGGED TABLE pinlater.listener (
   PRIMARY KEY (queue, channel)
 ) WITH (fillfactor = 50);
 
--- By default a table is vacuumed when a fifth of it is dead, which for a queue is hours of jobs. Here
--- a fixed number of dead rows is enough, whatever waits, and the vacuum takes no pauses: what it has
--- to read is little and in memory. Rows that are inserted and never deleted need none.
+-- By default a table is vacuumed when a fifth of it is dead, which for a queue takes hours. Here a
+-- fixed number of dead rows triggers it, however many jobs wait, and vacuum does not pause: it
+-- reads little, from memory. Tables whose rows are never deleted do not need this.
 DO $$
 DECLARE name text;
 BEGIN

@@ -1,8 +1,8 @@
 """
 Arguments and results of statements in PostgreSQL's binary format. Pure.
 
-An argument is a pair of its type's object id and its bytes. Batches are arrays, so that a statement
-has the same text for any number of jobs.
+An argument is a pair: the object id of its type, and its bytes. Batches are arrays, so that a
+statement has the same text for any number of jobs.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ def blob(value: bytes) -> Argument:
 
 
 def int4(value: int) -> Argument:
-    """Return a number of 32 bits as an argument."""
+    """Return a 32-bit number as an argument."""
     return INT4, struct.pack("!i", value)
 
 
 def int8(value: int) -> Argument:
-    """Return an argument; a number that does not fit becomes the nearest that does."""
+    """Return a 64-bit number as an argument; a number out of range is clamped."""
     return INT8, struct.pack("!q", max(-MAX_INT8, min(value, MAX_INT8)))
 
 
@@ -46,17 +46,17 @@ def float8(value: float) -> Argument:
 
 
 def int8s(values: Iterable[int]) -> Argument:
-    """Return an array of numbers of 64 bits as an argument."""
+    """Return an array of 64-bit numbers as an argument."""
     return _integers(INT8, values)
 
 
 def int4s(values: Iterable[int]) -> Argument:
-    """Return an array of numbers of 32 bits as an argument."""
+    """Return an array of 32-bit numbers as an argument."""
     return _integers(INT4, values)
 
 
 def int2s(values: Iterable[int]) -> Argument:
-    """Return an array of numbers of 16 bits as an argument."""
+    """Return an array of 16-bit numbers as an argument."""
     return _integers(INT2, values)
 
 
@@ -106,5 +106,5 @@ _READ: Mapping[int, Callable[[bytes], Any]] = {
 
 
 def reader(kind: int) -> Callable[[bytes], Any]:
-    """Return the function that reads a value of a type; other types stay bytes."""
+    """Return the function that decodes values of a type; values of other types stay bytes."""
     return _READ.get(kind, bytes)

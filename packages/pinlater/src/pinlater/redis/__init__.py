@@ -1,11 +1,11 @@
 """
-Redis as pinlater uses it, for programs that keep data of their own beside their jobs.
+A Redis client, for pinlater and for programs that store their own data beside their jobs.
 
     address.py     Redis URLs: TCP, TLS, unix socket, Sentinel; pure
-    connect.py     a client for a URL
-    client.py      redis-py's client with less CPU around a command
-    packer.py      commands encoded in one pass; pure
+    connect.py     creates a client for a URL
+    client.py      redis-py's client with less CPU per command
+    packer.py      encodes commands in one pass; pure
     queue_keys.py  the keys of a queue
     scripts.py     Lua files, called with named keys and arguments
-    errors.py      errors of redis-py as errors that say what to do
+    errors.py      translates redis-py's errors, and adds what to do
 """

@@ -8,7 +8,8 @@ Parse Redis URLs. Pure functions.
     sentinels://…                                the same over TLS, to Sentinel and to Redis
 
 `?ssl_ca_certs=…` and the other `ssl_` options of redis-py may follow a TLS URL; `sentinel_username`
-and `sentinel_password` follow a Sentinel URL. `redis+socket://`, as Celery spells it, is `unix://`.
+and `sentinel_password` follow a Sentinel URL. `redis+socket://`, Celery's spelling, is the same as
+`unix://`.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ from pinlater.masking import reveal
 SCHEMES = ("redis", "rediss", "unix", "sentinel", "sentinels")
 REDIS_PORT = 6379
 SENTINEL_PORT = 26379
-MOST_SOCKET_BYTES = 107
-"""The longest path of a unix socket, without the NUL behind it (unix(7))."""
+MAX_SOCKET_BYTES = 107
+"""The longest path of a unix socket in bytes, without the final NUL (unix(7))."""
 
 
 @dataclass(frozen=True, slots=True)
 class SentinelAddress:
-    """The parts of a Sentinel URL, unquoted."""
+    """The parts of a Sentinel URL, decoded."""
 
     sentinels: tuple[tuple[str, int], ...]
     """Host and port of each Sentinel."""
     service: str
-    """The name under which the Sentinels monitor the master."""
+    """The name of the monitored master."""
     db: int
     username: str | None
     password: str | None
@@ -48,7 +49,7 @@ def parse_sentinel(url: str) -> SentinelAddress:
     Parse a `sentinel://` or `sentinels://` URL.
 
     Raises:
-        ValueError: no service, or a port or database is not a number.
+        ValueError: the service is missing, or a port or database is not a number.
     """
     scheme, _, rest = reveal(url).partition("://")
     rest, _, query = rest.partition("?")
@@ -56,7 +57,7 @@ def parse_sentinel(url: str) -> SentinelAddress:
     hosts, _, path = place.partition("/")
     service, _, db = path.partition("/")
     if not service:
-        raise ValueError("a Sentinel URL names a service: sentinel://host:port/service")
+        raise ValueError("a Sentinel URL needs a service: sentinel://host:port/service")
     username, _, password = login.partition(":")
     return SentinelAddress(
         sentinels=tuple(_host_and_port(host) for host in hosts.split(",")),
@@ -75,19 +76,19 @@ def _host_and_port(text: str) -> tuple[str, int]:
 
 
 def is_sentinel(url: str) -> bool:
-    """Whether the URL names a master through Sentinels."""
+    """Return whether the URL refers to a master through Sentinels."""
     return reveal(url).startswith(("sentinel://", "sentinels://"))
 
 
 def socket_too_long(url: str) -> bool:
-    """Whether a usable URL names a unix socket whose path is too long for one."""
+    """Return whether the URL's unix socket has a path that is too long."""
     place = urlsplit(plain(url))
     path = os.fsencode(unquote(place.path))
-    return place.scheme == "unix" and len(path) > MOST_SOCKET_BYTES
+    return place.scheme == "unix" and len(path) > MAX_SOCKET_BYTES
 
 
 def is_usable(url: str) -> bool:
-    """Whether a client can be created for this URL; does not check that a server answers."""
+    """Return whether a client can be created for this URL; does not check that a server answers."""
     try:
         if is_sentinel(url):
             parse_sentinel(url)
@@ -99,7 +100,7 @@ def is_usable(url: str) -> bool:
 
 
 def hosts_of(url: str) -> frozenset[str]:
-    """The hosts that a URL names, without ports; none for a socket."""
+    """Return the hosts in a URL without ports; empty for a unix socket."""
     if is_sentinel(url):
         return frozenset(host for host, _ in parse_sentinel(url).sentinels)
     place = urlsplit(plain(url))
@@ -107,12 +108,15 @@ def hosts_of(url: str) -> frozenset[str]:
 
 
 def plain(url: str) -> str:
-    """The URL with its password, in the form that redis-py accepts."""
+    """Return the URL with its password, in the form that redis-py accepts."""
     return reveal(url).replace("redis+socket://", "unix://")
 
 
 def server_name(url: str) -> str:
-    """`host:port`, path or `service@host:port,…`: equal for all URLs of one server, no password."""
+    """
+    Return `host:port`, path or `service@host:port,…`: the same for all URLs of a server, no
+    password.
+    """
     if is_sentinel(url):
         address = parse_sentinel(url)
         hosts = ",".join(f"{host}:{port}" for host, port in address.sentinels)

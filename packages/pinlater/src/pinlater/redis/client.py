@@ -1,11 +1,11 @@
 """
-A Redis client that spends less CPU around a command than redis-py's.
+A Redis client that uses less CPU per command than redis-py's.
 
-Half of what a command costs redis-py is around it: a pool that reads from each connection before it
-lends it out, figures for telemetry, a closure for errors. `ReadyClient` sends commands and
-pipelines on a connection that its pool keeps ready, and encodes them in one pass. What redis-py
-promises stays: a pooled connection that the server has closed is replaced and costs no attempt, and
-after a fork the child opens its own.
+Half of redis-py's cost per command is overhead: its pool reads from each connection before handing
+it out, it collects telemetry, and it creates a closure for errors. `ReadyClient` sends commands and
+pipelines on a connection that its pool keeps ready, and encodes them in one pass. redis-py's
+guarantees stay: a pooled connection that the server has closed is replaced without using an
+attempt, and a forked child opens its own connections.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ import redis
 from redis.client import Pipeline
 from redis.connection import Connection
 
-_NEWS = select.POLLIN | select.POLLERR | select.POLLHUP | getattr(select, "POLLRDHUP", 0)
+_READABLE_OR_CLOSED = (
+    select.POLLIN | select.POLLERR | select.POLLHUP | getattr(select, "POLLRDHUP", 0)
+)
 
 
 class ReadyPool(redis.ConnectionPool):
     """
-    A pool that also keeps connections whose last response was read entirely.
+    A pool that also keeps connections whose last response was read completely.
 
-    To redis-py they are in use, so its limit, its `disconnect` and its `reset` include them.
+    redis-py counts them as in use, so its limit, its `disconnect` and its `reset` include them.
     """
 
     def reset(self) -> None:
@@ -35,7 +37,7 @@ class ReadyPool(redis.ConnectionPool):
 
     def get_connection(self, *args: Any, **options: Any) -> Any:
         """
-        A connection on which a command can be sent.
+        Return a connection that is ready for a command.
 
         Raises:
             redis.ConnectionError: no connection is free, and the server does not accept another.
@@ -44,15 +46,15 @@ class ReadyPool(redis.ConnectionPool):
             try:
                 connection = self._ready.pop()
             except IndexError:
-                break  # another thread was faster
-            if _silent(connection):
+                break  # another thread took the last one
+            if _has_no_input(connection):
                 return connection
-            # Closed by the server, or with a message: redis-py checks it and replaces it.
+            # The server closed it, or sent a message: redis-py checks it and replaces it.
             super().release(connection)
         return super().get_connection(*args, **options)
 
     def release(self, connection: Any) -> None:
-        """Return a connection whose responses have been read entirely, or which is closed."""
+        """Take back a connection that is closed, or whose responses were read completely."""
         usable = connection.is_connected and not connection.should_reconnect()
         if usable and self.pid == os.getpid():
             self._ready.append(connection)
@@ -60,18 +62,18 @@ class ReadyPool(redis.ConnectionPool):
             super().release(connection)
 
 
-def _silent(connection: Any) -> bool:
-    """Return whether a connection is open and nothing has arrived on it; a few microseconds."""
+def _has_no_input(connection: Any) -> bool:
+    """Return whether a connection is open and has nothing to read; takes a few microseconds."""
     sock = connection._sock  # noqa: SLF001 - there is no public way to its socket
     if sock is None or (number := sock.fileno()) < 0:
         return False
     poll = select.poll()
-    poll.register(number, _NEWS)
+    poll.register(number, _READABLE_OR_CLOSED)
     return not poll.poll(0)
 
 
 class ReadyClient(redis.Redis):
-    """redis-py's client, which uses the connections that its `ReadyPool` keeps."""
+    """redis-py's client, using connections that its `ReadyPool` keeps ready."""
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
         """Send one command and return its response; see `redis.Redis.execute_command`."""
@@ -89,7 +91,7 @@ class ReadyClient(redis.Redis):
         except redis.ResponseError:
             raise
         except BaseException:
-            connection.disconnect()  # its response may still come
+            connection.disconnect()  # its response may still arrive
             raise
         finally:
             pool.release(connection)
@@ -100,7 +102,7 @@ class ReadyClient(redis.Redis):
 
 
 class ReadyPipeline(Pipeline):
-    """redis-py's pipeline without its telemetry; `ReadyPool` takes its connection back."""
+    """redis-py's pipeline without its telemetry; returns its connection to the `ReadyPool`."""
 
     def execute(self, raise_on_error: bool = True) -> list[Any]:
         """Send the commands and return their responses; see `redis.client.Pipeline.execute`."""
@@ -121,7 +123,7 @@ class ReadyPipeline(Pipeline):
         except redis.ResponseError:
             raise
         except BaseException:
-            connection.disconnect()  # its responses may still come
+            connection.disconnect()  # its responses may still arrive
             raise
         else:
             return responses

@@ -12,7 +12,7 @@ from redis.sentinel import Sentinel
 from pinlater.errors import InvalidConfig
 from pinlater.masking import without_password
 from pinlater.redis.address import (
-    MOST_SOCKET_BYTES,
+    MAX_SOCKET_BYTES,
     is_sentinel,
     is_usable,
     parse_sentinel,
@@ -30,12 +30,12 @@ except ImportError:  # before redis-py 7.1
 else:
     ONE_DRIVER = {"driver_info": DriverInfo()}
 """
-An option of connections: what they tell the server of this client. By default each connection reads
-redis-py's version from its metadata, which takes three quarters of the CPU of connecting.
+Connection option for the client information that is sent to the server. By default each connection
+reads redis-py's version from its metadata, which takes three quarters of the CPU of connecting.
 """
 
 PAUSE_S = 0.05
-"""The pause before a command is sent again after its connection broke."""
+"""Seconds before a command is sent again after its connection broke."""
 
 
 def connect(
@@ -48,17 +48,17 @@ def connect(
     retry_timeouts: bool = True,
 ) -> redis.Redis:
     """
-    A client that returns bytes and may be shared by threads. Connections are made on first use.
+    Return a client that returns bytes and may be shared by threads; it connects on first use.
 
     Args:
         url: one of the forms of `pinlater.redis.address`.
-        setting: what contains the URL, for error messages.
+        setting: the name of the setting that contains the URL, for error messages.
         timeout_s: for the response to a command.
         connect_timeout_s: for a TCP or TLS connection.
-        attempts: how often a command is sent before its error is raised. With more than one it may
-            be done twice: its connection may break after that. A pooled connection that the server
-            has closed is replaced and costs no attempt.
-        retry_timeouts: also resend commands that timed out, not only when the connection broke.
+        attempts: how often a command is sent before its error is raised. With more than one
+            attempt, a command may run twice, because the connection may break after the server ran
+            it. Replacing a pooled connection that the server has closed does not use an attempt.
+        retry_timeouts: also send commands again that timed out, not only when the connection broke.
 
     Raises:
         InvalidConfig: not a Redis URL, or the path of its socket is too long. The message names the
@@ -69,7 +69,7 @@ def connect(
     if socket_too_long(url):
         raise InvalidConfig(
             f"{setting}: {server_name(url)} is too long a path for a unix socket, which may have "
-            f"{MOST_SOCKET_BYTES} bytes; let the server listen on a shorter one"
+            f"{MAX_SOCKET_BYTES} bytes; let the server listen on a shorter one"
         )
     options: dict[str, Any] = {
         "socket_timeout": timeout_s,
@@ -97,11 +97,11 @@ def _retry(attempts: int, *, retry_timeouts: bool) -> Retry:
 
 def master(url: str, options: dict[str, Any], **pool: Any) -> redis.Redis:
     """
-    A client that asks the Sentinels of a Sentinel URL for the master each time it connects.
+    Return a client that asks the Sentinels for the master each time it connects.
 
     Args:
         url: `sentinel://…` or `sentinels://…`.
-        options: of connections, to the Sentinels and to the master.
+        options: connection options, for the Sentinels and the master.
         pool: options of the master's connection pool, such as `connection_class`.
     """
     address = parse_sentinel(url)

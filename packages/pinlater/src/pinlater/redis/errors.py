@@ -1,4 +1,4 @@
-"""Translate redis-py's errors into those that a caller names, with what an operator can do."""
+"""Translate redis-py's errors into this library's, with what an operator can do."""
 
 from __future__ import annotations
 
@@ -17,15 +17,20 @@ IS_FULL = (
 _STATES = (
     (
         "MISCONF",
-        "its disk is full or cannot be written: free space there, and it accepts writes again",
+        "its disk is full or cannot be written: it accepts writes again after you free space there",
     ),
     (
         "loading the dataset",
-        "it is reading its data after a restart, and answers once it has: try again soon",
+        "it is loading its data after a restart: try again soon",
     ),
-    ("read only replica", "it is a replica and accepts no writes: name the master, or wait for it"),
+    (
+        "read only replica",
+        "it is a replica and accepts no writes: use the master's URL, or wait for a failover",
+    ),
 )
-"""States of a server that redis-py reports in Redis' own words, and inside those of a script."""
+"""
+Server states that redis-py reports only in Redis's own error text, or inside a script's error.
+"""
 
 
 @contextmanager
@@ -35,8 +40,8 @@ def redis_errors(
     """
     Raise `error(where, reason)` for errors that redis-py or the socket raises in the block.
 
-    A refused command (out of memory, loading, read-only replica) counts as well. If `error` is
-    `BrokerUnavailable`, a server whose memory is full raises `BrokerFull`.
+    This includes refused commands (out of memory, loading, read-only replica). If `error` is
+    `BrokerUnavailable`, a server with full memory raises `BrokerFull` instead.
     """
     try:
         yield
@@ -47,32 +52,36 @@ def redis_errors(
 
 
 def reason_of(cause: BaseException) -> str:
-    """Why a command failed, for people: the server's state if the error tells it."""
+    """
+    Return the reason of a failed command for people.
+
+    The server's state if the error contains it.
+    """
     text = " ".join(str(error) for error in _chain(cause))
     for sign, state in _STATES:
         if sign in text:
             return state
-    if isinstance(cause, MasterNotFoundError):  # lists its clients with all their settings
+    if isinstance(cause, MasterNotFoundError):  # its text lists all clients with their settings
         return f"{str(cause).partition(' : ')[0]}: no Sentinel answers, or none knows it"
     return str(cause) or type(cause).__name__
 
 
 def caused_by_full_memory(error: BaseException | None) -> bool:
-    """Whether the error, or one it was raised from, is a Redis that reached its `maxmemory`."""
+    """Return whether a Redis server at its `maxmemory` caused the error."""
     return any(isinstance(each, BrokerFull | OutOfMemoryError) for each in _chain(error))
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """The error, and those it was raised from."""
+    """Yield the error and its causes."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether the server refused a write because its memory is full."""
-    # Redis 6.2 reports this for scripts only inside the text of another error; so does Redis 7 for
-    # scripts that were not called by their digest.
+    """Return whether the server refused a write because its memory is full."""
+    # For scripts, Redis 6.2 reports this only inside the text of another error, and so does Redis 7
+    # for scripts called by their source.
     text = str(error)
     return (
         isinstance(error, OutOfMemoryError)

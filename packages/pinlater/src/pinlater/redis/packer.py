@@ -1,4 +1,4 @@
-"""Encode Redis commands in one pass, and join what is sent at once."""
+"""Encode Redis commands in one pass, and join their arguments into few sends."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 from redis.exceptions import DataError
 
-MOST_JOINED_BYTES = 1 << 20
+MAX_JOINED_BYTES = 1 << 20
 """
-redis-py sends an argument of more than 6,000 bytes, and what precedes it, by a call each: 50 for
-a batch's bodies, for each of which a thread releases the GIL.
+Maximum bytes of one send. redis-py uses a separate send for each argument above 6,000 bytes: 50 for
+the bodies of a batch, and each of them releases the GIL.
 """
 
 
@@ -17,18 +17,18 @@ class Packer:
     """
     Encodes commands for connections (their option `command_packer`) in one pass.
 
-    redis-py's own copies what it has for each argument.
+    redis-py's own packer copies its buffer for each argument.
 
     Args:
         most_bytes: a longer command is sent in several parts.
     """
 
-    def __init__(self, most_bytes: int = MOST_JOINED_BYTES) -> None:
+    def __init__(self, most_bytes: int = MAX_JOINED_BYTES) -> None:
         self._most_bytes = most_bytes
 
     def pack(self, *args: Any) -> list[bytes]:
         """
-        Return a command in parts, each to be sent at once: mostly one.
+        Return a command as parts, usually one; each part is sent at once.
 
         Raises:
             redis.DataError: an argument is not text, bytes, an int or a float.
@@ -48,7 +48,7 @@ class Packer:
 
 
 def _encoded(value: Any) -> bytes:
-    """An argument as Redis gets it."""
+    """Return an argument as the bytes that Redis receives."""
     if isinstance(value, str):
         return value.encode()
     if isinstance(value, bytes | bytearray | memoryview):

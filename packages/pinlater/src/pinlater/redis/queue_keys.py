@@ -1,7 +1,7 @@
 """
 The Redis keys of a queue.
 
-They start with `<prefix>pl1:{<queue>}:` and share a hash tag; the number is the layout's version.
+They start with `<prefix>pl1:{<queue>}:` and share a hash tag; the number is the layout version.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PARTS = ("seq", "run", "body", "claim", "ok", "bad", "end", "uniq", "cfg", "stat
 
 
 class QueueKeys(NamedTuple):
-    """The Redis keys of a queue, in the order in which lua/prelude.lua names them."""
+    """The Redis keys of a queue, in the order of lua/prelude.lua."""
 
     seq: str
     running: str

@@ -6,7 +6,7 @@ A script declares its names, in the order of KEYS and ARGV, in two comment lines
     -- keys: leases
     -- args: lease_s whole names
 
-A name that ends in `...` comes last and takes a sequence. The caller passes all values by name:
+The last name may end in `...`; it takes a sequence. The caller passes all values by name:
 
     load_script("shop.locks", "lease_renew").run(
         client, leases=key, lease_s=60, whole=1, names=names
@@ -31,7 +31,7 @@ REST = "..."
 
 class LuaScript:
     """
-    A script and its SHA-1 digest. If a server does not know it, the source is sent.
+    A script and its SHA-1 digest. A server that does not know the digest gets the source.
 
     Args:
         name: for error messages.
@@ -57,10 +57,11 @@ class LuaScript:
 
     def queue(self, pipe: Pipeline, **values: Any) -> None:
         """
-        Add the call to a pipeline or transaction, with the source.
+        Add the call to a pipeline or transaction, including the source.
 
-        A server that does not know the digest would run the other commands without this one, and
-        to ask it first costs a round trip. Recognizing the source takes it 3 µs.
+        By digest alone, a server that does not know the script would run the pipeline's other
+        commands without it, and asking first costs a round trip. Recognizing the source takes the
+        server 3 µs.
         """
         keys, args = self.bind(values)
         pipe.eval(self.script, len(keys), *keys, *args)
@@ -99,8 +100,9 @@ def _declared(kind: str, source: str) -> tuple[str, ...]:
 
 
 @cache
-def load_script(package: str, name: str, *, prelude: str = "") -> LuaScript:
-    """Load lua/<name>.lua of a package, with lua/<prelude>.lua before it."""
+def load_script(package: str, name: str, *, prelude: str | tuple[str, ...] = ()) -> LuaScript:
+    """Load lua/<name>.lua of a package, preceded by one or more files of the folder."""
     folder = files(package) / "lua"
-    parts = [part for part in (prelude, name) if part]
-    return LuaScript(name, "".join((folder / f"{part}.lua").read_text("utf-8") for part in parts))
+    preludes = (prelude,) if isinstance(prelude, str) else prelude
+    parts = [(folder / f"{part}.lua").read_text("utf-8") for part in (*preludes, name)]
+    return LuaScript(name, "".join(parts))

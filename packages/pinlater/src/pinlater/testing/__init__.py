@@ -1,13 +1,13 @@
 """
-For tests: a shard in this process, and what every shard does, for whoever writes another.
+Test support: an in-memory shard, and a test suite for new kinds of shards.
 
     shard.py             `ShardContract`: a subclass named `Test…` supplies the shard
     shard_collecting.py  the part of it about jobs that collect items
-    shard_histories.py   random histories of a shard beside those of the one in memory
-    shard_world.py       a shard whose time a test can let pass
-    memory_shard.py      a shard in this process
+    shard_histories.py   compares random histories of a shard with those of the in-memory shard
+    shard_world.py       a shard on which a test can advance the time
+    memory_shard.py      the in-memory shard
     memory_queue.py      one of its queues
-    manual_clock.py      a clock that only a test moves
+    manual_clock.py      a clock that tests advance
 
 The suites need pytest and hypothesis: `celery-pinlater[testing]`.
 """
@@ -19,14 +19,14 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 
 USUAL = 100
-"""The default number of examples of a test."""
+"""The default number of examples per test."""
 
 
 def examples(count: int, **options: Any) -> settings:
     """
-    Settings for `count` examples, which a profile with more multiplies like those of other tests.
+    Return settings for `count` examples, scaled like those of other tests in a profile with more.
 
-    Fixtures may be shared by all examples: the test has to see to it that this does not matter.
+    All examples may share fixtures: the test must make sure that this does not matter.
     """
     drawn = count * settings().max_examples // USUAL
     return settings(max_examples=drawn, suppress_health_check=list(HealthCheck), **options)

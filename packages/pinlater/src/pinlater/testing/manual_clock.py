@@ -1,4 +1,4 @@
-"""A clock that only a test moves."""
+"""A clock that tests advance."""
 
 from __future__ import annotations
 

@@ -36,23 +36,23 @@ class StoredJob:
     at_ms: int
     state: JobState = JobState.PENDING
     token: int = 0
-    """The token of its claim, or of the last one; 0: it was not claimed since it became PENDING."""
+    """The token of its current or last claim; 0: not claimed since it became PENDING."""
     attempts: int = 0
     since_ms: int = 0
-    """When it was claimed last; 0: never."""
+    """When it was last claimed; 0: never."""
     worker: str = ""
     problem: str = ""
 
 
 @dataclass(slots=True)
 class Collected:
-    """The items of a job that collects them."""
+    """A job that collects items."""
 
     job: StoredJob
     frame: JobFrame
     created_ms: int
     items: list[tuple[int, bytes]] = field(default_factory=list)
-    """When each is due, and its data."""
+    """The due time (ms) and data of each item."""
 
     def add(self, due_ms: int, data: bytes) -> None:
         """Add an item; the job is due with the first of its items."""
@@ -72,12 +72,12 @@ class MemoryQueue:
     settings: dict[str, float] = field(default_factory=dict)
     stats: Counter[str] = field(default_factory=Counter)
     last: int = 0
-    """The last number that a job or a claim got."""
+    """The last number given to a job or a claim."""
     tokens: float | None = None
-    """The tokens in the bucket of its rate limit; None: the bucket was not used yet."""
+    """The tokens in the bucket of the rate limit; None: the bucket was never used."""
     filled_at_ms: int = 0
     collecting: dict[tuple[int, str, int], Collected] = field(default_factory=dict)
-    """What takes the items of a priority, a group and a span."""
+    """The job that collects new items of each priority, group and span."""
 
     def of(self, state: JobState) -> list[StoredJob]:
         """Return the jobs of a state, soonest first."""
@@ -96,7 +96,7 @@ class MemoryQueue:
         return next((j for j in alive if unique_key and j.job.unique_key == unique_key), None)
 
     def claimed(self, job_id: str, token: int, *, stale: int = 1) -> StoredJob | None:
-        """Return the job of a claim that is in force; otherwise count `stale` and return None."""
+        """Return the job of a valid claim; otherwise count `stale` and return None."""
         job = self.jobs.get(job_id)
         if job and job.state is JobState.RUNNING and job.token == token:
             return job
@@ -115,7 +115,7 @@ class MemoryQueue:
         self.stats["enqueued"] += 1
 
     def fill_bucket(self, rate: float, share: float, now_ms: int) -> float:
-        """Return the number of tokens that the bucket has now."""
+        """Refill the bucket, and return how many tokens it has."""
         burst = max(1.0, self.settings["burst"] * share if "burst" in self.settings else rate / 4)
         before = burst if self.tokens is None else self.tokens
         passed_ms = max(0, now_ms - self.filled_at_ms)
@@ -143,7 +143,7 @@ class MemoryQueue:
         return job.state
 
     def forget(self, state: JobState, limit: int, now_ms: int) -> int:
-        """Delete ended jobs that are too old or too many, the oldest first; returns how many."""
+        """Delete ended jobs that are too old or too many, oldest first; returns how many."""
         ended = self.of(state)
         before_ms = now_ms - self.setting(f"keep_{state.lower()}_ms")
         old = sum(j.at_ms < before_ms for j in ended)

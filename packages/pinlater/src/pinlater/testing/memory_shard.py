@@ -1,5 +1,5 @@
 """
-`MemoryShard`: a shard in this process's memory, for tests, and a reference for each operation.
+`MemoryShard`: a shard in this process's memory, for tests and as a reference implementation.
 
 It works in one thread, and takes its time from the given clock.
 """
@@ -52,7 +52,7 @@ class MemoryShard:
         return Enqueued(job_id, already_there=False)
 
     def collect(self, queue: str, frame: JobFrame, items: Sequence[JobItem]) -> None:
-        # Without the wide jobs of the Redis shard, which only save memory.
+        # The wide jobs of the Redis shard are left out: they only save memory.
         for item in items:
             self._collect(self._queues[queue], frame, item)
 
@@ -61,7 +61,7 @@ class MemoryShard:
         due_ms = now_ms + item.delay_ms
         span = (frame.priority, frame.group, due_ms // frame.span_ms)
         taker = q.collecting.get(span)
-        if taker is None or not _takes_more(q, taker, frame):
+        if taker is None or not _can_collect(q, taker, frame):
             new = NewJob(b"", frame.priority, item.delay_ms, frame.max_attempts)
             job = StoredJob(f"{q.next_number():016x}", new, b"", due_ms)
             q.add(job)
@@ -241,7 +241,7 @@ class MemoryShard:
         self._queues.drop(queue)
 
 
-def _takes_more(q: MemoryQueue, taker: Collected, frame: JobFrame) -> bool:
-    """False if the job was deleted or claimed once, or is full."""
+def _can_collect(q: MemoryQueue, taker: Collected, frame: JobFrame) -> bool:
+    """Return whether the job still exists, was never claimed, and is not full."""
     job = taker.job
     return job.job_id in q.jobs and not job.since_ms and len(taker.items) < frame.most

@@ -1,5 +1,5 @@
 """
-What every PinLater shard does.
+The test suite that every pinlater shard must pass.
 
     class TestMyShard(ShardContract):
         @pytest.fixture
@@ -26,7 +26,7 @@ from pinlater.testing.shard_world import (
 
 class ShardContract(CollectingContract):
     """
-    The contract of a shard.
+    The tests of a shard's contract.
 
     Fixtures of the subclass:
         world: a `ShardWorld` whose shard is empty.
@@ -34,7 +34,7 @@ class ShardContract(CollectingContract):
 
     @pytest.fixture
     def shard(self, world: ShardWorld) -> Shard:
-        """The shard of the world."""
+        """Return the shard of the world."""
         return world.shard
 
     def test_jobs_come_in_the_order_they_were_put(self, shard: Shard) -> None:
@@ -286,7 +286,7 @@ class ShardContract(CollectingContract):
 
     def test_a_rate_bounds_what_all_claims_take_together(self, world: ShardWorld) -> None:
         shard = world.shard
-        # A slow rate, so that the time the test takes refills nothing.
+        # A slow rate, so that no tokens are added while the test runs.
         shard.configure("q", {"rate": 2 / 3600, "burst": 3})
         put(shard, *[b"x"] * 10)
 

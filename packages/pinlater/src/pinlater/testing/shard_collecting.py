@@ -1,4 +1,4 @@
-"""What every shard does with jobs that collect items (`Shard.collect`)."""
+"""Tests of a shard's jobs that collect items (`Shard.collect`)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-Random histories of a PinLater shard, compared with those of `MemoryShard`.
+Compare random histories of a pinlater shard with those of `MemoryShard`.
 
     def test_random_histories_agree(my_world):
         run_histories(my_world)
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 def run_histories(world: ShardWorld, *, histories: int = 40, steps: int = 30) -> int:
     """
-    Run random histories on the shard and on its twin; returns how many calls were compared.
+    Run random histories on the shard and on a `MemoryShard`; returns how many calls were compared.
 
     Raises:
         AssertionError: they differ; hypothesis prints the shortest history that shows it.
@@ -43,7 +43,7 @@ def _now_ms(shard: Shard) -> int:
 
 
 class _Histories(RuleBasedStateMachine):
-    """The same calls on a shard and on its twin in memory; each must visibly do the same."""
+    """Makes the same calls on a shard and on a `MemoryShard`; their results must be equal."""
 
     world: ShardWorld
     compared = 0
@@ -56,7 +56,7 @@ class _Histories(RuleBasedStateMachine):
         self.ids: list[str] = []
 
     def both(self, act: Callable[[Shard], T]) -> T:
-        """Do the same on both, apart from the last call by a millisecond at least on both."""
+        """Call `act` on both shards and compare, at least a millisecond after the previous call."""
         started_ms = _now_ms(self.world.shard)
         while _now_ms(self.world.shard) == started_ms:
             pass

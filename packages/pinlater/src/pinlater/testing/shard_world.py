@@ -1,4 +1,4 @@
-"""The world in which the contract of a shard is checked, and short ways to use a shard in it."""
+"""The environment of a shard's contract tests, and short helpers to use the shard."""
 
 from __future__ import annotations
 

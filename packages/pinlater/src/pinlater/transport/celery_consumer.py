@@ -3,13 +3,13 @@ A Celery consumer that keeps messages that it cannot turn into tasks.
 
 Plain Celery acknowledges or rejects such a message and logs it, so the message is lost. Here its
 job is FAILED with the reason, or waits for a worker that knows its task (`UNKNOWN_TASK_DELAY`). On
-other brokers it becomes a dead letter.
+other brokers the message becomes a dead letter.
 
-Events of tasks are sent in batches: Celery sends those of one turn of its loop at once, which was a
-quarter of what a busy worker did while somebody watched it.
+Task events are sent in batches. Celery sends the events of each loop iteration at once, which took
+a quarter of a busy worker's CPU while a monitor was running.
 
-When the connection is lost, jobs that have not begun return to their queue. Celery's thread pool
-would run them all the same, and the consumer here takes them from it.
+When the connection is lost, jobs that have not started return to their queue. Celery's thread pool
+would still run them, so this consumer removes them from the pool.
 """
 
 from __future__ import annotations
@@ -27,23 +27,24 @@ from pinlater.clock import SystemClock
 from pinlater.models import Step
 
 EVENTS_EVERY_S = 0.25
-"""How long events of tasks are collected. The first after a pause is sent immediately."""
+"""Seconds for which task events are collected. The first after a pause is sent immediately."""
 UNKNOWN_TASK_DELAY = "pinlater_unknown_task_delay_s"
 """
-The key of the app's configuration that has the jobs of unknown tasks wait for a worker that knows
-them, for this many seconds at a time, without an attempt. None: they are FAILED.
+Key in the app's configuration: seconds that the job of an unknown task waits for a worker that
+knows the task. It waits again as often as needed, and the attempts do not count. None: the job is
+FAILED.
 """
-MOST_EVENTS = 500
-"""With this many, events are sent immediately; each has about half a kilobyte."""
+MAX_EVENTS = 500
+"""With this many events, they are sent immediately; each has about half a kilobyte."""
 NEVER_S = float("-inf")
 _clock = SystemClock()
 
 
 class KeepingConsumer(Consumer):  # type: ignore[misc]
-    """Installed by `pinlater.worker.follow`."""
+    """The consumer that `pinlater.worker.follow` installs."""
 
     _events_due_s = NEVER_S
-    """When a timer sends what is collected."""
+    """When a timer sends the collected events."""
     _events_sent_s = NEVER_S
 
     def on_decode_error(self, message: Any, exc: BaseException) -> None:
@@ -55,14 +56,14 @@ class KeepingConsumer(Consumer):  # type: ignore[misc]
         super().on_invalid_task(body, message, exc)
 
     def on_unknown_task(self, body: Any, message: Any, exc: BaseException) -> None:
-        problem = "refused by a worker that knows no such task"
+        problem = "refused: the worker does not know this task"
         delay_s = self.app.conf.get(UNKNOWN_TASK_DELAY)
         if delay_s is None or not self._dispose(message, "release", problem, delay_s):
             self._keep(message, problem)
         super().on_unknown_task(body, message, exc)
 
     def on_unknown_message(self, body: Any, message: Any) -> None:
-        self._keep(message, "is not a message of a task")
+        self._keep(message, "is not a task message")
         super().on_unknown_message(body, message)
 
     def on_connection_error_after_connected(self, exc: Exception) -> None:
@@ -70,17 +71,22 @@ class KeepingConsumer(Consumer):  # type: ignore[misc]
         super().on_connection_error_after_connected(exc)
 
     def on_send_event_buffered(self) -> None:
-        if _clock.monotonic_s() > self._events_due_s:  # or its timer sends this event as well
+        if _clock.monotonic_s() > self._events_due_s:  # otherwise its timer also sends this event
             super().on_send_event_buffered()
 
     def _flush_events(self) -> None:
-        """Called by the event loop soon after an event was collected."""
+        """
+        Send the collected events, or set a timer for it.
+
+        Called soon after an event was collected.
+        """
         now_s = _clock.monotonic_s()
         if now_s <= self._events_due_s:
             return
         wait_s = self._events_sent_s + EVENTS_EVERY_S - now_s
         if wait_s > 0:
-            # Celery forgets its timers with a lost connection; then the next event is sent as due.
+            # A lost connection cancels Celery's timers; the next event then finds that sending is
+            # overdue.
             self._events_due_s = now_s + wait_s
             self.hub.call_later(wait_s, self._send_events)
         else:
@@ -90,7 +96,7 @@ class KeepingConsumer(Consumer):  # type: ignore[misc]
         self._events_due_s = NEVER_S
         self._events_sent_s = _clock.monotonic_s()
         if self.event_dispatcher:
-            self.event_dispatcher.buffer_limit = MOST_EVENTS
+            self.event_dispatcher.buffer_limit = MAX_EVENTS
             self.event_dispatcher.flush()
 
     def _keep(self, message: Any, problem: str) -> None:
@@ -98,7 +104,7 @@ class KeepingConsumer(Consumer):  # type: ignore[misc]
             dead_letters.keep(self.app, message, problem)
 
     def _dispose(self, message: Any, step: Step, problem: str, delay_s: float = 0.0) -> bool:
-        """End the job of a message in this state; False: it is not a job of pinlater."""
+        """End the job of a message in this state; returns False if it is not a pinlater job."""
         claims = getattr(message.channel, "claims", None)
         if claims is None or message.delivery_tag not in claims:
             return False
@@ -110,7 +116,8 @@ class KeepingConsumer(Consumer):  # type: ignore[misc]
 def _forget_waiting(executor: Any) -> None:
     """Cancel tasks that no thread of a thread pool has started; other pools do so themselves."""
     if isinstance(executor, ThreadPoolExecutor):
-        # What `shutdown(cancel_futures=True)` does; the executor has no method for this alone.
+        # This is what `shutdown(cancel_futures=True)` does; the executor has no other method for
+        # it.
         waiting: Any = executor._work_queue
         with suppress(Empty):
             while True:

@@ -2,7 +2,8 @@
 The channel of `pinlater://`: task messages become jobs; other messages use kombu's Redis lists.
 
 Broadcasts, events, replies and messages that are not tasks use kombu's own lists and pub/sub on the
-first server. Queues are read from both, so a backlog of `redis://` is processed as well.
+first server. Queues are read from both, so messages left over from `redis://` are processed as
+well.
 """
 
 from __future__ import annotations
@@ -37,25 +38,27 @@ from pinlater.transport.revocations import Revocations, revoked_by
 logger = logging.getLogger(__name__)
 
 POSTPONE_S = 0.02
-"""Maximum time that a claim waits for more room."""
+"""Maximum seconds that a claim waits for more room."""
 
 AGAIN_S = 0.1
-"""Two connections that break within this time are an error of the server."""
+"""If two connections break within this many seconds, the server is considered broken."""
 
 LOST = (ConnectionError, RedisConnectionError, RedisTimeoutError)
 
 HEARTBEATS = "worker."
-"""What the routing keys of a worker's heartbeats start with."""
+"""Prefix of the routing keys of a worker's heartbeats."""
 
 _clock = SystemClock()
 
 
 class HeartbeatNotSent(Exception):
     """
-    A worker's heartbeat could not be sent. Not a connection error, so kombu does not repeat it.
+    A worker's heartbeat could not be sent. This is not a connection error, so kombu does not retry
+    it.
 
-    Celery asks for a heartbeat to be repeated without end, in the thread that would notice that the
-    broker hangs, reconnect, and obey a request to stop. Its dispatcher sends it again later.
+    Celery asks kombu to retry heartbeats forever. That would block the thread that must notice a
+    hanging broker, reconnect, and obey a request to stop. Celery's dispatcher sends the next
+    heartbeat later.
     """
 
 
@@ -63,22 +66,22 @@ class Channel(QueueChannel):
     """A channel whose task messages are jobs."""
 
     QoS = QoS
-    # kombu's own channel waits forever for the reply of a server that hangs.
+    # kombu's own channel waits forever for a server that hangs.
     socket_timeout: float = 10.0  # type: ignore[assignment]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._unacknowledged: set[str] = set()
-        # The tag being delivered: Celery immediately rejects messages of unknown tasks.
+        # The tag being delivered: Celery rejects a message of an unknown task during its delivery.
         self.refusing = ""
         self._consumer: JobConsumer | None = None
         self._postponed_at_s: float | None = None
-        """When the current claim was first postponed; None: it is not postponed."""
+        """When the current claim was first postponed; None if it is not postponed."""
         self._replaced_at_s = float("-inf")
         """When a lost connection was last replaced."""
         super().__init__(*args, **kwargs)
         self._revocations = Revocations(self.global_keyprefix)
-        # The first server has just answered a PING, unless it may be gone.
-        self.cluster.channel_opened(first_answered=not self._may_lack_first)
+        # The first server has just answered a PING, unless it is optional.
+        self.cluster.channel_opened(first_answered=not self._first_is_optional)
 
     # Publishing
 
@@ -104,7 +107,8 @@ class Channel(QueueChannel):
 
     def _put_fanout(self, exchange: str, message: Any, routing_key: str, **kwargs: Any) -> None:
         if ids := revoked_by(exchange, message):
-            # Before the broadcast: a worker that starts now reads them, and one that runs is told.
+            # Store them before the broadcast: a worker that starts now reads them, and running
+            # workers get the broadcast.
             with self.conn_or_acquire() as client:
                 self._revocations.add(client, ids)
         try:
@@ -121,7 +125,7 @@ class Channel(QueueChannel):
 
     @property
     def job_queues(self) -> list[str]:
-        """Return consumed queues that may contain jobs; excludes temporary reply queues."""
+        """Return the consumed queues that may contain jobs, without temporary reply queues."""
         passing = self._reply_queues
         return [queue for queue in self.active_queues if queue not in passing]
 
@@ -137,7 +141,7 @@ class Channel(QueueChannel):
         return self._consumer
 
     def _warn(self) -> None:
-        """Log what is wrong with the servers; a worker starts all the same."""
+        """Log problems of the servers' configuration; the worker starts anyway."""
         for shard in self._each_shard():
             with suppress(BrokerUnavailable):
                 for remark in shard.remarks():
@@ -152,13 +156,13 @@ class Channel(QueueChannel):
         if no_ack:
             self._unacknowledged.add(queue)
         if "celery.worker.control" in sys.modules:
-            # Publishers, and programs that use kombu without Celery, do not need this.
+            # Publishers and programs that use kombu without Celery do not need this.
             import_module("pinlater.transport.inspection")
             import_module("pinlater.worker")
         tag = super().basic_consume(queue, no_ack, *args, **kwargs)
         if queue in self.active_fanout_queues:
-            # kombu subscribes when it first polls, which is after a worker reports that it is
-            # ready. Nobody keeps a broadcast that is published before the subscription.
+            # kombu subscribes at its first poll, after the worker has reported that it is ready. A
+            # broadcast published before the subscription would be lost.
             listener = self.subclient
             if listener.connection is None:
                 listener.connection = listener.connection_pool.get_connection()
@@ -186,22 +190,23 @@ class Channel(QueueChannel):
         return payloads[0] if payloads else super()._get(queue)
 
     def _brpop_read(self, **options: Any) -> Any:
-        # A server that becomes a replica fails blocked pops with an error, which ended workers.
+        # A server that becomes a replica ends blocked pops with an error, which used to stop
+        # workers.
         with redis_errors("broker, waiting for messages"):
             try:
                 return super()._brpop_read(**options)
             except LOST as error:
-                if not self._waits_again():
+                if not self._may_reconnect():
                     raise
                 raise Empty from error
 
-    def _waits_again(self) -> bool:
+    def _may_reconnect(self) -> bool:
         """
-        Return whether a lost connection is replaced by a new one, and the wait goes on.
+        Return whether a lost connection is replaced by a new one, and the wait continues.
 
-        That is so in a caller that waits for replies: its connection may have been cut since its
-        last call, and the replies are in a list. A worker opens its whole connection again. A
-        server that is gone, or that cuts the new connection as well, is an error.
+        This applies to callers that wait for replies: the connection may have been cut since their
+        last call, and the replies are safe in a list. A worker reopens its whole connection
+        instead. If the server is gone, or the new connection breaks too, it is an error.
         """
         queues, now_s = set(self.active_queues), _clock.monotonic_s()
         is_caller = self.connection.cycle.hub is None and queues <= self._reply_queues
@@ -219,8 +224,8 @@ class Channel(QueueChannel):
             self.connection._deliver(payload, queue)
         except self.connection_errors:
             raise
-        # A message that kombu or Celery cannot process must not end this worker, and then every
-        # worker that receives it.
+        # A message that kombu or Celery cannot process must not stop this worker, and then every
+        # other worker that receives it.
         except Exception as error:
             logger.exception("job %s of %s cannot be delivered", job.job_id, queue)
             self.claims.fail(tag, f"cannot be delivered: {type(error).__name__}: {error}")
@@ -231,13 +236,13 @@ class Channel(QueueChannel):
             self.claims.ack(tag)
 
     def _note_revocation(self, payload: dict[str, Any]) -> None:
-        """Report a revoked task to Celery, in case this process started after its revocation."""
+        """Tell Celery that a task was revoked, perhaps before this process started."""
         task_id = payload.get("headers", {}).get("id")
         if task_id in self._revocations and "celery.worker.state" in sys.modules:
             sys.modules["celery.worker.state"].revoked.add(task_id)
 
     def _open(self, shard: ServerShard, queue: str, job: Claimed) -> dict[str, Any] | None:
-        """Return the message of a claimed job; a malformed job is FAILED with the reason."""
+        """Return the message of a claimed job; a malformed job becomes FAILED with the reason."""
         tag = self.claims.add(shard, queue, job)
         try:
             record = job_codec.decode(job.record)
@@ -256,7 +261,7 @@ class Channel(QueueChannel):
 
     def work(self, *, at_most: int) -> int:
         """
-        Send pending acks, deliver due jobs and wait for more; returns the number delivered.
+        Send pending acks, deliver due jobs and wait for more; returns how many were delivered.
 
         Called once per iteration of the event loop.
         """
@@ -268,14 +273,14 @@ class Channel(QueueChannel):
             with self.conn_or_acquire() as client:
                 self._revocations.read(client)
         room, taken = self.qos.room(at_most=MAX_BATCH), 0
-        if room and not self._postpones(room):
+        if room and not self._waits_for_room(room):
             taken = self.consumer.take(min(room, at_most))
         if self.qos.can_consume():
             self.consumer.wait()
         return taken
 
-    def _postpones(self, room: int) -> bool:
-        """Return whether to wait for more room; only briefly, as running jobs may take hours."""
+    def _waits_for_room(self, room: int) -> bool:
+        """Return whether to wait briefly for more room before claiming."""
         now_s = _clock.monotonic_s()
         if room >= self.qos.least_room:
             self._postponed_at_s = None
@@ -286,11 +291,11 @@ class Channel(QueueChannel):
         return self._postponed_at_s is not None
 
     @property
-    def wants_turn_at_s(self) -> float:
-        """Return when `work` must be called next at the latest."""
+    def next_work_s(self) -> float:
+        """Return the time by which `work` must be called next."""
         if not self._consumer or not self._consumer.queues or not self.qos.can_consume():
             return float("inf")
-        soon = self._consumer.next_look_s
+        soon = self._consumer.next_check_s
         return (
             soon if self._postponed_at_s is None else max(soon, self._postponed_at_s + POSTPONE_S)
         )
@@ -299,7 +304,7 @@ class Channel(QueueChannel):
         try:
             super().queue_delete(queue, *args, **kwargs)
         except self.connection_errors as error:
-            # A channel also closes because its server is gone, and closing must still complete.
+            # A channel also closes because its server is gone; closing must still complete.
             if not self._closing:
                 raise
             logger.debug("queue %s is left in place: %s", queue, error)

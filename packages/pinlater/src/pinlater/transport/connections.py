@@ -17,20 +17,20 @@ from pinlater.redis.connect import ONE_DRIVER, master
 
 class OneClient(Channel):
     """
-    A channel that keeps its client.
+    A channel that reuses one client.
 
-    kombu's own makes one for each command and each event that it publishes, which takes several
-    times as long as the command. A client is thread-safe: each command takes a connection of the
-    pool.
+    kombu's own channel creates a client for each command and each published event, which takes
+    several times as long as the command. A client is thread-safe: each command takes a connection
+    from the pool.
     """
 
     _kept: Redis | None = None
 
     @contextmanager
     def conn_or_acquire(self, client: Redis | None = None) -> Iterator[Redis]:
-        """The given client, or the channel's own."""
+        """Yield the given client, or the channel's own."""
         if client is None:
-            pool = self.pool  # a new one after a lost connection
+            pool = self.pool  # a lost connection is replaced by a new pool
             client = self._kept
             if client is None or client.connection_pool is not pool:
                 client = self._kept = self._create_client()
@@ -38,7 +38,7 @@ class OneClient(Channel):
 
 
 def parameters(channel: Channel, *, asynchronous: bool) -> dict[str, Any]:
-    """Return the parameters of a connection pool to the first URL of the channel."""
+    """Return the parameters of the connection pool for the channel's first URL."""
     params = {
         "max_connections": channel.max_connections,
         "socket_timeout": channel.socket_timeout,
@@ -67,7 +67,7 @@ def parameters(channel: Channel, *, asynchronous: bool) -> dict[str, Any]:
 
 
 def sentinel_pool(channel: Channel, *, asynchronous: bool) -> ConnectionPool:
-    """Return the pool of connections to the master that Sentinel names."""
+    """Return a pool of connections to the master, which Sentinel provides."""
     first = channel.connection.control_url
     address = parse_sentinel(first)
     channel.keyprefix_fanout = channel.keyprefix_fanout.format(db=address.db)

@@ -1,9 +1,9 @@
 """
 `inspect scheduled` and `inspect query_task` for tasks that wait on the server.
 
-Celery's workers answer from memory, but with pinlater their memory contains only due tasks. After
-this module is imported, a worker also reads its queues to answer. Every worker lists the tasks that
-it may receive, so each worker that consumes a queue lists the same tasks.
+Celery's workers answer from memory, but with pinlater a worker's memory contains only due tasks.
+After this module is imported, a worker also reads its queues to answer. It lists all tasks that it
+may receive, so every worker that consumes a queue lists the same tasks.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from pinlater.models import JobInfo
 logger = logging.getLogger(__name__)
 
 MOST = 1000
-"""Maximum waiting tasks in one answer, the soonest first; the worker reads them in about 0.1 s."""
+"""Maximum waiting tasks in one reply, soonest first; the worker reads them in about 0.1 s."""
 ETA_PRIORITY = 6
-"""The priority that Celery's timer gives to tasks with an ETA and displays."""
+"""Celery's timer gives this priority to tasks with an ETA and displays it."""
 
-_held_scheduled = Panel.data["scheduled"]
-_held_task = Panel.data["query_task"]
+_celery_scheduled = Panel.data["scheduled"]
+_celery_query_task = Panel.data["query_task"]
 
 
 @inspect_command(alias="dump_schedule")  # type: ignore[untyped-decorator]
 def scheduled(state: Any, **kwargs: Any) -> list[dict[str, Any]]:
     """List of currently scheduled ETA/countdown tasks."""
-    return [*_held_scheduled(state, **kwargs), *map(_entry, waiting(state.consumer))]
+    return [*_celery_scheduled(state, **kwargs), *map(_entry, waiting(state.consumer))]
 
 
 @inspect_command(  # type: ignore[untyped-decorator]
@@ -43,7 +43,7 @@ def scheduled(state: Any, **kwargs: Any) -> list[dict[str, Any]]:
 )
 def query_task(state: Any, ids: Any, **kwargs: Any) -> dict[str, Any]:
     """Query for task information by id."""
-    tasks: dict[str, Any] = _held_task(state, ids, **kwargs)
+    tasks: dict[str, Any] = _celery_query_task(state, ids, **kwargs)
     missing = {ids} - tasks.keys() if isinstance(ids, str) else set(ids) - tasks.keys()
     if missing:
         tasks |= {r.id: ("scheduled", r.info()) for r in waiting(state.consumer) if r.id in missing}
@@ -68,7 +68,7 @@ def waiting(consumer: Any) -> Iterator[Request]:
     for job in jobs[:MOST]:
         try:
             yield _request(consumer, job)
-        # A sender may put anything into the body; skip this job and show the others.
+        # A sender may put anything into the body: skip such a job and list the others.
         except Exception as error:  # noqa: BLE001
             logger.debug("waiting job %s cannot be shown: %s", job.job_id, error)
 
@@ -80,7 +80,9 @@ def _later(cluster: Cluster, queues: Iterable[str]) -> Iterator[JobInfo]:
                 with cluster.watched(shard):
                     yield from shard.later(queue, limit=MOST)
             except BrokerUnavailable:
-                logger.warning("the waiting jobs of %s are without shard %s", queue, shard.name)
+                logger.warning(
+                    "the waiting jobs of %s do not include those of shard %s", queue, shard.name
+                )
 
 
 def _request(consumer: Any, job: JobInfo) -> Request:
@@ -88,7 +90,7 @@ def _request(consumer: Any, job: JobInfo) -> Request:
     payload = envelope.from_job(job.body, tag=job.job_id, attempt=job.attempts + 1)
     headers = payload["headers"]
     eta = None if job.attempts else headers.get("x_eta")
-    # A retried job has a different due time.
+    # A retried job has a new due time.
     headers["eta"] = eta or datetime.fromtimestamp(job.at_ms / 1000, UTC).isoformat()
     message = tasks.channel.message_to_python(payload)
     message.accept = tasks.accept

@@ -20,7 +20,7 @@ from pinlater.transport.poller import Poller
 
 
 class Transport(stock.Transport):
-    """The transport `pinlater://`; see `pinlater.brokers` for its URLs."""
+    """The kombu transport `pinlater://`; see `pinlater.brokers` for its URLs."""
 
     Channel = Channel
     can_parse_url = True
@@ -39,8 +39,8 @@ class Transport(stock.Transport):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.cycle = Poller()
-        # Keep a URL of several servers whole; split a single server into its parts, as `Connection`
-        # does for other transports.
+        # Keep a URL of several servers unchanged; split the URL of a single server into its parts,
+        # as `Connection` does for other transports.
         server = brokers.single(self.client.hostname or "")
         if server is not None:
             for name, value in server._asdict().items():
@@ -53,28 +53,28 @@ class Transport(stock.Transport):
 
     @property
     def shard_urls(self) -> tuple[str, ...]:
-        """Return the URLs of the servers in the broker URL, which keep jobs."""
+        """Return the URLs of the servers that store the jobs."""
         return brokers.shard_urls(self._whole_url)
 
     @property
     def control_url(self) -> str:
         """
-        Return the URL of the Redis server of the messages that are not jobs.
+        Return the URL of the Redis server for messages that are not jobs.
 
         Raises:
-            InvalidConfig: the broker URL names PostgreSQL, and the option `control` nothing.
+            InvalidConfig: the broker URL is for PostgreSQL, and the option `control` is missing.
         """
         urls = brokers.redis_urls(self._whole_url)
         control = urls[0] if urls else str(self.client.transport_options.get("control") or "")
         if not control:
             raise InvalidConfig(
-                "broker.control: pinlater+postgresql:// keeps jobs alone; name a Redis server for "
+                "broker.control: pinlater+postgresql:// stores only jobs; set a Redis server for "
                 'broadcasts, events and replies: broker_transport_options = {"control": "redis://…"}'
             )
         return control
 
     def _url(self) -> str:
-        """Return the broker URL for the connection's parts."""
+        """Return the broker URL built from the connection's parts."""
         c = self.client
         scheme = "pinlaters" if c.transport_cls == "pinlaters" else "pinlater"
         password = c.password() if callable(c.password) else c.password

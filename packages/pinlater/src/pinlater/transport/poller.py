@@ -1,9 +1,9 @@
 """
-The poller of the transport, which runs kombu's reads and job delivery in the event loop.
+The transport's poller: it reads kombu's messages and delivers jobs in the event loop.
 
 In Celery's event loop, due times are timers. A timer created in a callback does not shorten the
-next wait, whose length is already fixed. A byte written to the poller's own socket pair ends that
-wait.
+loop's next wait, because its length is already fixed. To end that wait, the poller writes a byte to
+its own socket pair.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _clock = SystemClock()
 
 
 class WakeSocket(NamedTuple):
-    """A poller that waits, on this connection."""
+    """A job poller that waits on this connection."""
 
     channel: Channel
     poller: ShardPoller
@@ -48,9 +48,9 @@ class Poller(stock.MultiChannelPoller):
         self._nudge = socket.socketpair()
         for end in self._nudge:
             end.setblocking(False)
-        hub.add_reader(self._nudge[0].fileno(), self._nudged)
+        hub.add_reader(self._nudge[0].fileno(), self._on_nudge)
 
-    def _nudged(self) -> None:
+    def _on_nudge(self) -> None:
         if self._nudge:
             with suppress(BlockingIOError):
                 self._nudge[0].recv(64)
@@ -60,14 +60,14 @@ class Poller(stock.MultiChannelPoller):
         Run one iteration for all channels.
 
         A prefork pool passes jobs to its processes in its own callback, and callbacks run in any
-        order. After an earlier pool callback, a job would wait for the next event, up to 1 s.
+        order. If the pool's callback ran first, the job would wait for the next event, up to 1 s.
         """
         taken = 0
         for channel in list(self._channels):
             if channel.active_queues:
                 taken += channel.work(at_most=MAX_BATCH)
         self._watch()
-        self._arm()
+        self._set_timer()
         if taken:
             self.nudge()
 
@@ -79,7 +79,8 @@ class Poller(stock.MultiChannelPoller):
                 fd = poller.fileno
                 if poller.sent_s is not None and fd is not None:
                     alive[fd] = WakeSocket(channel, poller, poller.connection)
-        # A new connection may have the number of one that was closed, which epoll has forgotten.
+        # A new connection may reuse the file descriptor of a closed one, which epoll no longer
+        # watches.
         for fd, waiter in self._waiters.items():
             if alive.get(fd) != waiter:
                 self._unwatch(fd)
@@ -100,33 +101,37 @@ class Poller(stock.MultiChannelPoller):
                 self.poller.unregister(fd)
 
     def forget(self, consumer: JobConsumer) -> None:
-        """Drop a consumer whose channel closes."""
+        """Stop watching a consumer whose channel closes."""
         for fd, waiter in list(self._waiters.items()):
             if waiter.poller in consumer.pollers:
                 del self._waiters[fd]
                 self._unwatch(fd)
 
     def on_waiter(self, fd: int) -> None:
-        """Handle a readable socket of a poller."""
+        """Handle the readable socket of a job poller."""
         waiter = self._waiters.get(fd)
         if waiter is not None and waiter.poller.sent_s is not None:
             channel = waiter.channel
-            channel.consumer.woken(waiter.poller, room=channel.qos.room(at_most=MAX_BATCH))
+            channel.consumer.on_readable(waiter.poller, room=channel.qos.room(at_most=MAX_BATCH))
 
-    def _arm(self) -> None:
+    def _set_timer(self) -> None:
         """Set a timer for the next iteration."""
         now_s = _clock.monotonic_s()
-        at_s = min((c.wants_turn_at_s for c in self._channels), default=float("inf"))
+        at_s = min((c.next_work_s for c in self._channels), default=float("inf"))
         if self._timer is not None and not now_s < self._timer_at_s <= at_s:
             self._timer.cancel()
             self._timer = None
         if self._timer is None and at_s < float("inf"):
             self._timer_at_s = at_s
-            self._timer = self.hub.call_later(max(0.0, at_s - now_s), self._ring)
+            self._timer = self.hub.call_later(max(0.0, at_s - now_s), self._clear_timer)
             self.nudge()
 
-    def _ring(self) -> None:
-        """Clear the timer; it runs in the loop, so the iteration follows anyway."""
+    def _clear_timer(self) -> None:
+        """
+        Clear the timer.
+
+        The loop runs an iteration after each timer, so nothing else is needed.
+        """
         self._timer = None
 
     def nudge(self) -> None:
@@ -134,14 +139,14 @@ class Poller(stock.MultiChannelPoller):
             with suppress(BlockingIOError):
                 self._nudge[1].send(b"\0")
 
-    # Without an event loop: kombu's drain_events
+    # Used without an event loop, by kombu's drain_events
 
     def get(self, callback: Callable[..., Any], timeout: float | None = None) -> None:
         for channel in list(self._channels):
             if channel.active_queues and channel.work(at_most=1):
                 return
         self._watch()
-        at_s = min((c.wants_turn_at_s for c in self._channels), default=float("inf"))
+        at_s = min((c.next_work_s for c in self._channels), default=float("inf"))
         wait_s = max(0.0, at_s - _clock.monotonic_s())
         super().get(callback, wait_s if timeout is None else min(timeout, wait_s))
 

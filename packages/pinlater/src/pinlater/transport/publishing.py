@@ -21,7 +21,7 @@ class JobBatch(stock.PublishBatch):
     """
     Collects jobs until the batch ends or is full; other messages use kombu's own batch.
 
-    When the batch ends with an error, unsent jobs are dropped. After a failed flush, it is unknown
+    If the batch ends with an error, unsent jobs are dropped. After a failed flush, it is unknown
     which jobs arrived.
     """
 
@@ -65,7 +65,9 @@ class JobBatch(stock.PublishBatch):
                 self.channel.cluster.collect(queue, frame, due_items)
         except BrokerUnavailable as error:
             self._failed = error
-            raise BatchPublishError("publish batch failed; what arrived is not known") from error
+            raise BatchPublishError(
+                "publish batch failed; it is unknown which messages arrived"
+            ) from error
 
     def discard(self) -> None:
         super().discard()
@@ -75,5 +77,5 @@ class JobBatch(stock.PublishBatch):
 
 
 def _left_ms(delay_ms: int, passed_s: float) -> int:
-    """The rest of a delay of which a part passed in the batch."""
+    """Return the rest of a delay after `passed_s` in the batch."""
     return max(0, delay_ms - round(passed_s * 1000))

@@ -1,4 +1,4 @@
-"""The unacknowledged deliveries of a channel, and how many more it may make."""
+"""The unacknowledged deliveries of a channel, and how many more it accepts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 def is_job_tag(tag: str) -> bool:
-    """Whether a delivery is a job, and not a message of kombu's Redis transport."""
+    """Return whether the tag belongs to a job, not to a message of kombu's Redis transport."""
     return tag.startswith(TAG)
 
 
@@ -37,14 +37,17 @@ class QoS(stock.QoS):
     def reject(self, delivery_tag: str, requeue: bool = False) -> None:
         if is_job_tag(delivery_tag):
             refused = self.channel.refusing == delivery_tag
-            problem = "refused by a worker that knows no such task" if refused else "rejected"
+            problem = "refused: the worker does not know this task" if refused else "rejected"
             self.channel.claims.reject(delivery_tag, requeue=requeue, problem=problem)
             virtual.QoS.ack(self, delivery_tag)
         elif self.channel.connection is not None:
             super().reject(delivery_tag, requeue=requeue)
 
     def restore_unacked(self, client: Any = None) -> list[Any]:
-        """Return unacknowledged messages; never raises, as the server may be gone."""
+        """
+        Return unacknowledged messages to their queues; never raises, because the server may be
+        gone.
+        """
         self._flush()
         tags = list(self._delivered)
         jobs = [tag for tag in tags if is_job_tag(tag)]
@@ -55,7 +58,10 @@ class QoS(stock.QoS):
             try:
                 super().restore_unacked(client)
             except (*self.channel.connection_errors, AttributeError):
-                logger.warning("%d messages wait for the visibility timeout", len(self._delivered))
+                logger.warning(
+                    "%d messages return to their queue only after the visibility timeout",
+                    len(self._delivered),
+                )
         self._delivered.clear()
         return []
 
@@ -72,9 +78,11 @@ class QoS(stock.QoS):
     @property
     def least_room(self) -> int:
         """
-        Return the minimum room for a claim; with less room, the channel postpones it briefly.
+        Return the minimum room for a claim; with less room, the channel postpones the claim
+        briefly.
 
-        A prefork pool frees room one job at a time; with nothing unacknowledged, none is freed.
+        A prefork pool frees room one job at a time. With nothing unacknowledged, no more room will
+        come.
         """
         unacknowledged = len(self._delivered) - len(self._dirty)
         return max(1, min(8, self.prefetch_count // 4)) if unacknowledged else 1

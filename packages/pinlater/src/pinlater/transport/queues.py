@@ -1,9 +1,9 @@
 """
 The queues of a channel: jobs on every shard, and kombu's own lists on the first server.
 
-Sizes, bindings, purges and deletions cover both. kombu lets a list expire in the process that
-declared it. Replies come from workers, which declared nothing, so the lists of callers that have
-died would stay for ever: whoever puts a reply there says how long it is kept.
+Sizes, bindings, purges and deletions cover both. In kombu, the process that declared a list also
+lets it expire. Replies are written by workers, which declare nothing, so the reply lists of dead
+callers would stay forever. Therefore the sender of a reply sets its expiry.
 """
 
 from __future__ import annotations
@@ -30,30 +30,32 @@ from pinlater.transport.connections import OneClient
 logger = logging.getLogger(__name__)
 
 CONTROL_KEPT_MS = 3_600_000
-"""How long replies of remote control are kept; their callers wait for seconds."""
+"""Milliseconds that replies of remote control are kept; their callers wait for seconds."""
 RESULTS_KEPT_MS = 7 * 86_400_000
-"""How long results of `rpc://` are kept after the last one, at least; Celery's default is a day."""
+"""Milliseconds that results of `rpc://` are kept after the last one; Celery's default is a day."""
 _CONTROL = re.compile(r"\.reply\.[^.]+\.pidbox$")
 _CALLER = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def reply_kept_ms(queue: str) -> int | None:
-    """Return how long a queue of replies is kept; None for other queues. Pure."""
+    """Return how long a reply queue is kept (ms), or None for other queues. Pure."""
     if _CONTROL.search(queue):
         return CONTROL_KEPT_MS
     return RESULTS_KEPT_MS if _CALLER.fullmatch(queue) else None
 
 
 class QueueChannel(OneClient):
-    """A channel that knows its shards, and its queues on them."""
+    """A channel that knows its shards and their queues."""
 
     shards: Sequence[str] = ()
     claim_timeout_s = 60.0
     max_claim_s = 86_400.0
     before_delete: BeforeDelete | None = None
     publishes_only = False
-    """True: opens without the first server while another shard answers. A worker needs the first
-    one; a program that only publishes needs it for broadcasts and named exchanges alone."""
+    """
+    True: the channel opens without the first server if another shard answers. A worker needs the
+    first server; a program that only publishes needs it just for broadcasts and named exchanges.
+    """
 
     from_transport_options: tuple[str, ...] = (  # type: ignore[assignment]
         *OneClient.from_transport_options,
@@ -69,17 +71,17 @@ class QueueChannel(OneClient):
         self.before_delete = symbol_by_name(self.before_delete)
 
     @property
-    def _may_lack_first(self) -> bool:
+    def _first_is_optional(self) -> bool:
         return self.publishes_only and bool(self.cluster.first) and len(self.cluster.shards) > 1
 
     @property
-    def _lacks_first(self) -> bool:
+    def _first_is_down(self) -> bool:
         first = self.cluster.first
-        return self._may_lack_first and first is not None and not self.cluster.usable(first)
+        return self._first_is_optional and first is not None and not self.cluster.usable(first)
 
     def _create_client(self, asynchronous: bool = False) -> Any:
         client = super()._create_client(asynchronous)
-        if self._may_lack_first:
+        if self._first_is_optional:
             client.ping = self.cluster.ping  # kombu opens a channel with a PING
         return client
 
@@ -105,7 +107,7 @@ class QueueChannel(OneClient):
         return self.claims.cluster
 
     def _each_shard(self) -> Iterator[ServerShard]:
-        """Yield the available shards; a lost shard must not stop a declaration."""
+        """Yield the available shards; a lost shard must not prevent a declaration."""
         for shard in self.cluster.shards:
             if isinstance(shard, ServerShard) and (
                 len(self.cluster.shards) == 1 or self.cluster.usable(shard)
@@ -115,10 +117,10 @@ class QueueChannel(OneClient):
     @contextmanager
     def _expiring(self, queue: str) -> Iterator[None]:
         """
-        Let replies that are put in this block expire, because their caller may have died.
+        Set an expiry on replies that are sent in this block, because their caller may have died.
 
-        Only callers know when theirs do. kombu writes and expires a message of a queue in
-        `_expires` in one transaction, so a sender that is killed leaves no reply that stays.
+        kombu adds a message and sets its expiry from `_expires` in one transaction, so a sender
+        that is killed leaves no reply without an expiry.
         """
         kept_ms = reply_kept_ms(queue)
         if kept_ms is None or queue in self._expires:
@@ -138,12 +140,12 @@ class QueueChannel(OneClient):
                     sizes += shard.sizes(queue)
             except BrokerUnavailable:
                 level = logging.DEBUG if queue in self.auto_delete_queues else logging.WARNING
-                logger.log(level, "the size of %s is without shard %s", queue, shard.name)
+                logger.log(level, "the size of %s does not include shard %s", queue, shard.name)
         return sizes.pending + self._listed(queue)
 
     def _listed(self, queue: str) -> int:
-        """Count messages in kombu's lists, outside a transaction, which a full server refuses."""
-        if self._lacks_first:
+        """Count kombu's messages, without a transaction, which a full server would refuse."""
+        if self._first_is_down:
             return 0
         with self.conn_or_acquire() as client, client.pipeline(transaction=False) as pipe:
             for step in self.priority_steps:
@@ -151,13 +153,13 @@ class QueueChannel(OneClient):
             return int(sum(pipe.execute()))
 
     def _queue_bind(self, exchange: str, *args: Any) -> None:
-        if self._lacks_first:
-            return  # tasks are published to their queue by its name; a worker binds it as well
+        if self._first_is_down:
+            return  # tasks are published directly to their queue; a worker also binds it
         with redis_errors(f"broker, binding of {exchange}"):
             try:
                 super()._queue_bind(exchange, *args)
             except (OutOfMemoryError, ExecAbortError):
-                # Every connection binds again, and a full server refuses even known bindings.
+                # Every connection binds again, and a full server refuses even existing bindings.
                 if not self._is_bound(exchange, *args):
                     raise
 
@@ -188,7 +190,7 @@ class QueueChannel(OneClient):
             try:
                 self._drop(shard, queue)
             except BrokerUnavailable:
-                # Such queues have replies, which are on the first server, and no jobs.
+                # Such queues contain replies, which are on the first server, and no jobs.
                 if queue not in self.auto_delete_queues:
                     raise
         super()._delete(queue, *args, **kwargs)

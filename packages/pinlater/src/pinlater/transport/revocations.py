@@ -1,8 +1,9 @@
 """
-Revoked tasks, kept on the server: their jobs may wait there longer than any worker lives.
+Revoked tasks, stored on the server, because their jobs may wait there longer than a worker lives.
 
-Celery tells the workers that run, and each remembers the ids in its memory. A task that waited on
-the server therefore ran after a restart of its worker, or if no worker ran when it was revoked.
+Celery broadcasts a revocation to the running workers, and each keeps the ids in memory. A task that
+waits on the server would still run if its worker restarted, or if no worker was running when it was
+revoked.
 """
 
 from __future__ import annotations
@@ -19,22 +20,23 @@ from pinlater.redis.errors import redis_errors
 from pinlater.redis.scripts import load_script
 
 KEPT_MS = 90 * 86_400_000
-"""How long an id is kept; a revoked task that is due later runs."""
+"""Milliseconds that an id is kept; a revoked task that is due later than that runs."""
 MOST = 100_000
-"""How many ids are kept, the newest; each takes about 100 bytes of the server."""
+"""Maximum ids that are kept, the newest; each takes about 100 bytes on the server."""
 READ_EVERY_S = 5.0
-"""How often a worker reads what was revoked in the meantime, for messages that did not reach it."""
+"""Seconds between two reads of the stored ids by a worker, in case a broadcast did not reach it."""
 BROADCAST = ".pidbox"
-"""What the exchange of remote control ends with."""
+"""Suffix of the exchange of remote control."""
 
 _clock = SystemClock()
 
 
 def revoked_by(exchange: str, message: Mapping[str, Any]) -> list[str]:
     """
-    Return the ids of tasks that a broadcast revokes; none for other messages. Pure.
+    Return the ids of the tasks that a broadcast revokes; empty for other messages. Pure.
 
-    A revocation for some workers only (`destination`) is not kept: others may run the task.
+    A revocation for some workers only (`destination`) is not stored, because others may run the
+    task.
     """
     if not exchange.endswith(BROADCAST) or message.get("content-type") != "application/json":
         return []
@@ -50,7 +52,7 @@ def revoked_by(exchange: str, message: Mapping[str, Any]) -> list[str]:
 
 class Revocations:
     """
-    The ids of revoked tasks as a worker knows them. For one thread.
+    A worker's copy of the ids of revoked tasks. Not thread-safe.
 
     Args:
         prefix: prepended to the key.
@@ -63,19 +65,19 @@ class Revocations:
         self._read_at_s = float("-inf")
 
     def add(self, client: redis.Redis, ids: list[str]) -> None:
-        """Keep the ids on the server; safe to repeat."""
+        """Store the ids on the server; safe to repeat."""
         with redis_errors("broker, revocation of tasks"):
             script = load_script("pinlater", "revoke")
             script.call(client, [self._key], [KEPT_MS, MOST, *ids])
 
     @property
     def are_due(self) -> bool:
-        """Whether to `read` again."""
+        """Return whether it is time to `read` again."""
         return _clock.monotonic_s() - self._read_at_s >= READ_EVERY_S
 
     def read(self, client: redis.Redis) -> None:
-        """Read what is new on the server; all of it the first time."""
-        if len(self._ids) > 2 * MOST:  # the server has forgotten half of them
+        """Read new ids from the server; the first call reads all."""
+        if len(self._ids) > 2 * MOST:  # the server has dropped half of them
             self._ids.clear()
             self._newest_ms = 0.0
         with redis_errors("broker, revoked tasks"):

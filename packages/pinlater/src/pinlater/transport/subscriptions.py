@@ -1,9 +1,9 @@
 """
-Subscriptions to broadcasts that the server has confirmed.
+Wait for the server to confirm subscriptions to broadcasts.
 
-kombu sends a subscription and reads the server's confirmation with the first broadcast. A worker
-that is ready before its subscription has arrived misses what is published in between, and nobody
-keeps a broadcast.
+kombu sends a subscription, and reads the confirmation only together with the first broadcast. A
+worker that is ready before its subscription is active would miss broadcasts, because nobody stores
+them.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ def confirm(channel: Any, timeout_s: float) -> None:
     """
     Wait until the server has confirmed the topics that a channel has just subscribed to.
 
-    Broadcasts that arrive before are delivered; of topics that it had before, too.
+    Broadcasts that arrive meanwhile are delivered, also those of earlier topics.
 
     Raises:
-        redis.exceptions.TimeoutError: nothing came within `timeout_s`; the connection is lost.
+        redis.exceptions.TimeoutError: no confirmation within `timeout_s`; the connection is lost.
     """
     listener = channel.subclient
     topics = {
@@ -38,11 +38,11 @@ def confirm(channel: Any, timeout_s: float) -> None:
         if response[0] in CONFIRMED:
             left -= 1
         else:
-            channel._receive_one(_Heard(listener, response))
+            channel._receive_one(_ReplayingListener(listener, response))
 
 
-class _Heard:
-    """A listener that has read a response already."""
+class _ReplayingListener:
+    """A listener that returns a response that was already read."""
 
     def __init__(self, listener: Any, response: Any) -> None:
         self.handle_message = listener.handle_message

@@ -10,7 +10,7 @@ DIGESTS = {
     2: "1025c325280e1a77",
     3: "d4995aa887625870",
     4: "d39e7cd3ee3019ef",
-    5: "4fc51ff4249f8610",
+    5: "660d1498e2356a44",
 }
 """Of the functions by version; a release keeps its entry."""
 

@@ -17,7 +17,7 @@ class Channel:
     due: int
     active_queues: tuple[str, ...] = ("q",)
     pollers: tuple[object, ...] = ()
-    wants_turn_at_s: float = float("inf")
+    next_work_s: float = float("inf")
 
     def work(self, *, at_most: int) -> int:
         taken, self.due = min(self.due, at_most), 0

@@ -1,4 +1,1 @@
-"""
-Private to `main_text`: prepare the tree that trafilatura reads, and write the text it
-selects.
-"""
+"""Internals of `main_text`: build trafilatura's input tree, and write the text that it selects."""

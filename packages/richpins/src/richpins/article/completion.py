@@ -1,9 +1,9 @@
 """
-Complete a text that is mostly missing, from the element that the page marks as its article.
+Complete a text that is mostly missing, from the element that contains the page's article.
 
-An extractor sometimes returns one paragraph or one box of an article. If the page has exactly one
-element for its article or main part, that element contains the extracted text, and its paragraphs
-have at least twice as many letters as the text, all of these paragraphs are kept.
+An extractor sometimes returns only one paragraph or one box of an article. All paragraphs of the
+article are kept if the page has exactly one element for its article or main part, that element
+contains the extracted text, and its paragraphs have at least twice as many letters.
 """
 
 from __future__ import annotations
@@ -21,17 +21,16 @@ _CALLED = (
     "//main | //*[@role='main']",
 )
 """
-Elements that mark an article, most specific first. Each counts only if the page has one
-of it.
+Paths of elements for an article, most specific first. Each is used only if it matches one element.
 """
 _LONG_BLOCK = 80
-"""A block with this many letters is rarely a link, a caption or a button."""
+"""Blocks with this many letters are rarely links, captions or buttons."""
 _LEAST_HELD, _MUCH_LONGER = 0.8, 2.0
 _MOST_LINKS = 0.3
 _APART = frozenset(
     {"aside", "nav", "footer", "form", "figure", "figcaption", "header", "ul", "ol", "dialog"}
 )
-"""Includes lists, because long entries are gallery captions, comments or other articles."""
+"""Includes lists, because their long entries are gallery captions, comments or teasers."""
 _NAMED_APART = re.compile(
     r"comment|disqus|related|recommend|promo|teaser|newsletter|sidebar|share|author|bio|sponsor|advert|cookie|footer|"
     r"gallery|slide|carousel|caption|video|player|modal",
@@ -40,7 +39,7 @@ _NAMED_APART = re.compile(
 
 
 def complete(page: PageTexts) -> bool:
-    """Keep all paragraphs of the page's article if most were missed. Return True if they were."""
+    """Keep all paragraphs of the page's article if most were missed; return True if so."""
     for path in _CALLED:
         found = page.root.xpath(path)
         if len(found) == 1:
@@ -64,10 +63,7 @@ def _complete_from(article: Any, page: PageTexts) -> bool:
 
 
 def _paragraphs(article: Any, inside: set[Any], page: PageTexts) -> Iterator[tuple[int, int]]:
-    """
-    Yield (index, letters) of each long block in an element that is part of the
-    article's own text.
-    """
+    """Yield (index, letters) of each long block in the article's own text."""
     letters: Counter[int] = Counter()
     linked: Counter[int] = Counter()
     apart: set[int] = set()
@@ -98,7 +94,7 @@ _MAX_CLIMB = 4
 
 
 def _is_apart(element: Any, seen: dict[Any, bool]) -> bool:
-    """Return True if an element is in a part of the article that is not its text."""
+    """Return True if an element is in a part of the article that is not running text."""
     path = []
     while element is not None and element not in seen:
         path.append(element)

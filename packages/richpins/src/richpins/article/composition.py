@@ -1,7 +1,7 @@
 """
 Compose the output tree from the selected texts of a page's own tree.
 
-Headings, lists, tables, code and links are taken from the page. The element names are those that
+Headings, lists, tables, code and links come from the page. The output uses the element names that
 `richpins.article.writing` supports: `head`, `list`, `item`, `table`, `row`, `cell`, `code`,
 `quote`, `hi`, `del`, `ref`, `graphic`, `lb`, `p` and `div`.
 """
@@ -26,7 +26,7 @@ _STYLES = {
 _DELETED = frozenset({"del", "s", "strike"})
 _CELL_BLOCKS = ("p", "ul", "ol", "dl", "pre", "blockquote")
 _MAX_CELL_BLOCKS = 3
-"""A cell with more blocks than this is part of the page's layout."""
+"""Cells with more blocks than this are part of the page's layout."""
 _MAX_SPAN = 100
 _MIN_ROWS = 2
 _TRANSPARENT = frozenset({"picture", "noscript"})
@@ -36,19 +36,19 @@ _MAX_DEPTH = 120
 
 
 def compose(page: PageTexts, images: Sequence[ArticleImage] = ()) -> Any:
-    """Return a body with the texts that are kept, and the images next to them."""
+    """Return a body with the kept texts, and with the images next to them."""
     return _Composer(page, images).body()
 
 
 class _Composer:
     def __init__(self, page: PageTexts, images: Sequence[ArticleImage]) -> None:
         self._live: set[Any] = set()
-        """Elements that contain anything that is kept."""
+        """Elements that contain anything kept."""
         for piece in page.pieces:
             if piece.kept:
                 _add_with_ancestors(self._live, piece.holder)
         self._worded = frozenset(self._live)
-        """Elements that contain text that is kept."""
+        """Elements that contain kept text."""
         self._images = {image.element: image for image in images if image.near in self._live}
         for image in self._images.values():
             _add_with_ancestors(self._live, image.element)
@@ -71,7 +71,7 @@ class _Composer:
         return body
 
     def _fill(self, source: Any, target: Any, link: str | None, depth: int) -> None:
-        """Write the kept content of an element; `link` is the target of a link around all of it."""
+        """Write the kept content of an element; `link` is the target of a link around it."""
         if source in self._texts:
             _add_text(target, source.text)
         for child in source:
@@ -118,10 +118,7 @@ class _Composer:
                 _add_text(made, f"{each.tail} ")
 
     def _fill_leaf(self, source: Any, target: Any, link: str | None, depth: int) -> None:
-        """
-        Fill a block. A link that encloses it moves inside if the block contains no
-        other links.
-        """
+        """Fill a block. A link around it moves inside, if the block contains no other links."""
         if link is not None and not self._has_block(source):
             self._fill(source, etree.SubElement(target, "ref", target=link), None, depth)
         else:
@@ -139,7 +136,7 @@ class _Composer:
         if child not in self._worded:
             self._fill(
                 child, target, link, depth
-            )  # a link around images only leads to a larger image
+            )  # a link around images usually leads to a larger image
             return
         if self._has_block(child):
             own = child.get("href") if tag == "a" else None
@@ -188,7 +185,7 @@ class _Composer:
             self._add(child, etree.SubElement(made, "item"), link, depth)
 
     def _is_layout(self, table: Any) -> bool:
-        """Return True for a layout table, whose cells contain more than one line of text."""
+        """Return True for a layout table: its cells contain more than one line of text."""
         if any(each.tag == "table" for each in self._inside(table)):
             return True
         if any("\n" in (code.text or "").strip() for code in table.iter("code")):
@@ -219,8 +216,8 @@ class _Composer:
         self, cells: list[Any], line: Any, taken: dict[int, int], role: dict[str, str], depth: int
     ) -> None:
         """
-        Write the cells into their columns; `taken` maps a column to its remaining
-        occupied rows.
+        Write the cells into their columns. `taken` maps a column to the number of rows that a cell
+        still occupies.
         """
         column = 0
         for cell in [*cells, None]:
@@ -259,7 +256,7 @@ def _is_part_of_layout(cell: Any) -> bool:
 
 
 def _add_border(target: Any) -> None:
-    """Add an empty block, which separates what precedes it from what follows."""
+    """Add an empty block, which separates the texts before and after it."""
     etree.SubElement(target, "div")
 
 

@@ -1,8 +1,9 @@
 """
 Find images that may belong to a page's main text, and the text next to each.
 
-trafilatura can keep images itself, but then it keeps more teasers and captions: F1 of the main text
-falls by 1.5 points. Images are therefore added afterward, if the text next to them was selected.
+trafilatura can keep images itself, but then it keeps more teasers and captions: the F1 score of the
+main text falls by 1.5 points. Therefore images are added later, if the text next to them was
+selected.
 """
 
 from __future__ import annotations
@@ -40,11 +41,11 @@ class ArticleImage:
     alt: str
     """The alternative text on one line; may be empty."""
     alone: bool
-    """True if the image is between blocks of text, not within a line."""
+    """True if the image is between text blocks, not within a line."""
     near: Any
-    """The block of text that contains the image, or is next to it."""
+    """The text block that contains the image or is next to it."""
     caption: Any = None
-    """The caption of the image's figure, unless the figure has another image."""
+    """The caption of the image's figure, unless the figure has several images."""
 
 
 def images_of(tree: Any, base_url: str) -> list[ArticleImage]:
@@ -71,7 +72,7 @@ def _image(element: Any, source: str) -> ArticleImage | None:
 
 
 def image_source(attributes: Any, base_url: str) -> str | None:
-    """Return an image's absolute http(s) URL, a lazily loaded one first, or None if it has none."""
+    """Return the absolute http(s) URL of an image, or None. Lazy-loading attributes come first."""
     if {attributes.get("width"), attributes.get("height")} & {"0", "1"}:
         return None  # a tracking pixel
     offered = [attributes.get(name) for name in _SOURCES]
@@ -93,10 +94,7 @@ def _first_of_set(sources: str | None) -> str | None:
 
 
 def _wrapper(image: Any) -> Any:
-    """
-    Return the outermost element around an image without text other than captions, or
-    the image.
-    """
+    """Return the outermost element with no text except the image's captions, or the image."""
     found = image
     for _, element in zip(range(_MAX_CLIMB), image.iterancestors(), strict=False):
         if element.tag in {"body", "html", "td", "th"}:
@@ -124,7 +122,7 @@ _MAX_CAPTION_CHARS = 500
 
 
 def _is_decoration(image: Any) -> bool:
-    """Return True for a decoration, or for an image that does not belong to the text."""
+    """Return True for a decoration, or an image outside the main text."""
     if any(_NO_PICTURE.search(image.get(name) or "") for name in ("src", "class", "id", "alt")):
         return True
     apart = next(image.iterancestors(*_APART), None)
@@ -134,13 +132,13 @@ def _is_decoration(image: Any) -> bool:
 
 
 def _in_line(found: Any, image: Any) -> Any:
-    """A link or span without text is not a wrapper if there is text next to it."""
+    """Return the parent, if a link or span around the image is inside a line of text, else None."""
     parent = found.getparent()
     return image if parent.tag in _TEXT_BLOCKS and parent.text_content().strip() else found
 
 
 def _neighbor(wrapper: Any) -> Any:
-    """Return the block of text next to an element."""
+    """Return the text block next to an element."""
     element = wrapper
     for _ in range(_MAX_CLIMB):
         before = element.getprevious()

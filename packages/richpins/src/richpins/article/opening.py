@@ -1,9 +1,9 @@
 """
-Begin a text with its lead, and not with what a page shows above it.
+Make a text start with its lead paragraph, not with breadcrumbs, dates or the title.
 
-An extractor often misses the lead, which stands beside the title, and keeps the trail of sections,
-the day, or the title again. The lead is the block that the page describes itself with. What goes
-are values that have fields of their own.
+An extractor often misses the lead, because it is next to the title, and keeps breadcrumbs, the date
+or the title. The lead is the block that matches the page's description. The removed values are
+available as fields.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from richpins.document import Document
 from richpins.visible_text.shown_days import date_in
 
 _LONG = 80
-"""Letters of a block that is hardly ever a heading, a trail or a line about the author."""
+"""Blocks with this many letters are hardly ever headings, breadcrumbs or bylines."""
 _LEAST_LEAD, _LEAST_LEAD_BEYOND_ASCII = 30, 15
 _CUT_OFF = 3
-"""Letters at the end of a description that may have been cut from a word."""
+"""Letters at the end of a description that may belong to a truncated word."""
 _MOST_BESIDE = 20
-"""Letters of a place before a lead."""
+"""Maximum letters before the description in a lead, such as a place name."""
 _MOST_OPENING = 200
-"""Letters behind which a text has begun, whatever they say."""
+"""After this many letters of other blocks, the text has started."""
 _MAX_BLOCKS = 400
-"""Blocks above a text that are examined, from the nearest on."""
+"""Maximum blocks above a text that are examined, from the nearest on."""
 _DESCRIPTIONS = ("description", "og:description", "twitter:description")
 _APART = frozenset({"nav", "aside", "footer", "figure", "figcaption", "form", "button", "select"})
 _LISTS = frozenset({"ul", "ol"})
@@ -37,7 +37,7 @@ _MAX_CLIMB = 12
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """The pieces of one block of text."""
+    """The pieces of one text block."""
 
     number: int
     pieces: list[Piece]
@@ -58,7 +58,7 @@ class _Block:
 
 
 def open_with_lead(texts: PageTexts, page: Document, *, with_title: bool) -> None:
-    """Keep the lead of a text; leave out what only says the trail, the day, or the title."""
+    """Add the lead to a text; remove breadcrumbs, dates and, without `with_title`, the title."""
     blocks = list(_blocks(texts))
     start = next((n for n, each in enumerate(blocks) if _begins(each, texts)), None)
     if start is None:
@@ -80,15 +80,16 @@ def _blocks(texts: PageTexts) -> Iterator[_Block]:
 
 
 def _begins(block: _Block, texts: PageTexts) -> bool:
-    """Whether a block is the first long one that was chosen."""
+    """Return True for a long block that was selected and is not a heading."""
     return len(block.letters) >= _LONG and texts.kinds[block.number] != "heading" and block.is_kept
 
 
 def _titles(page: Document) -> list[str]:
     """
-    Return the letters of the page's titles: those of its head, and headings that repeat them.
+    Return the letters of the page's titles: those in its head, and headings similar to them.
 
-    A heading that has no word in common with the title of its page says what no field has.
+    A heading that shares few words with the title has information that no field contains, so it is
+    kept.
     """
     stated = [
         each for each in (page.title, page.meta("og:title"), page.meta("twitter:title")) if each
@@ -101,7 +102,7 @@ def _titles(page: Document) -> list[str]:
     ]
     parts = [max(_PARTS.split(each), key=len) for each in stated]
     found = {letters_of(each).casefold() for each in (*headings, *stated, *parts)}
-    # The longest first: a heading such as "pathlib — Paths" ends with a part of itself.
+    # Longest first, because a heading such as "pathlib — Paths" ends with a part of itself.
     return sorted(
         (each for each in found if len(each) >= _LEAST_TITLE), key=lambda it: (-len(it), it)
     )
@@ -114,7 +115,7 @@ _PARTS = re.compile(r"\s(?:[|–—-]|::|»|·)\s")
 
 
 def _keep_lead(above: list[_Block], below: list[_Block], page: Document, titles: list[str]) -> None:
-    """Keep the nearest block above a text that says what the page's description says."""
+    """Keep the nearest block above a text that matches the page's description."""
     stated = {letters_of(text).casefold() for name in _DESCRIPTIONS if (text := page.meta(name))}
     kept = "".join(each.letters for each in (*above, *below) if each.is_kept)
     for block in reversed(above):
@@ -128,7 +129,7 @@ def _keep_lead(above: list[_Block], below: list[_Block], page: Document, titles:
 
 
 def _says(letters: str, description: str) -> bool:
-    """Whether a block is a description, or most of it, or the whole of one that was cut."""
+    """Return True if a block is in a description, or contains a (truncated) description."""
     least = _LEAST_LEAD if letters.isascii() else _LEAST_LEAD_BEYOND_ASCII
     if min(len(letters), len(description)) < least:
         return False
@@ -142,7 +143,7 @@ _MUCH_LONGER = 3
 
 
 def _is_apart(block: _Block) -> bool:
-    """Whether a block stands in a menu, a caption or an aside, or is a link."""
+    """Return True if a block is in a menu, a caption or an aside, or is mostly links."""
     linked = 0
     for piece in block.pieces:
         tags = {element.tag for element in _around(piece.holder)}
@@ -161,7 +162,7 @@ def _around(element: Any) -> Iterator[Any]:
 
 
 def _opening(blocks: list[_Block], titles: list[str], *, with_title: bool) -> Iterator[_Block]:
-    """Yield the blocks at the start of a text that say nothing of its subject."""
+    """Yield the blocks at the start of a text that are breadcrumbs, dates or titles."""
     begun = 0
     for block in blocks:
         if not block.is_kept:
@@ -177,7 +178,7 @@ def _opening(blocks: list[_Block], titles: list[str], *, with_title: bool) -> It
 
 
 def _is_title(block: _Block, titles: list[str]) -> bool:
-    """Whether a block is the title, also behind a line above it."""
+    """Return True if a block is the title, or a short text followed by the title."""
     letters = block.letters
     return letters in titles or any(
         letters.endswith(each)
@@ -192,7 +193,7 @@ _LEAST_WHOLE = 12
 
 
 def _is_day(block: _Block) -> bool:
-    """Whether a short block says when a page was written, and perhaps by whom."""
+    """Return True for a short block with the publication date, and perhaps the author."""
     text = block.text
     if len(text) > _MAX_DAY_CHARS or not _YEAR.search(text) or _SENTENCE.search(text):
         return False
@@ -218,7 +219,7 @@ _SIGNS = " ,|·–—-•()[]:"
 
 
 def _is_in_trail(block: _Block, titles: list[str]) -> bool:
-    """Whether a block is part of the way to its page: links to sections, and perhaps its title."""
+    """Return True if a block is part of breadcrumbs: links to sections, perhaps with the title."""
     if len(block.letters) > _MOST_OPENING:
         return False
     outer = next((each for each in _around(block.pieces[0].holder) if each.tag in _LISTS), None)
@@ -235,7 +236,10 @@ def _is_in_trail(block: _Block, titles: list[str]) -> bool:
 
 
 def _is_trail(outer: Any, titles: list[str]) -> bool:
-    """Whether a list has short links to other pages and no other entry but a title or a day."""
+    """
+    Return True for a list of short links to other pages; other entries may only be a title or a
+    date.
+    """
     entries = [each for each in outer if letters_of(each.text_content())][: _MAX_ENTRIES + 1]
     linked = [_is_link(each) for each in entries]
     others = [each for each, is_link in zip(entries, linked, strict=True) if not is_link]
@@ -246,7 +250,7 @@ def _is_trail(outer: Any, titles: list[str]) -> bool:
 
 
 def _is_link(entry: Any) -> bool:
-    """Whether an entry is a short link to another page and nothing else."""
+    """Return True if an entry is only a short link to another page."""
     letters = letters_of(entry.text_content())
     links = [each for each in entry.iter("a") if letters_of(each.text_content())]
     return (

@@ -1,7 +1,7 @@
 """
-Split a page's tree, and the tree that a library returned, into blocks of text.
+Split a page's tree, and the tree that a library returned, into text blocks.
 
-The two are compared by their letters, which white space and markup do not affect.
+The two are compared by their letters, because white space and markup differ.
 """
 
 from __future__ import annotations
@@ -32,32 +32,32 @@ _INLINE_CHOSEN = frozenset({*INLINE, "hi", "ref", "lb", "br", "graphic", "img"})
 
 
 def letters_of(text: str) -> str:
-    """Return the letters and digits of a text, which white space and markup do not affect."""
+    """Return the letters and digits of a text, without white space and punctuation."""
     return _NO_LETTERS.sub("", text)
 
 
 @dataclass(slots=True)
 class Piece:
-    """One text of a tree: an element's text, or the text after the element."""
+    """One text in a tree: the text of an element, or the text after it."""
 
     element: Any
     is_tail: bool
     start: int
-    """The offset of its letters among the page's letters."""
+    """Offset of its letters in the page's letters."""
     end: int
     block: int
-    """The index of its block of text."""
+    """Index of its text block."""
     kept: bool = False
 
     @property
     def holder(self) -> Any:
-        """The element that contains it."""
+        """The element that contains the text."""
         return self.element.getparent() if self.is_tail else self.element
 
 
 @dataclass(slots=True)
 class PageTexts:
-    """All texts of a tree, in order."""
+    """All texts of a tree, in document order."""
 
     root: Any
     letters: str
@@ -67,14 +67,14 @@ class PageTexts:
     starts: list[int]
     """The offset of each block's letters, in ascending order."""
     wholes: list[tuple[int, int]]
-    """The first and last piece of each list and data table, inner ones first."""
+    """The first and last piece of each list and data table; nested ones come first."""
     spans: dict[Any, tuple[int, int]]
-    """The first and last piece of each block that may be between others of an article."""
+    """The first and last piece of each element that may be between other blocks of an article."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenBlock:
-    """A block of text that a library chose."""
+    """A text block that a library selected."""
 
     kind: str
     letters: str
@@ -131,13 +131,13 @@ def texts_of(tree: Any) -> PageTexts:
 
 
 def _is_data(table: Any) -> bool:
-    """Return True if a table seems to contain data, rather than arrange parts of the page."""
+    """Return True if a table seems to contain data, not page layout."""
     parts = table.iterdescendants("table", "h1", "h2", "h3", "h4", "h5", "h6", "form")
     return next(parts, None) is None and sum(1 for _ in islice(table.iter("tr"), 2)) > 1
 
 
 def blocks_of(body: Any) -> list[ChosenBlock]:
-    """Return the blocks of text in a tree that a library returned, whatever its element names."""
+    """Return the text blocks in a tree that a library returned, whatever its element names."""
     found: list[ChosenBlock] = []
     run: list[str] = []
     enclosing = ["", ""]

@@ -1,9 +1,9 @@
 """
 Build trafilatura's input tree from the page's own tree, so that both have the same structure.
 
-The page's parser serializes the tree, and lxml reads it. Links become absolute (`<base>` included),
-and those that are not http(s) lose their target. Permalinks and templates are removed, and each
-code element becomes a single text.
+The page's parser serializes the tree, and lxml parses the result. Links become absolute (`<base>`
+included); links that are not http(s) lose their target. Permalinks and templates are removed, and
+each code element becomes a single text.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _FRAGMENT_SAFE = "!$&'*+,;=:@/?%-._~"
 _JOINERS = ("\u200c", "\u200d")
 _FIRST_STAND_IN = 0x10600
-"""Linear A. Unicode classifies it as letters, and it occurs only in texts about Crete."""
+"""Linear A: Unicode classifies it as letters, and it occurs only in texts about Crete."""
 _MAX_STAND_INS = 200
 _INVISIBLE = "\u00ad\u200b\u2060\ufeff"
-"""Hints for line breaks, and the byte order mark, which are invisible."""
+"""Invisible characters: hints for line breaks, and the byte order mark."""
 _NOT_SHOWN = dict.fromkeys(map(ord, _INVISIBLE))
 
 
 @dataclass(slots=True)
 class ArticleTree:
-    """A tree for trafilatura, its images, and the characters that its stand-ins replace."""
+    """A tree for trafilatura, its images, and the characters replaced by stand-ins."""
 
     tree: Any
     images: list[ArticleImage] = field(default_factory=list)
     characters: dict[int, str] = field(default_factory=dict)
-    """Maps the code point of each stand-in to the original, for `str.translate`."""
+    """The original of each stand-in, by code point, for `str.translate`."""
 
 
 def prepare(page: Document, *, with_images: bool) -> ArticleTree:
-    """Return a page as an lxml tree, leaving `page` unchanged."""
+    """Return a page as an lxml tree; `page` is not modified."""
     markup = page.tree.html or "<html></html>"
     stand_ins = _stand_ins(markup)
     parser = html.HTMLParser(encoding="utf-8", **_PARSER_OPTIONS)
@@ -75,10 +75,10 @@ def prepare(page: Document, *, with_images: bool) -> ArticleTree:
 
 def _stand_ins(markup: str) -> dict[int, str]:
     """
-    Return letters that stand in for characters that trafilatura deletes although readers need them.
+    Return stand-in letters for characters that trafilatura deletes although readers need them.
 
-    It deletes characters that are not `str.isprintable`. These include the joiners used in Persian
-    and Hindi spelling, direction marks, and letters newer than this Python.
+    It deletes characters that are not `str.isprintable`. These include the joiners of Persian and
+    Hindi spelling, direction marks, and letters that this Python version does not know.
     """
     if markup.isascii() and "\\u200" not in markup:
         return {}
@@ -106,10 +106,10 @@ def _is_deleted_text(character: str) -> bool:
 
 def _remove_hidden(tree: Any) -> None:
     """
-    Remove inline text that is neither displayed nor read aloud: tooltips and icon letters.
+    Remove inline text that is neither displayed nor read aloud, such as tooltips and icon letters.
 
-    A separate block of text is kept, because scripts may reveal it later, and visual effects hide
-    text from screen readers that its label repeats.
+    Separate blocks are kept: a script may reveal them later, or a visual effect hides text from
+    screen readers because a label repeats it.
     """
     _remove_invisible(tree)
     for element in tree.xpath("//*[@hidden or @aria-hidden='true']"):
@@ -122,14 +122,14 @@ def _remove_hidden(tree: Any) -> None:
         if own.isalnum() or not own:
             element.drop_tree()
         else:
-            _only_text(element, " ")  # it may separate two words
+            _only_text(element, " ")  # the space may separate two words
 
 
 def _remove_invisible(tree: Any) -> None:
     """
-    Remove elements whose own style hides them, if any paragraphs are left.
+    Remove elements hidden by their own style, if any paragraphs are left.
 
-    Some pages are entirely invisible until their script has run.
+    Some pages are entirely invisible until their script runs.
     """
     elements = tree.xpath("//*[contains(@style, 'isibility')]")
     invisible = [e for e in elements if _INVISIBLE_STYLE.search(e.get("style"))]
@@ -147,7 +147,7 @@ _LEAST_LEFT = 200
 
 
 def _remove_advertisement_lines(tree: Any) -> None:
-    """Remove lines that only say that there was an advertisement."""
+    """Remove lines that only mark the place of an advertisement."""
     for element in list(tree.iter("p", "div", "span", "small")):
         text = element.text
         if (
@@ -185,8 +185,8 @@ def absolute(page: Document, href: str) -> str | None:
     """
     Return a link's normalized target with its fragment, or None if it is not http(s).
 
-    A reference to the page itself (`#part`) resolves to the page's URL, or to its base element's
-    URL.
+    A reference to the page itself (`#part`) resolves to the URL of the page, or of its base
+    element.
     """
     front, _, fragment = href.strip().partition("#")
     url = page.resolve(front or page.base_url)
@@ -199,7 +199,7 @@ def _tidy_space(tree: Any) -> None:
     """
     Collapse white space, and remove it between blocks, because trafilatura counts characters.
 
-    The indentation of a page's source then has no effect.
+    Without this, the indentation of the page's source would matter.
     """
     for element in tree.iter():
         if element.tag == "code" or element.tag in NO_TEXT:
@@ -233,7 +233,7 @@ def _tidied(text: str | None, *, at_start: bool, at_end: bool) -> str | None:
 
 
 def _prepare_code(tree: Any) -> None:
-    """Make each code element one text. A newline at its start marks a block."""
+    """Turn each code element into a single text. A newline at its start marks a code block."""
     for block in list(tree.iter("pre")):
         for line_break in list(block.iter("br")):
             line_break.tail = "\n" + (line_break.tail or "")
@@ -243,7 +243,7 @@ def _prepare_code(tree: Any) -> None:
         if len(heading) and not _own_text(heading) and all(each.tag in _CODE for each in heading):
             _only_text(
                 heading, heading.text_content()
-            )  # a heading that is only code would become a paragraph
+            )  # a heading that contains only code would become a paragraph
     for code in tree.iter("code"):
         if not (code.text or "").startswith("\n") and not _is_alone(code):
             _join_lines(code)
@@ -256,8 +256,8 @@ def _prepare_code(tree: Any) -> None:
 
 def _is_alone(code: Any) -> bool:
     """
-    Return True if code is the only content of its element, which a style sheet may show
-    as a line.
+    Return True if code is the only content of its element, which a style sheet may display as a
+    line.
     """
     parent = code.getparent()
     if parent is None or parent.tag in {"td", "th", "li"}:
@@ -266,7 +266,7 @@ def _is_alone(code: Any) -> bool:
 
 
 def _join_lines(code: Any) -> None:
-    """Join the lines of inline code, which browsers display as one."""
+    """Join the lines of inline code, as browsers do."""
     for element in code.iter():
         element.text = element.text and element.text.replace("\n", " ")
         if element is not code:
@@ -282,7 +282,9 @@ def _flatten(code: Any) -> None:
     text = code.text_content()
     whole = links[0] if len(links) == 1 else None
     if whole is not None and whole.text_content().strip() == text.strip() and whole.get("href"):
-        href = whole.get("href")  # a link in code becomes code in a link, which Markdown supports
+        href = whole.get(
+            "href"
+        )  # a link inside code becomes code inside a link, which Markdown supports
         inner = html.Element(code.tag)
         inner.text = text
         _only_text(code, None)

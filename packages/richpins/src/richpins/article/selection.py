@@ -1,9 +1,9 @@
 """
 Find the texts of a page's tree that a library selected, from the text that it returned.
 
-A library returns a tree of its own, in which lists, tables and spaces of the page may be lost. Its
-letters still occur in the page, block by block, and so identify the selected texts. The output is
-then built from the page's tree alone (`richpins.article.composition`).
+The library returns its own tree, which may lack lists, tables and spaces of the page. Its letters
+still occur in the page, block by block, and so identify the selected texts. The output is then
+built only from the page's tree (`richpins.article.composition`).
 """
 
 from __future__ import annotations
@@ -14,26 +14,27 @@ from typing import Any
 from richpins.article.page_texts import ChosenBlock, PageTexts, Piece, letters_of
 
 _LONG = 40
-"""A sequence of this many letters almost never occurs twice on a page."""
+"""A sequence of this many letters hardly ever occurs twice on a page."""
 _NEAR = 400
-"""The next word of a block is searched for within this many letters."""
+"""Letters within which the next word of a block is searched for."""
 _SEED = 12
 _MAX_MISSES = 200
 _MAX_CANDIDATES = 30
 _LEAST_OF_A_BLOCK = {"heading": 0.85}
 _LEAST_OF_OTHERS = 0.25
-"""A block is written as a whole if at least this share of it was selected."""
+"""A block is written completely if at least this share of it was selected."""
 _WORDS_WITHIN = frozenset({"a", "code", "span", "tt", "kbd", "samp", "var"})
 _MOST_LINKS = 0.3
 _LEAST_OF_A_WHOLE = 0.6
-"""A list or table is written as a whole if at least this share of it was selected."""
+"""A list or table is written completely if at least this share of it was selected."""
 
 
 def select(page: PageTexts, chosen: Iterable[ChosenBlock]) -> float:
     """
-    Mark the pieces of a page that a library selected, and return the share of its letters found.
+    Mark the pieces of a page that a library selected; return the share of its letters that was
+    found.
 
-    Long blocks are found first. Short ones are located between their neighbors.
+    Long blocks are located first, and short ones between them.
     """
     search = _Search(page, list(chosen))
     share = search.run()
@@ -51,7 +52,7 @@ class _Search:
         self.marks = bytearray(len(page.letters))
 
     def run(self) -> float:
-        """Mark the pieces found, and return the share of letters."""
+        """Mark the located pieces, and return the share of letters."""
         self._place_long()
         missing = 0
         end = None
@@ -81,7 +82,7 @@ class _Search:
                     self._mark(place, len(block.letters))
 
     def _next_starts(self) -> list[int | None]:
-        """Return, for each block, the start of the next block that was located."""
+        """Return for each block the start of the next located block."""
         following: list[int | None] = []
         start: int | None = None
         for place in reversed(self._places):
@@ -120,11 +121,13 @@ class _Search:
         distances = [abs(at - end)] if end is not None else []
         distances += [abs(following - stop)] if following is not None else []
         if end is not None and 0 not in distances:
-            distances = distances[:1]  # with neighbors on both sides, only the previous one counts
+            distances = distances[
+                :1
+            ]  # with neighbors on both sides, only the distance to the previous one counts
         return kind != block.kind, not is_whole, min(distances, default=0)
 
     def _kind_at(self, start: int) -> tuple[str, bool]:
-        """Return the kind of the block at an offset, and whether it begins there."""
+        """Return the kind of the block at an offset, and whether the block starts there."""
         low, high = 0, len(self._page.starts)
         while low + 1 < high:
             middle = (low + high) // 2
@@ -137,8 +140,8 @@ class _Search:
 
     def _mark_parts(self, block: ChosenBlock, at: int) -> tuple[int, int]:
         """
-        Mark the parts of a block that was not found as a whole. Return its missing
-        letters and end.
+        Mark the parts of a block that was not found as a whole; return how many letters are
+        missing, and its end.
         """
         missing = 0
         for part in block.parts:
@@ -152,7 +155,7 @@ class _Search:
         return missing, at
 
     def _mark_runs(self, part: str, at: int) -> tuple[int, int]:
-        """Mark the longest runs of letters of a part that the page has in the same order."""
+        """Mark the longest runs of letters that a part and the page have in the same order."""
         letters = self._page.letters
         number, missing, misses = 0, 0, 0
         while number < len(part):
@@ -172,7 +175,7 @@ class _Search:
 
 
 def _common(one: str, start: int, other: str, other_start: int) -> int:
-    """Return how many characters two texts have in common from the given offsets on."""
+    """Return how many characters two texts share from the given offsets on."""
     length, step = 0, 32
     while step:
         stop = length + step
@@ -214,7 +217,7 @@ def _is_torn(pieces: list[Piece], total: int) -> bool:
     """
     Return True if only the words in a sentence's links or code are kept.
 
-    trafilatura may lose an entry's text and keep the elements in it.
+    trafilatura may lose the text of an entry and keep the elements in it.
     """
     within = [piece for piece in pieces if piece.holder.tag in _WORDS_WITHIN]
     letters = sum(piece.end - piece.start for piece in within)
@@ -232,7 +235,7 @@ def _keep_gaps(pieces: list[Piece], kept: int) -> None:
 
 
 def _keep_signs(pieces: list[Piece]) -> None:
-    """Keep a text without letters with the one before it, or else with the one after it."""
+    """Keep a text without letters if the text before it (or else after it) is kept."""
     before = next((piece.kept for piece in pieces if piece.end > piece.start), False)
     for piece in pieces:
         if piece.end == piece.start:
@@ -242,7 +245,7 @@ def _keep_signs(pieces: list[Piece]) -> None:
 
 def _keep_repeated(page: PageTexts) -> None:
     """
-    Keep paragraphs that repeat a sibling that was kept completely, such as refrains.
+    Keep paragraphs that repeat a fully kept sibling, such as refrains.
 
     trafilatura omits repeated text, because it is usually a menu.
     """
@@ -266,9 +269,9 @@ _PARAGRAPHS = frozenset({"p", "div", "li", "blockquote"})
 
 def _keep_between(page: PageTexts) -> None:
     """
-    Keep blocks between two siblings that are partly kept.
+    Keep blocks between two partly kept siblings.
 
-    trafilatura omits paragraphs that repeat others, headings, and some lists.
+    trafilatura omits repeated paragraphs, headings, and some lists.
     """
     worded: set[Any] = set()
     for piece in page.pieces:

@@ -1,8 +1,8 @@
 """
 Write a page's main text as Markdown (CommonMark with GitHub's tables) or as plain text.
 
-Every character that Markdown would read as markup is escaped, so text stays text when a program
-renders the Markdown. Links and images are http(s) only.
+Every character that Markdown would read as markup is escaped, so that text remains text when the
+Markdown is rendered. Links and images are http(s) only.
 """
 
 from __future__ import annotations
@@ -70,10 +70,7 @@ class _Writer:
         return [self._image(element)]
 
     def blocks(self, element: Any, place: _Place) -> list[str]:
-        """
-        Return the blocks of an element's content. A run of text between blocks is also
-        a block.
-        """
+        """Return the blocks of an element's content; text between blocks is also a block."""
         if place.depth > _MAX_DEPTH:
             return self._paragraph(self._text(" ".join(element.itertext())))
         found: list[str] = []
@@ -109,7 +106,7 @@ class _Writer:
         return [self._as_lines(text) if self._markdown else text]
 
     def _as_lines(self, text: str) -> str:
-        """Escape whatever would begin a block at the start of a line."""
+        """Escape anything that would start a block at the beginning of a line."""
         return "  \n".join(map(_escape_start, text.split("\n")))
 
     def _heading(self, element: Any, place: _Place) -> list[str]:
@@ -184,9 +181,9 @@ class _Writer:
         return ["\n".join(f"| {' | '.join(line)} |" for line in padded)]
 
     def _cell(self, element: Any, place: _Place) -> str:
-        """Return a cell's content on one line, because Markdown has no blocks in cells."""
+        """Return a cell's content on one line, because Markdown cells cannot contain blocks."""
         text = " ".join(_tidy(self._inline(element, place)).split())
-        # A pipe ends a cell even in a code span, where escapes are read first.
+        # A pipe ends a cell even in a code span, because tables are split first.
         return re.sub(r"(?<!\\)\|", r"\\|", text) if self._markdown else text
 
     def _inline(self, element: Any, place: _Place) -> str:
@@ -262,7 +259,7 @@ class _Writer:
         return (text or "").translate(self._article.characters)
 
     def _text(self, text: str | None) -> str:
-        """Return text with single spaces, escaped if the output is Markdown."""
+        """Return text with single spaces, escaped for Markdown output."""
         shown = _SPACE.sub(" ", self._plain(text))
         if not self._markdown or not shown.strip():
             return shown
@@ -280,7 +277,11 @@ def _is_safe(target: str | None) -> bool:
 
 
 def _with_math(text: str) -> str:
-    """Escape text around formulas, which become `$…$`. A formula with markup in it is text."""
+    """
+    Escape the text around formulas, and write formulas as `$…$`.
+
+    A formula with markup is text.
+    """
     parts, at = [], 0
     for match in _MATH.finditer(text):
         formula = (match[1] or match[2]).strip()
@@ -333,8 +334,9 @@ def _wrapped(inner: str, marker: str) -> str:
 
 def _can_be_emphasized(element: Any, inner: str) -> bool:
     """
-    Return True if CommonMark reads the markers as emphasis, not between punctuation and
-    a letter.
+    Return True if CommonMark reads the markers as emphasis.
+
+    Not between punctuation and a letter.
     """
     text = inner.strip()
     if not text:

@@ -1,6 +1,8 @@
 """
-Determine a page's encoding by the HTML Standard (13.2.3.2): byte order mark, Content-Type header,
-the page's own declaration, then detection from the bytes. Pure.
+Determine a page's encoding by the HTML Standard (13.2.3.2). Pure.
+
+The order is: byte order mark, Content-Type header, the page's own declaration, then detection from
+the bytes.
 """
 
 from __future__ import annotations
@@ -20,12 +22,12 @@ _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "u
 _CHARSET_WORD = re.compile(rb"charset", re.IGNORECASE)
 _LATE_DECLARATION_BYTES = 65_536
 _JOINED_LITERALS = re.compile(rb"""(["'])[ \t\r\n]*\+[ \t\r\n]*\1""")
-"""Scripts hide the tags that they write from the parser like this: `'<meta chars' + 'et=…'`."""
+"""Scripts hide the tags that they write from the parser: `'<meta chars' + 'et=…'`."""
 _DETECTION_BYTES = 20_000
 _DETECTION_CONFIDENCE = 0.18
 """
-chardet was wrong on short Latin texts up to a confidence of 0.12, and right on other scripts from
-0.19.
+On short Latin texts, chardet was wrong up to a confidence of 0.12; on other scripts, it was right
+from 0.19.
 """
 
 
@@ -38,8 +40,8 @@ def encoding(body: bytes, content_type: str | None) -> str:
     outside ASCII are valid UTF-8, else chardet's result if it is confident enough, else
     windows-1252. Pure ASCII without a declaration is windows-1252, as the standard requires.
 
-    UTF-16 without a mark is recognized by the null bytes of its ASCII characters, as Chrome does,
-    whatever is declared.
+    UTF-16 without a byte order mark is recognized by the null bytes of its ASCII characters, as in
+    Chrome, whatever encoding is declared.
 
     If a page declares a legacy encoding but at least 49 of 50 characters are valid UTF-8, the
     result is UTF-8, although browsers would show mojibake. Only very short text in a legacy
@@ -75,25 +77,31 @@ _WIDE_MARKUP = re.compile(rb"\s{0,20}<[!?a-zA-Z]")
 
 
 def as_utf8(body: bytes, name: str, problems: list[str]) -> bytes:
-    """Convert `body` from the encoding `name` to UTF-8; add what cannot be read to `problems`."""
+    """
+    Convert `body` from the encoding `name` to UTF-8; add descriptions of unreadable bytes to
+    `problems`.
+    """
     if name == "utf-8":
         body = body.removeprefix(b"\xef\xbb\xbf")
         try:
             body.decode("utf-8")
         except UnicodeDecodeError as error:
-            problems.append(f"not UTF-8 at byte {error.start}, though declared or found to be")
+            problems.append(
+                f"not UTF-8 at byte {error.start}, although it was declared or detected as UTF-8"
+            )
             return body.decode("utf-8", "replace").encode()
         return body
     text = labels.decode(body, name).removeprefix("\ufeff")
     if name == "replacement":
-        problems.append("written in an encoding that is not read, because it can hide markup")
+        problems.append("its encoding is not supported, because it can hide markup")
     return text.encode("utf-8", "replace")
 
 
 def _declared_late(body: bytes) -> str | None:
     """
-    Return the encoding that a meta element after the first 1,024 bytes declares, as the parser
-    would see it.
+    Return the encoding that a meta element after the first 1,024 bytes declares, or None.
+
+    Only elements that the parser would see count.
     """
     start = body[:_LATE_DECLARATION_BYTES]
     if b"document.write" in start:
@@ -135,7 +143,7 @@ _DETECTED_NAMES = {
 def _detected(body: bytes) -> str:
     if body.isascii() and b"\x1b" not in body and b"\0" not in body:
         return labels.FALLBACK
-    if _is_utf8(body, most_broken=_MOST_BROKEN):
+    if _is_utf8(body, most_broken=_MAX_BROKEN):
         return "utf-8"
     start = max(0, _first_high_byte(body) - 1_000)
     guess = chardet.detect(
@@ -157,17 +165,15 @@ _OF_SEVERAL_BYTES = frozenset({"big5", "euc-jp", "euc-kr", "gb18030", "gbk", "sh
 _WHOLE_CHARACTER = re.compile(rb"[\xc2-\xf4][\x80-\xbf]")
 _THREE_BYTES = re.compile(rb"[\xe0-\xf4][\x80-\xbf]{2}")
 _MIN_LONG_CHARACTERS = 4
-"""
-Byte pairs of a Chinese text may look like UTF-8; four characters of three bytes each do not.
-"""
+"""Two-byte characters of a Chinese text may look like UTF-8; four three-byte characters do not."""
 
 
 def is_surely_utf8(body: bytes, declared: str) -> bool:
     """Return True if `body` is UTF-8, although it declares the encoding `declared`."""
-    if declared in _NEVER_UTF8 or not _is_utf8(body, most_broken=_MOST_BROKEN_IF_DECLARED):
+    if declared in _NEVER_UTF8 or not _is_utf8(body, most_broken=_MAX_BROKEN_IF_DECLARED):
         return False
     if declared not in _OF_SEVERAL_BYTES:
-        return _WHOLE_CHARACTER.search(body) is not None  # ignore a cut last character
+        return _WHOLE_CHARACTER.search(body) is not None  # the last character may be cut off
     return (
         sum(1 for _ in islice(_THREE_BYTES.finditer(body), _MIN_LONG_CHARACTERS))
         >= _MIN_LONG_CHARACTERS
@@ -184,15 +190,15 @@ def _first_high_byte(body: bytes) -> int:
 
 
 _SAMPLE_BYTES = 262_144
-_MOST_BROKEN = 0.1
+_MAX_BROKEN = 0.1
 """
 Maximum share of broken characters in a UTF-8 page without a declaration. Pages may be cut inside a
 character, or contain a comment in another encoding. In sentences of 14 languages in 24 legacy
 encodings, at most half of the characters were valid UTF-8, except in fragments of ten bytes.
 """
-_MOST_BROKEN_IF_DECLARED = 0.02
+_MAX_BROKEN_IF_DECLARED = 0.02
 _FEW_CHARACTERS = 3
-"""At most one in this many characters may be broken."""
+"""For short texts: at most one in this many characters may be broken."""
 
 
 def _is_utf8(body: bytes, *, most_broken: float) -> bool:
@@ -212,10 +218,10 @@ def _is_utf8(body: bytes, *, most_broken: float) -> bool:
         return not body.isascii()
     first = _first_high_byte(body)
     sample = body[first : first + _SAMPLE_BYTES]
-    # Omits a character that the end of the sample cuts.
+    # Drop a character that was cut at the end of the sample.
     text = codecs.getincrementaldecoder("utf-8")("replace").decode(sample)
     broken = text.count("\ufffd") - sample.count("\ufffd".encode())
     whole = len(text) - len(sample.translate(None, _HIGH_BYTES)) - broken
-    if broken == 1 and most_broken == _MOST_BROKEN:
+    if broken == 1 and most_broken == _MAX_BROKEN:
         return whole >= _FEW_CHARACTERS
     return broken <= most_broken * whole

@@ -2,8 +2,8 @@
 Map charset labels to encoding names with the table of the WHATWG Encoding Standard, section 4.2.
 
 A label is what a page or server writes (`latin1`, `x-sjis`). A name is the standard's own name in
-lower case (`windows-1252`, `shift_jis`). Some Python codecs cover less than the standard's
-encoding, so each name is decoded with the widest codec that agrees with it.
+lower case (`windows-1252`, `shift_jis`). Some Python codecs support fewer characters than the
+standard's encoding, so each encoding uses the largest compatible codec.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib import resources
 _ASCII_WHITESPACE = " \t\n\f\r"
 
 FALLBACK = "windows-1252"
-"""The encoding of a page that declares none and matches none (HTML Standard, 13.2.3.2)."""
+"""The encoding if none is declared and none is detected (HTML Standard, 13.2.3.2)."""
 
 _CODECS = {
     "big5": "big5hkscs",
@@ -30,9 +30,9 @@ _CODECS = {
 
 
 _ENCODERS = _CODECS | {"big5": "cp950", "gbk": "gbk"}
-"""The standard's encoders write fewer characters than its decoders read."""
+"""The standard's encoders support fewer characters than its decoders."""
 _WRITTEN_AS_UTF8 = frozenset({"utf-8", "utf-16le", "utf-16be", "replacement"})
-"""Encodings whose output encoding is UTF-8 (section 4.3)."""
+"""Encodings in which pages are read but forms are sent as UTF-8 (section 4.3)."""
 
 
 def _read_table() -> dict[str, str]:
@@ -58,7 +58,7 @@ def codec_of(name: str) -> str:
 
 
 def _keep_byte(error: UnicodeError) -> tuple[str, int]:
-    """Replace one undecodable byte with the C1 control of its number, as the standard does."""
+    """Replace one undecodable byte with the C1 control of the same number, as the standard does."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
     byte = error.object[error.start]
@@ -70,8 +70,8 @@ codecs.register_error("richpins.keep_c1", _keep_byte)
 
 def _character_reference(error: UnicodeError) -> tuple[str | bytes, int]:
     """
-    Replace a character that the encoding lacks with a reference, as browsers do in URLs
-    and forms.
+    Replace a character missing from the encoding with a reference, as browsers do in URLs and
+    forms.
     """
     if not isinstance(error, UnicodeEncodeError):
         raise error
@@ -82,7 +82,7 @@ def _character_reference(error: UnicodeError) -> tuple[str | bytes, int]:
 
 
 def _c1_or_reference(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Write a C1 control as the byte of the same number, which `decode` reads back."""
+    """Encode a C1 control as the byte of the same number, which `decode` converts back."""
     if isinstance(error, UnicodeEncodeError) and 0x80 <= ord(error.object[error.start]) < 0xA0:
         return error.object[error.start].encode("latin-1"), error.start + 1
     return _character_reference(error)
@@ -95,9 +95,10 @@ codecs.register_error("richpins.c1_or_reference", _c1_or_reference)
 
 def encode(text: str, name: str) -> bytes:
     """
-    Encode a text as browsers encode queries (URL Standard, "percent-encode after encoding"). `name`
-    is the encoding's standard name. A character that the encoding lacks becomes a reference
-    (`&#9731;`).
+    Encode a text as browsers encode queries (URL Standard, "percent-encode after encoding").
+
+    `name` is the encoding's standard name. A character that the encoding does not have becomes a
+    reference (`&#9731;`).
     """
     if name in _WRITTEN_AS_UTF8:
         return text.encode("utf-8", "replace")
@@ -110,8 +111,8 @@ def decode(body: bytes, name: str) -> str:
     """
     Decode `body` to text. Bytes that cannot be decoded become U+FFFD.
 
-    `replacement` is the standard's name for encodings that browsers reject because they can smuggle
-    markup. A body in such an encoding is not read.
+    `replacement` is the standard's name for encodings that browsers reject because they can hide
+    markup. A body in such an encoding is not decoded.
     """
     if name == "replacement":
         return "�" if body else ""

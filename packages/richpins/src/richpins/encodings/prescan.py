@@ -2,8 +2,8 @@
 Find the charset that a page declares in its first bytes, before decoding and parsing.
 
 The steps are those of the HTML Standard, 13.2.3.2: "prescan a byte stream to determine its
-encoding", its attribute parser, and "get an XML encoding". They are not a parser: they also find a
-`<meta>` inside a script, as the standard intends.
+encoding", its attribute parser, and "get an XML encoding". They do not parse the page: as the
+standard intends, they also find a `<meta>` inside a script.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 from richpins.encodings import labels
 
 PRESCAN_BYTES = 1024
-"""A body may declare its charset within this many bytes, by the standard."""
+"""The standard requires declarations to be within this many bytes."""
 
 _SPACE = b"\t\n\f\r "
 _SPACE_OR_SLASH = b"\t\n\f\r /"
@@ -30,7 +30,7 @@ class _EndOfBytes(Exception):
 
 
 def from_header(content_type: str | None) -> str | None:
-    """Return the encoding named by a Content-Type header, or None if it names no known one."""
+    """Return the encoding in a Content-Type header, or None if it is missing or unknown."""
     if not content_type or "charset" not in content_type.lower():
         return None
     match = _HEADER_CHARSET.search(content_type)
@@ -38,7 +38,7 @@ def from_header(content_type: str | None) -> str | None:
 
 
 def from_bytes(body: bytes) -> str | None:
-    """Return the encoding that a meta element or XML declaration names in the first 1,024 bytes."""
+    """Return the encoding that a meta element or XML declaration in the first 1,024 bytes has."""
     head = body[:PRESCAN_BYTES]
     if head.startswith(b"<\0?\0x\0"):
         return "utf-16le"
@@ -65,10 +65,7 @@ def from_meta_content(content: str) -> str | None:
 
 
 def as_declared_inside(name: str | None) -> str | None:
-    """
-    Replace a declared UTF-16 with UTF-8, as the standard does, because the declaration itself is
-    ASCII.
-    """
+    """Replace a declared UTF-16 with UTF-8, as the standard does: the declaration is ASCII."""
     if name in {"utf-16le", "utf-16be"}:
         return "utf-8"
     return "windows-1252" if name == "x-user-defined" else name
@@ -192,7 +189,7 @@ def _next(head: bytes, at: int) -> int:
 
 def from_xml_declaration(head: bytes) -> str | None:
     """
-    Return the encoding named by the XML declaration at the start of `head`, or None if
+    Return the encoding in the XML declaration at the start of `head`, or None if missing or
     unknown.
     """
     if not head.startswith(b"<?xml"):

@@ -1,7 +1,4 @@
-"""
-Guess the fields of pages that are one item each, from values that differ at the same
-selectors.
-"""
+"""Guess the fields of pages with one item each, from values that differ at the same selector."""
 
 from __future__ import annotations
 
@@ -18,10 +15,10 @@ from richpins.guesses._fields import GuessedField, type_of
 from richpins.guesses._lists import is_around
 
 MOST_FIELDS = 15
-MOST_LABELS = 12
+MAX_LABELS = 12
 LONGEST = 300
 """Maximum characters of a value. A description may be longer."""
-MOST_NODES = 5_000
+MAX_NODES = 5_000
 _FIRST = (
     "title",
     "price",
@@ -35,7 +32,7 @@ _FIRST = (
 )
 _OFTEN_SAME = ("availability", "brand", "currency", "category")
 _COMMON_FIELDS = ("url", "tags", "location")
-"""Fields that occur in many places of a page, mostly not as those of the page itself."""
+"""Field names that match many places of a page, most of them not about its item."""
 _ASIDE = re.compile(
     r"cookie|consent|dialog|modal|popup|menu|cart|basket|newsletter|signup|login|skip"
 )
@@ -46,8 +43,8 @@ def details_of(documents: Sequence[Document]) -> list[GuessedField]:
     """
     Return the fields that each page has exactly once.
 
-    For several pages, these are fields whose values differ; values of known names may be equal. For
-    one page, only fields with known names are returned.
+    For several pages, these are fields with different values, or with known names. For one page,
+    only fields with known names are returned.
     """
     fields: dict[str, GuessedField] = {}
     for selector, end, name in sorted(_candidates(documents), key=_is_doubtful):
@@ -67,7 +64,7 @@ def details_of(documents: Sequence[Document]) -> list[GuessedField]:
 
 
 def _is_doubtful(candidate: tuple[str, str, str]) -> bool:
-    """Return True if only a class or id names the field. Menus and dialogs have titles too."""
+    """Return True if only a class or id suggests the field. Menus and dialogs also have titles."""
     selector = candidate[0]
     return not selector.startswith("[itemprop=") and selector != "h1"
 
@@ -82,7 +79,7 @@ def _field(name: str, rule: str, end: str, values: Sequence[str | None]) -> Gues
     if not name or name in _COMMON_FIELDS or len(found) < len(values):
         return None
     is_same = len(values) > 1 and len(set(found)) == 1
-    # A value that all pages share belongs to the site, except for facts such as a currency.
+    # A value that all pages share belongs to the site, except for values such as a currency.
     if (is_same and name not in _OFTEN_SAME) or (len(values) == 1 and not is_known):
         return None
     kind, clean = type_of(found, end)
@@ -93,10 +90,7 @@ def _field(name: str, rule: str, end: str, values: Sequence[str | None]) -> Gues
 
 
 def _candidates(documents: Sequence[Document]) -> Iterator[tuple[str, str, str]]:
-    """
-    Yield (selector, what is read, field name) for selectors that match exactly once on
-    each page.
-    """
+    """Yield (selector, ending, field name) for selectors that match exactly once on each page."""
     counts = [Counter(_selectors(document)) for document in documents]
     for (selector, end, name), count in counts[0].items():
         alike = all(other.get((selector, end, name)) == 1 for other in counts[1:])
@@ -109,7 +103,7 @@ def _selectors(document: Document) -> Iterator[tuple[str, str, str]]:
     if body is None:
         return
     for number, node in enumerate(body.traverse()):
-        if number >= MOST_NODES:
+        if number >= MAX_NODES:
             return
         if (node.tag or "-").startswith("-") or is_around(node):
             continue
@@ -146,7 +140,7 @@ def _name(texts: Sequence[str], tag: str) -> str:
 
 
 def _end(node: LexborNode) -> str | None:
-    """Return what to read from an element, or None if it has neither a short text nor a URL."""
+    """Return the ending that reads an element's short text or URL, or None."""
     attributes = node.attributes
     if node.tag == "img":
         return "::link" if attributes.get("src") else None
@@ -184,13 +178,10 @@ def _value(selector: str, end: str, document: Document) -> str | None:
 
 
 def _labelled(documents: Sequence[Document]) -> Iterator[tuple[str, str, list[str | None]]]:
-    """
-    Yield (name, rule, values) for table rows and definition lists with a label that all
-    pages have.
-    """
+    """Yield (name, rule, values) for table rows and definition lists with a label on all pages."""
     pages = [dict(_rows(document)) for document in documents]
     shared = [label for label in pages[0] if all(label in page for page in pages)]
-    for tag, label in shared[:MOST_LABELS]:
+    for tag, label in shared[:MAX_LABELS]:
         name = _names.as_name(label)
         if not name or any(quote in label for quote in _QUOTES):
             continue

@@ -16,9 +16,9 @@ from richpins.values.numbers import decimal
 
 MOST_FIELDS = 12
 SAMPLED = 30
-"""Maximum number of elements whose values are compared."""
+"""Maximum elements whose values are compared."""
 SEARCHED = 5
-"""Maximum number of elements whose parts become candidates."""
+"""Maximum elements whose parts become candidates."""
 MOST_PARTS = 300
 LONGEST_TEXT = 2_000
 LEAST_SHARE = 0.6
@@ -35,13 +35,13 @@ _IGNORED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of an element: a selector within it, and what is read from the match."""
+    """A part of an element: a selector within it, and what to read from the match."""
 
     selector: str
     end: str
-    """`` (text), `::link`, `::attr(datetime)` …"""
+    """The end of the rule: empty for the text, `::link`, `::attr(datetime)` …"""
     name: str
-    """The name of the field, or an empty string if nothing names it."""
+    """The name of the field, or an empty string if there is none."""
 
     @property
     def rule(self) -> str:
@@ -60,16 +60,13 @@ class GuessedField:
     differing: int
     """The number of different values."""
     is_known: bool
-    """True if the field's name says what it is."""
+    """True if the name suggests a known field."""
     kind: str
     """Its type."""
 
 
 def fields_of(elements: Sequence[tuple[Document, LexborNode]]) -> list[GuessedField]:
-    """
-    Return fields that most of the elements have, with differing values, the most
-    certain first.
-    """
+    """Return fields that most of the elements have, with different values, most certain first."""
     sampled = elements[:SAMPLED]
     by_values: dict[tuple[str | None, ...], Part] = {}
     for part in _parts([node for _, node in sampled[:SEARCHED]]):
@@ -96,7 +93,7 @@ def _cost(part: Part) -> tuple[int, int, int]:
 
 
 def _parts(nodes: Sequence[LexborNode]) -> Iterator[Part]:
-    """Yield parts that a class, an attribute or a tag distinguishes, each once."""
+    """Yield parts that a class, an attribute or a tag identifies, each once."""
     seen: set[tuple[str, str]] = set()
     for node in nodes:
         for number, (inner, part) in enumerate(_of_element(node)):
@@ -108,7 +105,7 @@ def _parts(nodes: Sequence[LexborNode]) -> Iterator[Part]:
 
 
 def _is_single(node: LexborNode, inner: LexborNode, part: Part) -> bool:
-    """Return True if the selector's first match is the element it was made for."""
+    """Return True if the selector's first match is the element that it was made for."""
     first = node.css_first(part.selector)
     return first is not None and first.mem_id == inner.mem_id
 
@@ -132,7 +129,7 @@ def _plain_name(says: Sequence[str]) -> str:
 
 
 def _selectors(node: LexborNode, within: LexborNode) -> Iterator[tuple[str, list[str]]]:
-    """Yield selectors that describe an element, each with the words that describe it."""
+    """Yield selectors of an element, each with the words that describe it."""
     tag = node.tag or ""
     if itemprop := _names.itemprop(node):
         yield f'[itemprop="{itemprop}"]', [itemprop]
@@ -149,7 +146,7 @@ def _selectors(node: LexborNode, within: LexborNode) -> Iterator[tuple[str, list
 
 
 def _ends(node: LexborNode) -> Iterator[tuple[str, bool]]:
-    """Yield what can be read from an element, and whether the element has it."""
+    """Yield the endings that can be read from an element, and whether it has that value."""
     attributes = node.attributes
     if node.tag == "a":
         yield "::link", bool(attributes.get("href"))
@@ -169,7 +166,7 @@ def _ends(node: LexborNode) -> Iterator[tuple[str, bool]]:
 
 
 def _is_text(node: LexborNode) -> bool:
-    """Return True if an element has text of its own, and not only in its children."""
+    """Return True if an element has its own text, not only its children."""
     own = normalize_space(node.text(deep=False))
     if own:
         return True
@@ -203,7 +200,7 @@ def _field(part: Part, values: Sequence[str | None]) -> GuessedField:
 
 
 def type_of(values: Sequence[str], end: str = "") -> tuple[str, tuple[str, ...]]:
-    """Return the type that all values have, and the cleaning steps that it requires."""
+    """Return the type of all values, and the cleaning steps that it needs."""
     if end == "::link":
         return "url", ()
     if all(map(_is_money, values)):
@@ -221,8 +218,9 @@ def _is_money(value: str) -> bool:
 
 def _named_apart(fields: Sequence[GuessedField]) -> list[GuessedField]:
     """
-    Return the fields, without those that repeat the name of a more certain one, except
-    plain texts.
+    Return the fields without those whose name a more certain field already has.
+
+    Plain texts stay.
     """
     kept: dict[str, GuessedField] = {}
     for field in fields:

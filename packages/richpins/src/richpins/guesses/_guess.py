@@ -17,10 +17,10 @@ from richpins.guesses._lists import GuessedList, follow_of, lists_of
 from richpins.items import find, kind_of
 from richpins.rich_pins import to_fields
 
-MOST_KINDS = 2
-"""Maximum number of kinds for pages that look the same."""
+MAX_KINDS = 2
+"""Maximum kinds for pages that look the same."""
 LIST_SHARE = 0.3
-"""Pages are lists if the repeated elements contain at least this share of their words."""
+"""A page is a list if its repeated elements contain at least this share of its words."""
 SAME_KIND = 0.5
 """Pages are of the same kind if they share at least this part of their classes and ids."""
 EMBEDDED = ("json-ld", "microdata", "rdfa", "microformats")
@@ -53,9 +53,9 @@ def guessed(documents: Sequence[Document]) -> Guess:
     """
     Guess the kinds of items on pages of one site, and the fields embedded in them.
 
-    Pages that share most of their classes are of one kind. If most words of a page are in repeated
-    elements, the page is a list of items. Otherwise the page is one item, if there are two such
-    pages with different values, or if its classes name fields.
+    Pages that share most of their classes are of one kind. If many of a page's words are in
+    repeated elements, the page is a list of items. Otherwise it is one item, if there are two such
+    pages with different values, or if its classes suggest fields.
     """
     kinds: list[GuessedKind] = []
     groups = _groups(documents)
@@ -90,7 +90,7 @@ def _kinds(pages: Sequence[Document], pattern: str) -> list[GuessedKind]:
     is_list = bool(lists) and lists[0].words >= LIST_SHARE * sum(map(_words, pages))
     if not is_list and (kind := _detail(pages, pattern)):
         return [kind]
-    made = (_of_list(found, pages, pattern) for found in lists[:MOST_KINDS])
+    made = (_of_list(found, pages, pattern) for found in lists[:MAX_KINDS])
     return [kind for kind in made if kind is not None][:1]
 
 
@@ -120,10 +120,7 @@ def _detail(pages: Sequence[Document], pattern: str) -> GuessedKind | None:
 
 
 def _required(fields: Sequence[GuessedField]) -> dict[str, Any]:
-    """
-    Return the table's `required` and `key`: a field that every item has, and one that identifies
-    it.
-    """
+    """Return the table's `required` and `key`: a field that all items have, and a unique one."""
     whole = {one.name: one for one in fields if one.share == 1.0}
     found: dict[str, Any] = {}
     if first := next((name for name in ("title", "price", *whole) if name in whole), None):
@@ -136,7 +133,7 @@ def _required(fields: Sequence[GuessedField]) -> dict[str, Any]:
 def _tried(
     name: str, table: dict[str, Any], pages: Sequence[Document], *, is_page: bool
 ) -> GuessedKind | None:
-    """Return the kind if its table finds items on the pages, without fields that cannot be read."""
+    """Return the kind, without unreadable fields, if its table finds items on the pages."""
     while table["fields"]:
         try:
             kind = kind_of(name, table)
@@ -169,10 +166,9 @@ def _with_own_names(kinds: Sequence[GuessedKind]) -> Iterator[GuessedKind]:
 
 def pages_of(urls: Sequence[str], others: Sequence[str]) -> str:
     """
-    Return a pattern for a kind's URLs, with `*` where they differ or where a single one has its own
-    name.
+    Return a pattern for a kind's URLs, with `*` for the parts that differ.
 
-    Without pages of other kinds it is `*`.
+    A single page also gets `*` for its own name. Without pages of other kinds, the pattern is `*`.
     """
     if not others:
         return "*"
@@ -189,7 +185,7 @@ def pages_of(urls: Sequence[str], others: Sequence[str]) -> str:
 
 
 def _embedded(documents: Sequence[Document]) -> dict[str, str]:
-    """Return the fields of typed metadata, and the syntax in which pages declare them."""
+    """Return the fields of typed metadata, with the syntax that declares them."""
     found: dict[str, str] = {}
     for document in documents:
         for name, where in to_fields(extraction.extract_from(document))[1].items():

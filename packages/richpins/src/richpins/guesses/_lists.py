@@ -16,8 +16,8 @@ from richpins.guesses._fields import GuessedField, fields_of
 LEAST = 3
 """The minimum number of similar elements in a list."""
 MOST = 200
-MOST_CANDIDATES = 40
-LEAST_WORTH = 3.0
+MAX_CANDIDATES = 40
+MIN_WORTH = 3.0
 _TAGS = frozenset(
     {"li", "tr", "article", "div", "section", "a", "dl", "dt", "p", "tbody", "blockquote"}
 )
@@ -68,10 +68,10 @@ def lists_of(documents: Sequence[Document]) -> list[GuessedList]:
 
 
 def _most_distinct(counts: Counter[str]) -> list[tuple[str, int]]:
-    """Return the selectors to check: descriptive ones, and frequent ones."""
+    """Return the selectors to try: descriptive ones, and frequent ones."""
     alike = [(s, n) for s, n in counts.items() if n >= LEAST]
     ordered = sorted(alike, key=lambda one: (*_vagueness(one[0]), -min(one[1], 50), one[0]))
-    return ordered[:MOST_CANDIDATES]
+    return ordered[:MAX_CANDIDATES]
 
 
 def _vagueness(selector: str) -> tuple[bool, int]:
@@ -81,7 +81,7 @@ def _vagueness(selector: str) -> tuple[bool, int]:
 
 
 def _candidates(document: Document) -> Iterator[str]:
-    """Yield the selectors of a page's elements, one for each element selected."""
+    """Yield the selector of each element of a page, as often as it occurs."""
     body = document.tree.body
     if body is None:
         return
@@ -114,8 +114,8 @@ def _parent_selector(node: LexborNode) -> str:
 
 def is_around(node: LexborNode) -> bool:
     """
-    Return True for an element in a menu, or in the site's (not an article's) header or
-    footer.
+    Return True for an element in a menu, or in the header or footer of the site (not of an
+    article).
     """
     at: LexborNode | None = node
     is_in_part = False
@@ -146,7 +146,7 @@ def _list(selector: str, documents: Sequence[Document]) -> GuessedList | None:
     fields = tuple(fields_of(elements))
     worth = sum(_WORTH.get(field.name, 0.5) * field.share for field in fields)
     median = sorted(map(len, texts))[len(texts) // 2]
-    if worth < LEAST_WORTH and not (worth >= 1.5 and median >= 60):
+    if worth < MIN_WORTH and not (worth >= 1.5 and median >= 60):
         return None
     words = sum(len(node.text().split()) for _, node in elements)
     count = len(elements)
@@ -170,10 +170,7 @@ def _name_of(selector: str, node: LexborNode) -> str:
 
 
 def follow_of(document: Document) -> str | None:
-    """
-    Return the selector of the link to the next page of a list, or None if there is no
-    such link.
-    """
+    """Return the selector of the link to a list's next page, or None if there is none."""
     for node in document.tree.css("a[href]"):
         if "next" in (node.attributes.get("rel") or "").split():
             return 'css:a[rel~="next"]'

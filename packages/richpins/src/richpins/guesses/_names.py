@@ -1,4 +1,4 @@
-"""Recognize classes and ids that authors wrote, and the field names they suggest."""
+"""Recognize classes and ids that authors wrote, and the field names that they suggest."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SHORT = frozenset(
     {"btn", "img", "html", "css", "svg", "txt", "str", "msg", "pdf", "hdr", "xml", "cms"}
 )
 _MODULE = re.compile(r"__(?=[A-Za-z0-9]{5}$)[A-Za-z]*[A-Z0-9][A-Za-z0-9]*$")
-"""The suffix that CSS modules add to classes: `Card_title__x7YzQ`."""
+"""The hash suffix of CSS modules: `Card_title__x7YzQ`."""
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 FIELDS = {
@@ -53,7 +53,7 @@ FIELDS = {
     "url": ("url", "link", "permalink", "href"),
     "currency": ("currency", "pricecurrency"),
 }  # fmt: skip
-"""Maps a field name to the words in classes and attributes that mean it."""
+"""The words in classes and attributes that suggest each field."""
 _FIELD_OF = {word: field for field, words in FIELDS.items() for word in words}
 _TAGS = {
     "h1": "title", "h2": "title", "h3": "title", "h4": "title", "time": "date", "img": "image",
@@ -62,10 +62,7 @@ _TAGS = {
 
 
 def is_written(name: str) -> bool:
-    """
-    Return True if an author wrote this class or id, and it describes the element, not
-    its state.
-    """
+    """Return True if an author wrote this name, and it describes the element, not its state."""
     if not 2 <= len(name) <= LONGEST or not _CSS_NAME.fullmatch(name):
         return False
     if _GENERATED.match(name) or _STATE.match(name) or _MODULE.search(name):
@@ -106,12 +103,12 @@ def _is_drawn(part: str) -> bool:
 
 
 def is_layout(name: str) -> bool:
-    """Return True if a class says where an element is, rather than what it is."""
+    """Return True if a class describes where an element is, not what it is."""
     return _LAYOUT.match(name) is not None
 
 
 def classes(node: LexborNode) -> list[str]:
-    """Return an element's classes that authors wrote, the descriptive ones first."""
+    """Return an element's classes that authors wrote, descriptive ones first."""
     written = [name for name in (node.attributes.get("class") or "").split() if is_written(name)]
     return sorted(dict.fromkeys(written), key=is_layout)
 
@@ -139,7 +136,7 @@ def words(text: str) -> Iterator[str]:
 
 
 def known_field(texts: Iterable[str], tag: str = "") -> str | None:
-    """Return the field that one of the classes or attributes names, or that the tag implies."""
+    """Return the field that one of the classes or attributes suggests, or that the tag implies."""
     for text in texts:
         joined = text.replace("-", "").replace("_", "").lower()
         if joined in _FIELD_OF:
@@ -151,9 +148,6 @@ def known_field(texts: Iterable[str], tag: str = "") -> str | None:
 
 
 def as_name(text: str) -> str:
-    """
-    Return a text as a field name (lowercase letters, digits, underscores), or an empty
-    string.
-    """
+    """Return a text as a field name (lowercase letters, digits, underscores); may be empty."""
     name = "_".join(re.findall(r"[a-z0-9]+", text.lower()))[:LONGEST].strip("_")
     return name if name[:1].isalpha() else ""

@@ -27,12 +27,12 @@ _TYPES: dict[Any, str] = {
 @dataclasses.dataclass(frozen=True, slots=True)
 class Select:
     """
-    Says where a field's value is, in the field's annotation.
+    Annotates a field with the rule that finds its value.
 
     Args:
         rule: as in a table (`css:.price`); empty if the value comes from the parent.
         clean: the cleaning steps.
-        type: the type, if the annotation does not determine it, such as `url`.
+        type: the type, such as `url`, if the annotation does not determine it.
         of: `item`, or `page` to search the whole page.
         from_parent: kind and field of the item that led to this page.
     """
@@ -54,8 +54,8 @@ def item(**options: Any) -> Callable[[C], C]:
             sku: Annotated[str, Select("css:.sku")]
             price: Annotated[Decimal | None, Select("css:.price", clean=("strip", "number"))] = None
 
-    Fields without a default are required. `options` are keys of a table: pages, each, key, follow,
-    link, files.
+    Fields without a default are required. `options` are other keys of a table: pages, each, key,
+    follow, link, files.
     """
 
     def mark(cls: C) -> C:
@@ -89,11 +89,11 @@ def table_of(cls: type) -> dict[str, Any]:
 
 def _field(name: str, hint: Any) -> dict[str, Any]:
     if typing.get_origin(hint) is not typing.Annotated:
-        raise TypeError(f"{name}: its annotation must have a Select")
+        raise TypeError(f"{name}: its annotation needs a Select")
     kind, *extras = typing.get_args(hint)
     rule = next((extra for extra in extras if isinstance(extra, Select)), None)
     if rule is None:
-        raise TypeError(f"{name}: its annotation must have a Select")
+        raise TypeError(f"{name}: its annotation needs a Select")
     table: dict[str, Any] = {"type": rule.type or _type_name(name, kind), "of": rule.of}
     if rule.clean:
         table["clean"] = list(rule.clean)
@@ -112,4 +112,4 @@ def _type_name(name: str, kind: Any) -> str:
         return _type_name(name, arguments[0])
     if kind in _TYPES:
         return _TYPES[kind]
-    raise TypeError(f"{name}: {kind!r} is not a type of a field")
+    raise TypeError(f"{name}: {kind!r} is not supported as a field type")

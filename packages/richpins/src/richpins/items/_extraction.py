@@ -24,7 +24,7 @@ MOST_BYTES_AN_ITEM = 16 * 1024
 """Maximum size of an item's values in JSON. A larger item is dropped."""
 MOST_BYTES_A_PAGE = 512 * 1024
 """Maximum size of all items of one kind on a page. Later ones are dropped."""
-MOST_FOLLOWED = 100
+MAX_FOLLOWED = 100
 """Maximum number of follow-up URLs of a page."""
 LONGEST_KEY = 500
 NOTHING = "nothing found"
@@ -35,9 +35,9 @@ class Item:
     """One item."""
 
     values: Mapping[str, Any]
-    """Maps each field to JSON. Decimals and dates are strings; a field without a value is None."""
+    """Field values as JSON. Decimals and dates are strings; a field without a value is None."""
     key: str = ""
-    """Identifies the item among those of its kind; empty if the kind has no key."""
+    """Identifies the item within its kind; empty if the kind has no key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +48,12 @@ class FoundItems:
     dropped: Mapping[str, int] = field(default_factory=dict)
     """The number of dropped items, by reason."""
     unreadable: Mapping[str, int] = field(default_factory=dict)
-    """The number of values of optional fields with the wrong type, by field and type."""
+    """The number of optional values that had the wrong type, by field and type."""
     follow: tuple[str, ...] = ()
-    """Normalized URLs of the pages that continue this one."""
+    """Normalized URLs of pages with more items, such as the next page of a list."""
 
     def __bool__(self) -> bool:
-        """Return True if the page has anything of this kind."""
+        """Return True if the page has items, dropped items or follow-up URLs of this kind."""
         return bool(self.items or self.dropped or self.follow)
 
 
@@ -62,7 +62,7 @@ def find(kind: ItemKind, document: Document, page: Any = None) -> FoundItems:
     Return a page's items in document order. Empty if the page's URL does not match the kind.
 
     Args:
-        kind: which items.
+        kind: the kind of items to find.
         document: the page.
         page: the argument for the kind's function; `document` if None.
 
@@ -88,7 +88,7 @@ def find(kind: ItemKind, document: Document, page: Any = None) -> FoundItems:
 
 
 class _Collected:
-    """The items found so far, checked against the kind's rules and the limits."""
+    """The items so far, checked against the kind's rules and the limits."""
 
     def __init__(self, kind: ItemKind) -> None:
         self.items: list[Item] = []
@@ -112,7 +112,7 @@ class _Collected:
             self.dropped[f"{' and '.join(self._kind.key)}: no key"] += 1
             return
         if key and key in self._keys:
-            self.dropped[f"{' and '.join(self._kind.key)}: the same again"] += 1
+            self.dropped[f"{' and '.join(self._kind.key)}: duplicate"] += 1
             return
         if reason := self._excess(len(orjson.dumps(values))):
             self.dropped[reason] += 1
@@ -141,7 +141,7 @@ class _Collected:
 
 
 class _Element:
-    """An element of a page in which rules search. CSS selectors can match the element itself."""
+    """An element that rules search. CSS selectors can match the element itself."""
 
     def __init__(self, page: SelectedPage, node: Any) -> None:
         self._page = page
@@ -164,7 +164,7 @@ class _Element:
 def _by_rules(
     kind: ItemKind, page: SelectedPage, collected: _Collected
 ) -> Iterator[dict[str, Any]]:
-    """Yield the values of each element, except those dropped for a value of the wrong type."""
+    """Yield the values of each element, without elements that have a value of the wrong type."""
     fields = [each for each in kind.fields if each.parent is None]
     needed = {*kind.required, *kind.key}
     of_page = {each.name: _read(each, page) for each in fields if each.of_page}
@@ -190,7 +190,7 @@ def _elements(kind: ItemKind, page: SelectedPage) -> Iterator[Selectable]:
 
 
 class _FieldValue(NamedTuple):
-    """The result of a field's rule: its value as JSON, or the reason why nothing was found."""
+    """The result of a field's rule: its value as JSON, or the reason why there is none."""
 
     value: Any = None
     problem: str = ""
@@ -218,7 +218,7 @@ def _followed(kind: ItemKind, page: SelectedPage) -> tuple[str, ...]:
             url = page.link(value) if isinstance(value, str) else None
             if url is not None and url != page.document.url:
                 urls[url] = None
-    return tuple(urls)[:MOST_FOLLOWED]
+    return tuple(urls)[:MAX_FOLLOWED]
 
 
 def _of_function(found: Any) -> dict[str, Any]:

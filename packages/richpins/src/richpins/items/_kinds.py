@@ -1,4 +1,4 @@
-"""Check tables of rules and compile them into kinds of items."""
+"""Validate tables of rules, and compile them into kinds of items."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from richpins.items._values import TYPES, Clean, cleaning_of
 from richpins.selectors import Selector, parsed
 
 FIELD_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
-"""Names of kinds and of their fields."""
+"""Valid names of kinds and their fields."""
 MOST_FIELDS = 100
 MOST_PATTERNS = 50
 LONGEST_PATTERN = 500
 RESERVED = ("kind", "page_url", "fetched_at_ms")
-"""Names that every item has in addition to its fields."""
+"""Names that every item has, so fields cannot use them."""
 
 _TABLE = ("pages", "each", "fields", "required", "key", "follow", "link", "files")
 _FIELD = ("select", "type", "clean", "of", "default", "from_parent")
@@ -54,7 +54,7 @@ class ItemField:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemKind:
-    """Defines which items a kind has, and where they are."""
+    """The definition of a kind: which items it has, and where they are."""
 
     name: str
     pages: tuple[str, ...] = ("*",)
@@ -71,7 +71,7 @@ class ItemKind:
     files: tuple[str, ...] = ()
     """Fields with URLs of files that belong to the item, such as its images."""
     function: Function | None = None
-    """Finds the items, in place of rules."""
+    """Returns the items, instead of rules."""
 
     def is_on(self, url: str) -> bool:
         """Return True if the page at this URL has items of this kind."""
@@ -79,15 +79,12 @@ class ItemKind:
 
     @property
     def types(self) -> dict[str, FieldType]:
-        """The type of each field. Unknown for a function."""
+        """The type of each field; empty for a function, whose types are unknown."""
         return {field.name: field.field_type for field in self.fields}
 
     @property
     def parents(self) -> dict[str, tuple[str, str]]:
-        """
-        Fields whose values come from the page that led here, with the kind and field of
-        its item.
-        """
+        """Fields whose values come from the item that led here, with that item's kind and field."""
         return {field.name: field.parent for field in self.fields if field.parent}
 
 
@@ -98,8 +95,8 @@ def kind_of(name: str, table: Mapping[str, Any], source: Any = None) -> ItemKind
     Args:
         name: the name of the kind.
         table: its keys are those of `ItemKind`, with strings, lists and tables as values.
-        source: a class made by `item`, whose rules the table overrides; a function from a page to
-            its items; or None if the table contains all rules.
+        source: a class decorated with `item`, whose rules the table overrides; a function that
+            takes a page and returns its items; or None if the table contains all rules.
 
     Raises:
         InvalidKind: the table is invalid; one line per mistake.
@@ -129,9 +126,11 @@ class _TableReader:
             return {}
 
     def kind(self) -> ItemKind:
-        """Raises InvalidKind."""
+        """Return the kind. Raises InvalidKind."""
         if not FIELD_NAME.fullmatch(self._name):
-            self.problems.append("its name must have small letters, digits and underscores")
+            self.problems.append(
+                "its name may contain only lowercase letters, digits and underscores"
+            )
         self._unknown("", self._table, _TABLE)
         each, fields = self._each(), self._fields()
         self._check_scopes(each, fields)
@@ -163,7 +162,7 @@ class _TableReader:
         """Return the value as a tuple of strings; it may be one string or a list."""
         texts = [value] if isinstance(value, str) else value
         if not isinstance(texts, list | tuple) or not all(isinstance(t, str) and t for t in texts):
-            self.problems.append(f"{key}: must be a text or a list of texts, got {value!r}")
+            self.problems.append(f"{key}: must be a string or a list of strings, got {value!r}")
             return ()
         return tuple(texts)
 
@@ -182,7 +181,7 @@ class _TableReader:
         match = _EACH.fullmatch(text.strip()) if isinstance(text, str) else None
         if match is None or (match[1] == "css" and "::" in match[2]):
             self.problems.append(
-                f"each: must be css: or xpath: and what selects elements, got {text!r}"
+                f"each: must be css: or xpath: and a selector of elements, got {text!r}"
             )
             return None
         self._parsed("each", text)
@@ -211,8 +210,8 @@ class _TableReader:
         at, before = f"fields.{name}", len(self.problems)
         if not FIELD_NAME.fullmatch(name) or name in RESERVED:
             self.problems.append(
-                f"{at}: must have small letters, digits and underscores, and not be one of "
-                f"{', '.join(RESERVED)}"
+                f"{at}: may contain only lowercase letters, digits and underscores, "
+                f"and not be one of {', '.join(RESERVED)}"
             )
         table = {"select": given} if isinstance(given, str) else given
         if not isinstance(table, Mapping):
@@ -249,7 +248,7 @@ class _TableReader:
                 f"{at}.from_parent: must be KIND.FIELD, such as cards.category, got {text!r}"
             )
         if "select" in table:
-            self.problems.append(f"{at}: has either select or from_parent")
+            self.problems.append(f"{at}: must have either select or from_parent")
         return (parts[0], parts[1]) if len(parts) == 2 else ("", "")
 
     def _steps(self, at: str, given: Any) -> tuple[Clean, ...]:
@@ -267,8 +266,8 @@ class _TableReader:
                 language = field.selector.text.strip().partition(":")[0].removesuffix("-all")
                 if language != each[0]:
                     self.problems.append(
-                        f"fields.{field.name}.select: must be {each[0]}, as each is, "
-                        'or have of = "page"'
+                        f"fields.{field.name}.select: must be {each[0]}, like each, "
+                        'or the field needs of = "page"'
                     )
 
     def _selected(self, fields: Sequence[ItemField]) -> set[str] | None:
@@ -315,7 +314,7 @@ class _TableReader:
 
 
 def _as_link(rule: str) -> str:
-    """Make a CSS rule without an ending select a link's URL."""
+    """Add `::link` to a CSS rule that has no ending."""
     return f"{rule}::link" if rule.lstrip().startswith("css") and "::" not in rule else rule
 
 

@@ -14,9 +14,9 @@ from richpins.values.dates import moment
 from richpins.values.numbers import decimal
 
 Clean = Callable[[str], str | None]
-"""Returns a text after one cleaning step, or None if nothing is left."""
+"""Returns a text after one cleaning step, or None if it became empty."""
 Resolve = Callable[[str], str | None]
-"""Returns a URL of the page normalized, or None if it is not a valid URL."""
+"""Returns a normalized URL of the page, or None if it is not valid."""
 
 TYPES: dict[str, FieldType] = {
     "text": TEXT,
@@ -28,9 +28,9 @@ TYPES: dict[str, FieldType] = {
     "url": TEXT,
     "bool": BOOLEAN,
 }
-"""Maps the type names used in rules to their JSON types."""
+"""The JSON types by the type names that rules use."""
 _FALSE = frozenset({"false", "no", "0", "off"})
-_MOST_CHARS = 64 * 1024
+_MAX_CHARS = 64 * 1024
 _REGEX = "regex:"
 
 
@@ -66,7 +66,7 @@ def _matching(pattern: str) -> Clean:
         raise ValueError(f"{pattern!r} is not a regular expression: {error}") from error
 
     def clean(text: str) -> str | None:
-        match = compiled.search(text[:_MOST_CHARS])
+        match = compiled.search(text[:_MAX_CHARS])
         if match is None:
             return None
         return match[1] if compiled.groups else match[0]
@@ -75,7 +75,7 @@ def _matching(pattern: str) -> Clean:
 
 
 def cleaned(value: Any, steps: Sequence[Clean]) -> Any:
-    """Return a value after all steps, which apply only to text, or None if nothing is left."""
+    """Return a value after all steps, which apply only to text, or None if it became empty."""
     for step in steps:
         if isinstance(value, str):
             value = step(value)
@@ -125,7 +125,7 @@ def _time(value: Any, kind: str) -> str | None:
 
 
 def _exact(value: Any) -> Decimal | None:
-    """Return a number in program notation. The step `number` reads other notations."""
+    """Return a number in the notation of programs. The step `number` reads other notations."""
     if isinstance(value, bool):
         return None
     try:

@@ -1,1 +1,1 @@
-"""Read facts that every page type has: title, site name, image, authors, dates."""
+"""Read facts that pages of all types have: title, site name, image, authors, dates."""

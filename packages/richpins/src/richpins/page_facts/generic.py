@@ -58,12 +58,12 @@ def read(
     Return the common values of a page about `nodes` (most trusted first; empty for a page without
     markup).
 
-    `around` are the articles that contain the subject. `name_properties` are the properties that
-    name such a thing, best first. With `prefers_shared_image`, the image that the page offers for
-    sharing takes precedence over larger images in the markup, which often show an author or come
-    later in the page. `shown_names`, `shown_dates` and `shown_changes` are authors, publication
-    dates and change dates in the visible text, used if the markup has none. `shown_pictures` are
-    the visible pictures, used if the page offers no image.
+    `around` are the articles that contain the subject. `name_properties` are the properties with
+    the subject's name, best first. With `prefers_shared_image`, the image for sharing takes
+    precedence over larger images in the markup, which often show an author or come later in the
+    page. `shown_names`, `shown_dates` and `shown_changes` are authors, publication dates and change
+    dates in the visible text, used if the markup has none. `shown_pictures` are the visible
+    pictures, used if the page offers no image.
     """
     pages = list(sources.graph.of_types(_PAGE_TYPES))
     site_name = site_name_of(sources, nodes)
@@ -187,14 +187,14 @@ def _offered_by_the_page(sources: Sources, pages: list[Node]) -> Iterator[tuple[
 
 
 def _leave_out_tiles(sources: Sources) -> None:
-    """Record the site icons that some pages offer in place of an image."""
+    """Record the site icons that some pages declare instead of an image."""
     icons = (
         Candidate(link.href, "html", "link[rel=apple-touch-icon]")
         for link in sources.document.link_elements
         if "apple-touch-icon" in link.rel
     )
     for tile in islice(chain(sources.meta("msapplication-tileimage"), icons), 1):
-        sources.ledger.leave_out("page.image", tile, "doubtful: the icon of the site")
+        sources.ledger.leave_out("page.image", tile, "doubtful: the site's icon")
 
 
 def _best_of(
@@ -244,7 +244,7 @@ _ICON_RELS = (
     ("icon", False), ("icon", True), ("apple-touch-icon", False),
     ("apple-touch-icon-precomposed", False), ("fluid-icon", False),
 )  # fmt: skip
-"""Relations of icons, best first, and whether they are alternates for another icon."""
+"""Link types of icons, best first, and whether they are alternates for another icon."""
 
 
 def _oembed(sources: Sources) -> str | None:

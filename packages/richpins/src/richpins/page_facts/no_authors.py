@@ -1,5 +1,6 @@
 """
-Recognize texts in the place of an author that name no author: `View Full Bio`, `著者一覧`.
+Recognize texts that are not an author's name, although they are in its place: `View Full Bio`,
+`著者一覧`.
 
 They are links to an author's page or to all authors, headings above a name, and signatures with a
 place (`Ann Lee, Fargo, North Dakota`), which belong to letters and to people who are quoted.
@@ -69,14 +70,13 @@ _PLACES = frozenset(
     """.split(";")
 )
 """
-Countries, and states of North America, except those that are also given names (`Chad`,
-`Georgia`).
+Countries and North American states, except those that are also given names (`Chad`, `Georgia`).
 """
 _PARTS_OF_SIGNATURE = 3
 
 
 def is_no_author(text: str) -> bool:
-    """Return True for a link, heading or account in place of a name, or a name with a place."""
+    """Return True for a link, heading or account name, or a name with a place."""
     if _LINKS.fullmatch(text) or is_user_name(text):
         return True
     parts = [part.strip(" .").lower() for part in text.split(",")]

@@ -1,7 +1,7 @@
 """
 Choose the authors and publication date of a page.
 
-A candidate confirmed by other sources takes precedence over the first one.
+A candidate confirmed by other sources takes precedence over earlier candidates.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _AUTHOR_METAS = (
     "article:author", "parsely-author", "sailthru.author", "byl", "citation_author", "dc.creator",
     "dcterms.creator", "article:author_name", "og:article:author", "book:author", "author",
 )  # fmt: skip
-"""`author` comes last because templates fill it with the name of a publisher."""
+"""`author` comes last, because templates often fill it with the publisher's name."""
 _AUTHOR_ENDINGS = ("_author", "_authors", "-author", "-authors", ":author", ".author")
 """Suffixes of site-specific meta names, such as `lrt_authors`."""
 _PUBLISHED_METAS = (
@@ -60,9 +60,9 @@ def authors_of(
     """
     Return the names of the page's authors.
 
-    `shown` are names in the visible text, used if the markup names no author. A name found in
-    several sources comes before a name from a single source. The name of the site or its publisher
-    is used only if neither the markup nor the text names a person.
+    `shown` are names in the visible text, used if the markup has no author. A name found in several
+    sources comes before a name from a single source. The name of the site or its publisher is used
+    only if neither the markup nor the text has a person's name.
     """
     declared = list(_declared_authors(sources, nodes, pages))
     organizations = _organizations(sources, nodes, site_name)
@@ -102,7 +102,7 @@ _PERSONS = frozenset({"person"})
 
 
 def _fullest_first(candidates: list[Candidate]) -> list[Candidate]:
-    """Move a list that contains the first candidate's persons and more before it: `A, B and C`."""
+    """Move a longer list with the first candidate's persons to the front: `A, B and C`."""
     if len(candidates) < 2:
         return candidates
     names = [
@@ -119,7 +119,7 @@ def _fullest_first_of(shown: Iterable[Candidate]) -> Iterator[Candidate]:
 
 
 def _without_organizations(names: tuple[str, ...], organizations: set[str]) -> tuple[str, ...]:
-    """Return only the persons in a list that also names the site or its publisher."""
+    """Return only the persons in a list that also contains the site or its publisher."""
     persons = tuple(name for name in names if bare(name) not in organizations)
     return persons or names
 
@@ -146,7 +146,7 @@ def _declared_authors(
 
 
 def _profiles(sources: Sources) -> Iterator[Candidate]:
-    """Yield the name in the URL of an author's page on this site, `/authors/ann-lee`."""
+    """Yield the name in the URL of an author's page on this site, such as `/authors/ann-lee`."""
     site = registered_domain(sources.document.url)
     for candidate in sources.meta("article:author"):
         match = _PROFILE.search(candidate.value)
@@ -207,8 +207,8 @@ def published_at(
     """
     Return when the page was published.
 
-    `shown` are dates in the visible text, used if the markup has none. If the sources differ, the
-    date found in most of them (including the page's URL) is returned, else the first.
+    `shown` are dates in the visible text, used if the markup has none. If sources differ, the date
+    found in most of them (including the page's URL) is returned, or else the first.
     """
 
     def candidates() -> Iterator[Candidate]:
@@ -232,7 +232,7 @@ def published_at(
 
 
 _CLAIM_REVIEWS = frozenset({"claimreview"})
-"""Markup that a fact-checking page may have in place of an article."""
+"""Item types that a fact-checking page may have instead of an article."""
 
 
 def _by_votes(dated: list[Candidate], in_url: date | None, language: str | None) -> list[Candidate]:
@@ -267,7 +267,7 @@ def url_day(url: str) -> date | None:
 
 
 def _loose_dates(sources: Sources) -> tuple[str, ...]:
-    """Return `datePublished` as a meta name, unless an item has a property of that name."""
+    """Return `datePublished` as a meta name, unless an item has a property with that name."""
     name = "datepublished"
     if name not in sources.metas:
         return ()

@@ -1,7 +1,7 @@
 """
 Find the name of a page's site in its markup, its meta elements, its title or its logo.
 
-The name that the site declares is preferred; the host name decides between spellings.
+The name that the site declares is preferred. The host name decides between spellings.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _SITE_TYPES = frozenset({"website"})
 TITLE_CUTS = re.compile(
     r"\s[|\-–—·•:»│›~]\s{1,9}|\s?[|│｜ㅣ]\s?|(?<=[^\x00-\x7f])_|_(?=[^\x00-\x7f])"
 )
-"""Separators in a title. Scripts without spaces have no spaces around them."""
+"""Separators in a title. In scripts without spaces, they have no spaces around them."""
 _NOT_LETTERS = re.compile(r"[\W_]+")
 
 
 def own_names(sources: Sources) -> tuple[str, ...]:
-    """Return the two forms of the host that may name the site: `example`, `example.com`."""
+    """Return the two forms of the host that may be the site's name: `example`, `example.com`."""
     return _own_names(sources.document.url)
 
 
@@ -46,7 +46,7 @@ def _own_names(url: str) -> tuple[str, ...]:
 
 
 def bare(text: str) -> str:
-    """Normalize a name as in a host name: without spaces, punctuation and capitals."""
+    """Normalize a name to the form of host names: lower case, no spaces or punctuation."""
     return _bare_of_short(text) if len(text) <= _MAX_CACHED_CHARS else _bare(text)
 
 
@@ -60,7 +60,7 @@ _bare_of_short = lru_cache(256)(_bare)
 
 
 def site_name_of(sources: Sources, nodes: list[Node]) -> str | None:
-    """Return the site's name, preferably as the site declares it."""
+    """Return the site's name, preferably the one that the site declares."""
 
     def candidates() -> Iterator[Candidate]:
         sites = [n for n in sources.graph.of_types(_SITE_TYPES) if n.role in {"", "ispartof"}]
@@ -72,7 +72,7 @@ def site_name_of(sources: Sources, nodes: list[Node]) -> str | None:
         yield from sources.meta("al:ios:app_name", "al:android:app_name", "twitter:app:name:iphone")
         yield from _named_like_the_host(sources)
 
-    # A site that uses its host as its name in one place often has a real name in another.
+    # A site that gives its host name in one place often has a real name in another.
     ranked = sorted(candidates(), key=lambda candidate: _is_address(candidate.value))
     name = sources.ledger.pick(
         "page.site_name",
@@ -88,8 +88,8 @@ def site_name_of(sources: Sources, nodes: list[Node]) -> str | None:
 
 def _with_blanks(sources: Sources, name: str | None) -> str | None:
     """
-    Return `Headbanger's Kitchen` for `Headbangerskitchen`, if the page's tags spell it
-    that way.
+    Return `Headbanger's Kitchen` for `Headbangerskitchen`, if the page's tags contain that
+    spelling.
     """
     if name and " " not in name:
         for candidate in sources.meta("og:site_name"):
@@ -105,12 +105,12 @@ _ADDRESS = re.compile(r"\s*+[\w\-]++\.[\w\-]++(?:\.[\w\-]++|)*+\s*+")
 
 
 def _is_address(value: object) -> bool:
-    """Return True for a host name in lower case. With capital letters it is a name."""
+    """Return True for a host name in lower case. With capitals, it counts as a name."""
     return isinstance(value, str) and value.islower() and _ADDRESS.fullmatch(value) is not None
 
 
 def _named_like_the_host(sources: Sources) -> Iterator[Candidate]:
-    """Yield the part of a title that matches the host name: `Bong Eats` of bongeats.com."""
+    """Yield the part of a title that matches the host name: `Bong Eats` for bongeats.com."""
     own = {bare(name) for name in own_names(sources)}
     for where, text in (
         ("title", sources.document.title),
@@ -147,9 +147,9 @@ def _spelled_like_the_host(sources: Sources) -> Iterator[Candidate]:
 
 def _spelled(body: bytes, letters: str) -> Iterator[tuple[int, int]]:
     """
-    Yield where `letters` occur with at most three spaces and marks between adjacent letters.
+    Yield where `letters` occur with up to three spaces and marks between adjacent letters.
 
-    The search starts from the rarest letter, which takes a third of the time of a search for a
+    The search starts from the rarest letter, which takes a third of the time of starting from a
     frequent first letter.
     """
     before, from_rarest = _spelling_of(letters)
@@ -163,7 +163,7 @@ def _spelled(body: bytes, letters: str) -> Iterator[tuple[int, int]]:
 
 @lru_cache(256)
 def _spelling_of(letters: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes]]:
-    """Return patterns for the letters up to and including the rarest one, and from it on."""
+    """Return patterns for the letters up to the rarest one, and for those from it on."""
     rarest = max(range(len(letters)), key=lambda at: _BY_FREQUENCY.find(letters[at]))
     spelled = [re.escape(char.encode()) for char in letters]
     head = b"".join(char + _BETWEEN for char in spelled[:rarest])
@@ -175,7 +175,7 @@ _BY_FREQUENCY = "etaoinsrlcdhumpfgby1203wv4k5x67j8q9z"
 
 
 def _stands_alone(body: bytes, start: int, end: int) -> bool:
-    """Return True for a complete text between tags, or a complete attribute value."""
+    """Return True for the whole text between tags, or a whole attribute value."""
     before = body[max(0, start - _MAX_BLANKS) : start].rstrip()[-1:]
     after = body[end : end + _MAX_BLANKS].lstrip()[:1]
     return before != b"" and after != b"" and before in b">\"'" and after in b"<\"'"
@@ -196,7 +196,7 @@ _MAX_HOST_CHARS = 40
 
 
 def _without_slogan(sources: Sources, name: str) -> str:
-    """Return the part of a slogan that resembles the host name, else its first part."""
+    """Return the part of a slogan that resembles the host name, or else its first part."""
     own = {bare(own_name) for own_name in own_names(sources)}
     parts = [part.strip() for part in TITLE_CUTS.split(name) if part.strip()]
     return next((part for part in parts if bare(part) in own), parts[0] if parts else name)

@@ -1,10 +1,10 @@
 """
 Choose a page's title, without the name of its site (`site_names`).
 
-A page names itself in its markup, its meta elements, its title and its headings. Any of them can be
-wrong: markup may describe a related page, an h1 may contain the site's name, a `headline` may
-contain a short description. The title is the candidate with which the others agree. A name in the
-markup counts only if the page repeats it elsewhere.
+The title may be in the page's markup, meta elements, title element and headings. Any of them can be
+wrong: markup may describe a related page, an h1 may contain the site's name, a `headline` may be a
+short description. The best candidate is the one that the others confirm. A name in the markup
+counts only if the page repeats it elsewhere.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def without_site(title: str, site_names: set[str]) -> str:
     """
     Return a title without the site's name before or after a dash, bar or dot.
 
-    Chinese and Korean sites put the section between the two: `title_section_site`.
+    Chinese and Korean sites put the section in between: `title_section_site`.
     """
     cuts = [] if _NO_CUT.fullmatch(title) else list(TITLE_CUTS.finditer(title))
     if cuts and site_names:
@@ -51,8 +51,8 @@ _METAS = (
     "og:title", "twitter:title", "dc.title", "dcterms.title", "citation_title", "title",
     "parsely-title", "sailthru.title",
 )  # fmt: skip
-_ALIKE = 0.5
-"""Two texts match if they share at least this part of the shorter one's three-letter groups."""
+_MIN_SIMILARITY = 0.5
+"""Two texts match if they share at least this part of the shorter text's three-letter groups."""
 _MAX_COMPARED_CHARS = 300
 _MAX_NAMES = 4
 _MAX_WITNESSES = 12
@@ -80,7 +80,7 @@ def title_of(
         return title
     if len(title) > _MAX_COMPARED_CHARS or not _MARKS.search(title):
         return title
-    # An h1 at the end of a list of several candidates resembles neither title nor meta elements.
+    # The last h1 of several candidates may resemble neither the title nor the meta elements.
     sure = shown[:-1] if len(shown) > 1 and shown[-1].where == "h1" else shown
     others = [
         scalars.text(candidate.value) or "" for candidate in (*confirmed, *sure[:_MAX_WITNESSES])
@@ -89,7 +89,11 @@ def title_of(
 
 
 def _may_be_title(candidate: Candidate) -> bool:
-    """Return False for a text that names no page. A heading `Untitled` may name a painting."""
+    """
+    Return False for a text that is not a page's name.
+
+    A heading `Untitled` may name a painting.
+    """
     text = scalars.text(candidate.value)
     if not text or is_placeholder(text):
         return False
@@ -99,10 +103,7 @@ def _may_be_title(candidate: Candidate) -> bool:
 def _marked_by_trust(
     sources: Sources, marked: list[Candidate], shown: list[Candidate], sites: set[str]
 ) -> tuple[list[Candidate], list[Candidate]]:
-    """
-    Return the names from the markup that may be the title, and those that the page
-    contradicts.
-    """
+    """Return the markup's names that may be the title, and those that the page contradicts."""
     if not marked:
         return [], []
     witnesses = [
@@ -128,7 +129,7 @@ def _marked(nodes: list[Node], properties: tuple[str, ...]) -> Iterator[Candidat
 def _by_agreement(
     marked: list[Candidate], witnesses: list[str], url: str
 ) -> list[tuple[int, Candidate]]:
-    """Return the names from the markup, those that the page repeats exactly before similar ones."""
+    """Return the names from the markup; names that the page repeats exactly come first."""
     ranked = []
     for candidate in marked:
         text = scalars.text(candidate.value) or ""
@@ -137,16 +138,17 @@ def _by_agreement(
 
 
 def _is_in_url(text: str, url: str) -> bool:
-    """Return True if the path of a URL spells a title: `/leek-soup-with-barley`."""
+    """Return True if the path of a URL contains the title: `/leek-soup-with-barley`."""
     grams = _grams(bare(text[:_MAX_COMPARED_CHARS]))
     path = _grams(bare(url.partition("://")[2].partition("/")[2][:_MAX_COMPARED_CHARS]))
-    return len(grams) >= _MIN_URL_GRAMS and len(grams & path) >= _ALIKE * len(grams)
+    return len(grams) >= _MIN_URL_GRAMS and len(grams & path) >= _MIN_SIMILARITY * len(grams)
 
 
 def _agree_among_themselves(shown: list[Candidate], witnesses: list[str]) -> bool:
     """
-    Return True if two of meta elements, title and heading agree. Markup must then agree
-    with them.
+    Return True if two of meta elements, title and heading agree.
+
+    The markup must then agree too.
     """
     by_place: dict[str, list[str]] = {}
     for candidate, text in zip(shown, witnesses, strict=False):
@@ -166,7 +168,7 @@ def _shown(sources: Sources, sites: set[str]) -> Iterator[Candidate]:
     """
     Yield the page's names outside its markup, best first.
 
-    A heading that resembles the title or a meta element comes before both, because those are often
+    A heading that resembles the title or a meta element comes first, because those two are often
     shortened or reworded for search results and sharing.
     """
     tag, heading = sources.document.title, _heading(sources, sites)
@@ -188,8 +190,8 @@ def _is_confirmed(heading: str, tag: str | None, others: list[str], url: str) ->
     """
     Return True if the title or a meta element resembles a heading.
 
-    If only the title contains the heading, as a short part in its middle, the heading names a
-    section.
+    If only the title contains the heading, as a short part in its middle, the heading is a
+    section's name.
     """
     parts = [bare(part) for part in TITLE_CUTS.split(tag or "")]
     if bare(heading) in parts[1:-1] and len(bare(heading)) <= len(parts[0]):
@@ -199,10 +201,7 @@ def _is_confirmed(heading: str, tag: str | None, others: list[str], url: str) ->
 
 
 def _heading(sources: Sources, sites: set[str]) -> Candidate | None:
-    """
-    Return the h1 that the title repeats. The site's name is returned only if there is
-    no title.
-    """
+    """Return the h1 that the title repeats; the site's name only if there is no title."""
     tag = sources.document.title
     headings = sources.document.headings
     if tag and len(headings) > 1:
@@ -260,7 +259,7 @@ def _repeats(plain: str, witnesses: list[str]) -> bool:
     """Return True if a heading shares half of the longer text with one of `witnesses`."""
     grams = _grams(plain)
     return any(
-        len(grams & other) >= _ALIKE * max(len(grams), len(other))
+        len(grams & other) >= _MIN_SIMILARITY * max(len(grams), len(other))
         for other in map(_grams, witnesses)
     )
 
@@ -291,7 +290,7 @@ def agreement(text: str, others: list[str]) -> int:
 
 
 def _are_alike(grams: set[str], others: set[str]) -> bool:
-    return len(grams & others) >= _ALIKE * min(len(grams), len(others))
+    return len(grams & others) >= _MIN_SIMILARITY * min(len(grams), len(others))
 
 
 def _grams(plain: str) -> set[str]:
@@ -300,14 +299,14 @@ def _grams(plain: str) -> set[str]:
 
 def _without_section(title: str, others: list[str], sites: set[str]) -> str:
     """
-    Return a title cut to the part that another source has: `Leek soup` of `Leek soup -
+    Return a title without its section, if another source has the rest: `Leek soup` of `Leek soup -
     Recipes`.
     """
     alone = {plain for plain in map(bare, others) if len(plain) >= _MIN_PART_CHARS} - sites
     for cut in _MARKS.finditer(title):
         parts = (title[: cut.start()], title[cut.end() :])
         if not all(map(bare, parts)):
-            continue  # a separator at an end separates nothing: `__init__ - the first file`
+            continue  # a separator at the end separates nothing: `__init__ - the first file`
         for part in parts:
             if bare(part) in alone:
                 return part.strip()

@@ -1,8 +1,8 @@
 """
 Find a product's number in its page's URL: `/itm/133588510845`, `/dp/B00BRMIU7A`.
 
-A path contains many numbers. A number counts as the shop's product number if the page also has it
-as a complete value: a text, an attribute or a string in a script.
+A path contains many numbers. A number is the shop's product number only if it is also a complete
+value in the page: a text, an attribute or a string in a script.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ _QUERY_NAMES = frozenset(
     "sku childsku pid productid product_id prodid item itemid item_id article articleid".split()
 )
 _NUMBER = re.compile(r"(?:\A|[-_])(\d{6,14})\Z|\A(\d{6,14})[-_]")
-"""The first or last part of a path segment. `p4781720` is often the page's number."""
+"""
+The first or last part of a path segment. `p4781720` is often a page number, so it does not match.
+"""
 _CODE = re.compile(r"(?=.{0,20}\d.{0,20}[a-z]|.{0,20}[a-z].{0,20}\d)[a-z\d]{7,14}", re.IGNORECASE)
 _EXTENSION = re.compile(r"\.(?:html?|php|aspx?|jsp)\Z", re.IGNORECASE)
 _MAX_CODES = 4
@@ -60,7 +62,7 @@ def _codes_in(url: str) -> Iterator[str]:
 
 
 def _as_value(sources: Sources, code: str) -> str | None:
-    """Return a code as spelled where it is a complete value in the page, or None if it is not."""
+    """Return the code as written in the page, if it is a complete value there, or None."""
     wanted, lowered = code.lower().encode(), sources.words.lowered
     at = lowered.find(wanted)
     for _ in range(_MAX_PLACES):

@@ -1,11 +1,10 @@
 """
-The types of pages that have metadata of their own. Each is a module here that registers itself.
+The types of pages that have their own metadata. Each module here is a type and registers itself.
 
-A module defines the type's record, how to read it from a page, and `PAGE_TYPE`. The name of the
-module is the name of the type and the prefix of its fields (`recipe.yields`). No other module lists
-the types, so a new type is one file. Also increment `rich_pins.EXTRACTOR_VERSION`, so that programs
-that store fields read their pages again. `_page_type` documents `PAGE_TYPE`. `NAMES` imports no
-parser.
+A module defines the type's record, how to read it from a page, and `PAGE_TYPE` (see `_page_type`).
+The module's name is the name of the type and the prefix of its fields (`recipe.yields`). No other
+module lists the types, so a new type is one file. Also increment `rich_pins.EXTRACTOR_VERSION`, so
+that programs that store fields read their pages again. `NAMES` imports no parser.
 """
 
 from __future__ import annotations
@@ -30,8 +29,7 @@ NAMES = tuple(
 @cache
 def page_types() -> tuple[PageType, ...]:
     """
-    Return all page types, those with the highest weight first. The first call imports their
-    modules.
+    Return all page types, highest weight first. The first call imports their modules.
 
     Raises:
         TypeError: a module has no `PAGE_TYPE`, or its name differs from the module's.

@@ -1,4 +1,4 @@
-"""The contract of `PAGE_TYPE`, with which a page type's module describes its type."""
+"""`PageType`: the description of a page type that its module provides as `PAGE_TYPE`."""
 
 from __future__ import annotations
 
@@ -32,32 +32,32 @@ class PageType:
     record: type
     """The frozen dataclass that `read` returns. Its fields become the page's fields."""
     schema_types: frozenset[str]
-    """The schema.org types that describe it, in lower case."""
+    """The schema.org types of its items, in lower case."""
     weight: int
     """How likely an item of this type is the subject of its page, relative to other types."""
     read: Callable[[Sources, list[Node]], Any]
-    """Read the record from items of `schema_types`, most trusted first, and from meta elements."""
+    """Reads the record from items of `schema_types`, most trusted first, and from meta elements."""
     name_properties: tuple[str, ...] = ("name", "headline", "alternatename")
-    """The properties that name such an item, best first."""
+    """The properties with the name of such an item, best first."""
     og_types: tuple[str, ...] = ()
-    """Values of `og:type` that declare such a page."""
+    """Values of `og:type` for such pages."""
     og_weight: int = 30
     """Added to the weight if the page declares one of `og_types`."""
     declared: Callable[[Sources, str], int] = _no_evidence
     """
-    How clearly the meta elements of a page without such items declare the type; 0 if they do not.
-    Its second argument is the value of `og:type`.
+    How clearly the meta elements declare the type on a page without such items; 0 if they do not.
+    The second argument is the value of `og:type`.
     """
     adjustment: Callable[[Sources, Node, str], int] = _unchanged
-    """The weight that an item adds. Its last argument is the value of `og:type`."""
+    """The weight that an item adds. The last argument is the value of `og:type`."""
     is_complete: Callable[[Node], bool] = _never
-    """Returns True for an item that can only describe the subject of its page."""
+    """Returns True for an item that must be the subject of its page."""
     yields_to_others: bool = False
-    """True if an item without a page type comes first, such as a trip before its places."""
+    """True if items without a page type take precedence, such as a trip over its places."""
     from_text: Callable[[Sources, PageType | None], tuple[list[Node], Any] | None] | None = None
     """
-    Return the nodes and the record of a page whose visible text shows such a subject, else None.
-    The second argument is the type chosen before, or None.
+    Returns the nodes and the record if the visible text shows such a subject, or None. The second
+    argument is the type chosen so far, or None.
     """
     credits_authors: bool = True
     """False if names in the visible text belong to reviewers."""

@@ -25,7 +25,7 @@ class App:
     version: str | None = None
     developer: str | None = None
     price: Decimal | None = None
-    """0 if it is free. None without a price or its currency (0 needs no currency)."""
+    """0 if the app is free. None if the price or its currency is missing (0 needs no currency)."""
     currency: str | None = None
     ios_url: str | None = None
     """The URL of its page in the App Store."""
@@ -53,7 +53,7 @@ _STORES = (
 
 
 def read(sources: Sources, nodes: list[Node]) -> App:
-    """Return the app that `nodes`, App Links or an app card describe."""
+    """Return the app described by `nodes`, App Links or an app card."""
     pick = sources.ledger.pick
     price, currency = _price(sources, nodes)
     return App(
@@ -114,7 +114,7 @@ def _category(value: Any) -> str | None:
 
 
 def links(sources: Sources, nodes: list[Node]) -> dict[str, str]:
-    """Return the URLs of the store pages that the page names, with the keys `ios` and `android`."""
+    """Return the app's URLs in the app stores, with the keys `ios` and `android`."""
     links: dict[str, str] = {}
     for system, candidate in _links(sources, nodes):
         if system not in links:

@@ -20,7 +20,7 @@ class Article:
     section: str | None = None
     word_count: int | None = None
     is_free: bool | None = None
-    """False behind a paywall; None if the page does not state it."""
+    """False behind a paywall; None if unknown."""
     body: str | None = None
     """The article's text, if the markup contains it."""
 
@@ -35,7 +35,7 @@ TYPES = frozenset(
 
 
 def read(sources: Sources, nodes: list[Node]) -> Article:
-    """Return the article that `nodes` and the article tags describe."""
+    """Return the article described by `nodes` and the article tags."""
     pick = sources.ledger.pick
 
     def section() -> Iterator[Candidate]:

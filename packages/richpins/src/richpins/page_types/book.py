@@ -21,7 +21,7 @@ class Book:
     """A book; its authors are an attribute of the pin."""
 
     isbn: str | None = None
-    """ISBN-13 (or ISBN-10 as found), digits only, with a valid check digit."""
+    """ISBN-13 (or ISBN-10 if the page has that), digits only, with a valid check digit."""
     publisher: str | None = None
     published_at: AnyDate | None = None
     pages: int | None = None
@@ -36,7 +36,7 @@ TYPES = frozenset(
 
 
 def read(sources: Sources, nodes: list[Node]) -> Book:
-    """Return the book that `nodes` and their editions, or Open Graph's book tags, describe."""
+    """Return the book described by `nodes`, their editions or Open Graph's book tags."""
     pick = sources.ledger.pick
     editions = [
         edition

@@ -32,7 +32,7 @@ TYPES = frozenset({"movie", "movieseries", "tvseries", "tvepisode", "tvseason", 
 
 
 def read(sources: Sources, nodes: list[Node]) -> Movie:
-    """Return the movie that `nodes`, or the video tags of Open Graph, describe."""
+    """Return the movie described by `nodes` or Open Graph's video tags."""
     pick = sources.ledger.pick
 
     def people(name: str, tag: str, *properties: str) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from richpins.values.ratings import Rating, rating_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """A postal address in parts, or in `text` if the page gives it as one text."""
+    """A postal address in parts, or in `text` if the page has it only as one text."""
 
     street: str | None = None
     locality: str | None = None
@@ -91,7 +91,7 @@ TYPES = frozenset(
 
 
 def read(sources: Sources, nodes: list[Node]) -> Place:
-    """Return the place that `nodes`, or the place tags of Open Graph, describe."""
+    """Return the place described by `nodes` or Open Graph's place tags."""
     pick = sources.ledger.pick
 
     def field_of(name: str, *properties: str) -> str | None:
@@ -206,7 +206,7 @@ _POSITION_TAGS = (
 
 
 def coordinates(value: Any) -> Coordinates | None:
-    """Return latitude and longitude within bounds. 0, 0 is ignored, because it is an empty form."""
+    """Return latitude and longitude within bounds. 0, 0 is ignored: it is an empty form."""
     if isinstance(value, Node):
         inner = value.first("geo")
         if isinstance(inner, Node):
@@ -275,7 +275,7 @@ def _time_of_day(text: str) -> str:
 
 
 def _adjustment(sources: Sources, place: Node, og_type: str) -> int:
-    """Lower the weight of the business that runs the site, on a page declared as an article."""
+    """Lower the weight of the site's own business on a page declared as an article."""
     is_article = og_type in {"article", "blog"} or "article:published_time" in sources.metas
     return -45 if is_article and not has_address(place, addresses_of(sources)) else 0
 

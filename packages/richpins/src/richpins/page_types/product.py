@@ -32,14 +32,14 @@ Condition = Literal["new", "used", "refurbished", "damaged"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Product:
-    """A product. Prices are in `currency`; without a currency they are None."""
+    """A product. Prices are in `currency`; if that is None, they are None too."""
 
     price: Decimal | None = None
     """The current price, or the lowest if there are several offers."""
     price_high: Decimal | None = None
-    """The highest price of several offers or of a declared range, or None if there is one price."""
+    """The highest price of several offers or a declared range; None if there is one price."""
     list_price: Decimal | None = None
-    """The price before a reduction, if the page states it."""
+    """The price before a reduction, if the page shows it."""
     currency: str | None = None
     """The ISO 4217 code of the currency."""
     price_valid_until: date | None = None
@@ -103,7 +103,7 @@ class _Reader:
         )
 
     def own(self, *properties: str) -> Iterator[Candidate]:
-        """Yield the values of these properties in the product's items."""
+        """Yield the values of these properties of the product's items."""
         return self.sources.scalars(self.nodes, *properties)
 
     def offered(self, *properties: str) -> Iterator[Candidate]:
@@ -115,7 +115,7 @@ class _Reader:
 
 
 def read(sources: Sources, nodes: list[Node]) -> Product:
-    """Return the product described by `nodes`, most trusted first, then by the visible text."""
+    """Return the product described by `nodes`, most trusted first, or else by the visible text."""
     price = _price(sources, nodes, partial(shown_price, is_product=True))
     reader = _Reader(sources, nodes, _taken_first(list(offers_of(nodes)), price))
     product = Product(
@@ -130,7 +130,7 @@ def read(sources: Sources, nodes: list[Node]) -> Product:
 
 
 def _offered(reader: _Reader, product: Product) -> Product:
-    """Return the product with values from its offers other than the price."""
+    """Return the product with its offers' values, except the price."""
     pick, offered, meta = reader.pick, reader.offered, reader.sources.meta
     conditions = chain(offered("itemcondition"), reader.own("itemcondition"))
     return replace(
@@ -219,10 +219,7 @@ _GTINS = ("gtin13", "gtin", "gtin12", "gtin14", "gtin8", "ean", "upc")
 
 
 def _taken_first(offers: list[Node], price: Price | None) -> list[Node]:
-    """
-    Return the offers, starting with the one that has the chosen price, so that seller and
-    condition are read from it.
-    """
+    """Return the offers, the one with the chosen price first: seller and condition are its."""
     taken = [offer for offer in offers if price is not None and offer is price.offer]
     return [*taken[:1], *(offer for offer in offers if offer not in taken)]
 
@@ -231,11 +228,11 @@ def _availability(
     sources: Sources, price: Price | None, offers: list[Node], nodes: list[Node]
 ) -> Availability | None:
     """
-    Return the availability that the offer with the chosen price declares.
+    Return the availability of the offer with the chosen price.
 
-    If it declares none, the result is in stock if the product, or another offer without a price of
-    its own, is in stock; otherwise the first availability found. A product with one size sold out
-    is in stock.
+    If that offer declares none, the product is in stock if the product itself, or another offer
+    without a price, is in stock; otherwise the first availability found is used. A product with
+    only one size sold out is in stock.
     """
     passed_over = {id(offer) for offer in price.passed_over} if price else set()
     left = [offer for offer in offers if id(offer) not in passed_over]
@@ -259,10 +256,7 @@ def _availability(
 
 
 def _in_other_sizes(sources: Sources, nodes: list[Node], price: Price | None) -> list[Node]:
-    """
-    Return in-stock offers at this price from other items of the same name, such as
-    other sizes.
-    """
+    """Return in-stock offers at this price from items with the same name, such as other sizes."""
     if price is None or price.offer is None or availability_of(price.offer) not in _GONE:
         return []
     name = scalars.text(nodes[0].first("name"))
@@ -312,7 +306,7 @@ _BRAND_LINK = re.compile(
 
 def sku(value: Any, name: str | None) -> str | None:
     """
-    Return a product number without its label and the product's name; None if only the name is left.
+    Return a product number without its label and the product's name, or None if nothing is left.
 
     For a URL, this is the last part, if it contains a digit.
     """
@@ -332,10 +326,7 @@ _SKU_LABEL = re.compile(
 
 
 def gtin(value: Any) -> str | None:
-    """
-    Return a GTIN's digits, also from an ISBN in brackets, or None if its check digit is
-    wrong.
-    """
+    """Return the digits of a GTIN or a bracketed ISBN, or None if the check digit is wrong."""
     digits = _GTIN_LABEL.sub("", _NO_DIGITS.sub("", str(value).lower()))
     if not (digits.isascii() and digits.isdigit() and len(digits) in {8, 12, 13, 14}):
         return None
@@ -349,7 +340,7 @@ _GTIN_LABEL = re.compile(r"\A(?:gtin|ean|upc|isbn|jan)(?:(?:8|1[0-4])(?=\D))?\D{
 
 
 def _day(value: Any) -> date | None:
-    """Return the day. A date from before online shops existed (`1970-01-01`) means none."""
+    """Return the day, or None for a date before online shops existed (`1970-01-01`)."""
     moment = dates.moment(value)
     day = moment.date() if isinstance(moment, datetime) else moment
     return day if day is not None and day.year >= _FIRST_YEAR else None
@@ -359,7 +350,7 @@ _FIRST_YEAR = 1995
 
 
 def _from_text(sources: Sources, decided: PageType | None) -> tuple[list[Node], Product] | None:
-    """Return the product of a page without markup that shows a price and a way to buy it."""
+    """Return the product of a page without markup, if it shows a price and a way to buy."""
     if decided is not None:
         return None
     if shown_price(sources, country_of(sources), is_product=False) is None:

@@ -35,9 +35,9 @@ class Recipe:
     prep_minutes: int | None = None
     cook_minutes: int | None = None
     total_minutes: int | None = None
-    """The total that the page declares, else the sum of the two other times if both are known."""
+    """The declared total, or else the sum of the two other times if both are known."""
     nutrition: dict[str, str] = field(default_factory=dict)
-    """Keys are schema.org's names: `calories` may be `143 kcal`."""
+    """Keys are schema.org's property names, such as `calories`; a value may be `143 kcal`."""
     rating: Rating | None = None
     categories: tuple[str, ...] = ()
     cuisines: tuple[str, ...] = ()
@@ -62,9 +62,10 @@ NUTRIENTS = {
 
 def read(sources: Sources, nodes: list[Node]) -> Recipe:
     """
-    Return the recipe that `nodes` (of type Recipe, most trusted first) describe.
+    Return the recipe described by `nodes` (of type Recipe, most trusted first).
 
-    Values that the markup lacks (ingredients, steps, amounts, times) come from the visible text.
+    Ingredients, steps, amounts and times that are missing from the markup come from the visible
+    text.
     """
     return _completed(sources, _marked(sources, nodes))
 
@@ -165,7 +166,7 @@ def _ingredient(value: Any, *, alone: bool) -> list[str]:
         joined = clean(" ".join(filter(None, map(scalars.text, parts))))
         return [joined] if joined else []
     if isinstance(value, str) and ("\n" in value or "<" in value):
-        # Among several ingredients, the paragraphs of one are its amount, name and note.
+        # With several ingredients, the paragraphs of one are its amount, name and note.
         return lines(value) if alone or _ENTRIES.search(value) else [" ".join(lines(value))]
     text = scalars.text(value)
     return [text] if text else []
@@ -177,7 +178,7 @@ _UNIT_CODES = {
     "CLT": "cl", "DLT": "dl", "LTR": "l", "LBR": "lb", "ONZ": "oz", "OZA": "fl oz", "C62": None,
     "EA": None, "H87": None,
 }  # fmt: skip
-"""UN/CEFACT Recommendation 20 codes, which schema.org uses. Single items need no unit."""
+"""UN/CEFACT Recommendation 20 codes, which schema.org uses. Pieces have no unit."""
 
 
 def _nutrition(raw: list[Any]) -> dict[str, str] | None:
@@ -231,13 +232,13 @@ class _Shown:
         return tuple(entry for group in groups for entry in group.entries)
 
     def has_amounts_of(self, marked: Recipe) -> bool:
-        """Return True if the visible list is the marked-up list plus amounts."""
+        """Return True if the visible list is the list in the markup plus amounts."""
         text = " ".join(self.ingredients).lower()
         named = sum(name.lower() in text for name in marked.ingredients)
         return not _lacks_amounts(self.ingredients) and named * 10 >= 7 * len(marked.ingredients)
 
     def is_longer_than(self, steps: tuple[str, ...]) -> bool:
-        """Return True if the visible steps are twice as long as the marked-up ones."""
+        """Return True if the visible steps are twice as long as those in the markup."""
         return sum(map(len, self.instructions)) > 2 * sum(map(len, steps))
 
     def into(self, recipe: Recipe, *, ingredients: bool, instructions: bool) -> Recipe:
@@ -274,10 +275,9 @@ def _lacks_amounts(ingredients: tuple[str, ...]) -> bool:
 
 def _are_hollow(steps: tuple[str, ...]) -> bool:
     """
-    Return True if there are no steps, only a heading, or a text that stops after its first
-    sentences.
+    Return True for no steps, only a heading, or a text that breaks off after its first sentences.
 
-    A list of several steps is never hollow, however short they are.
+    A list of several steps is always complete, however short the steps are.
     """
     if len(steps) >= _LISTED_STEPS:
         return False
@@ -326,10 +326,10 @@ def _groups(section: Section | None) -> tuple[Group, ...]:
 
 def _from_text(sources: Sources, decided: PageType | None) -> tuple[list[Node], Recipe] | None:
     """
-    Return the recipe found in the headings, lists and class names of a page that declares none.
+    Return the recipe in the headings, lists and class names of a page whose markup has none.
 
     A list of ingredients counts as a recipe only together with steps. On pages without a word for
-    ingredients this costs one search in the bytes.
+    ingredients, this costs one search in the bytes.
     """
     if decided is not None and decided.name != "article":
         return None

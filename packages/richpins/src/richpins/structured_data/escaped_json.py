@@ -1,9 +1,9 @@
 r"""
-Undo escapes that templates and editors apply to a whole block of JSON.
+Undo escaping that templates and editors apply to a whole block of JSON.
 
-The first quote of the block shows the kind: `{&#34;name&#34;: …` is escaped for HTML,
-`{\"name\": …` for a string, `%7B%22name%22…` for a URL, and `{“name”: …` by an editor. Escaped
-quotes inside the strings of an intact block are left unchanged.
+The first quote of the block shows the kind of escaping: `{&#34;name&#34;: …` is for HTML,
+`{\"name\": …` for a string, `%7B%22name%22…` for a URL, and `{“name”: …` comes from an editor.
+Escaped quotes inside the strings of a valid block are left unchanged.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import re
 from urllib.parse import unquote
 
 MAX_LAYERS = 4
-"""Maximum levels of escaping that are undone: `&amp;quot;` has two."""
+"""Maximum levels of escaping that are undone; `&amp;quot;` has two."""
 
 _OPENING = r"\s{0,99}+(?:[\[{]\s{0,99}+|){0,9}+"
 _HTML = re.compile(
@@ -59,7 +59,7 @@ def _without_a_layer(text: str) -> str | None:
 
 
 def _of_string(text: str) -> str | None:
-    """Return the contents of a string of JSON or JavaScript, with or without its own quotes."""
+    """Return the contents of a JSON or JavaScript string, with or without its own quotes."""
     inside = _HEX.sub(r"\\u00\1", text.strip().removeprefix('"').removesuffix('"'))
     try:
         value = json.loads(f'"{inside}"', strict=False)

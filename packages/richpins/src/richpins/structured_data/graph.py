@@ -2,10 +2,10 @@
 Represent structured data of all syntaxes as nodes with types and properties.
 
 JSON-LD, microdata and RDFa all describe items of a type with properties. They become `Node`s here,
-without vocabulary prefixes (`http://www.schema.org/name`, `schema:name` and `Name` are all `name`),
-so the code that reads a recipe does not depend on its syntax. References by id are resolved on
-access, across blocks and syntaxes, and may form cycles. Code that follows more than one property
-must limit its depth.
+without vocabulary prefixes (`http://www.schema.org/name`, `schema:name` and `Name` all become
+`name`), so that code that reads a recipe does not depend on its syntax. References by id are
+resolved on access, across blocks and syntaxes, and may form cycles. Code that follows more than one
+property must limit its depth.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_VALUES = 2_000
 """Maximum number of values of one property."""
 
 Value = Any
-"""A str, int, float, bool or Node, as parsed. Page types interpret it."""
+"""A str, int, float, bool or Node, as parsed. Page types convert it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -46,7 +46,7 @@ class Node:
 
     def all(self, *names: str) -> list[Value]:
         """
-        Return the values of the first of `names` (lower case) that has any, with references
+        Return the values of the first of `names` (lower case) that has any; references are
         resolved.
         """
         for name in names:
@@ -69,7 +69,7 @@ class Node:
 
 
 class Graph:
-    """The nodes of one page, by trust and then in document order, and the problems found."""
+    """The nodes of one page, sorted by trust and document order, and the problems found."""
 
     def __init__(self) -> None:
         self.top: list[Node] = []
@@ -80,10 +80,10 @@ class Graph:
         self._indexed = 0
 
     def full(self) -> bool:
-        """True if no more nodes are accepted. Adds this to `problems` once."""
+        """Return True if no more nodes are accepted. Adds this to `problems` once."""
         if len(self.nodes) < MAX_NODES:
             return False
-        note = f"more than {MAX_NODES} items: the rest unread"
+        note = f"more than {MAX_NODES} items: the rest was not read"
         if note not in self.problems:
             self.problems.append(note)
         return True
@@ -108,8 +108,8 @@ class Graph:
         """
         Assign an id to `node`.
 
-        A later node with the same id adds the properties that the earlier one lacks, because blocks
-        of one page may describe parts of the same thing.
+        A later node with the same id adds the properties that the earlier one does not have,
+        because several blocks of a page may describe the same thing.
         """
         node.id = identifier
         existing = self._by_id.get(identifier)
@@ -121,7 +121,7 @@ class Graph:
             existing.types = existing.types or node.types
 
     def follow(self, node: Node) -> Node:
-        """Return the node that a bare reference points to, else `node` itself."""
+        """Return the node that a bare reference points to, or else `node` itself."""
         if node.id is None or _has_properties(node):
             return node
         return self._by_id.get(node.id, node)

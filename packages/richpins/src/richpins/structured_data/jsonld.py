@@ -3,8 +3,7 @@ Read JSON-LD blocks as nodes: the subset of JSON-LD that pages use, including co
 
 The subset is `@graph`, arrays, nesting, `@id` references, containers (`@list`, `@set`, `@value`),
 and contexts that are objects (prefixes and renamed terms). Remote contexts are not fetched: names
-are assumed to be schema.org's. The reader never raises for a page's contents; it adds problems to
-`Graph.problems`.
+are assumed to be schema.org's. Bad markup never raises; it is reported in `Graph.problems`.
 """
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ class _JsonLdReader:
                 self._node(value, where, None, "", depth)
 
     def _take_context(self, context: Any) -> None:
-        """Record the terms that a context object renames; `local_name` drops prefixes anyway."""
+        """Record the terms that a context object renames. (`local_name` drops prefixes anyway.)"""
         for part in context if isinstance(context, list) else [context]:
             if isinstance(part, dict):
                 for term, target in list(part.items())[:1_000]:

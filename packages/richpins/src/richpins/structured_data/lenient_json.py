@@ -1,10 +1,10 @@
 """
-Parse JSON as pages write it: valid JSON with a fast parser, the rest with a lenient one.
+Parse JSON in web pages: valid JSON with a fast parser, other text with a lenient one.
 
 The lenient parser accepts control characters and line ends inside strings, HTML comments and CDATA
 marks around the JSON, JavaScript comments, trailing and missing commas, unknown escapes, unescaped
-quotes inside strings, single and typographic quotes around strings, several consecutive values, and
-a missing end, where it keeps what it has read. A block that is escaped as a whole
+quotes inside strings, single and typographic quotes around strings, and several consecutive values.
+If the end is missing, it returns the values read so far. A block that is escaped as a whole
 (`{&#34;name&#34;: …`) is unescaped first (`escaped_json`).
 """
 
@@ -21,12 +21,12 @@ from richpins.structured_data.escaped_json import unescaped
 MAX_DEPTH = 64
 MAX_STRICT_DEPTH = 1_000
 """
-Maximum nesting that Python's own parser reads, close to orjson's limit (1,024). From Python 3.14 on
-that parser is limited only by the stack, and returns values that other code cannot traverse.
+Maximum nesting for Python's own parser, close to orjson's limit (1,024). From Python 3.14 on, only
+the stack limits that parser, and it returns values that other code cannot traverse.
 """
 MAX_MALFORMED_CHARS = 1_000_000
 """
-Maximum size of a block that the fast parser rejects; lenient parsing costs up to 1.5 µs per
+Maximum characters of a block that the fast parser rejects; lenient parsing takes up to 1.5 µs per
 character.
 """
 
@@ -58,10 +58,10 @@ class UnreadableJson(ValueError):
 
 def loads(text: str) -> tuple[list[Any], str | None]:
     """
-    Return the values in `text`, usually one, and the errors in it (None for valid JSON).
+    Return the values in `text`, usually one, and a description of its errors (None for valid JSON).
 
     Raises:
-        UnreadableJson: there is no object or array in it.
+        UnreadableJson: the text contains no object or array.
     """
     try:
         whole = orjson.loads(text)
@@ -84,7 +84,7 @@ def loads(text: str) -> tuple[list[Any], str | None]:
             return [values], reason
     values, reason = _LenientReader(bare).everything()
     if len(text) > MAX_MALFORMED_CHARS:
-        reason = f"{reason}; only the first {MAX_MALFORMED_CHARS} characters read"
+        reason = f"{reason}; only the first {MAX_MALFORMED_CHARS} characters were read"
     if not any(isinstance(value, dict | list) for value in values):
         raise UnreadableJson("no JSON object or array in it")
     return values, reason
@@ -113,12 +113,12 @@ def _whole_characters(text: str) -> str:
 
 
 def _without_end(text: str) -> str:
-    """Remove the marks that end a block from the end of the text."""
+    """Remove marks after the end of a block, such as `-->`."""
     return text[:-_MAX_END_CHARS] + _WRAPPERS_END.sub("", text[-_MAX_END_CHARS:])
 
 
 class _LenientReader:
-    """A scanner that continues after errors, and never nests deeper than MAX_DEPTH."""
+    """A scanner that continues after errors. Its values are never nested deeper than MAX_DEPTH."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -156,7 +156,7 @@ class _LenientReader:
         return self._peek()
 
     def _ends(self, char: str, end: str, fault: str) -> bool:
-        """Return True if the object or array ends here, at `end` or because of a fault."""
+        """Return True if the object or array ends here, at `end` or because of an error."""
         if char == end:
             self.at += 1
         elif not char:
@@ -208,7 +208,7 @@ class _LenientReader:
                 inside = self.text[self.at + 1 : match.start()]
                 self.at = match.end()
                 return _BACKSLASHED.sub(lambda m: _ESCAPES.get(m[1], m[1]), inside)
-        # The quotes that follow do not end a string either. Examining them again for each of 30,000
+        # The quotes that follow do not end a string either. Checking them again for each of 30,000
         # opening quotes took 100 s.
         self._no_single_end = True
         return self._literal()
@@ -304,7 +304,7 @@ def _next_mark(text: str, at: int) -> int:
 
 
 def _starts_next(text: str, at: int) -> bool:
-    """Return True if a new pair follows and only the comma is missing."""
+    """Return True if another pair follows and only the comma is missing."""
     return bool(_MISSING_COMMA.match(text, at))
 
 

@@ -2,7 +2,7 @@
 Read meta elements by name or property.
 
 They include Open Graph with its product, article, book and video tags, Twitter cards, App Links,
-Dublin Core and the plain names.
+Dublin Core and names without a prefix.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _PARSELY_NAMES = {
 
 
 def _parsely(content: str) -> Iterator[tuple[str, str]]:
-    """Yield the fields of a `parsely-page` element as if each had its own meta element."""
+    """Yield the fields of a `parsely-page` element as if each were a separate meta element."""
     try:
         fields = orjson.loads(content)
     except ValueError:

@@ -1,10 +1,10 @@
 """
-Read microdata and RDFa Lite, which mark items by attributes of the page's elements, as nodes.
+Read microdata and RDFa Lite as nodes.
 
 Both express the same structure with different attributes: an element starts an item, and elements
-inside it are its properties. One walk over the marked elements handles both. The element that owns
-a property is found by climbing the tree, and each climb is cached, so the cost depends on the
-number of marked elements and not on the size of the tree.
+inside it are its properties. One walk over the elements with such attributes handles both. The
+owner of a property is found by climbing the tree, and each climb is cached, so the cost depends on
+the number of these elements and not on the size of the tree.
 """
 
 from __future__ import annotations
@@ -23,16 +23,18 @@ from richpins.structured_data.json_texts import is_json
 MICRODATA = "microdata"
 RDFA = "rdfa"
 FORMER_PRICE = "formerprice"
-"""The property name for a `price` that the page strikes out. No vocabulary uses it."""
+"""Property name for a `price` that the page strikes out. No vocabulary uses it."""
 
 MAX_MARKS = 20_000
 MAX_REFERENCES = 200
-"""Maximum number of ids that one item may name in `itemref`."""
+"""Maximum ids in the `itemref` of one item."""
 MAX_REFERENCED = 5_000
-"""Maximum number of elements that all itemrefs of a page may reach."""
+"""Maximum elements that all itemrefs of a page may refer to."""
 
 MAX_VALUE_CHARS = 8_000_000
-"""Maximum markup read for all values, because nested properties read it repeatedly."""
+"""
+Maximum characters of markup read for all values, because nested properties read it repeatedly.
+"""
 
 _MAX_NAME_CHARS = 200
 
@@ -52,7 +54,7 @@ class _Mark:
     element: LexborNode
     attributes: Attributes
     names: list[str]
-    """The properties of its owner whose value it is."""
+    """The properties of its owner that have this element's value."""
     node: Node | None
     """The item that the element starts."""
 
@@ -99,7 +101,10 @@ def _each_once(elements: list[LexborNode]) -> Iterator[LexborNode]:
 
 
 def _hanging_rel(element: LexborNode) -> list[str]:
-    """Return the hanging `rel` of the element around an item: a `rel` without its own object."""
+    """
+    Return the `rel` of the parent of an item, if that `rel` has no object of its own ("hanging
+    rel").
+    """
     around = element.parent.attributes if element.parent is not None else {}
     if any(name in around for name in ("href", "src", "resource", "typeof", "property")):
         return []
@@ -116,7 +121,7 @@ class _MarkupWalk:
         self.count = 0
         self.room = MAX_VALUE_CHARS
         self.inside: dict[int, list[LexborNode]] = {}
-        """Caches the property elements in itemref targets, which many items may share."""
+        """The property elements in itemref targets; cached, because many items may share them."""
 
     def take(
         self,
@@ -163,7 +168,7 @@ class _MarkupWalk:
 
     def _name_by_text(self, node: Node, element: LexborNode) -> None:
         """
-        Use an item's text as its name if it has only text: `<b itemprop=author
+        Use an item's text as its name if it has nothing else: `<b itemprop=author
         itemscope>Ann</b>`.
         """
         if self.graph.follow(node) is node:
@@ -176,8 +181,8 @@ class _MarkupWalk:
         Build one recipe from the properties outside any item, if some of them belong only to
         recipes.
 
-        Templates often lose their `itemscope`. For properties that other types share, only the
-        first value is used, because the others may describe pages that this one links to.
+        Templates often lose their `itemscope`. For properties that other types also have, only the
+        first value is used: the others may describe linked pages.
         """
         loose = [m for m in self.marks if m.names and self._owner(m.element) is None]
         if self.graph.full() or not any(_OF_RECIPES & set(m.names) for m in loose):
@@ -196,8 +201,8 @@ class _MarkupWalk:
 
     def add_references(self, tree: LexborHTMLParser) -> None:
         """
-        Add properties outside an item that its `itemref` references by the id of an enclosing
-        element.
+        Add properties outside an item that its `itemref` refers to by the id of an element around
+        them.
         """
         referring = [m for m in self.items.values() if m.attributes.get("itemref")]
         if not referring:
@@ -267,7 +272,7 @@ class _MarkupWalk:
                     node.add(name, value)
 
     def _has_room(self, element: LexborNode) -> bool:
-        """Return True if the element's markup fits into the limit."""
+        """Return True if the element's markup fits within the limit."""
         if _is_text(element):
             return True
         if self.room > 0:

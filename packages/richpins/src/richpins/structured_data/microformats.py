@@ -1,10 +1,10 @@
 """
 Read recipes and products in microformats as nodes: `h-recipe`, `h-product` and older formats.
 
-Class names mark an item and its properties. Values are read by the rules of microformats2
+Items and properties are identified by class names. Values are read by the rules of microformats2
 (https://microformats.org/wiki/microformats2-parsing): `p-` is a text, `u-` a URL, `dt-` a date or
-duration, `e-` the lines of an element's text. A nested item has its own properties; as a value it
-is represented by its name.
+duration, `e-` the lines of an element's text. A nested item has its own properties; its name is its
+value.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _NAMES = {
     },
 }  # fmt: skip
 _PREFIX = re.compile(r"(?:p|u|dt|e)-")
-"""Properties of a microformats2 item. Those of older formats have no prefix."""
+"""Prefixes of a microformats2 item's properties. Properties of older formats have no prefix."""
 _DATES = frozenset({"totaltime", "preptime", "cooktime", "datepublished"})
 _URLS = frozenset({"image", "url"})
 _BY_LINES = frozenset({"recipeinstructions", "description"})
@@ -56,7 +56,7 @@ _LISTS = frozenset({"recipeingredient"})
 
 
 def read(tree: LexborHTMLParser, graph: Graph) -> None:
-    """Add the page's items of types that no other syntax provides."""
+    """Add the page's items of types that no other syntax provided."""
     known = {type_.lower() for node in graph.nodes for type_ in node.types}
     roots = tree.css(",".join(f".{name}" for name in MICROFORMATS))[:MAX_ITEMS]
     left = MAX_ELEMENTS
@@ -117,7 +117,11 @@ def _add(node: Node, name: str, element: LexborNode) -> None:
 
 
 def _add_rating(node: Node, element: LexborNode) -> None:
-    """Add the average of an `h-review-aggregate`. A single review is not the product's rating."""
+    """
+    Add the average of an `h-review-aggregate`.
+
+    A single review does not give the product's rating.
+    """
     if not {"h-review-aggregate", "hreview-aggregate"} & set(_classes(element)):
         return
     rating = node.graph.node(

@@ -1,9 +1,9 @@
 """
-Convert a page so that searches in its bytes find what a reader sees.
+Convert a page's bytes so that searches in them find the text that a reader sees.
 
 Letters written as references (`sk&#322;adniki`) hide words, comments contain invisible text, and
-white space between elements separates text that belongs together. Searches use the converted bytes
-so that none of this affects them.
+white space between elements separates text that belongs together. The converted bytes have none of
+these.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import lru_cache
 from ahocorasick_rs import BytesAhoCorasick
 
 MAX_REFERENCES = 200_000
-"""Maximum number of references replaced. One takes about 0.3 µs, a rare one 2 µs."""
+"""Maximum references replaced. One takes about 0.3 µs; a rare one takes 2 µs."""
 _REFERENCE = re.compile(
     rb"&(?:#(?:[0-9]{2,7}|[xX][0-9a-fA-F]{2,6})|(?!(?:amp|lt|gt|quot|nbsp|apos);)[a-zA-Z][a-zA-Z0-9]{1,31});"
 )
@@ -26,10 +26,10 @@ _RAW_ENDS = {
     name: re.compile(b"</" + name, re.IGNORECASE)
     for name in (b"script", b"style", b"textarea", b"title")
 }
-_LEAST_LETTER = 0xA1
+_MIN_LETTER = 0xA1
 _TWO_BLANKS = BytesAhoCorasick([b"  "])
 _PIECE_BYTES = 262_144
-"""Bodies are searched in chunks, which keeps the list of matches short for any content."""
+"""Bodies are searched in chunks, which limits the length of the list of matches."""
 _TO_SPACE = bytes.maketrans(b"\t\n\v\f\r", b"     ")
 
 
@@ -43,7 +43,7 @@ def searchable(body: bytes) -> bytes:
 
 
 def _with_single_blanks(body: bytes) -> bytes:
-    """Return `b" ".join(body.split())` in less than half the time, as most words need no change."""
+    """Return `b" ".join(body.split())` in less than half the time, since few spaces change."""
     body = b" ".join(filter(None, map(bytes.strip, body.split(b"\n"))))
     if any(blank in body for blank in (b"\t", b"\r", b"\f", b"\v")):
         body = body.translate(_TO_SPACE)
@@ -51,7 +51,7 @@ def _with_single_blanks(body: bytes) -> bytes:
 
 
 def _split_at_two_blanks(body: bytes) -> Iterator[bytes]:
-    """Yield what `body.split(b"  ")` returns, searching for the spaces with vector instructions."""
+    """Yield the results of `body.split(b"  ")`, searching with vector instructions."""
     copied = at = 0
     while at < len(body):
         end = at + _PIECE_BYTES
@@ -69,11 +69,12 @@ def _letter(match: re.Match[bytes]) -> bytes:
 @lru_cache(maxsize=4_096)
 def _letter_of(reference: bytes) -> bytes:
     """
-    Return the letter, digit or non-ASCII sign for a reference. Markup characters stay
-    escaped.
+    Return the letter, digit or non-ASCII sign for a reference.
+
+    Markup characters stay escaped.
     """
     text = html.unescape(reference.decode())
-    is_plain = len(text) == 1 and (text.isalnum() or ord(text) >= _LEAST_LETTER)
+    is_plain = len(text) == 1 and (text.isalnum() or ord(text) >= _MIN_LETTER)
     return text.encode("utf-8", "replace") if is_plain else reference
 
 

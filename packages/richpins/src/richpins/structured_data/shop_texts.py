@@ -1,8 +1,8 @@
 """
 Find the labels and phrases of shops in a page, in one pass over its bytes.
 
-The pass covers what follows the first h1, without scripts and styles. It runs only for pages about
-a product, so it costs other pages nothing.
+It searches after the first h1, without scripts and styles. It runs only for pages about a product,
+so it costs nothing for other pages.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
-# Lowercase. Only the ASCII letters of the page's bytes are lowered, so words that begin with
-# another letter are listed in both cases. About 25 languages.
+# In lower case. Only the ASCII letters of the page's bytes are lowered, so words that begin with
+# another letter are listed in both cases. They cover about 25 languages.
 BRAND_LABELS = (
     "brand", "brand name", "marke", "marque", "marca", "merk", "märke", "varumärke", "mærke",
     "merke", "značka", "znacka", "marka", "márka", "brändi", "tuotemerkki", "kaubamärk",
@@ -111,7 +111,7 @@ LABELED_IN_STOCK = frozenset(
         "dostępny", "dostępne", "disponibil", "saatavilla", "pieejams", "laos",
     }
 )  # fmt: skip
-"""Texts that mean in stock only next to a stock label."""
+"""Texts that mean in stock only if they are next to a stock label."""
 LABELED_OUT_OF_STOCK = frozenset(
     {
         *OUT_OF_STOCK, "no", "unavailable", "not available", "nicht verfügbar", "indisponible",
@@ -148,7 +148,7 @@ BUY = frozenset(
 MAX_PLACES = 100
 """Maximum number of occurrences examined per word."""
 MAX_BYTES = 1_048_576
-"""Maximum number of bytes searched, not counting scripts and styles."""
+"""Maximum bytes searched, without scripts and styles."""
 _MAX_PIECES = 2_000
 
 _WORDS = list(dict.fromkeys((*LABELS, *STATES)))
@@ -159,10 +159,10 @@ _HIDDEN = re.compile(rb"<(script|style)")
 
 
 class ShopTexts:
-    """The offsets of labels and phrases in a page's bytes, whose ASCII letters are lowered."""
+    """The offsets of labels and phrases in a page's bytes (with ASCII letters in lower case)."""
 
     def __init__(self, lowered: bytes, heading: int) -> None:
-        """`heading` is the offset of the first h1, where the search starts; -1 without an h1."""
+        """Search from `heading`, the offset of the first h1; -1 if there is none."""
         self._places: dict[str, list[int]] = {}
         for start, end in _visible(lowered, heading):
             for number, at, _ in _AUTOMATON.find_matches_as_indexes(
@@ -178,7 +178,7 @@ class ShopTexts:
 
 
 def _visible(lowered: bytes, at: int) -> Iterator[tuple[int, int]]:
-    """Yield the bounds of the parts after an offset that are neither scripts nor styles."""
+    """Yield the start and end of the parts after an offset that are neither scripts nor styles."""
     left = MAX_BYTES
     for _ in range(_MAX_PIECES if at >= 0 else 0):
         hidden = _HIDDEN.search(lowered, at)

@@ -1,4 +1,4 @@
-"""Collect a page's metadata in all syntaxes for the page types."""
+"""Collect a page's metadata in all syntaxes, for the page types."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_URL_CHARS = 4_096
 _BLANK = re.compile(r"[ \t\n\r]")
 _OTHER_SCHEME = re.compile(r"(?!https?:)[a-z][a-z0-9+.-]*+:", re.IGNORECASE | re.ASCII)
 _TWICE = re.compile(r"https?://[^/?#]*(?=https?://)")
-"""A host that a template put before an absolute URL."""
+"""A host that a template put in front of an absolute URL."""
 _TRUST = {
     jsonld.SYNTAX: 0,
     microdata_rdfa.MICRODATA: 1,
@@ -53,7 +53,7 @@ class Sources:
 
     @cached_property
     def shop_texts(self) -> ShopTexts:
-        """The labels and phrases of shops in the page, searched on first access."""
+        """The labels and phrases of shops in the page; searched on first access."""
         return ShopTexts(self.words.lowered, self.words.first(HEADING))
 
     @cached_property
@@ -62,10 +62,7 @@ class Sources:
         return self.words.first(HEADING_END)
 
     def scalars(self, nodes: Iterable[Node], *names: str) -> Iterator[Candidate]:
-        """
-        Yield each value of a property, node by node, from the first of `names` that a
-        node has.
-        """
+        """Yield each value of the first of `names` that a node has, node by node."""
         for node in nodes:
             for name in names:
                 if name in node.properties:
@@ -84,10 +81,7 @@ class Sources:
                     break
 
     def _meant(self, node: Node, name: str) -> list[Any]:
-        """
-        Return the values of a property. For properties whose values are things, resolve ids to
-        nodes.
-        """
+        """Return the values of a property. If its values are things, resolve ids to nodes."""
         values = node.all(name)
         return list(map(self.graph.dereferenced, values)) if name in _THINGS else values
 
@@ -108,11 +102,15 @@ class Sources:
         return Candidate(text, "html", "h1") if text else None
 
     def shown(self, heading: str) -> Iterator[Candidate]:
-        """Yield a candidate for a value in the visible text, located by its heading or caption."""
+        """
+        Yield a candidate for a value in the visible text.
+
+        Its position is the heading or caption.
+        """
         yield Candidate(heading, "html", f"at {heading!r}")
 
     def absolute(self, text: str) -> str | None:
-        """Return an absolute URL, otherwise as written, or None if it is not http(s)."""
+        """Return an absolute http(s) URL, otherwise unchanged, or None."""
         text = text.strip()
         if not text or len(text) > MAX_URL_CHARS:
             return None
@@ -132,10 +130,7 @@ class Sources:
         return text if host and host[0] not in "/?#" else None
 
     def _joined(self, text: str) -> str:
-        """
-        Join a reference to the base with the result of `urljoin`, which takes ten times
-        as long.
-        """
+        """Join a reference to the base; the same result as `urljoin` in a tenth of the time."""
         base = self.document.base_url
         plain = _PLAIN_PATH.fullmatch(text)
         if plain is None or _NOT_PLAIN.search(text, plain.start(2)):
@@ -184,5 +179,5 @@ _INGREDIENTS = frozenset({"recipeingredient", "ingredients"})
 
 
 def by_trust(nodes: Iterable[Node]) -> list[Node]:
-    """Sort JSON-LD before microdata before RDFa before microformats, each in document order."""
+    """Sort JSON-LD first, then microdata, RDFa and microformats, each in document order."""
     return sorted(nodes, key=lambda node: _TRUST.get(node.syntax, 9))

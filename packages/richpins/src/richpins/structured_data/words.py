@@ -1,8 +1,8 @@
 """
-Find the words that page readers look for, one group at a time, in one pass over the page's bytes.
+Find the words that readers of a page search for, one group at a time, in one pass over its bytes.
 
-A query of the tree or a search for one word costs 20 to 200 µs for a page of 57 KB, and most pages
-contain none of these words. Readers therefore check here first whether a query can find anything.
+A query of the tree or a search for one word takes 20 to 200 µs for a page of 57 KB, and most pages
+contain none of these words. Therefore readers check here first whether a query can find anything.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ CARTS = (
     "winkelmand", "panier", "kosárba", "in den korb", "sacola", "în coș", "in cos",
     "grozs", "grozā", "krepšel", "ostukorv", "καλάθι", "giỏ hàng", "ตะกร้า", "加入购物袋",
 )  # fmt: skip
-"""Words and class names that pages use for buying."""
+"""Words and class names for buying."""
 NOT_MAIN = (
     "<script", "<style", "<noscript", "<template", "<nav", "<header", "<footer", "<aside", "<form",
     "<select", "<button", "<svg", "<iframe", "<dialog",
 )  # fmt: skip
-"""Tags of elements whose text is not what a page is about."""
+"""Tags of elements whose text is not about the page's subject."""
 
 MAX_PLACES = 300
 """Maximum number of occurrences examined per word."""
@@ -69,11 +69,11 @@ _GROUPS = (
     NOT_MAIN,
 )
 """
-Groups of words that are searched for together when one of them is first needed. Up to 64 words are
-found with vector instructions, five times as fast as with a state table. These instructions compare
-as many bytes as the shortest word has, up to four. Three-byte words are therefore separate: a
-single word is searched for by its rarest bytes, and all three take a fifth of the time of a group.
-If words of a group overlap in a text, only the first is found.
+Groups of words that are searched for together, when one of them is first needed. Vector
+instructions find up to 64 words, five times as fast as a state table. They compare as many bytes as
+the shortest word has, up to four. Three-byte words are therefore separate groups: a single word is
+searched for by its rarest bytes, and all three take a fifth of a group's time. If words of a group
+overlap in a text, only the first is found.
 """
 _AUTOMATA = [
     BytesAhoCorasick(
@@ -85,18 +85,18 @@ _AUTOMATA = [
 ]
 _GROUP_OF = {word: number for number, group in enumerate(_GROUPS) for word in group}
 _PIECE_BYTES = 262_144
-"""Bodies are searched in chunks, which keeps the list of matches short for any content."""
+"""Bodies are searched in chunks, which limits the length of the list of matches."""
 _LONGEST = max(len(word.encode()) for word in _GROUP_OF)
 _MAX_ATTRIBUTES_BYTES = 2_000
 _MAX_CLASS_BYTES = 300
 
 
 class Words:
-    """The words that occur in a page. Each group takes 0.02 ms for 57 KB."""
+    """The words that occur in a page. Searching for a group takes 0.02 ms for 57 KB."""
 
     def __init__(self, body: bytes) -> None:
         self.body = searchable(body)
-        """The page as converted by `searchable`. Offsets refer to these bytes."""
+        """The page, converted by `searchable`. Offsets refer to these bytes."""
         self.lowered = self.body.lower()
         self._groups: list[dict[str, list[int]] | None] = [None] * len(_GROUPS)
 

@@ -1,7 +1,7 @@
 """
 Identify currencies by their ISO 4217 codes and the symbols, words and short names that pages use.
 
-A symbol that several currencies share (`$`, `kr`, `¥`, `Rs.`) names one only with a country.
+A symbol that several currencies share (`$`, `kr`, `¥`, `Rs.`) is ambiguous without a country.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ CURRENCIES = frozenset(
 )
 """ISO 4217 with recently retired codes, and similar codes that shops use in `priceCurrency`."""
 OTHER_CODES = {"RUR": "RUB", "RMB": "CNY", "NIS": "ILS", "NTD": "TWD", "UKP": "GBP"}
-"""Maps unofficial codes used by shops to ISO codes. `RUB` replaced `RUR` in 1998."""
+"""Maps unofficial codes that shops use to ISO codes. `RUB` replaced `RUR` in 1998."""
 WORDS = frozenset("ALL ANG BAM COD COP CUP ETH GEL IMP LAK MAD MOP NIS PEN RON SOS TOP TRY".split())
-"""Codes that are also words. In a text they count only if nothing but a number is next to them."""
+"""Codes that are also words. In a text they count only if they stand alone or next to a number."""
 
 SYMBOLS = {
     "€": "EUR", "£": "GBP", "円": "JPY", "₹": "INR", "₽": "RUB", "₩": "KRW", "원": "KRW",
@@ -65,7 +65,7 @@ _SHARED = {
     "din": {"rs": "RSD", "dz": "DZD"},
 }  # fmt: skip
 """Symbols of several currencies, by the country of the page's audience."""
-_USUAL = {"руб": "RUB", "lei": "RON"}
+_DEFAULTS = {"руб": "RUB", "lei": "RON"}
 """The meaning of such a symbol if the page's country is unknown or not listed."""
 _ALIASES = {
     "kr.": "kr", "kronor": "kr", "kroner": "kr", "rs.": "rs", "₨": "rs", "rupees": "rs", ":-": "kr",
@@ -76,7 +76,7 @@ _ALIASES = {
 MARKS = "|".join(
     re.escape(symbol) for symbol in sorted({*SYMBOLS, *_SHARED, *_ALIASES}, key=len, reverse=True)
 )
-"""A case-insensitive pattern for all symbols and names except codes, longest first."""
+"""A case-insensitive pattern for all symbols and names, but not codes, longest first."""
 
 _ADDRESS = re.compile(r"(?:https?://|urn:|[a-z][\w-]{1,20}:)\S{0,200}?(?:[/:#])?([A-Za-z]{3})/?")
 _WORD = re.compile(rf"(?<![^\W\d_])(?:(?P<code>[A-Z]{{3}})|(?i:(?P<mark>{MARKS})))(?![^\W\d_])")
@@ -89,7 +89,7 @@ def currency_of_mark(mark: str, country: str | None = None) -> str | None:
     if mark in SYMBOLS:
         return SYMBOLS[mark]
     name = _ALIASES.get(mark, mark)
-    return _SHARED.get(name, {}).get(country or "") or _USUAL.get(name)
+    return _SHARED.get(name, {}).get(country or "") or _DEFAULTS.get(name)
 
 
 def currency_of_code(code: str) -> str | None:

@@ -1,7 +1,7 @@
 """
 Decide which number of a date such as `2/12/2015` is the day, by its language or weekday.
 
-The orders are those of CLDR's short dates.
+The orders are from CLDR's short date formats.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 Parse dates in the formats that pages use, without guessing a time or time zone.
 
 `2024-05-01` is a date, `2024-05-01T10:00` a time without a zone, and `2024-05-01T10:00+02:00` a
-time with one. In `03/04/2024` a weekday before it or the language of the page decides which number
-is the day; without them it is rejected, and so is a time of which only a part is understood. A leap
-second is the second before it, so that its day stays.
+time with one. In `03/04/2024`, a weekday in front or the page's language decides which number is
+the day; otherwise the date is rejected. A time that is understood only in part is rejected too. A
+leap second becomes the second before it, so that the day does not change.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ class PartialDate:
 
 
 Moment = date | datetime
-"""A datetime without tzinfo is a time for which the page states no zone."""
+"""A datetime without tzinfo is a time whose zone the page does not give."""
 AnyDate = date | datetime | PartialDate
 
 _CLOCK = r"(?P<h>\d{1,2})(?::|\s?h\s?(?=\d\d(?!\d)))(?P<mi>\d{2})(?::(?P<s>\d{2}))?"
-_THEN = (
+_BEFORE_TIME = (
     r"(?:,|[,.]?\s{1,9}(?:[-–—|•·@]\s{1,3})?)"
     r"(?:(?:at|à|às|as|um|kl\.?|klo|a\slas|alle(?:\sore)?|ore|om|o|v|в)\s{1,3})?"
 )
-"""What stands between a date and its time."""
-_HALF = r"(?:\s?(?P<half>[ap])\.?\s?m\b\.?)?"
+"""The text between a date and its time."""
+_AM_PM = r"(?:\s?(?P<half>[ap])\.?\s?m\b\.?)?"
 _ISO = re.compile(
     r"(?P<y>\d{4})(?:(?P<gap>[-\s])(?P<mo>\d{1,2})(?P=gap)(?P<d>\d{1,2})|(?P<mo2>\d{2})(?P<d2>\d{2}))(?!\d)"
     r"(?:[T\s]+(?P<h>\d{1,2}):?(?P<mi>\d{2})(?::?(?P<s>\d{2})(?:[.,](?P<f>\d{1,30}))?)?"
-    rf"{_HALF})?",
+    rf"{_AM_PM})?",
     re.IGNORECASE,
 )
 _YEAR = re.compile(r"(\d{4})(?:-(\d{2}))?")
 _SHORT_TIME = re.compile(r"[T,\s]{0,3}\d{1,2}(?::\d?(?::\d{0,2})?)?\Z")
-"""A time without its minutes, or with minutes of one digit: only its day is certain."""
+"""A time without minutes, or with a single digit for them: only its day is certain."""
 _WEEKDAY = (
     r"(?:(?:le|am|on|el|il)\s{1,3})?"
     r"(?:(?P<weekday>[^\W\d_]{1,30}+(?:-feira)?)(?:[,.]{1,2}\s{0,9}|\s{1,9}))?"
@@ -61,10 +61,10 @@ _WEEKDAY = (
 _SLASHED = re.compile(
     rf"{_WEEKDAY}(?P<first>\d{{1,4}})(?P<mark>[/-]|\.\s?)(?P<second>\d{{1,2}})(?P=mark)"
     rf"(?P<third>\d{{1,4}})(?:(?<=\d)(?P<end>\.)(?!\d))?"
-    rf"(?:{_THEN}{_CLOCK}{_HALF}(?:\s?(?:Uhr|h)\b)?)?",
+    rf"(?:{_BEFORE_TIME}{_CLOCK}{_AM_PM}(?:\s?(?:Uhr|h)\b)?)?",
     re.IGNORECASE,
 )
-_AND_TIME = rf"(?:{_THEN}{_CLOCK}\s{{0,3}}{_HALF}\s?(?:Uhr\b)?)?"
+_AND_TIME = rf"(?:{_BEFORE_TIME}{_CLOCK}\s{{0,3}}{_AM_PM}\s?(?:Uhr\b)?)?"
 _ORDINAL = r"(?:st|nd|rd|th|er|re|[.º°])?"
 _OF = r"(?:(?:de|del|of)\s+|d['’])?"
 _MONTH_NAME = r"[^\W\d_]{3,12}"
@@ -93,12 +93,12 @@ _CJK = re.compile(
     r"(?P<y>\d{4})\s?[年년]\s?(?P<mo>\d{1,2})\s?[月월]\s?(?P<d>\d{1,2})\s?[日일]"
     r"(?:\s?(?:\([^()]{1,3}\)|（[^（）]{1,3}）))?"
     r"(?:\s?(?P<day>上午|凌晨|早上|午前|오전|下午|晚上|午後|오후)?\s?(?P<h>\d{1,2})[:：時时시]\s?(?P<mi>\d{2})"
-    rf"(?:[:：分분]\s?(?P<s>\d{{2}})[秒초]?|[分분])?{_HALF})?",
+    rf"(?:[:：分분]\s?(?P<s>\d{{2}})[秒초]?|[分분])?{_AM_PM})?",
     re.IGNORECASE,
 )
 _ERA = re.compile(r"\A(令和|平成|昭和)\s?(\d{1,2}|元)\s?(?=年)")
 _BEFORE_ERA = {"令和": 2018, "平成": 1988, "昭和": 1925}
-"""The year before the first one of each era of Japan."""
+"""The year before the first year of each Japanese era."""
 
 
 def _western(match: re.Match[str]) -> str:
@@ -108,7 +108,7 @@ def _western(match: re.Match[str]) -> str:
 _FORENOON = frozenset({"上午", "凌晨", "早上", "午前", "오전"})
 _MAX_REST = 12
 _ODD_REST = re.compile(r"\s{0,3}(?:[^\W\d_a-zA-Z]|[ap]\b)")
-"""A word behind a time that may name the half of the day."""
+"""A word after a time that may mean am or pm."""
 _JS = re.compile(
     r"[A-Za-z]{3},? ([A-Za-z]{3}) {1,2}(\d{1,2}),? (?:(\d{4}) )?(\d{2}):(\d{2}):(\d{2})"
 )
@@ -121,8 +121,9 @@ def moment(value: Any, language: str | None = None) -> Moment | None:
     """
     Return a date or time as the page gives it, or None if it is invalid or ambiguous.
 
-    `language` is the page's, such as `fr` or `en-GB`: it decides whether `2/12/2015` has the day
-    first. `en` and `en-US`, which templates leave on pages of any country, decide nothing.
+    `language` is the page's language, such as `fr` or `en-GB`. It decides whether the day comes
+    first in `2/12/2015`. `en` and `en-US` decide nothing, because templates set them on pages of
+    any country.
     """
     if isinstance(value, bool):
         return None
@@ -136,7 +137,7 @@ def moment(value: Any, language: str | None = None) -> Moment | None:
 
 @lru_cache(256)
 def _moment(text: str) -> Moment | None:
-    """Parse a text; cached because each date of a page is compared, ranked and then read."""
+    """Parse a text; cached, because each date of a page is compared, ranked and then read."""
     try:
         return next(filter(None, (read(text) for read in _READERS)), None)
     except (ValueError, OverflowError):
@@ -144,7 +145,7 @@ def _moment(text: str) -> Moment | None:
 
 
 def _by_language(text: str, language: str) -> Moment | None:
-    """Parse a date in which only the language of its page decides what is the day."""
+    """Parse a date that only the language of its page makes unambiguous."""
     if not date_orders.has_day_first(language):
         return None
     try:
@@ -155,8 +156,9 @@ def _by_language(text: str, language: str) -> Moment | None:
 
 def moment_or_year(value: Any, language: str | None = None) -> AnyDate | None:
     """
-    Return a moment, else a year or month (`2001`, `2001-05`), as books and films often give no full
-    date.
+    Return a moment, or else a year or month (`2001`, `2001-05`).
+
+    Books and films often have no full date.
     """
     instant = moment(value, language)
     if instant is not None:
@@ -201,9 +203,9 @@ def _day(year: int, month: int, day: int) -> date:
 
 def _timed(day: date, match: re.Match[str], text: str, *, half: str | None = None) -> Moment | None:
     """
-    Return the time of a match on its day, in the zone behind it; None if that is unreadable.
+    Return a match's day with its time and the time zone after it, or None if that is unreadable.
 
-    The day alone is returned where a word behind the time may name the half of the day.
+    If the word after the time may mean am or pm, return only the day.
     """
     zone = zone_at(text, match.end())
     if zone is None:
@@ -226,7 +228,7 @@ _MIDNIGHT = 24
 
 
 def _before_leap(hour: int, minute: int, zone: timezone | None) -> int:
-    """Return 59. Raises ValueError unless it is one second before midnight in UTC."""
+    """Return 59 for a leap second. Raises ValueError unless it is just before midnight in UTC."""
     ahead = zone.utcoffset(None) // timedelta(minutes=1) if zone else 0
     is_last = (60 * hour + minute - ahead) % 1440 == 1439 if zone else minute == 59
     if not is_last:
@@ -238,7 +240,7 @@ def _hour(hour: int, half: str | None) -> int:
     """
     Return the hour of a day; `half` is the first letter of `am` or `pm`, if any.
 
-    Raises ValueError where they contradict each other, such as in `14:00 am`.
+    Raises ValueError if the two contradict each other, as in `14:00 am`.
     """
     if not half:
         return hour
@@ -249,7 +251,7 @@ def _hour(hour: int, half: str | None) -> int:
 
 
 def _named(text: str) -> Moment | None:
-    """Parse a date whose month is a name, in any order that has only one reading."""
+    """Parse a date with the name of a month, in any unambiguous order."""
     match = _NAMED.match(text) or _DASHED.match(text) or _YEAR_FIRST.match(text)
     month = month_of(match["m1"] or match["m2"]) if match else None
     if match is None or month is None:
@@ -260,7 +262,7 @@ def _named(text: str) -> Moment | None:
 def _timed_or_day(
     day: date, match: re.Match[str], text: str, *, half: str | None = None
 ) -> Moment | None:
-    """Return the time of a match, or its day if it has none; None if much text follows."""
+    """Return the day of a match with its time, if it has one, or None if much text follows."""
     if match["h"] is None:
         return day if len(text) - match.end() <= _MAX_REST else None
     zone = zone_at(text, match.end())
@@ -285,7 +287,7 @@ def _javascript(text: str) -> Moment | None:
 
 
 def _slashed(text: str, *, is_day_first: bool = False) -> Moment | None:
-    """Parse a date of three numbers; `is_day_first` decides where nothing else does."""
+    """Parse a date of three numbers; `is_day_first` decides if nothing else does."""
     match = _SLASHED.match(text)
     day = _day_of_numbers(match, is_day_first=is_day_first) if match else None
     if match is None or day is None:
@@ -298,7 +300,7 @@ def _slashed(text: str, *, is_day_first: bool = False) -> Moment | None:
 
 
 def _day_of_numbers(match: re.Match[str], *, is_day_first: bool) -> date | None:
-    """Return the day; None if two readings are possible, or a word before it is no weekday."""
+    """Return the day, or None if it is ambiguous or the word before it is not a weekday."""
     first, second, third = (int(match[name]) for name in ("first", "second", "third"))
     weekday = date_orders.weekday(match["weekday"]) if match["weekday"] else None
     if match["weekday"] and weekday is None:
@@ -338,7 +340,7 @@ def _digits(text: str) -> Moment | None:
         return None
     if len(text) in {12, 14} and text[:2] in {"19", "20"}:
         return _iso(f"{text[:8]}T{text[8:]}")
-    # `2024050110` may be seconds up to 2034, or an hour of 2024.
+    # Up to 2034, `2024050110` may be seconds, or an hour of 2024.
     is_clear = len(text) == 13 or (len(text) == 10 and text[:2] not in {"19", "20"})
     return _from_epoch(int(text)) if is_clear else None
 
@@ -363,9 +365,9 @@ def pick(
     language: str | None = None,
 ) -> AnyDate | None:
     """
-    Return the date of `field`: a full date before a year, whatever their sources.
+    Return the date of `field`; a full date is preferred to a year from a more trusted source.
 
-    `language` is the page's, for dates whose order it decides.
+    `language` is the page's language, for dates whose order it decides.
     """
     ranked = sorted(candidates, key=lambda candidate: moment(candidate.value, language) is None)
     parse = partial(moment_or_year, language=language)

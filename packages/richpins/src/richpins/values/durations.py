@@ -1,8 +1,8 @@
 """
 Parse durations in ISO 8601 and in the informal notations that pages use.
 
-Accepted are `PT1H30M`, but also `PT90`, `P0DT0H45M`, `1 h 30 min`, `1:30`, `90`, `1½ hours` and
-`{"minValue": …, "maxValue": …}`, of which the larger value is used.
+It accepts `PT1H30M`, but also `PT90`, `P0DT0H45M`, `1 h 30 min`, `1:30`, `90`, `1½ hours` and
+`{"minValue": …, "maxValue": …}`, for which it returns the larger value.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from richpins.structured_data.graph import Node
 
 MAX_MINUTES = 525_600
-"""One year; a longer value is neither a cooking time nor the running time of a film."""
+"""One year; no cooking time or film is longer."""
 
 _ISO = re.compile(
     r"P\s*+(?:(?P<Y>[\d.,]*+)\s*+Y)?\s*+(?:(?P<MO>[\d.,]*+)\s*+M(?![a-z]))?\s*+"
@@ -26,7 +26,7 @@ _ISO = re.compile(
 _NEGATIVE_PART = re.compile(
     r"P(?:\s*+[\d.,]++\s*+[YMWD]|)*+\s*+T?(?:\s*+[\d.,]++\s*+[HMS]|)*+\s*+[-−]", re.IGNORECASE
 )
-"""A part below zero, as in `PT-15M` or `PT1H-5M`: an error of the page, and not a range."""
+"""A negative part, as in `PT-15M` or `PT1H-5M`: a mistake of the page, not a range."""
 _BARE_AFTER_T = re.compile(r"PT?\s*+(?:(\d++)\s*+H\s*+)?(\d++)\s*+", re.IGNORECASE)
 _MISPLACED = re.compile(
     r"(?=P)P?T?(?:(\d+)D)?T?(?:(\d+)H)?T?(?:(\d+)M)?T?(?:(\d+)S)?", re.IGNORECASE
@@ -83,7 +83,7 @@ _TIMES = re.compile(r"(\d)\s?[x×]\s?(\d{1,3})(?=\s?[^\W\d])", re.IGNORECASE)
 
 
 def minutes(value: Any) -> int | None:
-    """Return whole minutes, rounded half up, or None if it is zero or not a duration."""
+    """Return whole minutes, rounded half up, or None if the value is zero or not a duration."""
     length_s = seconds(value, bare_unit="m")
     if length_s is None:
         return None
@@ -114,7 +114,7 @@ def _iso(text: str) -> Decimal | None:
         text = f"P{text}"
     match = _ISO.fullmatch(text)
     if match and match["MO"] and not any(match[name] for name in "YWDHMS"):
-        text = f"PT{match['MO']}M"  # only months: minutes with a missing T
+        text = f"PT{match['MO']}M"  # only months: minutes without the T
         match = _ISO.fullmatch(text)
     if match:
         part = {name: _number(match[name]) for name in ("Y", "MO", "W", "D", "H", "M", "S")}

@@ -14,7 +14,7 @@ def largest(srcset: str) -> str | None:
     """
     Return the URL of the largest candidate as written, or None if there is no URL.
 
-    A comma separates URLs only at the end of one, because image servers use commas in URLs. If
+    A comma separates URLs only at the end of a URL, because image servers use commas in URLs. If
     sizes are equal or missing, the first URL is returned.
     """
     best: tuple[float, str] | None = None

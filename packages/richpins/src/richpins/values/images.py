@@ -17,10 +17,10 @@ from richpins.values import image_sets, numbers
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """One image. Sizes are in declared pixels, or None if not declared."""
+    """One image. Sizes are declared pixels, or None if not declared."""
 
     url: str
-    """Absolute, otherwise as written, because image servers often sign or parse their URLs."""
+    """Absolute, but otherwise as written, because image servers may sign or parse their URLs."""
     width: int | None = None
     height: int | None = None
     alt: str | None = None
@@ -71,7 +71,7 @@ def _image(value: Any, sources: Sources) -> Image | None:
 
 
 _RELATIVE = re.compile(r"(?:%|em|vw|vh)\s*\Z", re.IGNORECASE)
-"""Size units that depend on the window or the font."""
+"""Units relative to the window or the font."""
 
 
 def _side(value: Any) -> int | None:
@@ -116,9 +116,9 @@ def _open_graph_image(
 
 def shown(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
     """
-    Yield the first image whose name resembles the page's, else the first that is declared large.
+    Yield the first image whose name resembles the page's, or else the first that is declared large.
 
-    Used for pages that offer no other image, or only an icon.
+    Used for pages whose markup offers no image, or only an icon.
     """
     if b"<im" not in sources.words.lowered:  # the parser treats `image` as `img`
         return
@@ -147,7 +147,7 @@ def shown(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
 
 
 def _of_the_article(sources: Sources) -> Image | None:
-    """Return the first figure's picture in the page's only article, or in its main part."""
+    """Return the first picture in a figure of the page's only article, or of its main part."""
     tree = sources.document.tree
     articles = tree.css("article")
     around = articles[0] if len(articles) == 1 else tree.css_first("main")
@@ -165,10 +165,7 @@ def _of_the_article(sources: Sources) -> Image | None:
 
 
 def address(attributes: dict[str, str | None], sources: Sources) -> str | None:
-    """
-    Return the absolute URL of an `img`: lazy-loading attributes first, the largest of a
-    set last.
-    """
+    """Return the absolute URL of an `img`: lazy-loading attributes first, `srcset` last."""
     for name in ("data-src", "data-lazy-src", "src"):
         if url := sources.absolute(attributes.get(name) or ""):
             return url
@@ -179,7 +176,7 @@ def address(attributes: dict[str, str | None], sources: Sources) -> str | None:
 
 
 def _is_logo(node: LexborNode, attributes: dict[str, str | None]) -> bool:
-    """Return True for an image in the page's header, footer or menus, or one called a logo."""
+    """Return True for an image in the page's header, footer or menus, or with a logo's name."""
     if any("logo" in (attributes.get(name) or "").lower() for name in ("class", "id", "alt")):
         return True
     at = node.parent
@@ -193,7 +190,7 @@ def _is_logo(node: LexborNode, attributes: dict[str, str | None]) -> bool:
 
 
 def sized(url: str, width: Any, height: Any) -> Image:
-    """Return an image with its declared size, or the size in its URL."""
+    """Return an image with its declared size, or else with the size in its URL."""
     return _sized(Image(url, _side(width), _side(height)))
 
 
@@ -210,8 +207,8 @@ def best(images: Iterable[Image]) -> Image | None:
     """
     Return the largest image by its declared size or the size in its URL.
 
-    Among images of equal or unknown size, https comes first, then the most trusted one, which is
-    listed first. An icon or logo is used only if there is no other image.
+    Among images of equal or unknown size, it prefers https, then the most trusted one, which comes
+    first. An icon or logo is used only if there is no other image.
     """
     ranked = [(_rank(image), -place, image) for place, image in enumerate(images)]
     return max(ranked, key=lambda entry: entry[:2])[2] if ranked else None
@@ -232,7 +229,7 @@ _HEIGHT_IN_QUERY = re.compile(r"[?&,](?:h|height|hei)=(\d{3,4})(?:\D|$)", re.IGN
 
 
 def is_icon(image: Image) -> bool:
-    """Return True for an image that is declared small, or is called an icon or logo."""
+    """Return True for an image that is declared small or has an icon's or logo's name."""
     sides = [side for side in (image.width, image.height) if side]
     if sides and max(sides) < SMALL_PIXELS:
         return True

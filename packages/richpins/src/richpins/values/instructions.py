@@ -17,7 +17,7 @@ _MAX_NESTING = 6
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Steps or ingredients under one heading, which may be None."""
+    """Steps or ingredients under one heading; `name` is None without a heading."""
 
     name: str | None
     entries: tuple[str, ...]
@@ -25,9 +25,9 @@ class Group:
 
 def once(entries: list[str]) -> list[str]:
     """
-    Remove the repetition from a list.
+    Remove repeated entries from a list.
 
-    Templates write one copy for the screen and one for print, or one for each system of units.
+    Templates write one copy for the screen and one for printing, or one for each system of units.
     """
     named = [_AMOUNT.sub("", entry) for entry in entries]
     for parts in (2, 3):
@@ -45,10 +45,7 @@ def once(entries: list[str]) -> list[str]:
 
 
 def instruction_groups(raw: list[Any]) -> tuple[Group, ...] | None:
-    """
-    Return the steps by section, with nesting and numbering resolved, or None if there
-    are none.
-    """
+    """Return the steps by section, with nesting and numbering resolved, or None without steps."""
     collector = _Steps()
     collector.take(raw, None, 0)
     groups = [Group(name, tuple(steps)) for name, steps in collector.groups if steps]
@@ -105,7 +102,7 @@ class _Steps:
 
 
 def _listed_in(text: str) -> list[str]:
-    """Return the texts of a list that a template wrote in PHP, Python or JSON syntax."""
+    """Return the texts of a list that a template printed in PHP, Python or JSON syntax."""
     start = text[:_MAX_LIST_START].lstrip()
     if start[:2] == "a:" and _SERIALIZED.match(start):
         cut = (_PHP_TEXT.split(part, maxsplit=1) for part in text.split('";'))
@@ -138,9 +135,10 @@ _STEP_HEADING = re.compile(
 
 def unnumbered(steps: list[str]) -> list[str]:
     """
-    Remove sequential step numbers, and a text that contains all the other steps.
+    Remove sequential step numbers, and a text that contains all other steps.
 
-    Numbers are removed if they run 1, 2, 3 from the first step on. Other numbers have a meaning.
+    Numbers are removed only if they count 1, 2, 3 from the first step. Other numbers have a
+    meaning.
     """
     if len(steps) == 1:
         steps = _parts_of(steps[0])

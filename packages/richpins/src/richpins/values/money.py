@@ -1,10 +1,9 @@
 """
-Parse prices as people write them: which number is the price, and in which currency.
+Parse prices as people write them: find the number that is the price, and its currency.
 
 A symbol or code counts only next to a number or alone: `after` does not contain the currency `ft`,
-and a `TOPAZ RING` is not priced in `TOP`. Percentages, quantities of goods, prices of several
-pieces and former prices are not the current price. If only part of a price is understood, it is
-rejected.
+and `TOPAZ RING` does not contain `TOP`. Percentages, quantities, prices for several pieces and
+former prices are not current prices. A price that is understood only in part is rejected.
 """
 
 from __future__ import annotations
@@ -35,17 +34,19 @@ _POWERS = {
     )
     for word in words.split()
 }
-"""Words and letters that multiply the preceding number. `M` is left out because it is ambiguous."""
+"""
+Words and letters that multiply the number before them. `M` is missing because it is ambiguous.
+"""
 _MULTIPLIER = (
     r"(?P<power>[kKM](?![^\W\d_])|[eE][+-]?\d{1,3}(?![\w,.])|\s?[万萬만億亿억千천](?!\d)|"
     r"\s?(?i:thousand|lakhs?|lac|crores?|millionen|millions?|millones|millón|milh[õã][eo]s?|milioni|"
     r"miljoen|tsd|tys|тыс|mio|mln|млн|rb|ribu|jt|juta)(?![^\W\d_])\.?)"
 )
-_UNSURE = re.compile(
+_CHANGES_VALUE = re.compile(
     r"[eE][+-]?\d|'\d|\x20\d\d\Z|[mbB](?![^\W\d_])|mm(?![^\W\d_])|\s?[万萬만億亿억千천]|\s?[KMB](?![^\W\d_])|"
     r"\s?(?i:mil|bn|mrd|milliarden?|billion(?:en|s)?)(?![^\W\d_])|[½¼¾⅓⅔⅛]"
 )
-"""If one of these follows a number, the number alone is not a price: `£1.2m`, `5 mil`, `1½`."""
+"""If one of these follows a number, the number alone is not the price: `£1.2m`, `5 mil`, `1½`."""
 _CODE = r"[A-Z]{3}"
 _BEFORE = re.compile(
     rf"(?<![^\W\d_])(?:(?P<mark>(?i:{MARKS}))|(?P<code>{_CODE}))\s?"
@@ -70,7 +71,7 @@ _FORMER = re.compile(
     r"save|off|you\ssave)\b[\s:.]{0,3}\Z",
     re.IGNORECASE,
 )
-_ASKED = re.compile(
+_CURRENT_PRICE = re.compile(
     r"\b(?:now|sale|only|our\sprice|jetzt|nur|ahora|maintenant|ora|por)\b[\s:.]{0,3}\Z",
     re.IGNORECASE,
 )
@@ -78,7 +79,7 @@ _SEVERAL = re.compile(
     r"(?<![\w.,])[2-9]\d?\s?(?:(?:pairs?|pieces|pcs|packs|items|stück|paar|paires?|pares)\s)?(?:for|für|pour|per|za)\s{0,2}\Z|[万萬만億亿억千천]\s?\Z",
     re.IGNORECASE,
 )
-"""Matches what precedes a price for several pieces, or part of a number: `1億2000万円`."""
+"""Text before a price for several pieces, or before the rest of a number: `1億2000万円`."""
 _MEASURED = re.compile(
     r"\s?(?:%|¢|(?:lit(?:er|re)s?|l|ml|cl|kg|g|gr|lbs?|oz|packs?|pcs|pieces?|x|cm|mm|m|inch(?:es)?|in|"
     r"stück|stk|gb|tb|w|v|reviews?|ratings?|stars?|cents?|ct|cts|c|p|pence|коп|groszy|øre|öre)\b)",
@@ -103,7 +104,7 @@ class _Amount:
 
     def value(self, text: str, currency: str | None) -> Decimal | None:
         """Return the value, or None if the surrounding text may change it."""
-        if _UNSURE.match(text, self.end) or _SEVERAL.search(
+        if _CHANGES_VALUE.match(text, self.end) or _SEVERAL.search(
             text[max(0, self.start - _WORDS_BEFORE) : self.start]
         ):
             return None
@@ -119,9 +120,9 @@ class _Amount:
 
 def currency_of(value: Any, country: str | None = None) -> str | None:
     """
-    Return the ISO 4217 code that a text consists of, or that it shows next to a number.
+    Return the ISO 4217 code that is the whole text, or is next to a number in it.
 
-    `country` (two letters) decides what `$`, `kr` or `Rs` mean. Without it they are ignored.
+    `country` (two letters) decides what `$`, `kr` or `Rs` means. Without it they are ignored.
     """
     if not isinstance(value, str) or len(value) > MAX_CHARS:
         return None
@@ -134,7 +135,7 @@ def amount_of(value: Any, currency: str | None = None) -> Decimal | None:
     """
     Return the price in a JSON number or a text, or None if it is absent or ambiguous.
 
-    If there are several numbers, the current price is returned. A number next to a currency takes
+    If there are several numbers, it returns the current price. Numbers next to a currency take
     precedence. A percentage, a quantity of goods or a former price is never returned.
     """
     if not isinstance(value, str):
@@ -156,7 +157,7 @@ def count_of_amounts(text: str) -> int:
 
 
 def _as_shown(value: str) -> str:
-    """Return a text without escapes and tags, and with decimals moved before the symbol."""
+    """Return a text without escapes and tags, and with the decimals before the symbol."""
     if "\\u" in value:
         value = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), value)
     text = numbers.readable(clean(value))
@@ -173,7 +174,7 @@ def _price_amount(text: str, amounts: list[_Amount]) -> _Amount:
         return amounts[0]
     before = [text[max(0, each.start - _WORDS_BEFORE) : each.start] for each in amounts]
     for label, amount in zip(before, amounts, strict=True):
-        if _ASKED.search(label):
+        if _CURRENT_PRICE.search(label):
             return amount
     left = [
         amount for label, amount in zip(before, amounts, strict=True) if not _FORMER.search(label)
@@ -215,10 +216,7 @@ def _amounts(text: str, country: str | None) -> list[_Amount]:
 def _add_amount(
     result: dict[int, _Amount], match: re.Match[str], text: str, country: str | None
 ) -> None:
-    """
-    Add a match's amount under the end of its number, unless its code is an ordinary
-    word here.
-    """
+    """Add a match's amount under the end of its number, unless its code is a word here."""
     code = match["code"]
     if code is None:
         name = currencies.currency_of_mark(match["mark"], country)

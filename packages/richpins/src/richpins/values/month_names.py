@@ -1,7 +1,7 @@
 """
-Recognize the names of months in the languages of Europe, in Turkish and in Indonesian.
+Recognize the names of months in European languages and Indonesian.
 
-A name that means different months in different languages is left out: `listopad` is October in
+Names that mean different months in different languages are omitted: `listopad` is October in
 Croatian and November in Czech, and `lip` is June or July.
 """
 
@@ -79,5 +79,5 @@ MONTHS = {name: number for number, names in enumerate(_NAMES, 1) for name in nam
 
 
 def month_of(name: str) -> int | None:
-    """Return 1 to 12 for a name or an abbreviation, in any case, or None for any other word."""
+    """Return 1 to 12 for a name or abbreviation in any case, or None for any other word."""
     return MONTHS.get(name.lower().rstrip("."))

@@ -1,8 +1,8 @@
 """
 Parse decimals and counts in the notations of many countries.
 
-Values are never guessed: a text with two possible values is rejected, unless the currency decides
-(euros have two decimals, so `1.299` euros are thousands).
+A text with two possible values is rejected, unless the currency decides: euros have two decimals,
+so `1.299` euros are thousands.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import Any
 
 DIGITS = r"\d(?:[\d.,]|(?<=\d)[\x20'](?=\d{3}(?!\d))|){0,40}+|(?<!\w)[.,]\d{1,9}+(?![.,]?\d)"
 """
-A number after `readable`. A space or an apostrophe groups three digits. A point or comma at the
-start (`.75`) is a decimal separator.
+A number in text that `readable` returned. A space or apostrophe groups three digits. A point or
+comma at the start (`.75`) is a decimal separator.
 """
 _NUMBER = re.compile(rf"[-+]?(?:{DIGITS})")
 _POWER = re.compile(r"[eE]([+-]?\d{1,3})(?![\w.,])")
-"""The rest of a number such as `1.25E7`, which Java and PHP write for large numbers."""
+"""The exponent of a number such as `1.25E7`, which Java and PHP write for large numbers."""
 _MANTISSA = re.compile(r"[-+]?\d(?:\.\d{1,20})?")
 _CUT = re.compile(
     r"[eE][+-]?\d|'\d|[kKmMbB](?![^\W\d_])|\s?[万萬만億亿억千천]|"
     r"\s?(?:[KMB]|mil|mio|mln|[bm]illi?ons?|thousand|lakhs?|crores?)(?![^\W\d_])"
 )
-"""Matches what continues a number, to avoid reading `1.2M` as 1.2 or `1'25` as 1."""
+"""Matches a continuation of a number, so that `1.2M` is not read as 1.2 or `1'25` as 1."""
 _MAX_DIGITS = 18
 _ARABIC_MARKS = {ord("٫"): ".", ord("٬"): ",", ord("،"): ","}
-"""Arabic and Persian separators. Python reads the digits of these scripts like others."""
+"""Arabic and Persian separators. Python already reads the digits of these scripts."""
 _BLANKS = dict.fromkeys(
     map(ord, "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2007\u2008\u2009\u202f"), " "
 )
@@ -48,7 +48,7 @@ _WIDE = {
 _RAISED_DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _RAISED = re.compile(rf"(?<=\d)[.,]?([{_RAISED_DIGITS}]{{2}})(?![{_RAISED_DIGITS}])")
 _DIGITS_OF = {ord(raised): str(digit) for digit, raised in enumerate(_RAISED_DIGITS)}
-_ALIKE = (
+_REPLACEMENTS = (
     _ARABIC_MARKS | _BLANKS | _UNSEEN | _APOSTROPHES | _SIGNS | _WIDE
     | {ord("０") + digit: str(digit) for digit in range(10)}
 )  # fmt: skip
@@ -64,7 +64,7 @@ def readable(text: str) -> str:
     if text.isascii():
         return text
     text = _RAISED.sub(lambda match: "." + match[1].translate(_DIGITS_OF), text)
-    return unicodedata.normalize("NFC", text).translate(_ALIKE)
+    return unicodedata.normalize("NFC", text).translate(_REPLACEMENTS)
 
 
 def decimal(value: Any, currency: str | None = None) -> Decimal | None:
@@ -94,10 +94,10 @@ def decimal(value: Any, currency: str | None = None) -> Decimal | None:
 
 def plain_decimal(value: Any, currency: str) -> Decimal | None:
     """
-    Return a number such as `3.350`, with the point as its decimal separator; None for other texts.
+    Return a number such as `3.350` with a point as its decimal separator, or None for other texts.
 
-    Software may write three decimals for a currency with two, where the last is zero. In a currency
-    whose decimals people do not use, the point can only group thousands.
+    Software may write three decimals for a currency with two; the last one is then zero. In a
+    currency without decimals, the point can only group thousands.
     """
     if not isinstance(value, str) or _THREE_WITH_ZERO.fullmatch(value.strip()) is None:
         return None
@@ -112,7 +112,7 @@ _NO_DECIMALS = frozenset(
 
 
 def count(value: Any) -> int | None:
-    """Return a whole number from 0 up, as in `1,234 reviews`, or None."""
+    """Return a whole number of 0 or more, as in `1,234 reviews`, or None."""
     number = decimal(value)
     if number is None or number < 0 or number != number.to_integral_value():
         return None
@@ -136,7 +136,7 @@ def _plain(text: str, currency: str | None) -> str:
 
 
 def _groups(text: str, mark: str) -> bool:
-    """Return True for groups of three digits, or of two before the last one as in India."""
+    """Return True for groups of three digits, or as in India, of two before the last three."""
     first, *rest = text.lstrip("+-").split(mark)
     if not (0 < len(first) <= 3 and rest and all(map(str.isdigit, (first, *rest)))):
         return False
@@ -148,8 +148,8 @@ def _is_grouping(text: str, mark: str, currency: str | None) -> bool:
     """
     Return True if a single separator groups thousands.
 
-    `1,299` is grouped; `1.299` is grouped in a currency with two decimals; `0.299` never is, and
-    neither is any number in a currency with three decimals.
+    `1,299` is grouped. `1.299` is grouped in a currency with two decimals. `0.299` never is, nor is
+    any number in a currency with three decimals.
     """
     whole, _, rest = text.lstrip("+-").partition(mark)
     if len(rest) != 3 or not whole or whole == "0" or len(whole) > 3:

@@ -1,9 +1,9 @@
 """
 Read the price of one offer: its amount, its currency, and the price before a reduction.
 
-An offer states a price in a property, in a monetary amount, or in price specifications. Fees for
-delivery and payment, and prices for larger quantities, for members, of parts and per measure are
-not what one buyer pays for one piece.
+An offer has its price in a property, in a monetary amount, or in price specifications. Fees for
+delivery and payment are not the price of one piece, nor are prices for larger quantities, for
+members, of parts or per measure.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _FEES = frozenset({"deliverychargespecification", "paymentchargespecification"})
 _LISTED = frozenset(
     {"listprice", "strikethroughprice", "msrp", "srp", "suggestedretailprice", "regularprice"}
 )
-_NOT_ASKED = frozenset({"invoiceprice", "minimumadvertisedprice"})
-_OF_FEW = ("pricecomponenttype", "validformembertier", "membershippointsearned")
+_NOT_FOR_BUYERS = frozenset({"invoiceprice", "minimumadvertisedprice"})
+_SPECIAL_CONDITIONS = ("pricecomponenttype", "validformembertier", "membershippointsearned")
 _PIECES = frozenset({"c62", "ea", "h87", "pce", "pcs", "nmp", "pr", "set", "unit", "piece", ""})
 """Unit codes and words that mean pieces. A price per kilogram is not a product's price."""
 _RENTS = frozenset({"leaseout", "rent", "lease", "offerforlease"})
 _MAX_CLIMB = 4
 
 NO_CURRENCY = "XXX"
-"""ISO 4217's code for no currency. With it, a number is parsed as a price."""
+"""ISO 4217's code for no currency. With it, a number is still parsed as a price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Price:
 
 
 IsPlain = Callable[[str], bool]
-"""Decides if the point in an amount with three decimals, such as `3.350`, is decimal."""
+"""Decides whether the point in an amount such as `3.350` is a decimal point."""
 
 
 def _never(_: str) -> bool:
@@ -62,7 +62,7 @@ def _never(_: str) -> bool:
 
 def price_of_offer(offer: Node, country: str | None, *, is_plain: IsPlain = _never) -> Price | None:
     """
-    Return the price that an offer states, or None if it has no amount or no certain currency.
+    Return an offer's price, or None if it has no amount or its currency is uncertain.
 
     `is_plain` decides ambiguous amounts.
     """
@@ -74,7 +74,7 @@ def price_of_offer(offer: Node, country: str | None, *, is_plain: IsPlain = _nev
         kind = word_of(specification.first("pricetype") or "")
         if kind in _LISTED:
             listed = listed or _amount(specification, _PRICES, code, is_plain)
-        elif amount is None and kind not in _NOT_ASKED and _is_of_one_piece(specification):
+        elif amount is None and kind not in _NOT_FOR_BUYERS and _is_of_one_piece(specification):
             amount = _amount(specification, _PRICES, code, is_plain)
             high = high or _amount(specification, _HIGH_PRICES, code, is_plain)
     former = _amount(offer, (FORMER_PRICE,), code, is_plain)
@@ -87,28 +87,27 @@ def price_of_offer(offer: Node, country: str | None, *, is_plain: IsPlain = _nev
 
 
 def availability_of(offer: Node) -> Availability | None:
-    """Return the state that an offer itself declares."""
+    """Return the availability that the offer itself declares."""
     return availability(offer.first("availability"))
 
 
 def rank_of(offer: Node) -> int:
-    """Rank how easily a buyer of one piece can use an offer, from 0 (at once) to 3 (hardly)."""
-    is_for_few = any(offer.all(name) for name in _OF_FEW) or _least_quantity(offer) > 1
+    """Rank how easily a buyer of one piece can use an offer, from 0 (easily) to 3 (hardly)."""
+    has_conditions = (
+        any(offer.all(name) for name in _SPECIAL_CONDITIONS) or _least_quantity(offer) > 1
+    )
     is_rent = word_of(offer.first("businessfunction") or "").rpartition("#")[2] in _RENTS
-    return 3 if is_for_few or is_rent else rank(availability_of(offer))
+    return 3 if has_conditions or is_rent else rank(availability_of(offer))
 
 
 def _is_of_one_piece(specification: Node) -> bool:
-    """
-    Return False for a fee, a partial price, or a price per measure, for members or for
-    quantities.
-    """
-    if specification.is_a(_FEES) or any(specification.all(name) for name in _OF_FEW):
+    """Return False for a fee, a partial price, or a price per measure, for members or in bulk."""
+    if specification.is_a(_FEES) or any(specification.all(name) for name in _SPECIAL_CONDITIONS):
         return False
     reference = specification.first("referencequantity")
     unit = specification.first("unitcode", "unittext")
     if isinstance(reference, Node):
-        # With a `valueReference` it only says how the price per measure is computed.
+        # With a `valueReference`, it only describes how the price per measure is computed.
         if not reference.all("valuereference"):
             unit = reference.first("unitcode", "unittext") or unit
         else:
@@ -164,7 +163,7 @@ def _around(offer: Node) -> Iterator[Node]:
 def _amount(
     node: Node, names: tuple[str, ...], currency: str | None, is_plain: IsPlain
 ) -> Decimal | None:
-    """Return the amount of the first of `names` that has one, or None if its values differ."""
+    """Return the amount of the first of `names` that has one; None if its values differ."""
     for name in names:
         amounts = (_amount_of(value, currency, is_plain) for value in node.all(name))
         amount = _agreed([each for each in amounts if each is not None])
@@ -185,17 +184,16 @@ def _amount_of(value: Any, currency: str | None, is_plain: IsPlain) -> Decimal |
 
 
 def read_amount(value: Any, currency: str, is_plain: IsPlain) -> Decimal | None:
-    """Return an amount in `currency`, in which a point before three digits may be decimal."""
+    """Return an amount in `currency`; a point before three digits may be a decimal point."""
     plain = numbers.plain_decimal(value, currency)
     return plain if plain is not None and is_plain(value) else money.amount_of(value, currency)
 
 
 def _agreed(amounts: list[Decimal]) -> Decimal | None:
     """
-    Return the amount that all values state, or None if they differ.
+    Return the amount if all values agree, or None.
 
-    Templates print 0 for a value that is not set, and may print an amount with and without its
-    cents.
+    Templates print 0 for an unset value, and may print an amount both with and without cents.
     """
     stated = list(dict.fromkeys(amount for amount in amounts if amount)) or amounts[:1]
     if len(stated) > 1:

@@ -1,6 +1,6 @@
 """
-Recognize placeholder texts: templates that were not filled in, and default names that programs use
-(`Untitled document`, `admin`).
+Recognize placeholder texts: unfilled templates, and default names of programs (`Untitled document`,
+`admin`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MAX_CHARS = 300
 
 
 def is_placeholder(text: str) -> bool:
-    """Return True for a text made only of unfilled templates, or one that means no value."""
+    """Return True for a text that consists of unfilled templates or stands for a missing value."""
     if len(text) > _MAX_CHARS:
         return False
     if text.strip().lower() in _VALUES:
@@ -49,5 +49,5 @@ def is_untitled(text: str) -> bool:
 
 
 def is_user_name(text: str) -> bool:
-    """Return True for the default account name of a publishing program, such as `admin`."""
+    """Return True for a default account name of a publishing program, such as `admin`."""
     return is_placeholder(text) or _USERS.fullmatch(text.strip()) is not None

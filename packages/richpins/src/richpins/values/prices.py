@@ -1,4 +1,4 @@
-"""Read prices of items with offers, from markup or from the visible text."""
+"""Read the prices of items with offers, from the markup or the visible text."""
 
 from __future__ import annotations
 
@@ -125,16 +125,16 @@ def country_of(sources: Sources) -> str | None:
 
 
 def _names_no_other_dollar(sources: Sources) -> bool:
-    """
-    Return True for an English page without a country that names no dollar other than
-    the US dollar.
-    """
+    """Return True for an English page without a country that mentions only the US dollar."""
     body = sources.words.body
     return not any(_OTHER_DOLLAR.match(body, at) for at in _places_of_dollars(body))
 
 
 def _places_of_dollars(body: bytes) -> Iterator[int]:
-    """Yield where another dollar may be named. The expression alone would take 1 ms for 60 KB."""
+    """
+    Yield where another dollar may be mentioned. The regular expression alone would take 1 ms for 60
+    KB.
+    """
     for start in range(0, len(body), _PIECE_BYTES):
         piece = body[start : start + _PIECE_BYTES + _LONGEST]
         for _, at, _ in _NAMES_OF_DOLLARS.find_matches_as_indexes(piece):
@@ -165,7 +165,10 @@ _NO_COUNTRIES = frozenset({"io", "co", "me", "tv", "ai", "to", "ly", "gg", "eu",
 
 
 def _shows_grouped(body: bytes, text: str) -> bool:
-    """Return True if the visible text shows `1.290` in the markup as a four-digit number."""
+    """
+    Return True if the visible text groups a number that the markup has as `1.290`, as in
+    `1.290,00`.
+    """
     whole, _, rest = text.strip().encode().partition(b".")
     gap = rb"(?:[.,' ]|\xc2\xa0|\xe2\x80\xaf|&nbsp;|)"
     shown = (
@@ -198,16 +201,16 @@ def _tagged(raw: tuple[Any, Any, Any], country: str | None, is_plain: IsPlain) -
     return Price(number, code, None, before if before and before > number else None)
 
 
-_FOR_FEW = 3
-"""The rank of an offer that hardly any buyer can use."""
+_RARELY_USABLE = 3
+"""The rank of offers that hardly any buyer can use."""
 
 
 def _best(raw: list[Node], country: str | None, is_plain: IsPlain) -> Price | None:
     """
     Return the lowest price among the offers with the best rank.
 
-    Sold-out offers come after those in stock, and then count only for the highest price. The
-    currency is that of the first offer of the best rank.
+    Sold-out offers rank after those in stock, and then count only for the highest price. The
+    currency is that of the first offer with the best rank.
     """
     read = ((offer, offers.price_of_offer(offer, country, is_plain=is_plain)) for offer in raw)
     priced = [(offer, price) for offer, price in read if price]
@@ -226,7 +229,7 @@ def _best(raw: list[Node], country: str | None, is_plain: IsPlain) -> Price | No
     alike = [
         price
         for offer, price in priced
-        if offers.rank_of(offer) < _FOR_FEW and price.currency == lowest.currency
+        if offers.rank_of(offer) < _RARELY_USABLE and price.currency == lowest.currency
     ] or same
     high = max(max(price.amount, price.high or price.amount) for price in alike)
     listed = [price.listed for price in (lowest, *same) if price.listed]

@@ -18,13 +18,13 @@ class Rating:
 
     value: Decimal
     best: Decimal | None = None
-    """The top of the scale, or None if the page does not state it (it is then usually 5)."""
+    """The top of the scale, or None if the page does not give it (then it is usually 5)."""
     worst: Decimal | None = None
-    """The bottom of the scale, or None if the page does not state it."""
+    """The bottom of the scale, or None if the page does not give it."""
     count: int | None = None
     """The number of ratings, or of reviews if only those are counted."""
     review_count: int | None = None
-    """The number of reviews, if the page states it."""
+    """The number of reviews, if the page gives it."""
 
 
 def rating_of(sources: Sources, field: str, nodes: list[Node]) -> Rating | None:

@@ -27,7 +27,7 @@ def text(value: Any) -> str | None:
 
 
 def texts(value: Any) -> tuple[str, ...] | None:
-    """Return several texts, each once, in order."""
+    """Return several texts in order, without duplicates."""
     values = value if isinstance(value, list) else [value]
     result = dict.fromkeys(filter(None, map(text, values[: 10 * MAX_NAMES])))
     return tuple(result)[: 10 * MAX_NAMES] or None
@@ -70,7 +70,7 @@ def _in_role(node: Node) -> str | None:
 
 
 def names(value: Any) -> tuple[str, ...] | None:
-    """Return names, each once, in order."""
+    """Return names in order, without duplicates."""
     values = value if isinstance(value, list) else [value]
     return tuple(dict.fromkeys(filter(None, map(name, values[:MAX_NAMES])))) or None
 
@@ -87,7 +87,7 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8}){0,3}")
 
 
 def language(value: Any) -> str | None:
-    """Return a BCP 47 language tag as written, but with hyphens. The first of several is used."""
+    """Return the first BCP 47 language tag, as written but with hyphens."""
     if isinstance(value, Node):
         value = value.first("alternatename", "name")
     if not isinstance(value, str):

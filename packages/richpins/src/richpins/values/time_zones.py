@@ -1,9 +1,9 @@
 """
 Read the UTC offset at the end of a time, in the spellings that pages use.
 
-`Z`, `UTC`, `+02:00`, `+0200`, `+2`, `GMT+1`, `UTC+05:30`, `(CEST)`. Abbreviations that several
-zones share (`EST`, `IST`) and names (`Europe/Berlin`) give no offset. Two offsets that differ, or
-an offset that no zone has, make a time unreadable.
+These are `Z`, `UTC`, `+02:00`, `+0200`, `+2`, `GMT+1`, `UTC+05:30` and `(CEST)`. Abbreviations that
+several zones share (`EST`, `IST`) and names (`Europe/Berlin`) are ignored. A time with two
+different offsets, or with an offset that no zone has, is unreadable.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ ZONE_HOURS = {
     "NZDT": 13,
 }  # fmt: skip
 """
-Unambiguous abbreviations, with their hours ahead of UTC. `EDT`, `IST` and `BST` are
-ambiguous.
+Unambiguous abbreviations with their offset from UTC in hours. `EDT`, `IST` and `BST` are ambiguous.
 """
 _MINUS = r"\-−﹣－"
 _PARTS_OF_HOURS = (
@@ -38,12 +37,12 @@ _BRACKET = re.compile(r"\s{0,3}(?:\[[^\]]{0,60}\]|\([^)]{0,60}\))")
 _WRONG_REST = re.compile(rf"\s{{0,3}}(?:\d|[+{_MINUS}]|[:.,]\d)")
 
 Offset = tuple[timezone | None, int]
-"""A zone, or None if the text has none, and the offset after it."""
+"""A time zone, or None if the text has none, and the position after it."""
 
 
 def zone_at(text: str, at: int) -> Offset | None:
     """
-    Return the zone at the offset `at`, right after a time, and where it ends.
+    Return the zone at position `at`, right after a time, and the position where it ends.
 
     Returns None if the text makes the time unreadable: more digits, an offset that no zone has, or
     two different offsets.
@@ -67,10 +66,7 @@ def zone_at(text: str, at: int) -> Offset | None:
 
 
 def _one(text: str, at: int) -> Offset | None:
-    """
-    Return one zone offset at `at`: None if there is none, a pair with None if it is
-    impossible.
-    """
+    """Return the zone at `at`, None if there is none, or (None, end) if it is impossible."""
     numeric = _NUMERIC.match(text, at)
     if numeric is not None:
         return _offset(numeric), numeric.end()

@@ -1,4 +1,4 @@
-"""Parse how much a recipe makes: a number and its unit."""
+"""Parse the yield of a recipe: a number and its unit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RANGE = re.compile(
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 _MIXED = re.compile(r"(?:(\d{1,9})\s{1,3})?(\d{1,9})\s{0,3}[/⁄]\s{0,3}(\d{1,9})")
 _FRACTION = re.compile(r"(?<![\d.,])(?:(\d{1,6})\s{0,3})?([¼½¾⅐-⅞])")
-"""A fraction in one character, after its whole number or alone."""
+"""A fraction in one character, alone or after a whole number."""
 _SERVINGS = re.compile(
     r"\b(?:serv\w*|portion\w*|people|persons?|person(?:en|as|er|e)|personnes?|personas?|pers\.?|"
     r"porzion\w*|raci\w+|porci\w*|porç\w*|porc\w*|comensal\w*|osob\w*|adag|annos\w*|guests?|"
@@ -48,7 +48,7 @@ _SIZE = re.compile(
     r"(?:inch(?:es)?|in|cm|mm|ounces?|oz|g|kg|lb|pounds?|ml|cl|l|quarts?|qt|cups?|[\"″])\)?(?:\s|-|(?<=\)))\s{0,3}(?=[^\W\d_])",
     re.IGNORECASE,
 )
-"""The size of one piece before its name: `9-inch pie`, `(8-inch) cakes`."""
+"""The size of one piece, before or after its name: `9-inch pie`, `(8-inch) cakes`."""
 _LEAD = re.compile(
     r"^(?:makes|yields?|serves|serving[s ]*size|servings?|for|about|approx\w*|ca\.?|circa|für|pour|"
     r"para|per|voor|för|til|around|roughly)\b[:.\s]*",
@@ -59,11 +59,15 @@ _UNIT = re.compile(r"[^\W\d_][^\d,;()/]{0,40}")
 
 @dataclass(frozen=True, slots=True)
 class Yield:
-    """`quantity` of `unit`; for a range, its upper end, with the lower end in its own attribute."""
+    """
+    A quantity and its unit.
+
+    For a range, `quantity` is the upper end and `quantity_min` the lower.
+    """
 
     quantity: Decimal
     unit: str = "servings"
-    """The word of the page in lower case; all words for people or portions become `servings`."""
+    """The page's word in lower case; all words for people or portions become `servings`."""
     quantity_min: Decimal | None = None
 
     def __str__(self) -> str:
@@ -74,10 +78,9 @@ class Yield:
 
 def read_yield(value: Any) -> Yield | None:
     """
-    Return a yield from a number, a text or a list of both; one that names its unit is preferred.
+    Return a yield from a number, a text or a list of both, preferably one with a unit.
 
-    If a bare number stands next to a range (`4`, `4-6 bowls`), it is the page's choice from that
-    range.
+    If a bare number is next to a range (`4`, `4-6 bowls`), the number is the page's choice.
     """
     parsed = [read for part in _flat(value) if (read := _yield_of(part)) is not None]
     if not parsed:
@@ -115,14 +118,14 @@ def _yield_of(value: Any) -> tuple[Yield, bool] | None:
 
 
 def _in_digits(match: re.Match[str]) -> str:
-    """Return the decimal of a fraction in one character: `1.5` of `1½`."""
+    """Return a number with a one-character fraction as a decimal: `1½` becomes `1.5`."""
     fraction = Decimal(unicodedata.numeric(match[2])).quantize(Decimal("0.01"))
     number = f"{Decimal(match[1] or 0) + fraction:f}"
     return number.rstrip("0").rstrip(".") if "." in number else number
 
 
 def _spelled_out(text: str) -> str:
-    """Return a text with its first number in digits, if that is a word and stands before others."""
+    """Return a text in which the first number is in digits, if it is a word before other words."""
     word = _SPELLED.search(text)
     digit = _NUMBER.search(text)
     if word is None or (digit is not None and digit.start() < word.start()):

@@ -1,5 +1,5 @@
 """
-Recognize what is next to a recipe's lists but not part of them.
+Recognize elements near a recipe's lists that are not part of them.
 
 Examples are buttons and links (`Send me the list`), serving selectors, ratings, nutrient tables,
 breadcrumbs and advertisements.
@@ -20,7 +20,7 @@ _LINKS = 'a,button,[role="button"]'
 
 
 def is_beside_the_list(node: LexborNode) -> bool:
-    """Return True for a block that is not a list entry, judged by its class or its links."""
+    """Return True if the class or the links of a block show that it is not a list entry."""
     named = node.attributes.get("class") or ""
     if _NEVER.search(named) and not _ENTRIES.search(named):
         return True
@@ -32,7 +32,7 @@ def is_beside_the_list(node: LexborNode) -> bool:
 
 
 _NUTRIENTS = r"(?:^|\s)(?:\w[\w-]{0,40})?nutri(?:tion|ent)"
-"""A style of the list itself, `-nutrition`, does not count."""
+"""Does not match `list-nutrition`, which is a style of the list itself."""
 _NEVER = re.compile(
     rf"breadcrumb|{_NUTRIENTS}|(?:^|[-_\s])(?:rating|ratings|tag-?list|taglist|social|sharing|"
     r"unit-?converter|advert(?:isement)?)(?:[-_\s]|$)",
@@ -46,7 +46,7 @@ _ENTRIES = re.compile(r"ingredients?-?(?:list|item|s)?(?:[-_\s]|$)|instruction|s
 
 
 def is_trail(node: LexborNode) -> bool:
-    """Return True for breadcrumbs, tags, nutrients and ratings, whose lists have no entries."""
+    """Return True for breadcrumbs, tags, nutrients and ratings: their lists contain no entries."""
     return _TRAIL.search(node.attributes.get("class") or "") is not None
 
 
@@ -68,7 +68,7 @@ _MOST_LINKED = 0.9
 
 
 def _is_linked(node: LexborNode) -> bool:
-    """Return True if all words of a block are in links or buttons, and it contains no amount."""
+    """Return True if all words of a block are in links or buttons and it contains no amount."""
     text = _letters(node.text())
     if not text or amounts([node.text().strip()]):
         return False

@@ -28,11 +28,11 @@ _COMPANY = re.compile(
     r"\d|,|@|\b(?:gmbh|ag|kg|ltd|limited|inc|llc|corp|co|s\.?r\.?o|s\.?p\.?a|s\.?r\.?l|oy|ab|a/s|b\.?v)\b\.?",
     re.IGNORECASE,
 )
-"""Matches a manufacturer's company name and address, which is not a brand."""
+"""Matches names and addresses of companies, which are not brands."""
 
 
 def brands(sources: Sources) -> Iterator[Candidate]:
-    """Yield brands, then manufacturers that are shown in the same way."""
+    """Yield brands, then manufacturers, which pages show in the same ways."""
     for each in labeled(sources, BRAND_LABELS):
         if _is_name(each.value):
             yield each
@@ -72,8 +72,8 @@ _FRAME = re.compile(rb"<(?:nav|footer|aside)[\s>]")
 
 def _brands_in_links(sources: Sources) -> Iterator[Candidate]:
     """
-    Yield the text of the only brand page link after the first h1, if the page names the
-    brand.
+    Yield the text of the brand page link after the first h1, if it is the only one and the page
+    mentions the brand elsewhere.
     """
     if not any(word.encode() in sources.words.lowered for word in _BRAND_WORDS):
         return
@@ -112,7 +112,10 @@ _MORE_OF = re.compile(
 
 
 def _brands_in_pictures(sources: Sources) -> Iterator[Candidate]:
-    """Yield the text of the only picture that is called a brand, if the page names the brand."""
+    """
+    Yield the alt text of the only picture labeled as a brand, if the page mentions the brand
+    elsewhere.
+    """
     if b"brand" not in sources.words.lowered or b"<im" not in sources.words.lowered:
         return
     nodes = sources.document.tree.css(f"h1,{_BRAND_PICTURES}")

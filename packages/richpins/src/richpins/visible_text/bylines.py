@@ -41,7 +41,7 @@ _SEVERAL = re.compile(
 
 
 def bylines(sources: Sources) -> Iterator[Candidate]:
-    """Yield names from elements whose class or rel is author or byline, except in comments."""
+    """Yield names from elements whose class or rel is `author` or `byline`, except in comments."""
     named = [
         (node, name)
         for node in _after_the_heading(sources)
@@ -54,7 +54,7 @@ def bylines(sources: Sources) -> Iterator[Candidate]:
 
 
 def names_after_by(sources: Sources) -> Iterator[Candidate]:
-    """Yield names after a `by` shortly after the first h1, in any elements."""
+    """Yield names after the word `by`, shortly after the first h1, in elements of any class."""
     if not _may_contain_by(sources):
         return
     for match in after_heading(sources, _BY_PHRASE, _MAX_BYTES_AFTER_HEADING):
@@ -66,7 +66,7 @@ def names_after_by(sources: Sources) -> Iterator[Candidate]:
 
 
 def names_after_a_caption(sources: Sources) -> Iterator[Candidate]:
-    """Yield the name after `作者`, `Autor` or another caption, shortly after the first h1."""
+    """Yield the name after a caption such as `作者` or `Autor`, shortly after the first h1."""
     for match in after_heading(sources, _CAPTIONED, _MAX_BYTES_AFTER_HEADING):
         text = normalize_space(html.unescape(match[1].decode("utf-8", "replace")))
         alone = _BYLINE.fullmatch(text) or _SHORT_NAME.fullmatch(text)
@@ -107,7 +107,7 @@ _PERSON = re.compile(
 
 
 def _may_contain_by(sources: Sources) -> bool:
-    """Return True if a word that `_BY_PHRASE` matches may begin a text there."""
+    """Return True if a word for `by` may start a text shortly after the first h1; a fast check."""
     start = sources.heading_end
     behind = sources.words.lowered[start : start + _MAX_BYTES_AFTER_HEADING] if start >= 0 else b""
     return any(
@@ -137,14 +137,17 @@ _MAX_BYTES_AFTER_HEADING = 20_000
 
 
 def _name_in(node: LexborNode) -> str | None:
-    """Return the name in an element without the person's job title, or None if there is no name."""
+    """Return the name in an element without the person's job title, or None."""
     found = _text_in(_named_part(node))
     name = _OFFICE.sub("", _SECTION.sub("", found)).strip() if found else ""
     return name if name and not _NO_NAME.fullmatch(name) else None
 
 
 def _named_part(node: LexborNode) -> LexborNode:
-    """Return the name in an hCard, which also contains an organization and an address."""
+    """
+    Return the element with the name in an hCard, which also contains an organization and an
+    address.
+    """
     classes = (node.attributes.get("class") or "").split()
     if not _CARDS & set(classes):
         return node
@@ -169,7 +172,7 @@ _NO_NAME = re.compile(
     r"(?:\w+\s)?(?:correspondent|editor|reporter|writer|redakteur|korrespondent)(?:in)?)",
     re.IGNORECASE,
 )
-"""Menus, publishers and job titles that may contain a name."""
+"""Texts that look like a name: menu items, publishers and job titles."""
 
 
 def _text_in(node: LexborNode) -> str | None:
@@ -230,11 +233,11 @@ _SLUG = re.compile(r"[^\W_]+")
 _MAX_BYLINE_CHARS = 2_000
 _MAX_CHARS_WITH_SCRIPTS = 20_000
 _SHORT_NAME = re.compile(r"([\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{2,6})")
-"""Names in scripts without spaces and capitals."""
+"""Names in scripts without spaces or capital letters."""
 
 
 def _after_the_heading(sources: Sources) -> list[LexborNode]:
-    """Return author or byline elements, those after the first h1 before those above it."""
+    """Return author and byline elements, those after the first h1 first."""
     words = sources.words
     is_signed = any(word in words.lowered for word in _SIGNED)
     called = [word for word in AUTHORS_IN_TAGS if words.in_tag(word)]

@@ -1,10 +1,9 @@
 """
-Find the times and servings of a recipe in its visible text: a caption followed by a value.
+Find a recipe's times and servings in its visible text, by captions such as `Prep time`.
 
-Used only for values that the recipe's markup lacks. Examples are `Prep time: 20 min`, `Serves 4`,
-`Zubereitungszeit 1 Std.` and `Pour 6 personnes`. A caption without a duration or number shortly
-after it is ignored. A duration may also come first: in `20 min prep 1 h cook` each belongs to the
-caption after it.
+Used only for values that are missing from the recipe's markup. Examples are `Prep time: 20 min`,
+`Serves 4`, `Zubereitungszeit 1 Std.` and `Pour 6 personnes`. A caption is ignored unless a duration
+or number follows closely. Durations may also precede their captions, as in `20 min prep 1 h cook`.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ _INGREDIENTS_FOR = re.compile(
 
 
 def text_of(document: Document, *, anywhere: bool) -> str:
-    """Return the text of the page's main part, or with `anywhere` of the body, on one line."""
+    """Return the text of the page's main part on one line, or of the whole body with `anywhere`."""
     body = document.tree.body
     if body is None:
         return ""
@@ -66,7 +65,10 @@ def text_of(document: Document, *, anywhere: bool) -> str:
 
 
 _CUT = " \ufffc "
-"""Replaces a script. Text before and after it is not one caption with its value."""
+"""
+Replaces a script, so that the text before it and the text after it are not read as a caption and
+its value.
+"""
 _UNIT_AGAIN = re.compile(
     r"(\d\s(?:hours?|minutes?|days?))\s(?:hours?|hrs?|h|minutes?|mins?|m|days?|d)\b", re.IGNORECASE
 )
@@ -77,7 +79,7 @@ _PAIRS = (
 
 
 def _lasts(shown: str, match: re.Match[str]) -> bool:
-    """Return True for `servings 10 min`, where the number belongs to the word after it."""
+    """Return True for `servings 10 min`, where the number is a duration."""
     return _TIME_UNIT.match(shown, match.end()) is not None
 
 
@@ -85,7 +87,7 @@ _TIME_UNIT = re.compile(r"\s*(?:h|hrs?|hours?|min\w*|std|uur|timer|ore)\b", re.I
 
 
 def called_servings(document: Document) -> tuple[Yield, str] | None:
-    """Return the yield in an element whose class names it, and its source text."""
+    """Return the yield in an element with a class such as `servings`, and its source text."""
     for node in document.tree.css(_CALLED_SERVINGS)[:_MAX_CALLED]:
         text = node.attributes.get("data-servings") or text_without(node, UNSHOWN)
         text = " ".join((text or "").split())
@@ -108,7 +110,7 @@ _FEW = re.compile(r"(?<!\d)\d{1,2}(?!\d)")
 
 
 def servings(shown: str) -> tuple[Yield, str] | None:
-    """Return the first yield that is not the size of a single portion, and its source text."""
+    """Return the first yield that is not the size of one portion, and its source text."""
     for pattern in (_SERVES, _INGREDIENTS_FOR, _FOR_PEOPLE):
         for match in islice(pattern.finditer(shown), _MAX_TOKENS):
             if _lasts(shown, match) or _PER_PORTION.match(match[0]):
@@ -142,7 +144,7 @@ _PER_PORTION = re.compile(
 
 
 def _is_of_a_portion(read: Yield) -> bool:
-    """Return True for the energy of a portion, or for a part measured in spoons."""
+    """Return True if a yield describes one portion: its energy, or an amount in spoons."""
     if read.unit == "servings":
         return read.quantity >= _MOST_SERVINGS
     return _SPOONS.match(read.unit) is not None
@@ -212,7 +214,7 @@ _LAST_LETTERS = re.compile(r"[^\W\d_][\s:=\-–|·•.]{0,8}$")
 _BESIDE = re.compile(_GAP + _ABOUT, re.IGNORECASE)
 _BARE = re.compile(rf"T(?:ime|id|ijd|empo|iempo|emps|otaal)\b{_GAP}{_ABOUT}{_DURATION}")
 _IN_A_STEP = re.compile(r"(?:cook|takes)\s+\d", re.IGNORECASE)
-"""`Cook 5 minutes` alone is an instruction, not the total time."""
+"""`Cook 5 minutes` without other captions is an instruction, not the total time."""
 _MAX_RUN = 12
 _MAX_NUMBERS = 5_000
 _MAX_TOKENS = 300
@@ -222,10 +224,10 @@ _LEAST_RUN = 3
 
 def times(shown: str, behind: int | None = None) -> dict[str, tuple[int, str]]:
     """
-    Return minutes and their source text by `prep_minutes`, `cook_minutes` and `total_minutes`.
+    Return minutes and source texts by `prep_minutes`, `cook_minutes` and `total_minutes`.
 
-    If no known caption is found, the total is the duration next to a bare `Time`, else a duration
-    at `behind`, the end of the text for servings (`4 servings - 30 min`).
+    If no known caption is found, the total is the duration after a bare `Time`, or else the
+    duration at the position `behind`, the end of the servings text (`4 servings - 30 min`).
     """
     result: dict[str, tuple[int, str]] = {}
     for run in _runs(shown):
@@ -245,7 +247,7 @@ def times(shown: str, behind: int | None = None) -> dict[str, tuple[int, str]]:
 
 
 def _part(result: dict[str, tuple[int, str]]) -> None:
-    """Treat a preparation time next to a cooking or baking time as part of the total."""
+    """Turn the total into the preparation time, if its caption allows it next to a cooking time."""
     whole, cooked = result.get("total_minutes"), result.get("cook_minutes")
     if whole is None or cooked is None or "prep_minutes" in result:
         return
@@ -259,14 +261,14 @@ _MAY_BE_A_PART = re.compile(
     r"tilberedningstid)",
     re.IGNORECASE,
 )
-"""Captions that mean the total time if they are the only ones."""
+"""Captions that mean the total time if there is no cooking time."""
 
 
 def _bare(shown: str) -> Iterator[re.Match[str]]:
     """
-    Find a bare capitalized `Time`. The pattern starts with the letter, so the search is fast.
+    Find a bare capitalized `Time`. The pattern starts with the letter, so that the search is fast.
 
-    A preceding word changes the meaning: `Oven Time` and `Rest Time` are not the total.
+    `Time` after another word means something else: `Oven Time` and `Rest Time` are not the total.
     """
     for match in _BARE.finditer(shown):
         before = shown[max(0, match.start() - _MAX_WORD_CHARS) : match.start()]
@@ -299,7 +301,10 @@ def _runs(shown: str) -> Iterator[list[_CaptionToken]]:
 
 
 def _tokens(shown: str) -> list[_CaptionToken]:
-    """Find durations, which are few, then the captions next to them, which cost more."""
+    """
+    Return durations and captions. Search for durations first: they are rare, and captions cost
+    more.
+    """
     result: dict[int, _CaptionToken] = {}
     has_days = _DAY.search(shown) is not None
     behind = 0
@@ -338,7 +343,11 @@ _Pair = tuple[str, int, int, int]
 
 
 def _pairs(run: list[_CaptionToken]) -> list[_Pair]:
-    """Pair captions with durations in the order that gives more pairs, captions first on a tie."""
+    """
+    Pair captions with durations, in the order that gives more pairs.
+
+    On a tie, captions come first.
+    """
     captions_first = list(_paired(run, both_ways=False))
     either_way = list(_paired(run, both_ways=True))
     return either_way if len(either_way) > len(captions_first) else captions_first

@@ -1,8 +1,8 @@
 """
 Decide whether ingredients or steps in the visible text are certain enough to return.
 
-A wrong list is worse than none. Each rule describes a kind of list that was right on fewer than six
-of ten pages whose own markup has the right list. ADR 77 has the figures.
+A wrong list is worse than none. Each rule rejects a kind of list that was right on fewer than six
+of ten pages, compared with the pages' own markup. ADR 77 has the figures.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _SENTENCE_ENDS = tuple(".!。！♪")
 
 
 def doubt_about(section: Section) -> str | None:
-    """Return why the entries of a section are probably wrong, or None if they seem right."""
+    """Return the reason why a section's entries are probably wrong, or None if they seem right."""
     entries = section.entries
     if not entries:
         return None
     if any(entry.endswith(("?", "？")) for entry in entries):
-        return "doubtful: it asks questions"
+        return "doubtful: entries are questions"
     if section.kind == "ingredients":
         return _of_ingredients(entries)
     return None if section.is_list else _of_steps(entries)
@@ -39,14 +39,14 @@ def _of_ingredients(entries: list[str]) -> str | None:
     if sum(map(len, entries)) > _MAX_MEAN_CHARS * len(entries):
         return "doubtful: too long for ingredients"
     if _share(entry.endswith(_SENTENCE_ENDS) for entry in entries) > _MAX_SENTENCES:
-        return "doubtful: sentences instead of ingredients"
+        return "doubtful: entries are sentences"
     return None
 
 
 def _of_steps(entries: list[str]) -> str | None:
     ended = _share(entry.endswith(_SENTENCE_ENDS) for entry in entries)
     if ended < _LEAST_SENTENCES:
-        return "doubtful: most entries are no sentences"
+        return "doubtful: most entries are not sentences"
     if _share(not is_step(entry) for entry in entries) > _MAX_FRAGMENTS:
         return "doubtful: most entries are too short for steps"
     is_short = any(map(str.isascii, entries)) and (

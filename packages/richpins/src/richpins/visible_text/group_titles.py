@@ -1,5 +1,5 @@
 """
-Tell titles such as `For the sauce` apart from the entries that follow them.
+Distinguish titles such as `For the sauce` from the entries below them.
 
 Titles can be in the same list as the ingredients or steps. They are recognized by their wording, by
 the class of their element, or by being bold when the entries aren't.
@@ -18,7 +18,7 @@ MAX_TITLE_CHARS = 60
 
 
 class GroupTitle(str):
-    """A line whose element shows that it is the title of the entries after it."""
+    """A line that is marked up as the title of the entries after it."""
 
     __slots__ = ()
 
@@ -75,7 +75,7 @@ _CALLED = re.compile(
 
 
 def _only_child(node: LexborNode) -> LexborNode | None:
-    """Return the one child element that holds all of a node's text, or None if there isn't one."""
+    """Return the only child element, if it contains all of a node's text, else None."""
     only: LexborNode | None = None
     for child in node.iter(include_text=True):
         if child.tag == "-text":

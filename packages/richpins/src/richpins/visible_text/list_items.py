@@ -1,7 +1,8 @@
 """
-Read the ingredients or steps in one element of a page: a list, a table, similar rows, paragraphs.
+Read the ingredients or steps in one element: a list, a table, similar rows, or paragraphs.
 
-Nothing here looks beyond the element; `section_walk` decides which elements belong to a section.
+This module looks only inside the element; `section_walk` decides which elements belong to a
+section.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def entries_of(node: LexborNode, kind: SectionKind) -> list[str]:
         return [text for text in texts if text]
     items = node.css("li,dd") or node.css("dt")
     if not items:
-        items = node.css("p")  # a list without items holds paragraphs
+        items = node.css("p")  # a list without items contains paragraphs
     elif kind == "steps" and node.css_first(_CHOICE) is not None:
         items = [item for item in items if item.css_first(_CHOICE) is None]
     if kind == "steps":
@@ -67,16 +68,16 @@ def entries_of(node: LexborNode, kind: SectionKind) -> list[str]:
 
 
 _CHOICE = 'input[type="radio"]'
-"""One of several answers, such as a rating; ingredients and steps have boxes to check at most."""
+"""Radio buttons are answers, such as ratings; ingredients and steps have check boxes."""
 
 
 def _titled_rows(nodes: list[LexborNode], rows: list[str]) -> list[str]:
-    """Mark the rows whose element is called a title or is one; none if most of them are."""
+    """Mark the rows that are titles by their element; mark none if most rows would be titles."""
     return titled(rows, [is_called_title(node) for node in nodes])
 
 
 def _steps_in(items: list[LexborNode]) -> list[str]:
-    """Return the steps in items, without the lists of ingredients that steps repeat."""
+    """Return the steps in these items, without the ingredient lists that some steps repeat."""
     entries: list[str] = []
     inner: set[int] = set()
     numbers = _own_numbers(items)
@@ -100,7 +101,7 @@ _LEAST_ITEMS = 2
 
 
 def _as_one(shown: list[str]) -> list[str]:
-    """Return an item's lines as one step, unless they are numbered steps themselves."""
+    """Join an item's lines into one step, unless the lines are numbered steps."""
     kept = [line for line in _each_once(shown) if cleaned(line, "steps")]
     counted = sum(COUNTED.match(line) is not None for line in kept)
     if len(kept) < 2 or counted > 1 or not any(map(is_step, kept)):
@@ -110,7 +111,7 @@ def _as_one(shown: list[str]) -> list[str]:
 
 
 def _each_once(lines: list[str]) -> list[str]:
-    """Return lines without those that are repeated for another screen, one by one or all."""
+    """Drop lines that are repeated for another screen size, one by one or all together."""
     half = len(lines) // 2
     if half and lines[:half] == lines[half:]:
         return lines[:half]
@@ -126,7 +127,7 @@ def _own_lines(item: LexborNode) -> list[str]:
 
 
 def step_lines(node: LexborNode) -> list[str]:
-    """Return the lines of a step, without the ingredients and tips that some pages add to it."""
+    """Return the lines of a step, without ingredients and tips that some pages add to it."""
     lines = lines_of(node)
     beside = [each for each in node.css(_BESIDE) if _is_beside(each, node)]
     if not beside:
@@ -141,14 +142,18 @@ def _without_prefixes(line: str, texts: list[str]) -> str:
 
 
 def _own_numbers(items: list[LexborNode]) -> dict[int, str]:
-    """Return the numbers 1, 2, 3 in elements of their own; none if they run otherwise."""
+    """
+    Return the numbers 1, 2, 3 that are in separate elements.
+
+    Empty if they are not in sequence.
+    """
     found = {item.mem_id: number for item in items if (number := _own_number(item))}
     counted = [int(number.rstrip(".):")) for number in found.values()]
     return found if counted == list(range(1, len(counted) + 1)) else {}
 
 
 def _own_number(node: LexborNode) -> str | None:
-    """Return the number of a step in an element of its own at its start, `<b>1</b> Boil.`"""
+    """Return the number of a step, if its first element contains only that: `<b>1</b> Boil.`"""
     at = node
     for _ in range(_MAX_LEVELS):
         first = next((c for c in at.iter(include_text=True) if (c.text() or "").strip()), None)
@@ -174,7 +179,7 @@ _BESIDE_CLASS = re.compile(
 
 
 def _is_beside(element: LexborNode, step: LexborNode) -> bool:
-    """Return True for a list of amounts, and for a block whose class says that it is no step."""
+    """Return True for a list of amounts, or a block whose class shows that it is not a step."""
     if element.mem_id == step.mem_id:
         return False
     if element.tag in LISTS:
@@ -189,7 +194,7 @@ def _is_beside(element: LexborNode, step: LexborNode) -> bool:
 
 
 def _is_unseen(element: LexborNode) -> bool:
-    """Return True for a label for screen readers; a longer text is the step itself."""
+    """Return True for a short text for screen readers. A long one is the step itself."""
     named = element.attributes.get("class") or ""
     return _UNSEEN.search(named) is not None and len(element.text()) <= _MAX_UNSEEN_CHARS
 
@@ -202,7 +207,7 @@ _BLOCKS = frozenset({"div", "p", "section", "aside", "dl", "figure"})
 
 
 def _left_of(lines: list[str], others: Counter[str]) -> list[str]:
-    """Return the lines without as many copies of each as `others` has."""
+    """Return `lines` without those in `others`, counting repeated lines."""
     left = []
     for line in lines:
         if others[line]:
@@ -213,7 +218,10 @@ def _left_of(lines: list[str], others: Counter[str]) -> list[str]:
 
 
 def paragraphs_of(node: LexborNode, kind: SectionKind) -> list[str]:
-    """Return the lines of an element that is not a list; similar short blocks are a line each."""
+    """
+    Return the lines of an element that is not a list; each of several similar short blocks is one
+    line.
+    """
     if kind == "steps":
         return titled([line for line in _with_numbers(step_lines(node)) if len(line) > 2], node)
     if is_row(node):
@@ -229,7 +237,7 @@ def paragraphs_of(node: LexborNode, kind: SectionKind) -> list[str]:
 
 
 def _with_numbers(lines: list[str]) -> list[str]:
-    """Join a number that stands alone with the line after it: `6.`, `Cut the cake`."""
+    """Join a line that is only a number with the next line: `6.`, `Cut the cake`."""
     joined: list[str] = []
     number = ""
     for line in lines:
@@ -248,7 +256,7 @@ def _named_or_rows(node: LexborNode) -> list[str]:
 
 
 def _holds_rows(node: LexborNode, children: list[LexborNode]) -> bool:
-    """Return True for an element that has nothing but blocks, some of them with similar rows."""
+    """Return True for an element that contains only blocks, some of them with similar rows."""
     if len(node.text()) > _MAX_ROWS_CHARS or any(
         child.tag not in _BLOCKS and not is_called_title(child) for child in children
     ):
@@ -263,10 +271,10 @@ _MAX_ROWS_CHARS = 4_000
 
 def cleaned(entry: str, kind: SectionKind) -> str | None:
     """
-    Return an entry without its bullet or number; None for what is no entry.
+    Return an entry without its bullet or number, or None if it is not an entry.
 
-    That is a switch between systems of units, a link or button to edit, share, print or scale a
-    part of the page, a caption with a time or a number of servings, and a number or letter alone.
+    These are not entries: a unit switch, a link or button to edit, share, print or scale, a caption
+    with a time or servings, and a number or letter alone.
     """
     text = _BULLET.sub("", entry).strip()
     if (text[:1] == "[" and text[-1:] == "]") or text[:1] == "<" or _UNIT_SWITCH.fullmatch(text):
@@ -282,9 +290,9 @@ def cleaned(entry: str, kind: SectionKind) -> str | None:
 
 def with_amounts(entries: list[str]) -> list[str]:
     """
-    Join the amounts and names that stand in separate cells: `200 g`, `flour` to `200 g flour`.
+    Join amounts and names in separate cells: `200 g`, `flour` becomes `200 g flour`.
 
-    An amount may come before its name or after it, as the first of them does.
+    The first cell decides whether amounts come before or after their names.
     """
     bare = [IS_AMOUNT_ALONE.fullmatch(entry) is not None for entry in entries]
     if 3 * sum(bare) < len(bare) or sum(bare) < _LEAST_CELLS:
@@ -313,7 +321,7 @@ def _is_caption(entry: str) -> bool:
 
 
 def _holds_items(item: LexborNode) -> bool:
-    """Return True if an item contains items. Stops at the first one, unlike a query."""
+    """Return True if an item contains items. Stops at the first one, unlike a CSS query."""
     return any(element.tag == "li" and element.mem_id != item.mem_id for element in item.traverse())
 
 

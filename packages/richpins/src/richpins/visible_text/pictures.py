@@ -1,4 +1,4 @@
-"""Find the picture of an article after its heading, for pages that offer none."""
+"""Find the picture of an article after its heading, for pages whose markup has none."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from richpins.visible_text.places import is_elsewhere
 _PICTURES = "img,amp-img"
 _HEROES = ",".join(f'[class*="{name}" i][style*="url("]' for name in ("hero", "featured", "cover"))
 _MAX_SEEN = 12
-"""Maximum number of pictures examined after the heading. The first suitable one is used."""
+"""Maximum pictures examined after the heading. The first suitable one is used."""
 _PHOTO = re.compile(r"\.(?:jpe?g|webp|avif)(?:\Z|[?#])", re.IGNORECASE)
 _PICTURE_FILE = re.compile(r"\.(?:jpe?g|webp|avif|png|gif)(?:\Z|[?#])", re.IGNORECASE)
 _DECORATION = re.compile(
@@ -29,10 +29,9 @@ _MAX_CLIMB = 4
 
 def pictures(sources: Sources) -> Iterator[tuple[Image, Candidate]]:
     """
-    Yield the first picture after the h1 that is a photo or declared large.
+    Yield the first picture after the h1 that is a photo or has large declared dimensions.
 
-    Pictures of other articles, authors and buttons, and those that link to other pages, are
-    skipped.
+    Skips pictures of other articles, authors and buttons, and pictures that link to other pages.
     """
     if sources.heading_end < 0:
         return
@@ -65,7 +64,7 @@ def _image(node: LexborNode, sources: Sources) -> Image | None:
 
 
 def _largest_source(node: LexborNode, sources: Sources) -> str | None:
-    """Return the largest URL of the `source` elements around a picture."""
+    """Return the largest URL among the `source` elements of a `picture`."""
     parent = node.parent
     if parent is None or parent.tag != "picture":
         return None
@@ -75,7 +74,7 @@ def _largest_source(node: LexborNode, sources: Sources) -> str | None:
 
 
 def _is_in_another_article(node: LexborNode) -> bool:
-    """Return True inside an article that does not contain the page's h1."""
+    """Return True if the picture is in an article that does not contain the page's h1."""
     at: LexborNode | None = node
     while at is not None and at.tag != "article":
         at = at.parent
@@ -83,7 +82,7 @@ def _is_in_another_article(node: LexborNode) -> bool:
 
 
 def _is_beside(node: LexborNode) -> bool:
-    """Return True for a decoration, and for what belongs to another page or to comments."""
+    """Return True for a decoration, or a picture in comments or in a link to another page."""
     at: LexborNode | None = node
     for _ in range(_MAX_CLIMB):
         if at is None or at.tag in {"body", "main"}:

@@ -13,7 +13,7 @@ from richpins.structured_data.sources import Sources
 def after_heading(
     sources: Sources, pattern: re.Pattern[bytes], most_bytes: int
 ) -> Iterator[re.Match[bytes]]:
-    """Yield matches in the bytes after the first h1. Empty if there is no h1."""
+    """Yield matches in the first `most_bytes` after the first h1; none without an h1."""
     start = sources.heading_end
     if start < 0:
         return iter(())
@@ -21,7 +21,7 @@ def after_heading(
 
 
 def is_elsewhere(node: LexborNode) -> bool:
-    """Return True if an element is in a comment, or in another article that the page links to."""
+    """Return True if an element is in a comment, or in the teaser of another page."""
     at: LexborNode | None = node
     for _ in range(8):
         if at is None or at.tag in {"body", "html"}:
@@ -44,10 +44,7 @@ _TEASER = re.compile(
 
 
 def _is_teaser(node: LexborNode) -> bool:
-    """
-    Return True for a block whose class names a teaser, or that contains the link of its
-    title.
-    """
+    """Return True for a block with the class of a teaser, or whose title is a link."""
     if _TEASER.search(node.attributes.get("class") or ""):
         return True
     if node.tag not in {"article", "li"} or node.css_first("h1") is not None:

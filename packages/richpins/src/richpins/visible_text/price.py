@@ -1,9 +1,9 @@
 """
 Find a product's price in the visible text of a page whose markup has none.
 
-This is the first price after the heading, in an element with price in its class name, on a page
-with a shopping cart. A price inside a link or in one of several similar blocks belongs to another
-product. On pages that sell nothing this costs two searches in the bytes.
+It is the first price after the heading that is in an element with a price class, on a page with a
+shopping cart. A price in a link, or in one of several similar blocks, belongs to another product.
+On pages that sell nothing, this costs two searches in the bytes.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _PRICES = ",".join(
         *(f'[{name}*="{word}" i]' for word in PRICES for name in ("class", "id")),
     ]
 )
-_NOT_ASKED = re.compile(
+_OTHER_PRICE = re.compile(
     r"(?:(?<![a-z])|(?<=price)|(?<=per))(?:old|was(?![ht])|regular|strik|strok|line-through|crossed|compare|"
     r"former|list-?price|rrp|msrp|uvp|original|before(?!:)|prev|unit|tax)"
 )
-"""Prefixes of words that name another price. `font-bold`, `holder` and `whitewash` do not match."""
+"""Class names of other prices. They do not match `font-bold`, `holder` or `whitewash`."""
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _RANGE = re.compile(r"\d\s?[^\s\d]{0,3}\s?[-–]\s?[^\s\d]{0,3}\s?\d")
 _MAX_SEEN = 20
@@ -44,9 +44,9 @@ def shown_price(
     sources: Sources, country: str | None, *, is_product: bool
 ) -> tuple[Decimal, str, Candidate] | None:
     """
-    Return the amount, its currency and its position, or None if the page shows no such price.
+    Return the amount, its currency and its position, or None if the page shows no price.
 
-    With `is_product`, the markup declares that the page sells something, so no cart is required.
+    With `is_product`, the markup already declares a product, so no cart is required.
     """
     if not sources.words.in_class(*PRICES) and not sources.words.in_tag("price"):
         return None
@@ -59,7 +59,7 @@ def shown_price(
         if not 0 < len(text) <= MAX_PRICE_CHARS or _is_of_another_product(node, holders):
             continue
         if money.count_of_amounts(text) > 1 and not _RANGE.search(text):
-            continue  # a former price is next to it, each in its own element
+            continue  # a former price is next to this one, each in its own element
         currency = money.currency_of(text, country)
         amount = money.amount_of(text, currency) if currency else None
         if currency and amount is not None and amount > 0:
@@ -68,7 +68,7 @@ def shown_price(
 
 
 def _holders(nodes: list[LexborNode]) -> set[int]:
-    """Return the elements around those with a price class."""
+    """Return the elements that contain an element with a price class."""
     holders: set[int] = set()
     for node in nodes:
         at = node.parent if node.tag != "h1" else None
@@ -92,7 +92,7 @@ def _is_of_another_product(node: LexborNode, holders: set[int]) -> bool:
     """Return True for a former price, a price in a link, or one of several similar blocks."""
     attributes = node.attributes
     named = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"[:_MAX_CLASS_CHARS]
-    if _NOT_ASKED.search(_CAPITAL.sub("-", named).lower()):
+    if _OTHER_PRICE.search(_CAPITAL.sub("-", named).lower()):
         return True
     at: LexborNode | None = node
     for _ in range(_MAX_CLIMB):

@@ -1,13 +1,13 @@
 """
-Find values of a product that are next to a label: `Brand: Pot & Co`, `<th>EAN</th><td>…`.
+Find a product's values next to labels: `Brand: Pot & Co`, `<th>EAN</th><td>…`.
 
-Used only if the product's markup has no such value. A label is the start of a text, and ends with a
-colon or with its element; the value is the next text in the same row. If a label has several
-different values, the page shows several products and none is used.
+Used only for values that are missing from the product's markup. A label is the start of a text, and
+ends with a colon or with its element; the value is the next text in the same row. If a label has
+several different values, the page shows several products, and none is used.
 
-Availability can also be read from a phrase that is the complete text of an element (`Sold out`),
-and from a buy button (`Add to cart`), after the first h1. If these contradict each other, it is
-unknown: many pages hide the phrase for the other case.
+Availability is also read from a phrase that is the whole text of an element (`Sold out`), and from
+a buy button (`Add to cart`), after the first h1. If they contradict each other, availability is
+unknown: many pages contain both phrases and hide one.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ _EMPTY = re.compile(rb"<(td|dd|div|span|p|b|strong)(?:\s[^<>]{0,400})?>\s{0,60}<
 
 def labeled(sources: Sources, labels: tuple[str, ...]) -> Iterator[Candidate]:
     """
-    Yield the values next to each of `labels`, label by label.
+    Yield the values next to each of `labels`, in the order of the labels.
 
-    Only values after the first h1 count. A label that has different values yields none.
+    Only values after the first h1 count. A label with different values yields none.
     """
     for label in labels:
         values: dict[str, str] = {}
@@ -106,21 +106,21 @@ def _is_same_row(tags: bytes, *, has_colon: bool) -> bool:
 
 
 _CODE = re.compile(r"(?=\D{0,30}\d)(?=.{3})[\w./+#-]{1,30}(?: [\w./+#-]{1,20}){0,3}")
-"""A product number: up to four words, with a digit."""
+"""A product number: up to four words, with at least one digit."""
 
 
 def skus(sources: Sources) -> Iterator[Candidate]:
-    """Yield the shop's numbers of the product."""
+    """Yield the product numbers of the shop (SKU)."""
     return _codes(sources, SKU_LABELS)
 
 
 def mpns(sources: Sources) -> Iterator[Candidate]:
-    """Yield the manufacturer's numbers of the product."""
+    """Yield the product numbers of the manufacturer (MPN)."""
     return _codes(sources, MPN_LABELS)
 
 
 def gtins(sources: Sources) -> Iterator[Candidate]:
-    """Yield the texts next to bar code labels. The reader checks their digits."""
+    """Yield the texts next to bar code labels. The caller verifies the check digits."""
     return labeled(sources, GTIN_LABELS)
 
 
@@ -142,16 +142,16 @@ _AMOUNT = re.compile(
     r"\([^()]{0,30}\)|\d+\+?|\b(?:only|nur noch|noch|more than|über|over)\b|[.!:✓✔]"
 )
 OUTSIDE = frozenset({"nav", "header", "footer", "aside", "template", "noscript"})
-_OFF = re.compile(
+_DISABLED = re.compile(
     r"disabled(?!:)|(?<!overflow-)(?<!overflow-[xy]-)hidden|sold-?out|unavailable|out-?of-?stock"
     r"|related|similar|recommend"
 )
-"""Common classes that hide nothing, such as `disabled:opacity-50` and `overflow-hidden`."""
+"""Does not match `disabled:opacity-50` and `overflow-hidden`, which are common and hide nothing."""
 _UNSHOWN = re.compile(r"display:\s?none")
 
 
 def shown_stock(sources: Sources) -> Iterator[Candidate]:
-    """Yield `in stock` or `out of stock` with its position, if the visible text shows it."""
+    """Yield `in stock` or `out of stock` with its position, if the page shows it."""
     for each in labeled(sources, STOCK_LABELS):
         text = _bare(each.value)
         if text in LABELED_IN_STOCK:
@@ -183,7 +183,7 @@ def _bare(text: str) -> str:
 
 
 def _phrases(sources: Sources) -> set[str]:
-    """Return the phrases that are an element's complete text, but not in a list of such phrases."""
+    """Return the phrases that are an element's whole text, but not one of many."""
     lowered, places = sources.words.lowered, sources.shop_texts.places
     counts: Counter[str] = Counter()
     for phrase in STATES:
@@ -196,7 +196,7 @@ def _phrases(sources: Sources) -> set[str]:
 
 
 def _own_phrases(sources: Sources, phrases: set[str]) -> set[str]:
-    """Return the phrases that are not in a list of other products."""
+    """Return the phrases that do not belong to other products."""
     found: set[str] = set()
     for node in sources.document.tree.css(_STATE_ELEMENTS)[:_MAX_STATE_ELEMENTS]:
         text = node.text(deep=True)
@@ -211,8 +211,8 @@ def _own_phrases(sources: Sources, phrases: set[str]) -> set[str]:
 
 def _is_in_other_products(node: LexborNode) -> bool:
     """
-    Return True if an element is outside the content, or in an entry that links to its
-    own page.
+    Return True if an element is outside the main content, or in an entry that links to another
+    product.
     """
     at: LexborNode | None = node
     for _ in range(_MAX_CLIMB):
@@ -233,7 +233,7 @@ _OTHERS = re.compile(r"related|similar|recommend|upsell|cross-?sell|also-|carous
 
 
 def _buy_button(sources: Sources) -> LexborNode | None:
-    """Return the product's buy button, or None if there are none or too many."""
+    """Return the product's buy button, or None if there is none or too many."""
     if not any(word in sources.words for word in CARTS):
         return None
     nodes = sources.document.tree.css(f"h1,{_BUTTONS}")
@@ -244,7 +244,7 @@ def _buy_button(sources: Sources) -> LexborNode | None:
 
 
 def _sells(node: LexborNode) -> bool:
-    """Return True if the element's whole text, in at most a few parts, is that of a buy button."""
+    """Return True if the whole text of the element is that of a buy button."""
     if node.tag == "input":
         text = node.attributes.get("value") or ""
     else:
@@ -256,10 +256,7 @@ def _sells(node: LexborNode) -> bool:
 
 
 def _is_usable(node: LexborNode) -> bool:
-    """
-    Return False for a button that is disabled, hidden, or in the page's header, footer
-    or menus.
-    """
+    """Return False if a button is disabled, hidden, or in the page's header, footer or menu."""
     at: LexborNode | None = node
     for _ in range(_MAX_CLIMB):
         if at is None or at.tag in {"body", "html"}:
@@ -267,7 +264,9 @@ def _is_usable(node: LexborNode) -> bool:
         attributes = at.attributes
         named = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".lower()
         off = "disabled" in attributes or "hidden" in attributes
-        off = off or attributes.get("aria-disabled") == "true" or _OFF.search(named) is not None
+        off = (
+            off or attributes.get("aria-disabled") == "true" or _DISABLED.search(named) is not None
+        )
         style = attributes.get("style") or ""
         if off or at.tag in OUTSIDE or _UNSHOWN.search(style):
             return False

@@ -1,4 +1,4 @@
-"""Join the sections that continue each other, and choose those that belong to one recipe."""
+"""Join sections that continue each other, and choose those that belong to one recipe."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KINDS: tuple[SectionKind, ...] = ("ingredients", "steps")
 
 
 def join(sections: Iterator[Section]) -> dict[str, list[Section]]:
-    """Return the sections by kind, those that continue another with it."""
+    """Return the sections by kind, joined with those that continue them."""
     found = _joined(sections)
     found["steps"] = _one_after_another([s for s in found["steps"] if score(s)])
     if len(found["steps"]) < _LEAST_RECIPES:
@@ -24,7 +24,10 @@ def join(sections: Iterator[Section]) -> dict[str, list[Section]]:
 
 
 def are_clear(found: dict[str, list[Section]]) -> bool:
-    """Return True for one plausible section of each kind, whose heading is not the page's title."""
+    """
+    Return True if there is one plausible section of each kind, and its heading is not the page's
+    title.
+    """
     return all(
         len(found[kind]) == 1 and is_plausible(found[kind][0]) and not _is_title(found[kind][0])
         for kind in KINDS
@@ -32,14 +35,18 @@ def are_clear(found: dict[str, list[Section]]) -> bool:
 
 
 def is_plausible(section: Section) -> bool:
-    """Return True for steps with a sentence, and for ingredients half of which have amounts."""
+    """Return True if steps contain a sentence, or half of the ingredients have amounts."""
     if section.kind == "steps":
         return score(section) > 0
     return 2 * measured(section.entries) >= section.count
 
 
 def _joined(sections: Iterator[Section]) -> dict[str, list[Section]]:
-    """Return the sections by kind; `Ingredients for the sauce` continues the one before it."""
+    """
+    Return the sections by kind.
+
+    `Ingredients for the sauce` is joined to the section before it.
+    """
     found: dict[str, list[Section]] = {kind: [] for kind in KINDS}
     for section in sections:
         same = found[section.kind]
@@ -51,7 +58,7 @@ def _joined(sections: Iterator[Section]) -> dict[str, list[Section]]:
 
 
 def _parts_of_one(sections: list[Section]) -> list[Section]:
-    """Join the ingredients under equal headings where the page has the steps of one recipe only."""
+    """Join ingredients under equal headings, if the page has the steps of only one recipe."""
     joined: list[Section] = []
     for section in sections:
         before = joined[-1] if joined else None
@@ -66,7 +73,7 @@ _LEAST_RECIPES = 2
 
 
 def _one_after_another(sections: list[Section]) -> list[Section]:
-    """Join steps under headings side by side that name two parts: `Preparation` and `Method`."""
+    """Join steps under sibling headings that name two parts: `Preparation` and `Method`."""
     joined: list[Section] = []
     for section in sections:
         before = joined[-1] if joined else None
@@ -91,13 +98,13 @@ def _goes_on(before: Section, section: Section) -> bool:
 
 
 def _is_title(section: Section) -> bool:
-    """Return True for steps under the title of the page, `How to make leek soup`."""
+    """Return True for steps under the title of the page, such as `How to make leek soup`."""
     at = section.at
     return at is not None and at.tag == "h1" and only_speaks_of_steps(section.heading)
 
 
 def _is_another_part(before: Section, section: Section) -> bool:
-    """Return True for two lists of amounts under the same heading that have no entry in common."""
+    """Return True for two ingredient lists under the same heading without a common entry."""
     first, other = before.at, section.at
     return (
         first is not None
@@ -111,7 +118,11 @@ def _is_another_part(before: Section, section: Section) -> bool:
 
 
 def nearest(ingredients: list[Section], steps: list[Section]) -> dict[str, Section]:
-    """Return the pair with the most of the page's structure in common; of equals the longest."""
+    """
+    Return the ingredients and steps that are closest together in the tree.
+
+    On a tie, the longest.
+    """
     pairs = [
         (
             _shared_depth(first, other),
@@ -132,7 +143,7 @@ def nearest(ingredients: list[Section], steps: list[Section]) -> dict[str, Secti
 
 
 def _likely(sections: list[Section]) -> list[Section]:
-    """Return the sections that have at least half of what the best one has."""
+    """Return the sections whose score is at least half of the best one."""
     best = max(map(score, sections), default=0)
     return [section for section in sections if 2 * score(section) >= best]
 
@@ -156,7 +167,7 @@ _MAX_PATH = 600
 
 
 def score(section: Section) -> int:
-    """Return how well a section fits: 0 to 12 for ingredients, 0 to 4 for steps."""
+    """Return how plausible a section is: 0 to 12 for ingredients, 0 to 4 for steps."""
     entries = section.entries
     if section.kind == "ingredients":
         return min(len(entries), 6) + min(measured(entries), 6)
@@ -165,7 +176,10 @@ def score(section: Section) -> int:
 
 
 def _continues(previous: Section, section: Section) -> bool:
-    """Return True for `Ingredients for the sauce` after `Ingredients for the filling`."""
+    """
+    Return True if the section is for another part of the recipe, such as `Ingredients for the
+    sauce`.
+    """
     words, others = previous.heading.lower().split(), section.heading.lower().split()
     return (
         len(words) > 1

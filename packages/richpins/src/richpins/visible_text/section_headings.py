@@ -1,4 +1,4 @@
-"""Find the headings of a page that name its ingredients, its steps, or another part."""
+"""Find the headings of a page that start its ingredients, its steps, or another part."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Head = tuple[LexborNode, HeadingKind, str]
 
 
 def heads_of(sources: Sources) -> list[Head]:
-    """Return the elements that are known headings, in document order, with their kind and text."""
+    """Return the elements that are known headings, in document order, with kind and text."""
     return _without_times(_once_only(list(_heads(sources))))
 
 
 def _once_only(heads: list[Head]) -> list[Head]:
-    """Return the headings without labels that each step has: `Step`, `Step`, `Step`."""
+    """Return the headings without labels that each step repeats: `Step`, `Step`, `Step`."""
     counts = Counter(text for _, kind, text in heads if kind == "steps")
     return [head for head in heads if head[1] != "steps" or counts[head[2]] <= _MAX_SAME]
 
@@ -37,7 +37,10 @@ _MAX_SAME = 2
 
 
 def _without_times(heads: list[Head]) -> list[Head]:
-    """Return the headings without captions of a time, `Preparation: 20 min`, if others are left."""
+    """
+    Return the headings without captions of times (`Preparation: 20 min`), unless all are such
+    captions.
+    """
     named = [node.mem_id for node, kind, _ in heads if kind == "steps"]
     timed = {node.mem_id for node, kind, _ in heads if kind == "steps" and _is_before_a_time(node)}
     if len(timed) == len(named):
@@ -56,7 +59,7 @@ def _heads(sources: Sources) -> Iterator[tuple[LexborNode, HeadingKind, str]]:
             continue
         text = without_trailing_sign(normalize_space(text))
         if text[-1:] == "#":
-            text = text[:-1].rstrip()  # the sign of a link to the heading
+            text = text[:-1].rstrip()  # the mark of a permalink
         if not 2 <= len(text) <= MAX_HEADING_CHARS:
             continue
         if not text[0].isalpha():
@@ -92,7 +95,7 @@ _MAX_CLIMB = 12
 
 
 def _is_before_a_time(node: LexborNode) -> bool:
-    """Return True for the caption of a duration: `Preparation`, `20 min`."""
+    """Return True for the caption of a duration, such as `Preparation` before `20 min`."""
     at: LexborNode | None = node
     for _ in range(_MAX_AROUND):
         if at is None or at.tag == "body":
@@ -115,7 +118,7 @@ def _is_heading(text: str) -> bool:
 
 
 def _undecorated(text: str) -> str:
-    """Return a heading without the pictures and numbers before it."""
+    """Return a heading without emoji and numbers at its start."""
     for place, char in enumerate(text):
         if char.isalpha():
             return text[place:]

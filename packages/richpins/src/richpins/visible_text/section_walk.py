@@ -1,9 +1,9 @@
 """
-Collect the ingredients or steps under a heading of a recipe, by group.
+Collect a recipe's ingredients or steps below a heading, by group.
 
-A walk visits what follows the heading: its siblings, then the siblings of its parents, and their
-children where they contain another heading. It ends where another part of the page begins, and
-visits at most a few hundred elements.
+A walk visits the elements after the heading: its siblings, then the siblings of its parents, and
+their children if they contain another heading. It stops where another part of the page begins, or
+after a few hundred elements.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ _MAX_CLIMB = 9
 _MAX_DEPTH = 24
 _MAX_VISITED = 400
 _MAX_EXAMINED = 60
-"""Maximum number of lists and paragraphs in one block that are read."""
+"""Maximum lists and paragraphs that are read in one block."""
 
 _LEAST_ITEMS = 3
-"""Minimum number of steps of a list without numbers, where they have no full stops."""
+"""Minimum steps of a list without numbers, if they do not end in full stops."""
 
 Groups = list[tuple[str | None, list[str]]]
-"""Entries by the heading above them; None for those before the first one."""
+"""Entries by the heading above them; None for entries before the first heading."""
 
 
 @dataclass(slots=True)
@@ -70,19 +70,19 @@ class Section:
     heading: str
     groups: Groups = field(default_factory=list)
     then: Groups = field(default_factory=list)
-    """Steps that follow the ingredients without a heading of their own."""
+    """Steps that follow the ingredients without a heading."""
     at: LexborNode | None = None
-    """The element of the heading, or the list or block itself where there is none."""
+    """The heading element, or the list or block itself if it has no heading."""
     listed: int = 0
-    """How many of the entries are items of ordered lists, or of the first list of the section."""
+    """Number of entries that are items of ordered lists, or of the section's first list."""
     lists: list[list[list[str]]] = field(default_factory=list)
-    """The words of the ingredients of each list so far, without amounts."""
+    """The words of the ingredients in each list so far, without amounts."""
     has_numbered: bool = False
-    """True once an ordered list gave several steps."""
+    """True after an ordered list with several steps."""
     behind: list[list[str]] = field(default_factory=list)
-    """Paragraphs behind an ordered list of steps: they are steps only if another list follows."""
+    """Paragraphs after an ordered list of steps; they are steps only if another list follows."""
     is_closed: bool = False
-    """True once all ingredients are found and only steps are still missing, or all steps are."""
+    """True once the section is complete: all ingredients or all steps were found."""
 
     @property
     def least(self) -> int:
@@ -91,14 +91,14 @@ class Section:
 
     @property
     def is_enough(self) -> bool:
-        """True once there are as many entries as a valid section has, and a step of some length."""
+        """True if the section has enough entries, and for steps, a long enough one."""
         if self.count < self.least:
             return False
         return self.kind == "ingredients" or self.is_list or any(map(is_step, self.entries))
 
     @property
     def is_list(self) -> bool:
-        """True for several steps that are all items of a list, which need no full stops."""
+        """True for several steps that are all list items; these need no full stops."""
         entries = self.entries
         return 1 < len(entries) == self.listed and are_listed_steps(entries)
 
@@ -111,7 +111,11 @@ class Section:
         return [entry for _, entries in self.groups for entry in entries]
 
     def add(self, entries: list[str], *, surely: bool = False) -> None:
-        """Add one element's entries; with `surely`, ingredients may be long, steps short."""
+        """
+        Add the entries of one element.
+
+        With `surely`, accept long ingredients and short steps.
+        """
         if self.kind == "steps":
             self._add_steps(entries, surely=surely)
             return
@@ -125,7 +129,10 @@ class Section:
             _extend(self.groups, entries, "ingredients")
 
     def _are_again(self, entries: list[str]) -> bool:
-        """Return True for the ingredients in other amounts or units, and for steps for print."""
+        """
+        Return True if these ingredients are repeated with other amounts or units, or steps for
+        printing.
+        """
         names = _names_of(entries)
         if len(names) < (_LEAST_ITEMS if self.kind == "ingredients" else 2):
             return False
@@ -134,7 +141,7 @@ class Section:
         return again
 
     def _until_the_end(self, entries: list[str]) -> list[str]:
-        """Return the entries before a line such as `Equipment`, which begins another part."""
+        """Return the entries before a line such as `Equipment`, which starts another part."""
         if not (self.is_enough or len(entries) > self.least):
             return entries
         ends = (
@@ -150,7 +157,7 @@ class Section:
         return entries[:end]
 
     def _add_steps(self, entries: list[str], *, surely: bool) -> None:
-        """Add steps up to a line that begins another part, such as `Notes:`."""
+        """Add the steps before a line such as `Notes:`, which starts another part."""
         counted = self._counted(entries)
         bare = [COUNTED.sub("", entry) for entry in entries]
         may_end = self.is_enough and not (surely or counted)
@@ -165,7 +172,7 @@ class Section:
         self.is_closed = end < len(entries) and self.is_enough
 
     def _counted(self, entries: list[str]) -> int:
-        """Return how many entries have the numbers of the next steps: `3.` after two steps."""
+        """Return how many entries have the next step numbers, such as `3.` after two steps."""
         numbers = [int(match[1] or match[2]) for text in entries if (match := COUNTED.match(text))]
         expected = range(self.count + 1, self.count + 1 + len(entries))
         return len(entries) if numbers == list(expected) else 0
@@ -189,25 +196,25 @@ class Section:
             self.listed += self.count - before
 
     def add_paragraphs(self, texts: list[str]) -> None:
-        """Add paragraphs, which are held back behind an ordered list of steps."""
+        """Add paragraphs; after an ordered list of steps, hold them back."""
         if self.has_numbered and not self._counted(texts):
             self.behind.append(texts)
         else:
             self.add(texts)
 
     def end_list(self) -> None:
-        """Forget the ordered list before a heading, behind which paragraphs may be steps again."""
+        """Forget the ordered list at a heading, after which paragraphs may be steps again."""
         self.has_numbered = False
         self.behind.clear()
 
     def begin_group(self, name: str) -> None:
-        """Start a group under this heading inside the section."""
+        """Start a group with this heading inside the section."""
         self.end_list()
         (self.then or self.groups).append((name, []))
 
 
 def _extend(groups: Groups, entries: list[str], kind: SectionKind) -> None:
-    """Add entries to the last group, and begin one at each line that names those after it."""
+    """Add entries to the last group, and start a new group at each title."""
     for entry in entries[:MAX_ITEMS]:
         text = cleaned(entry, kind)
         if not text or is_heading_again(text):
@@ -219,12 +226,12 @@ def _extend(groups: Groups, entries: list[str], kind: SectionKind) -> None:
         if not groups:
             groups.append((None, []))
         if kind == "steps" and groups[-1][1][-1:] == [text] and len(text) >= _LONG_STEP:
-            continue  # written again for another screen
+            continue  # repeated for another screen size
         groups[-1][1].append(text)
 
 
 def _names_of(entries: list[str]) -> list[list[str]]:
-    """Return the words of each entry, without its amount and its unit."""
+    """Return the words of each entry, without its amount and unit."""
     return [words for e in entries if (words := _WORD.findall(without_amount(e).casefold()))]
 
 
@@ -233,7 +240,7 @@ _WORD = re.compile(r"[^\W\d_]{3,}")
 
 
 def _are_alike(first: list[list[str]], other: list[list[str]]) -> bool:
-    """Return True for lists of one length in which nearly all words are the same."""
+    """Return True for lists of equal length with nearly the same words."""
     if len(first) != len(other):
         return False
     words, others = (Counter(word for each in names for word in each) for names in (first, other))
@@ -245,29 +252,30 @@ _LEAST_ALIKE = 0.85
 
 
 def _room_for(ingredients: list[str]) -> int:
-    """Return the allowed total length of these ingredients; those with an amount may be longer."""
+    """Return the maximum total length of these ingredients; those with an amount may be longer."""
     measured = amounts(ingredients)
     return 160 * measured + 80 * max(len(ingredients) - measured, 0)
 
 
 def collect_after(head: LexborNode, section: Section, places: Mapping[int, str]) -> None:
     """
-    Collect the entries after a heading, next to it or next to its parents, until another heading.
+    Collect the entries after a heading, among its siblings or its parents' siblings, until another
+    heading.
 
-    `places` has the kind of each known heading of the page by its `mem_id`. If none is a heading of
-    steps, the search after the ingredients extends two levels further out.
+    `places` has the kind of each known heading of the page by its `mem_id`. If there is no heading
+    for steps, the search after the ingredients extends two levels further out.
     """
     _SectionWalk(section, places).run(head)
 
 
 class _SectionWalk:
-    """One walk from a heading. Its `visit` methods return False where the section ends."""
+    """One walk from a heading. Its `visit` methods return False at the end of the section."""
 
     def __init__(self, section: Section, places: Mapping[int, str]) -> None:
         self._section = section
         self._places = places
         self._left = _MAX_VISITED
-        # Without a heading of their own, steps are expected after the ingredients.
+        # If steps have no heading, they are expected after the ingredients.
         self._seeks_steps = section.kind == "ingredients" and "steps" not in places.values()
 
     def run(self, head: LexborNode) -> None:
@@ -332,7 +340,7 @@ class _SectionWalk:
         return self._visit_following(node.first_child, depth + 1)
 
     def _visit_subheading(self, node: LexborNode) -> bool:
-        """Begin a group, unless the heading begins another part of the page."""
+        """Start a group, unless the heading starts another part of the page."""
         section = self._section
         text = heading_text(node)
         bare = text.strip("0123456789 .:!-–—")
@@ -361,14 +369,14 @@ class _SectionWalk:
             self._section.add_paragraphs(texts)
 
     def _without_afterwords(self, texts: list[str]) -> list[str]:
-        """Return the texts without tips and invitations, of which the first text is none."""
+        """Return the texts without tips and invitations; the first text is always kept."""
         if self._section.kind != "steps":
             return texts
         begun = self._section.count
         return [t for n, t in enumerate(texts) if not (n or begun) or not IS_AFTERWORD.search(t)]
 
     def _add_lists(self, elements: list[LexborNode], block: LexborNode) -> None:
-        """Add lists and headings in a block, and paragraphs between them once there are steps."""
+        """Add the lists and headings in a block, and paragraphs after the first steps."""
         for element in elements:
             if element.tag in LISTS:
                 if not _is_inside_list(element, block) and not _is_off(element, block):
@@ -380,7 +388,7 @@ class _SectionWalk:
                 return
 
     def _visit_name(self, node: LexborNode) -> None:
-        """Begin a group at the name of the list after it, or end with that of another part."""
+        """Start a group at the title of the next list; stop at the title of another part."""
         name = normalize_space(node.text()).rstrip(" :：")
         if ENDS.fullmatch(name):
             self._section.is_closed = self._section.is_closed or self._section.is_enough
@@ -402,7 +410,7 @@ class _SectionWalk:
 
 
 def _is_off(node: LexborNode, block: LexborNode) -> bool:
-    """Return True for a part of a form, menu or footer inside a block."""
+    """Return True if an element is in a form, menu or footer inside the block."""
     at: LexborNode | None = node
     while at is not None and at.mem_id != block.mem_id:
         if at.tag in NOT_CONTENT or is_trail(at):

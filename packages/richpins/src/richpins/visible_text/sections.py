@@ -1,8 +1,8 @@
 """
-Find the parts of a recipe in a page's visible lists.
+Find the parts of a recipe among a page's visible lists.
 
-These are lists under known headings, lists of amounts, and lists inside elements whose class names
-identify them.
+Candidates are lists under known headings, lists of amounts, and lists in elements with a matching
+class name.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from richpins.visible_text.vocabulary import (
 )
 
 _MAX_SECTIONS = 20
-"""Maximum number of elements of one kind that are examined."""
+"""Maximum elements of one kind that are examined."""
 _MAX_LISTS = 300
 _MAX_PARAGRAPH_CHARS = 4_000
 
@@ -52,8 +52,8 @@ def best_sections(sources: Sources) -> dict[str, Section]:
     """
     Return the best section for each part of a recipe, preferably one with a heading.
 
-    Of several ingredients and several steps, those are chosen that have the smallest element of the
-    page in common: a recipe's card has both, and comes after a text that describes the steps.
+    If there are several of both kinds, it returns the ingredients and steps that are closest in the
+    tree: a recipe card contains both, and often follows a text that also describes the steps.
     """
     best: dict[str, Section] = {}
     if not is_mentioned(sources.words, sources.document.language):
@@ -78,7 +78,7 @@ def best_sections(sources: Sources) -> dict[str, Section]:
 
 
 def _remove_repeated(best: dict[str, Section], sources: Sources) -> None:
-    """Remove the name of the recipe from its lists, and amounts of ingredients from its steps."""
+    """Remove the recipe's name from its lists, and ingredients with amounts from its steps."""
     heading = sources.document.tree.css_first("h1")
     name = normalize_space(heading.text()).casefold() if heading is not None else ""
     named = best.get("ingredients") if "steps" in best else None
@@ -94,7 +94,7 @@ def _remove_repeated(best: dict[str, Section], sources: Sources) -> None:
 
 
 def _by_names(name: str | None, steps: list[str]) -> Groups:
-    """Divide steps at the names that stand above them: `Wash the leeks` above what that means."""
+    """Group steps by the short names above them, such as `Wash the leeks` above its explanation."""
     names = [not is_step(step) and len(step.split()) <= _MAX_NAME_WORDS for step in steps]
     sentences = [step for step, is_name in zip(steps, names, strict=True) if not is_name]
     if (
@@ -118,7 +118,7 @@ _ENDS = (".", "!", ")", "。", "！")
 
 
 def _repeats(entry: str, ingredients: list[set[str]]) -> bool:
-    """Return True for an amount of an ingredient, `800 g gnocchi`, which is no sentence."""
+    """Return True if a step only repeats an ingredient, such as `800 g gnocchi`."""
     if not amounts([entry]) or entry.endswith((".", "!")):
         return False
     words = _words(entry)
@@ -133,7 +133,7 @@ _WORD = re.compile(r"\w+")
 
 
 def _steps_behind(ingredients: Section | None) -> Section | None:
-    """Return steps that follow the ingredients without a heading of their own."""
+    """Return steps that follow the ingredients without a heading."""
     if ingredients is None or not ingredients.then:
         return None
     if 5 * amounts(ingredients.entries) < 2 * ingredients.count:
@@ -156,7 +156,7 @@ def _by_headings(heads: list[Head]) -> Iterator[Section]:
 
 
 def _by_amounts(sources: Sources, heads: list[Head]) -> Section | None:
-    """Return the longest list of amounts without a known heading, and the similar lists near it."""
+    """Return the longest list of amounts without a known heading, plus similar lists near it."""
     lists = [
         (node, entries)
         for node in sources.document.tree.css("ul,ol,table,p")[:_MAX_LISTS]
@@ -180,9 +180,9 @@ def _by_amounts(sources: Sources, heads: list[Head]) -> Section | None:
 
 
 def _listed(node: LexborNode) -> list[str]:
-    """Return the entries of a list without inner lists, or the lines of a paragraph."""
+    """Return the entries of a list without nested lists, or the lines of a paragraph."""
     if node.tag != "p":
-        inner = node.css("ul,ol,table")  # which also finds the list itself
+        inner = node.css("ul,ol,table")  # this also matches the list itself
         return entries_of(node, "ingredients") if len(inner) < 2 else []
     if node.css_first("br") is None or len(node.text()) > _MAX_PARAGRAPH_CHARS:
         return []
@@ -194,7 +194,7 @@ _BULLETS = re.compile(r"^[•·▢☐*–—✓◦▪■□●○-]+\s*")
 
 
 def _around(node: LexborNode) -> set[int]:
-    """Return the two elements around a list."""
+    """Return the ids of the two elements around a list."""
     parent = node.parent
     outer = parent.parent if parent is not None else None
     return {
@@ -209,7 +209,7 @@ def _steps_of(node: LexborNode) -> list[str]:
 
 
 def _is_beside(before: Section, section: Section) -> bool:
-    """Return True for another list of the same class in the same element, without its entries."""
+    """Return True for another list with the same class in the same element and no common entry."""
     first, other = before.at, section.at
     if first is None or other is None or first.parent is None or other.parent is None:
         return False
@@ -234,7 +234,10 @@ _CLASS_QUERIES = {
 
 
 def _by_class(sources: Sources, kind: SectionKind) -> Section | None:
-    """Return the element with the most list entries whose class names this part of a recipe."""
+    """
+    Return the element with the most list entries, among those with a class for this part of a
+    recipe.
+    """
     best: Section | None = None
     loose: list[str] = []
     read: dict[int, list[str]] = {}

@@ -19,7 +19,7 @@ _MAX_BYLINES = 30
 
 
 def before_date(text: str) -> str:
-    """Return the text before a date: `Angela Mar November 12, 2019` names Angela Mar."""
+    """Return the text before a date: for `Angela Mar November 12, 2019`, the name Angela Mar."""
     at = date_in(text)
     if not at:
         return text
@@ -31,9 +31,10 @@ def before_date(text: str) -> str:
 
 def date_in(text: str) -> int | None:
     """
-    Return where a date starts that extends to the end of a short text, or nearly so.
+    Return the start of a date that ends a short text, or None.
 
-    Of several positions, the last one is returned, because a weekday such as `Mar` may be a name.
+    A few characters may follow the date. Of several starts, the last one is returned, because a
+    name such as `Mar` may look like part of a date.
     """
     if len(text) > _MAX_DATED_CHARS or not _YEAR.search(text):
         return None
@@ -55,10 +56,10 @@ _WORD_START = re.compile(r"(?<![^\s|·•,–—-])[^\W_]")
 
 def shown_times(sources: Sources, *, elsewhere: bool = False) -> Iterator[Candidate]:
     """
-    Yield times from time elements or elements with a time class, except in comments.
+    Yield times from time elements and elements with a date class, except in comments.
 
-    Times in teasers, asides and menus belong to other articles. Only these are yielded if
-    `elsewhere` is true, otherwise none of them.
+    Times in teasers, asides and menus belong to other articles. With `elsewhere`, only those are
+    yielded; otherwise none of them.
     """
     tree = sources.document.tree
     if "itemprop" in sources.words and not elsewhere:
@@ -96,7 +97,7 @@ def _days_in_bylines(sources: Sources, *, elsewhere: bool) -> Iterator[Candidate
 
 
 def days_after_heading(sources: Sources) -> Iterator[Candidate]:
-    """Yield dates that are the only text of an element, or follow a name, shortly after the h1."""
+    """Yield dates shortly after the h1 that are the whole text of an element, or follow a name."""
     for pattern in (_DAY_ALONE, _DAY_BEHIND_NAME):
         candidate = _first_day(sources, pattern)
         if candidate is not None:
@@ -105,7 +106,7 @@ def days_after_heading(sources: Sources) -> Iterator[Candidate]:
 
 
 def changes_after_heading(sources: Sources) -> Iterator[Candidate]:
-    """Yield a date after a word such as `Updated`, shortly after the first h1."""
+    """Yield the date after a word such as `Updated`, shortly after the first h1."""
     candidate = _first_day(sources, _CHANGED)
     if candidate is not None:
         yield candidate
@@ -121,7 +122,7 @@ def _first_day(sources: Sources, pattern: re.Pattern[bytes]) -> Candidate | None
 
 
 def _bytes_of_the_article(sources: Sources) -> int:
-    """Return how many bytes after the first h1 precede comments or related articles."""
+    """Return how many bytes after the first h1 come before comments or related articles."""
     start = max(0, sources.heading_end)
     other = _OTHERS.search(sources.words.body, start, start + _MAX_BYTES_BEFORE_DAY)
     return other.start() - start if other else _MAX_BYTES_BEFORE_DAY
@@ -175,7 +176,7 @@ _MAX_BYTES_BEFORE_DAY = 3_000
 
 
 def _marked_times(tree: LexborHTMLParser) -> Iterator[Candidate]:
-    """Yield values of `itemprop=datePublished` outside of any item."""
+    """Yield the values of `itemprop=datePublished` outside of any item."""
     for node in tree.css('[itemprop~="datePublished"]')[:_MAX_DATES]:
         if _is_in_item(node):
             continue
@@ -194,7 +195,7 @@ def _is_in_item(node: LexborNode) -> bool:
 
 
 def _is_declared(node: LexborNode) -> bool:
-    """Return True for the value of a property, which the structured data already covers."""
+    """Return True for the value of a property, which the structured data already contains."""
     return bool({"itemprop", "property"} & node.attributes.keys())
 
 

@@ -1,4 +1,4 @@
-"""Find a product's category in visible breadcrumbs, or next to a label for it."""
+"""Find a product's category in visible breadcrumbs, or next to a label."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MAX_TRAILS = 10
 _MAX_LINKS = 12
 _MAX_CHARS = 60
 _LANGUAGE = re.compile(r"/[a-z]{2}(?:[-_][a-z]{2})?", re.IGNORECASE)
-"""The path of a site's start page in one language."""
+"""Path of the start page in one language."""
 _STARTS = frozenset(
     "home start startseite accueil inicio início home page homepage strona główna hem hjem etusivu "
     "domů domov kezdőlap főoldal acasă ana sayfa главная головна ホーム トップ 홈 首页 首頁".split()
@@ -31,10 +31,9 @@ _STARTS = frozenset(
 
 def categories(sources: Sources, name: str | None) -> Iterator[Candidate]:
     """
-    Yield the last breadcrumb link that leads neither to the site's start page nor to the page
-    itself.
+    Yield the last breadcrumb link, ignoring links to the start page and to the page itself.
 
-    `name` is the product's name. Texts next to a label, `Category: Kettles`, follow.
+    `name` is the product's name. Texts next to a label such as `Category: Kettles` follow.
     """
     if b"crumb" in sources.words.lowered:
         for trail in sources.document.tree.css(_TRAILS)[:_MAX_TRAILS]:

@@ -1,7 +1,7 @@
 """
 Words that identify the visible parts of a recipe in some 25 languages.
 
-They cover headings, amounts and the beginnings of other parts of a page.
+They cover headings, amounts, and the starts of other parts of a page.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ IS_NEEDED = re.compile(
     r"potřebujeme|budete potřebovat)\s*[:：]?",
     re.IGNORECASE,
 )
-"""Headings for things needed for any purpose; they belong to a recipe if amounts follow."""
+"""Headings for needed things of any kind; they start a recipe only if amounts follow."""
 ENDS = re.compile(
     r"(?:notes?|tips?|tipps?|nutrition.*|equipment|video|comments?|reviews?|related.*|"
     r"you may also.*|share.*|nährwert.*|valeurs.*|storage|faq.*|did you make.*|more recipes|"
@@ -68,7 +68,7 @@ ENDS = re.compile(
     r"recipe source|quelle|vidéo.*|vídeo.*)\s*[:!]?",
     re.IGNORECASE,
 )
-"""Headings of what follows a list; `ends_steps` tells them from steps."""
+"""Headings that may end a list. `ends_steps` decides whether a line among steps is one."""
 IS_AFTERWORD = re.compile(
     r"\b(?:pinterest|instagram|facebook|newsletter|nieuwsbrief|hashtag|tag\s(?:me|us)|privacy|"
     r"copyright|subscribe|e-?mail|spam|leave\sa\s(?:comment|review)|follow\s(?:me|us)|"
@@ -79,7 +79,9 @@ IS_AFTERWORD = re.compile(
     r"|\A(?:tips?|tipp|notes?|hinweis|astuce|consejo|consiglio|nota|n\.?b\.?)\s?:\s?\S",
     re.IGNORECASE,
 )
-"""What a paragraph after the steps has that is none: a tip, or an invitation to follow the site."""
+"""
+Words in paragraphs after the steps that are not steps: tips, and invitations to follow the site.
+"""
 _PORTIONS = (
     r"(?:servings?|people|portion(?:s|en|er)?|portion/en|port|porsjon(?:er)?|person(?:s|en|er|e|as|nes)?|"
     r"pers|personnes|persone|porzioni|porc[eí]\w*|porç(?:ão|ões)|raciones|dose/?s?|adag|főre|osob\w*|osób|pieces?|"
@@ -128,7 +130,7 @@ IS_CONTROL = re.compile(
     r")\W*",
     re.IGNORECASE,
 )
-"""What is written beside ingredients and steps and is none: buttons, times, servings, calories."""
+"""Texts near ingredients and steps that are neither: buttons, times, servings, calories."""
 MAX_CONTROL_CHARS = 60
 IS_NO_STEP = re.compile(
     r"(?:copyright|©|\(c\))\s?(?:©\s?)?(?:19|20)\d\d\b"
@@ -145,7 +147,10 @@ IS_NO_STEP = re.compile(
     r"valutazione\smedia)\b\W{0,3}\d|\Abe\sthe\sfirst\sto\s(?:rate|review|comment)\b",
     re.IGNORECASE,
 )
-"""A line of the site among steps: rights, links to other pages, `1/12` of its pictures, stars."""
+"""
+Lines among steps that are not steps: copyright, links to other pages, `1/12` of its pictures,
+stars.
+"""
 _UNITS = (
     r"g|gr|grams?|gramm?|kg|mg|ml|cl|dl|l|lbs?|pounds?|oz|ounces?|cups?|c|tsps?|teaspoons?|tbsp?s?|"
     r"tablespoons?|pinch|cloves?|cans?|sticks?|slices?|el|tl|essl\S*|teel\S*|prisen?|stück|stk|stuks|"
@@ -166,10 +171,10 @@ IS_AMOUNT_ALONE = re.compile(
     rf"(?:\d[\d.,/\s–-]{{0,8}}[¼½¾⅓⅔⅛]?|[¼½¾⅓⅔⅛⅜])\s?(?:{_UNITS})?\.?|(?:{_UNITS})\.?",
     re.IGNORECASE,
 )
-"""An amount or a unit without the name of an ingredient."""
+"""An amount or a unit without an ingredient."""
 _SENTENCE_END = re.compile(r"[.!?。！]['\")»”]?(?:\s|$)|[。！]")
 _STEP_CHARS = 45
-"""Ingredients are rarely longer than this, and steps on average never shorter."""
+"""Ingredients are rarely longer than this, and the mean length of steps is never shorter."""
 
 
 def amounts(entries: list[str]) -> int:
@@ -192,13 +197,14 @@ def measured(entries: list[str]) -> int:
 
 
 _LASTS = re.compile(_TIME, re.IGNORECASE)
-"""`30 min` before a word such as `easy` is no amount."""
+"""A duration such as `30 min` before a word such as `easy` is not an amount."""
 
 
 def are_ingredients(entries: list[str]) -> bool:
     """
-    Return True for ingredients that need no heading: most entries are short and have amounts, and
-    at least two have known units.
+    Return True for entries that are ingredients even without a heading.
+
+    Most must be short and have amounts, and at least two must have known units.
     """
     if len(entries) < 3 or sum(map(len, entries)) > 80 * len(entries):
         return False
@@ -207,7 +213,7 @@ def are_ingredients(entries: list[str]) -> bool:
 
 
 def are_steps(entries: list[str]) -> bool:
-    """Return True for sentences of some length, most of them without an amount at the start."""
+    """Return True for long enough sentences, most of them without an amount at the start."""
     chars = sum(map(len, entries))
     return (
         chars >= (_STEP_CHARS if any(map(str.isascii, entries)) else 15) * len(entries)
@@ -218,16 +224,16 @@ def are_steps(entries: list[str]) -> bool:
 
 def are_listed_steps(entries: list[str]) -> bool:
     """
-    Return True for items of a list that may be steps: of several words, hardly any an amount.
+    Return True for list items that may be steps: several words each, and hardly any amounts.
 
-    People who number their steps often write them without full stops.
+    Numbered steps often have no full stops.
     """
     several = sum(len(entry.split()) > 1 or not entry.isascii() for entry in entries)
     return 4 * several >= 3 * len(entries) and 3 * amounts(entries) <= len(entries)
 
 
 def is_heading_again(text: str) -> bool:
-    """Return True for a heading that is repeated above its list, perhaps with its time."""
+    """Return True for a heading that is repeated above its list, possibly with a time."""
     if len(text) > _MAX_HEADING_CHARS or text[-1:] in _SENTENCE_ENDS:
         return False
     heading, _, time = text.partition(" ")
@@ -244,13 +250,13 @@ def only_speaks_of_steps(heading: str) -> bool:
     """
     Return True for a heading such as `How to make leek soup`.
 
-    It may stand above prose or be a page's title; `Directions` names the steps themselves.
+    It may be above prose or be the page's title, unlike `Directions`, which is always above steps.
     """
     return _SPEAKS_OF_STEPS.match(heading) is not None
 
 
 def lasts(text: str) -> bool:
-    """Return True for a duration and no other text: `20 min`, `1 h 30`."""
+    """Return True for a text that is only a duration: `20 min`, `1 h 30`."""
     return len(text) <= _MAX_LASTS_CHARS and _LASTS_ALONE.fullmatch(text) is not None
 
 
@@ -264,7 +270,7 @@ _LASTS_ALONE = re.compile(
 
 
 def ends_steps(text: str) -> bool:
-    """Return True for a line such as `Notes:`, not for `About 30 minutes before serving, …`."""
+    """Return True for a line such as `Notes:`, but not for `About 30 minutes before serving, …`."""
     return (
         len(text) <= _MAX_END_CHARS
         and text[-1:] not in _SENTENCE_ENDS
@@ -277,7 +283,7 @@ _MAX_END_CHARS = 60
 
 
 def is_step(text: str) -> bool:
-    """Return True for a sentence or a longer text: no caption, no button, no duration alone."""
+    """Return True for a sentence or a long text, but not for a caption, a button or a duration."""
     least = _LEAST_STEP_CHARS if text.isascii() else _LEAST_STEP_CHARS // 2
     return len(text) >= least or (text[:1].isalpha() and text[-1:] in _SENTENCE_ENDS)
 
@@ -293,7 +299,7 @@ def is_mentioned(words: Words, language: str | None) -> bool:
     code = (language or "").lower()[:2]
     if not code:
         return words.any(_IN_OTHER_LANGUAGES)
-    if code == "en":  # a template default, whatever the language
+    if code == "en":  # en is a template default, whatever the page's language
         return words.any(_FOREIGN_WORDS)
     return code in INGREDIENTS and words.any(INGREDIENTS[code])
 

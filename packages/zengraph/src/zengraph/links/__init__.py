@@ -1,11 +1,11 @@
 """
-Links: edges of one kind between named nodes, packed.
+Links: packed edges of one kind between named nodes.
 
 A row for each edge is too expensive for nodes with many edges that are written together: the links
 of a page, the references of a paper, the imports of a file. Here a node's outgoing links are one
 cell, and its incoming links are posting lists, which a compaction builds from a journal of changes.
 This takes an eighth of the space and time per link. A link has a text and a tag instead of
-properties, and appears among its target's incoming links after the next compaction.
+properties. It appears among its target's incoming links after the next compaction.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class LinkGraph:
         self.writer.write([write], now_ms)
 
     def out(self, source: str) -> list[Link]:
-        """The links of a source, in the order in which they were put."""
+        """Return the links of a source, in the order in which they were put."""
         return list(from_lines(self.writer.read([source])[source].lines))
 
     def into(self, target: str, beyond: str = "") -> Iterator[InLink]:
@@ -113,7 +113,7 @@ class LinkGraph:
             yield self.lists.inlink(line)
 
     def count_into(self, target: str) -> int:
-        """The number of links to a target, read from counts; at most two round trips."""
+        """Return the number of links to a target, read from counts; at most two round trips."""
         return self.lists.count([self._naming.list_id(target.encode())])
 
     def compact(self) -> None:

@@ -8,7 +8,7 @@ compaction at a time, so the changes of a source are compacted in order. All cla
 which is replaced by check-and-put.
 
 A claim expires, by the clocks of the processes. If its plan was not stored yet, nothing was
-written: the claim becomes void, and a slow process can no longer store its plan. If the plan was
+written: the claim becomes void, and its slow process can no longer store a plan. If the plan was
 stored, the claim remains until another process takes it over and executes the plan again.
 """
 
@@ -27,7 +27,10 @@ from zengraph.links._journal_keys import LANES
 from zengraph.tables import CellTable
 
 LOCK_MS = 300_000
-"""Longer than any compaction takes. After this time the claim of a killed process expires."""
+"""
+Milliseconds; longer than any compaction takes. After this time the claim of a killed process
+expires.
+"""
 ROW = b"\xffcompaction"
 """The row of the journal table that contains the claims."""
 ALL_LANES = frozenset(range(LANES))
@@ -83,7 +86,7 @@ class Claims:
         return Claims(tuple(parts["last"]), held)
 
     def valid(self, now_ms: int) -> Claims:
-        """A copy without void claims."""
+        """Return a copy without void claims."""
         held = tuple(claim for claim in self.held if claim.planned or claim.until_ms > now_ms)
         return replace(self, held=held)
 
@@ -92,30 +95,34 @@ class Claims:
         return ALL_LANES.difference(*(claim.lanes for claim in self.held))
 
     def free_slot(self) -> int | None:
-        """The lowest slot without a compaction, or None."""
+        """Return the lowest slot without a compaction, or None."""
         taken = {claim.slot for claim in self.held}
         return next((slot for slot in range(PASSED) if slot not in taken), None)
 
     def abandoned(self, now_ms: int) -> LaneClaim | None:
-        """An expired claim with a stored plan, which any process must execute again; or None."""
+        """
+        Return an expired claim with a stored plan, which any process must execute again.
+
+        Or None.
+        """
         return next((c for c in self.held if c.planned and c.until_ms <= now_ms), None)
 
     def find(self, claim: LaneClaim) -> LaneClaim | None:
-        """The current version of a claim, or None if its holder has lost it."""
+        """Return the current version of a claim, or None if its holder has lost it."""
         return next((c for c in self.held if c.holder == claim.holder), None)
 
     def with_claim(self, claim: LaneClaim) -> Claims:
-        """A copy with this claim, which replaces the claim of its slot."""
+        """Return a copy with this claim, which replaces the claim of its slot."""
         numbers = [*self.last, *[0] * (claim.slot + 1 - len(self.last))]
         numbers[claim.slot] = claim.number
         return Claims(tuple(numbers), (*(c for c in self.held if c.slot != claim.slot), claim))
 
     def without(self, claim: LaneClaim) -> Claims:
-        """A copy without this claim."""
+        """Return a copy without this claim."""
         return replace(self, held=tuple(c for c in self.held if c.holder != claim.holder))
 
     def next_number(self, slot: int) -> int:
-        """The number of the next compaction of a slot."""
+        """Return the number of the next compaction of a slot."""
         return 1 + (self.last[slot] if slot < len(self.last) else 0)
 
 
@@ -137,11 +144,11 @@ class ClaimCell:
         self._at_once = at_once
 
     def read(self) -> Claims:
-        """The valid claims."""
+        """Return the valid claims."""
         return self._read()[0]
 
     def is_full(self) -> bool:
-        """True if all lanes are claimed, or the maximum number of compactions is running."""
+        """Return True if all lanes are claimed, or the maximum number of compactions is running."""
         claims = self.read()
         return not claims.free_lanes() or len(claims.held) >= self._at_once
 
@@ -160,7 +167,10 @@ class ClaimCell:
         return self._new(lambda _: ALL_LANES, lambda claims: not claims.held)
 
     def begin_waiting(self) -> LaneClaim | None:
-        """Claim the free lanes now and the others with `wait`; None if another process waits."""
+        """
+        Claim the free lanes now, and the others with `wait`. Returns None if another process is
+        waiting.
+        """
         return self._new(
             Claims.free_lanes, lambda claims: not any(c.waits for c in claims.held), waits=True
         )
@@ -175,7 +185,10 @@ class ClaimCell:
         )
 
     def plan(self, claim: LaneClaim, lanes: Iterable[int]) -> LaneClaim | None:
-        """Mark the plan for these lanes as stored and free the others. None if it was lost."""
+        """
+        Mark the plan for these lanes as stored, and free the other lanes. Returns None if the claim
+        was lost.
+        """
         own = frozenset(lanes)
         return self._edit(
             claim, lambda _, now: replace(now, lanes=own, planned=True, until_ms=self._until_ms())
@@ -195,7 +208,7 @@ class ClaimCell:
         )
 
     def abandon(self, claim: LaneClaim) -> None:
-        """Give up the claim. A plan that is stored is left to the next compaction."""
+        """Give up the claim. A stored plan is left to the next compaction."""
         if claim.planned:
             self._edit(claim, lambda _, now: replace(now, until_ms=0))
         else:
@@ -240,7 +253,7 @@ class ClaimCell:
                 return None
             if self._table.check_and_put(ROW, _COLUMN, cell, new.pack()):
                 return new
-        raise StoreUnavailable("link journal", "its claims are changed by too many at once")
+        raise StoreUnavailable("link journal", "too many processes change its claims at once")
 
     def _read(self) -> tuple[Claims, bytes | None]:
         row = self._table.get(ROW, [_COLUMN, _FORMER])

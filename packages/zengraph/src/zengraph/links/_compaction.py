@@ -1,13 +1,13 @@
 """
-Compaction of the link journal into the posting lists of inlinks.
+Compact the link journal into the posting lists of inlinks.
 
 Any number of processes can compact at the same time, each in some lanes of the journal. A process
 first claims a slot and lanes (`_claims`) and stores its plan: the journal rows that it takes
 (`_plan`). Then it writes a delta to each target, named by its slot and number, deletes the journal
 rows, and gives up its claim. After a crash at any point, a later run, in this process or another,
 finds the plan and writes the same deltas again. If a journal row of the plan is already deleted,
-all deltas had been written. So each change is compacted exactly once, and the net counts of the
-deltas add up to the exact number of links.
+all its deltas have been written. So each change is compacted exactly once, and the net counts of
+the deltas add up to the exact number of links.
 
 | row of `l` | cells |
 |---|---|
@@ -47,8 +47,10 @@ COMPACTIONS = 4
 _PLAN = b"l:plan"
 _PURGED_AT_ONCE = 500
 _PAUSE_S = 0.25
-"""Pause between checks for compactions in other processes. Each check scans all lanes, and a killed
-process keeps its claim for five minutes, so shorter pauses would gain little."""
+"""
+Seconds between checks for compactions in other processes. Each check scans all lanes, and a killed
+process keeps its claim for five minutes, so shorter pauses would gain little.
+"""
 
 
 class Compactor:
@@ -86,7 +88,7 @@ class Compactor:
         """
         if (report := self._complete_abandoned()) is not None:
             return report
-        if self._claims.is_full():  # checked first, because looking for rows costs more
+        if self._claims.is_full():  # check this first, because looking for rows costs more
             return CompactionReport(left=True)
         if self._ahead:
             report = self._compact(self._ahead, limit)
@@ -136,7 +138,10 @@ class Compactor:
         )
 
     def _lanes_with_rows(self) -> list[int] | None:
-        """Lanes with rows, ordered by their oldest row; None if there are rows beside the lanes."""
+        """
+        Return the lanes with rows, ordered by their oldest row, or None if there are rows outside
+        the lanes.
+        """
         found = sorted(heads(self._journal), key=lambda head: head.at_ms)
         lanes = [head.lane for head in found if head.lane is not None]
         return lanes if len(lanes) == len(found) else None
@@ -147,7 +152,7 @@ class Compactor:
         """
         Compact as many of these lanes as `limit` requires: the first ones that are free.
 
-        If `lanes` is None, compacts all lanes and the rows beside them, which is possible only
+        If `lanes` is None, it compacts all lanes and the rows outside them, which is possible only
         while no other process compacts. `urgent` ignores the maximum number of compactions.
         """
         if lanes is None:
@@ -186,7 +191,7 @@ class Compactor:
 
     @contextmanager
     def _abandoned_on_error(self, claim: LaneClaim) -> Iterator[None]:
-        """Leave the claim to other processes after an exception."""
+        """On an exception, leave the claim to other processes."""
         try:
             yield
         except BaseException:
@@ -194,14 +199,21 @@ class Compactor:
             raise
 
     def _adapt(self, claimed: int, chosen: Choice) -> None:
-        """Claim fewer lanes if the limit left some, so that other processes find free ones."""
+        """
+        Adapt the number of lanes to claim to the last compaction, so that other processes find free
+        lanes.
+        """
         if not chosen.left:
             self._share = min(LANES, 2 * self._share)
         elif len(chosen.lanes) < claimed:
             self._share = max(1, 2 * len(chosen.lanes))
 
     def _store(self, claim: LaneClaim, chosen: Choice) -> LaneClaim | None:
-        """Store a plan and mark the claim. None if the claim was lost: write nothing then."""
+        """
+        Store a plan and mark the claim.
+
+        Returns None if the claim was lost; then write nothing.
+        """
         key, plan = _plan_key(claim), chosen.plan.pack()
         self._journal.put(key, {_PLAN: plan}, at_ms=self._clock.now_ms())
         planned = self._claims.plan(claim, chosen.lanes)
@@ -223,7 +235,7 @@ class Compactor:
             return self._execute(claim, CompactionPlan.unpack(cell.value))
 
     def _execute(self, claim: LaneClaim, plan: CompactionPlan) -> CompactionReport:
-        """Execute a stored plan and give up the claim."""
+        """Execute a stored plan, and then give up the claim."""
         keys = [row.key for row in plan.rows]
         rows = self._journal.get_many([*keys, *plan.void], [journal.COLUMN])
         report = CompactionReport(journal_rows=len(keys) + len(plan.void), left=True)
@@ -241,7 +253,7 @@ class Compactor:
                 removed = removals(entries, self._naming)
                 changes = LinkChanges(name, now_ms, groups, removed, depths)
                 report = replace(report, merged=self._lists.add(changes))
-        # A writer may withdraw an entry in the meantime, which gives the row a later timestamp.
+        # A writer may remove an entry meanwhile, which gives the row a later timestamp.
         self._journal.delete_many(
             [(key, None, max(newest_ms(row), now_ms) + GRACE_MS) for key, row in rows.items()]
         )
@@ -253,7 +265,7 @@ class Compactor:
         self, claim: LaneClaim, plan: CompactionPlan, groups: ByGroup
     ) -> Mapping[bytes, int] | None:
         """
-        The depths at which the plan's lists are written. None if another process has completed the
+        Return the depths at which the plan's lists are written. None if another process has completed the
         plan.
 
         The first process that executes the plan chooses them and stores them in it.
@@ -283,7 +295,7 @@ class Compactor:
         self._journal.delete(key, at_ms=self._clock.now_ms() + GRACE_MS)
 
     def _drop_stray_plans(self) -> None:
-        """Delete plans whose process died before it marked its claim as planned."""
+        """Delete plans whose process died before it marked its claim."""
         with closing(self._journal.scan(ROW + b"\0", None)) as rows:
             keys = [key for key, _ in rows]
         held = {_plan_key(claim) for claim in self._claims.read().held}
@@ -293,12 +305,12 @@ class Compactor:
 
 
 def _plan_key(claim: LaneClaim) -> bytes:
-    """The row key of a claim's plan."""
+    """Return the row key of a claim's plan."""
     return ROW + bytes([0, claim.slot]) + claim.number.to_bytes(8)
 
 
 def removals(entries: Sequence[Entry], naming: Naming) -> dict[bytes, list[bytes]]:
-    """The sources that removed a link, by the list id of its target."""
+    """Return the sources that removed a link, by the list id of its target."""
     columns: dict[bytes, list[bytes]] = defaultdict(list)
     for entry in entries:
         for target in lines_of(entry.removed):

@@ -1,5 +1,5 @@
 """
-Keys of the link journal: rows in its lanes, and rows beside the lanes. Pure.
+Keys of the link journal, for rows in its lanes and rows outside ("beside") the lanes. Pure.
 
 The changes of a source are always in the lane of its group, in order of time, so lanes can be
 compacted in parallel. Each lane is in one bucket. While the file of that bucket is damaged (on
@@ -21,7 +21,7 @@ from zengraph._naming import Naming
 from zengraph.tables import CellTable
 
 LANES = 64
-"""Must never change, because stored keys depend on it."""
+"""It must never change, because stored keys depend on it."""
 _MARK = 0x80
 _KEY_BYTES = 18
 
@@ -35,42 +35,45 @@ class Head(NamedTuple):
 
 
 def lane_of(naming: Naming, source: bytes) -> int:
-    """The lane of a source."""
+    """Return the lane of a source."""
     return naming.group_hash(source)[0] % LANES
 
 
 def bucket_of_lane(lane: int) -> int:
-    """The bucket that contains a lane."""
+    """Return the bucket that contains a lane."""
     return lane % BUCKETS
 
 
 def lane_key(lane: int, at_ms: int, nonce: bytes) -> bytes:
-    """The key of a lane's row. A lane's keys sort by time."""
+    """Return the key of a lane's row. A lane's keys sort by time."""
     return _start(lane) + at_ms.to_bytes(8) + nonce
 
 
 def beside_key(bucket: int, at_ms: int, nonce: bytes) -> bytes:
-    """The key of a row beside the lanes. Such keys of one bucket sort by time."""
+    """Return the key of a row beside the lanes. Such keys of one bucket sort by time."""
     return journal_key(bucket, at_ms, nonce)
 
 
 def order(key: bytes) -> bytes:
-    """The time and the random bytes of a key, for sorting rows of all lanes and buckets by time."""
+    """
+    Return the time and the random bytes of a key, for sorting rows of all lanes and buckets by
+    time.
+    """
     return key[-16:]
 
 
 def written_at_ms(key: bytes) -> int:
-    """When a row was written."""
+    """Return when a row was written."""
     return int.from_bytes(key[-16:-8])
 
 
 def lane_range(lane: int) -> tuple[bytes, bytes]:
-    """The start and the stop of a scan of a lane."""
+    """Return the start and the stop of a scan of a lane."""
     return _start(lane), _after(lane)
 
 
 def beside_range(bucket: int) -> tuple[bytes, bytes]:
-    """The start and the stop of a scan of a bucket's rows beside its lanes."""
+    """Return the start and the stop of a scan of a bucket's rows beside its lanes."""
     return bytes([bucket]), bytes([bucket, _MARK])
 
 
@@ -89,7 +92,7 @@ def heads(table: CellTable) -> Iterator[Head]:
 
 
 def any_beside(table: CellTable) -> bool:
-    """True if there are rows beside the lanes. Sixteen short scans."""
+    """Return True if there are rows beside the lanes. Sixteen short scans."""
     for bucket in range(BUCKETS):
         with closing(table.scan(*beside_range(bucket), limit=1)) as rows:
             if any(True for _ in rows):
@@ -98,7 +101,7 @@ def any_beside(table: CellTable) -> bool:
 
 
 def oldest_ms(table: CellTable, lane: int) -> int | None:
-    """When the oldest row that may contain changes of a lane was written, or None."""
+    """Return when the oldest row that may contain changes of a lane was written, or None."""
     ranges = [lane_range(lane), *map(beside_range, range(BUCKETS))]
     oldest = []
     for start, stop in ranges:

@@ -39,7 +39,9 @@ _HEAD_BYTES = 11
 
 
 _LEVEL = 1
-"""15 KB in 35 µs. Higher levels gain little, because a source's links are similar."""
+"""
+Compresses 15 KB in 35 µs. Higher levels gain little, because the links of a source are similar.
+"""
 
 
 def compress_links(lines: bytes) -> bytes:
@@ -60,7 +62,7 @@ class PackedLinks:
     """
     The links of a source, compressed as in its outlinks cell and the link journal.
 
-    The writer stores the compressed lines as they are. Iterating decompresses them.
+    The writer stores the compressed lines unchanged. Iterating decompresses them.
     """
 
     compressed: bytes
@@ -102,22 +104,22 @@ class Outlinks:
         return decompress_links(self.compressed) if self.compressed else b""
 
     def after(self, change: bytes, at_ms: int, compressed: bytes) -> Outlinks:
-        """The cell that replaces this one."""
+        """Return the cell that replaces this one."""
         return Outlinks(at_ms, (*self.changes, change), compressed)
 
     def since(self, oldest_ms: int) -> Outlinks:
-        """A copy without names older than the oldest existing journal row."""
+        """Return a copy without names older than the oldest existing journal row."""
         start = change_name(oldest_ms, b"")
         return replace(self, changes=tuple(c for c in self.changes if c >= start))
 
 
 def change_name(now_ms: int, nonce: bytes) -> bytes:
-    """A name for a change whose journal row is written at `now_ms`."""
+    """Return a name for a change whose journal row is written at `now_ms`."""
     return now_ms.to_bytes(_TIME_BYTES) + nonce
 
 
 def change_ms(name: bytes) -> int:
-    """The time, in ms, at which a change's journal row was written, taken from the name."""
+    """Return when the journal row of a change was written (ms), from the change's name."""
     return int.from_bytes(name[:_TIME_BYTES])
 
 
@@ -143,14 +145,19 @@ def unpack(data: bytes) -> Outlinks:
 
 
 def to_lines(links: Sequence[tuple[str, str, str]]) -> bytes:
-    """Join (target, text, tag) tuples as lines. The first of several links to a target is kept."""
+    """
+    Join (target, text, tag) tuples as lines.
+
+    Of several links to one target, the first is kept.
+    """
     seen: dict[str, str] = {}
     for target, text, tag in links:
         if target not in seen:
             seen[target] = f"{target}\t{tag}\t{text[:MAX_TEXT_CHARS]}"
     joined = "\n".join(seen.values())
     if joined.count("\t") != 2 * len(seen) or joined.count("\n") != max(0, len(seen) - 1):
-        # Some text contains a separator. Only then clean every text, which takes ten times longer.
+        # Some text contains a separator. Only then is every text cleaned, which takes ten times
+        # longer.
         clean = (
             (target, _clean(text), _clean(tag))
             for target, text, tag in links
@@ -185,7 +192,7 @@ class Difference:
 
 
 def difference(old: bytes, new: bytes) -> Difference:
-    """The changes from the lines `old` to the lines `new`. The order of lines is ignored."""
+    """Return the difference between the lines `old` and the lines `new`, whatever their order."""
     if old == new:
         return Difference((), (), ())
     before = set(old.split(b"\n")) if old else set()
@@ -200,5 +207,5 @@ def difference(old: bytes, new: bytes) -> Difference:
 
 
 def target_of(line: bytes) -> bytes:
-    """The target of a line."""
+    """Return the target of a line."""
     return line.partition(b"\t")[0]

@@ -1,10 +1,10 @@
 """
-The plan of a compaction: which rows of the link journal it takes.
+Plan a compaction: choose the rows of the link journal that it takes.
 
 Changes of one source must be compacted in order: a list drops a removed link once it is merged, so
 an older addition that arrived later would restore the link. All changes of a source are in one
-lane, except those that were written beside the lanes. So a plan takes either the oldest rows of
-some lanes, if there are no rows beside the lanes, or the oldest rows of all lanes and beside them.
+lane, except those written outside the lanes. So if there are rows outside the lanes, a plan takes
+the oldest rows of all lanes and of those; otherwise it takes the oldest rows of some lanes.
 """
 
 from __future__ import annotations
@@ -35,8 +35,10 @@ from zengraph.links._writer import CELL
 from zengraph.tables import CellTable, Row
 
 GRACE_MS = 600_000
-"""How long an entry may wait for its writer to update the source's cell. After that, the writer is
-assumed to be dead."""
+"""
+How long an entry (ms) may wait for its writer to update the source's cell. After that, the writer
+counts as dead.
+"""
 
 Range = tuple[bytes, bytes]
 
@@ -63,7 +65,7 @@ class CompactionPlan:
     key; None until they are chosen."""
 
     def __bool__(self) -> bool:
-        """True if there is work to do."""
+        """Return True if there is work to do."""
         return bool(self.rows or self.void)
 
     def pack(self) -> bytes:
@@ -89,13 +91,13 @@ class CompactionPlan:
 
 
 class Choice(NamedTuple):
-    """A plan, its lanes, and whether rows were left unread."""
+    """A plan, its lanes, and whether rows were left over."""
 
     plan: CompactionPlan
     lanes: frozenset[int]
     """The lanes whose rows the plan takes."""
     left: bool
-    """True if rows were left unread because of the limit."""
+    """True if rows were left over because of the limit."""
 
 
 class _Candidate(NamedTuple):
@@ -104,7 +106,7 @@ class _Candidate(NamedTuple):
     key: bytes
     sources: set[str]
     dead: list[bytes] | None
-    """Names of the row's changes that never took effect; None if one of them still may."""
+    """Names of the row's changes that never took effect; None if some may still take effect."""
     entries: int = 0
 
 
@@ -128,7 +130,7 @@ class Planner:
         self._clock = clock
 
     def of_lanes(self, lanes: Sequence[int], limit: int) -> Choice:
-        """Take the oldest rows of these lanes, lane by lane, until there are `limit` entries."""
+        """Take the oldest rows of these lanes, lane by lane, up to `limit` entries."""
         rows: list[PlannedRow] = []
         void: list[bytes] = []
         used = set[int]()
@@ -149,7 +151,7 @@ class Planner:
         return Choice(plan, frozenset(used), left and bool(plan))
 
     def of_all(self, limit: int) -> Choice:
-        """Take the oldest rows of all lanes and beside them, about `limit` entries."""
+        """Take the oldest rows of all lanes and outside them, about `limit` entries."""
         ranges = [*map(lane_range, range(LANES)), *map(beside_range, range(BUCKETS))]
         taken = self._take(ranges, limit)
         return Choice(taken.plan, frozenset(range(LANES)), taken.left and bool(taken.plan))
@@ -158,7 +160,7 @@ class Planner:
         """
         Take the oldest rows, and find their entries that never took effect.
 
-        A row that must wait also delays all later rows that share a source with it.
+        A row that must wait also delays all later rows with one of its sources.
         """
         candidates, left = self._oldest_rows(ranges, limit)
         if candidates:
@@ -202,7 +204,8 @@ class Planner:
         self, ranges: Sequence[Range], last: bytes, read: Container[bytes]
     ) -> Iterator[_Candidate]:
         """
-        Yield rows up to `last` that the first scan missed because they were written behind it.
+        Yield rows up to `last` that the first scan missed, because they were written after it had
+        passed.
 
         The first scan may have read a later change of the same source, so that change must wait
         with the missed rows. Costs one more scan of the rows.
@@ -216,10 +219,10 @@ class Planner:
 
     def _dead(self, entries: Sequence[Entry], written_ms: int) -> list[bytes] | None:
         """
-        Names of the entries that never took effect, or None if one of them still may.
+        Return the names of the entries that never took effect, or None if one of them still may.
 
-        An entry that is not newer than its source's last change was overtaken: its writer had read
-        an earlier cell, so its check-and-put fails.
+        An entry that is not newer than its source's last change was overtaken: its writer read an
+        earlier cell, so its check-and-put fails.
         """
         node_id = self._node_id
         cells = self._outlinks.get_many([node_id(e.source) for e in entries], [CELL])

@@ -33,15 +33,15 @@ class ListLimits:
     """When posting lists are merged and divided. A table may be written with different limits."""
 
     group_lines: int = 512
-    """A group with more lines is divided, or, if it already was, passes its lines on."""
+    """A group with more lines is divided, or, if it is already divided, passes its lines on."""
     inline_lines: int = 256
     """A longer list leaves its group and is stored in segments."""
     chunk_lines: int = 512
     """Number of lines per row of a segment."""
     large_lines: int = 256
-    """After a delta with more lines, the size of its group is checked."""
+    """After a delta with more lines than this, the size of its group is checked."""
     delta_lines: int = 32
-    """A compaction writes past the first levels of a group while deltas have as many lines."""
+    """A compaction writes past the first levels of a group as long as deltas have this many lines."""
     many_deltas: int = 8
     """A group or list is merged when it has this many deltas, and checked after as many writes."""
 

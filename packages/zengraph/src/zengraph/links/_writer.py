@@ -42,11 +42,13 @@ from zengraph.tables import Tables, open_bucket
 CELL = b"l:v"
 _ATTEMPTS = 30
 _PAUSE_S = 0.02
-"""Maximum random wait before a retry, so that two writers do not collide again."""
+"""Maximum random wait (s) before a retry, so that two writers do not collide again."""
 
 Listed = Literal["all", "none"] | Callable[[str], Callable[[bytes], bool]]
-"""Which links are also listed at their targets: all, none, or a function that gets a source and
-returns a predicate of its targets."""
+"""
+Which links are also listed at their targets: all, none, or a function that takes a source and
+returns a predicate for its targets.
+"""
 
 Edit = Callable[[bytes], bytes]
 """Maps a source's current lines to its new lines."""
@@ -75,7 +77,7 @@ class OutlinkWriter:
         self._listed = listed
 
     def read(self, sources: Sequence[str]) -> dict[str, Outlinks]:
-        """The outlinks of sources; empty for a source that has none."""
+        """Return the outlinks of sources; empty for a source that has none."""
         node_id = self._node_id
         rows = self._outlinks.get_many([node_id(source) for source in sources], [CELL])
         empty = Outlinks()
@@ -85,7 +87,7 @@ class OutlinkWriter:
         }
 
     def of(self, node_id: bytes) -> Outlinks:
-        """The outlinks of a source by its id; empty if it has none."""
+        """Return the outlinks of a source by its id; empty if it has none."""
         cell = self._outlinks.get(node_id, [CELL]).get(CELL)
         return unpack(cell.value) if cell else Outlinks()
 
@@ -108,7 +110,7 @@ class OutlinkWriter:
         raise StoreUnavailable("outlinks", f"{left[0].source} is being written by many at once")
 
     def _attempt(self, writes: Sequence[LinksWrite], now_ms: int) -> list[LinksWrite]:
-        """Write changed links. Returns the writes that lost to a concurrent writer."""
+        """Write changed links. Returns the writes that a concurrent writer has overtaken."""
         node_id = self._node_id
         rows = self._outlinks.get_many([node_id(w.source) for w in writes], [CELL])
         stored = {key: unpack(row[CELL].value) for key, row in rows.items()}
@@ -123,7 +125,7 @@ class OutlinkWriter:
             links = _edited(write.links, old) if callable(write.links) else write.links
             if links.compressed == old.compressed or (write.at_ms <= old.at_ms and not edits):
                 continue
-            # An edit must be newer than the links that it edits, even if the clocks disagree.
+            # An edit must be newer than the links that it edits, even if clocks differ.
             at_ms = max(write.at_ms, old.at_ms + 1)
             change = change_name(row_ms, os.urandom(6))
             if entry := self._entry(write.source, at_ms, change, old, links):
@@ -136,8 +138,8 @@ class OutlinkWriter:
         self._journal.put_many(
             [(key, {journal.COLUMN: journal.pack(own)}, row_ms) for key, own in rows_of.items()]
         )
-        came_true = self._outlinks.check_and_put_many(checks) if checks else []
-        overtaken = [w for w, ok in zip(pending, came_true, strict=True) if not ok]
+        written = self._outlinks.check_and_put_many(checks) if checks else []
+        overtaken = [w for w, ok in zip(pending, written, strict=True) if not ok]
         sources = {write.source for write in overtaken}
         for key, own in rows_of.items():
             if not sources.isdisjoint(entry.source for entry in own):
@@ -160,9 +162,10 @@ class OutlinkWriter:
         self, key: bytes, entries: Sequence[Entry], sources: Container[str], row_ms: int
     ) -> None:
         """
-        Remove changes without effect from a journal row, so that compaction need not wait for them.
+        Remove changes that had no effect from a journal row, so that compactions need not wait for
+        them.
 
-        Uses check-and-put, so that a row that was compacted in the meantime is not restored.
+        It uses check-and-put, so that a row that was compacted meanwhile is not restored.
         """
         if left := [entry for entry in entries if entry.source not in sources]:
             old, new = journal.pack(entries), journal.pack(left)
@@ -171,7 +174,10 @@ class OutlinkWriter:
             self._journal.delete(key, at_ms=row_ms)
 
     def _pruned(self, source: str, links: Outlinks) -> Outlinks:
-        """Drop names that no journal row has anymore. Takes seventeen short scans, but rarely."""
+        """
+        Drop names that no journal row has anymore. Takes seventeen short scans, but is rarely
+        needed.
+        """
         if len(links.changes) < MANY_CHANGES:
             return links
         kept = links
@@ -188,11 +194,11 @@ class OutlinkWriter:
     def _entry(
         self, source: str, at_ms: int, change: bytes, old: Outlinks, links: PackedLinks
     ) -> Entry | None:
-        """The journal entry of a change; None if no link that is listed changed."""
+        """Return the journal entry of a change, or None if no listed link changed."""
         if self._listed == "none":
             return None
         if self._listed == "all" and not old.compressed:
-            # Most sources are new: the entry can reuse the cell's compressed lines.
+            # Most sources are new: then the entry can reuse the cell's compressed lines.
             return Entry(source, at_ms, change, added=links.compressed)
         differs = difference(old.lines, links.lines)
         if not differs:
@@ -209,7 +215,7 @@ def _edited(edit: Edit, old: Outlinks) -> PackedLinks:
 
 def _after_all_changes(links: Iterable[Outlinks], now_ms: int) -> int:
     """
-    Return the time for a journal row that changes these sources: later than all changes before it.
+    Return a time for a journal row of these sources that is later than all their earlier changes.
 
     The compaction orders rows by this time. The clock alone is not enough, because an overtaken
     change is retried after a later one, and the writers' clocks differ.
@@ -225,7 +231,7 @@ def _only(listed: Callable[[bytes], bool], differs: Difference) -> Difference:
 
 
 def without(targets: Mapping[str, object] | set[str]) -> Edit:
-    """An edit that removes the links to `targets`."""
+    """Return an edit that removes the links to `targets`."""
     removed = {target.encode() for target in targets}
 
     def edit(lines: bytes) -> bytes:
@@ -236,7 +242,7 @@ def without(targets: Mapping[str, object] | set[str]) -> Edit:
 
 
 def with_links(more: bytes) -> Edit:
-    """An edit that adds the lines of `more`, which replace links to the same targets."""
+    """Return an edit that adds the lines of `more`, which replace links to the same targets."""
     fresh = {target_of(line): line for line in more.split(b"\n") if line}
 
     def edit(lines: bytes) -> bytes:

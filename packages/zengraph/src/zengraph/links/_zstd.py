@@ -24,13 +24,13 @@ _codecs = _Codecs()
 
 
 def compress(data: bytes, level: int) -> bytes:
-    """Compress `data`. The same data and level always give the same bytes."""
+    """Compress `data`. Equal data and levels always give equal bytes."""
     compressor = _codecs.compressors.get(level)
     if compressor is None:
         compressor = _codecs.compressors[level] = zstandard.ZstdCompressor(
             level=level, write_content_size=True
         )
-    # Copied, because zstandard's result keeps a buffer as large as the input.
+    # Copy it, because zstandard's result keeps a buffer as large as the input.
     return bytes(memoryview(compressor.compress(data)))
 
 

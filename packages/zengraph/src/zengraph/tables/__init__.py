@@ -1,5 +1,5 @@
 """
-`CellTable`: the port for storage engines, shaped like HBase. Adapters: memory, sqlite, postgres,
+`CellTable`: the interface of storage engines, modeled on HBase. Engines: memory, sqlite, postgres,
 hbase.
 
 Rows are bytes. A row maps cells `b"family:qualifier"` to bytes, each with a timestamp in
@@ -23,7 +23,7 @@ from zengraph.errors import InvalidArgument
 
 
 class Cell(NamedTuple):
-    """A value, and when it was written (ms since the epoch)."""
+    """A value, and the time at which it was written (ms since the epoch)."""
 
     value: bytes
     at_ms: int
@@ -55,10 +55,9 @@ class RowExtent(NamedTuple):
 
 def newest_ms(row: Row) -> int:
     """
-    Return the timestamp for deleting a row that was read.
+    Return the timestamp with which to delete a row that was read.
 
-    The current time would not do, because another machine with a fast clock may have written the
-    row.
+    The current time does not work if another machine with a fast clock wrote the row.
     """
     return max(cell.at_ms for cell in row.values())
 
@@ -261,9 +260,9 @@ class CellTable(Protocol):
         True if it was written.
 
         Raises InvalidArgument if `expected` or `value` is empty, because HBase does not distinguish
-        empty from absent. Delete a cell written by this method at the cell's own `at_ms`, not at
-        the current time: on HBase, a delete at "now" hid the next check_and_put of the same
-        millisecond in 23 of 200 cases, although that call returned True.
+        empty from absent. Delete such a cell with the cell's own `at_ms`, not the current time: on
+        HBase, a delete at "now" hid the next check_and_put of the same millisecond in 23 of 200
+        cases, although that call returned True.
         """
         return self.check_and_put_many([(row, column, expected, value)])[0]
 
@@ -281,13 +280,13 @@ class CellTable(Protocol):
 def refuse_empty(column: bytes, expected: bytes | None, value: bytes) -> None:
     """Raise InvalidArgument for a `check_and_put` with empty values."""
     if expected == b"" or value == b"":
-        raise InvalidArgument(f"check_and_put of {column!r}: an empty value counts as none")
+        raise InvalidArgument(f"check_and_put of {column!r}: values must not be empty")
 
 
 def open_bucket(tables: Tables, bucket: int, buckets: int) -> int:
     """Return the first writable bucket from `bucket` on, or `bucket` itself if none is writable."""
     bucket %= buckets
-    if tables.serves(bucket):  # almost always
+    if tables.serves(bucket):  # almost always the case
         return bucket
     ring = ((bucket + step) % buckets for step in range(buckets))
     return next((bucket for bucket in ring if tables.serves(bucket)), bucket)
@@ -339,8 +338,8 @@ class Tables(Protocol):
 
     def identity(self) -> str:
         """
-        Return a random word that identifies this data, created if missing; empty if not
-        supported.
+        Return a random id of this data, created if missing; empty if the engine does not support
+        it.
         """
         return ""
 
@@ -348,8 +347,8 @@ class Tables(Protocol):
         """
         Return the format in which this data was created, 1 to `FORMAT`. It never changes.
 
-        Callers use it to choose how to make ids. Engines that do not store it have data of the
-        first format.
+        Callers choose by it how to derive ids. Engines that do not store it have data of the first
+        format.
 
         Raises:
             StoreUnavailable: the engine does not answer.
@@ -373,9 +372,9 @@ class Tables(Protocol):
         """
         Replace damaged files with new ones that contain all readable rows, and return the results.
 
-        New files may lack rows that the caller has to restore. Because the caller may be killed
-        first, each call, in any process, returns the results again until they are passed to
-        `salvage_finished`. `report` gets a line before each step that may take long.
+        Rows may be missing from the new files; the caller must restore them. Because it may be
+        killed first, every call, in any process, returns the results again until they are passed to
+        `salvage_finished`. `report` is called with a line of text before each long step.
         """
         return []
 

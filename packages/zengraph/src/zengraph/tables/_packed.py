@@ -122,7 +122,7 @@ def values_of_rows(
     """
     Return the values of `columns` for each packed (key, row), None for an absent cell.
 
-    Rows without any of the columns are left out. Most rows of a batch have the same shape, so the
+    Rows without any of the columns are omitted. Most rows of a batch have the same shape, so the
     positions from the previous row are reused.
     """
     result: dict[bytes, Values] = {}
@@ -155,8 +155,8 @@ class Places(NamedTuple):
     """Reads only the required offsets."""
     spans: Spans
     """
-    The offset numbers of each column's value, or (0, None) if the row lacks it. Empty if the row
-    has none of the columns.
+    The offset numbers of each column's value, or (0, None) for a column that is not in the row.
+    Empty if the row has none of the columns.
     """
 
 

@@ -1,9 +1,9 @@
 """
 Read and change a packed row without loading all of it into memory.
 
-A row up to `LARGE_BYTES` is read whole. For a larger row the index is read first: which cells it
-has, when they were written, and where their values are. After that, only the needed values are
-read, and a change refers to the other values by position.
+A row up to `LARGE_BYTES` is read whole. For a larger row, the index is read first, with the
+columns, timestamps and positions of its values. Then only the needed values are read, and a change
+refers to the other values by position.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from zengraph.tables._shapes import columns_of, shape_of
 LARGE_BYTES = 1_048_576
 
 ReadPart = Callable[[int, int], bytes]
-"""Reads a number of bytes of the stored row, starting at an offset."""
+"""Reads a number of bytes of the stored row from an offset."""
 
 
 class ValuePlace(NamedTuple):
@@ -75,7 +75,7 @@ def sizes_of(cells: Mapping[bytes, Any]) -> RowSizes:
 
 
 def read_cells(cells: Mapping[bytes, Any], columns: Iterable[bytes], read: ReadPart) -> Row:
-    """Read the values of `columns`; columns that are not in `cells` are left out."""
+    """Read the values of `columns`; columns that are not in `cells` are omitted."""
     chosen = {column: cells[column] for column in columns if column in cells}
     return {
         column: Cell(read(cell.value.begin, size_of(cell.value)), cell.at_ms)

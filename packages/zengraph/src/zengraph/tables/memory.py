@@ -1,5 +1,5 @@
 """
-In-memory cell tables for tests, and the reference for the behavior of the real engines.
+In-memory cell tables, for tests and as the reference implementation of an engine.
 
 With `masking`, a delete hides later puts that are not newer, as HBase does until it compacts.
 """

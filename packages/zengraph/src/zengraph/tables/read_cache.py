@@ -1,10 +1,10 @@
 """
 Tables with a short-lived cache of nodes in the reading process.
 
-Only `values_many` of nodes, which plain reads of records call, uses the cache: it keeps the values
-of some columns by row. An entry's age counts from before it was read and never exceeds a limit. A
-write through the same tables drops the row, so a process reads its own writes at once. Writes by
-other processes are seen when entries expire. Missing rows are not cached.
+Only `values_many` of nodes, which plain reads of records call, uses the cache. It keeps the values
+of some columns by row. An entry's age counts from before its read, and has a limit. A write through
+the same tables drops the row, so a process reads its own writes at once. Writes by other processes
+are seen when entries expire. Missing rows are not cached.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ENTRY_BYTES = 360
 _VALUE_BYTES = 41
 """Overhead of a value: its object and its slot in the tuple."""
 _MOST_SETS = 64
-"""Maximum number of column sets. Each write looks for its rows under every set."""
+"""Maximum number of column sets. Each write looks up its rows in every set."""
 
 Values = tuple[bytes | None, ...]
 
@@ -127,7 +127,7 @@ class ReadCache:
     ) -> None:
         with self._lock:
             for row, writes in rows:
-                # A value read while its row was being written may be outdated.
+                # A value read while its row was being written may be outdated, so it is not cached.
                 if row in values and self._writes[row[0]] == writes:
                     self._remove(prefix + row)
                     entry = _CachedRow(read_at_s, values[row], _size(values[row]))
@@ -210,7 +210,7 @@ def _rows(items: Iterable[tuple[Any, ...]]) -> list[bytes]:
 def _dropping(
     write: Callable[..., Any], cache: ReadCache, rows_of: Callable[[Any], list[bytes]]
 ) -> Callable[..., Any]:
-    """Wrap a write method so that afterward the rows in its first argument are dropped."""
+    """Wrap a write method, so that the rows in its first argument are dropped afterward."""
 
     @wraps(write)
     def run(what: Any, *args: Any, **kwargs: Any) -> Any:

@@ -1,5 +1,5 @@
 """
-What every engine of `CellTable` must do.
+Tests for every engine of `CellTable`.
 
     class TestMyTables(CellTableContract):
         @pytest.fixture

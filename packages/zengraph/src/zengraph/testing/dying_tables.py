@@ -1,4 +1,4 @@
-"""Tables of a process that is killed: after some writes, every call raises `Died`."""
+"""Tables for simulating a killed process: after some writes, every call raises `Died`."""
 
 from __future__ import annotations
 

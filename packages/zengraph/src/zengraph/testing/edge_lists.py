@@ -1,5 +1,5 @@
 """
-What every engine must do with a `Graph`'s lists of edges: orders, prefixes, takes and trims.
+Tests for every engine: orders, prefixes, takes and trims of a `Graph`'s edge lists.
 
     class TestMyLists(EdgeListsContract):
         @pytest.fixture
@@ -492,7 +492,7 @@ class EdgeListsContract:
 
 
 class _either:  # noqa: N801 - used in place of pytest.raises
-    """A block that may either die or finish normally."""
+    """A context in which the code may either die or finish normally."""
 
     def __enter__(self) -> None:
         return None

@@ -1,5 +1,5 @@
 """
-What every engine must do with the packed lists of a `Graph`: `Schema.packed`.
+Tests for every engine: packed lists of a `Graph` (`Schema.packed`).
 
     class TestMyPackedLists(PackedListsContract):
         @pytest.fixture

@@ -1,5 +1,5 @@
 """
-What every engine must do with edges that move into packed lists and out of them: `Graph.repair`.
+Tests for every engine: `Graph.repair` moves edges into and out of packed lists.
 
     class TestMyPackedMoves(PackedMovesContract):
         @pytest.fixture
@@ -116,5 +116,5 @@ class PackedMovesContract:
 
 
 def _told(edges: list[Any]) -> list[Any]:
-    """Edges without their times."""
+    """Return edges without their times."""
     return [edge._replace(at_ms=0) for edge in edges]

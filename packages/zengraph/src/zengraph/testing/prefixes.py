@@ -1,5 +1,5 @@
 """
-What every engine must do for lookups by prefix, of property names and of their values.
+Tests for every engine: lookups by prefixes of property names and values.
 
     class TestMyPrefixes(PrefixContract):
         @pytest.fixture

@@ -1,5 +1,5 @@
 """
-Names of deltas, and which of them a header includes. Pure.
+Names of deltas, and the record of which deltas a header includes. Pure.
 
 Two kinds of writers add deltas to the rows of posting lists: a compaction adds them to the first
 groups, and a group that passes on its lines adds them to the groups and lists below it. Every
@@ -29,33 +29,33 @@ Upto = Mapping[int, int]
 
 
 def delta_name(source: int, number: int) -> int:
-    """The name of a delta: a number of 8 bytes."""
+    """Return the name of a delta: a number of 8 bytes."""
     return source << _NUMBER_BITS | number
 
 
 def delta_column(name: int) -> bytes:
-    """The column of the delta with that name."""
+    """Return the column of the delta with that name."""
     return b"%s%016x" % (DELTA, name)
 
 
 def number_of(name: int) -> int:
-    """The number of a delta within its source."""
+    """Return the number of a delta within its source."""
     return name & _NUMBER
 
 
 def deltas(row: Iterable[bytes]) -> list[bytes]:
-    """The delta columns among a row's columns, sorted."""
+    """Return the delta columns among a row's columns, sorted."""
     return sorted([column for column in row if column.startswith(DELTA)])
 
 
 def included(upto: Upto, column: bytes) -> bool:
-    """True if a header with that `upto` includes the delta."""
+    """Return True if a header with that `upto` includes the delta."""
     name = int(column[len(DELTA) :], 16)
     return name & _NUMBER <= upto.get(name >> _NUMBER_BITS, 0)
 
 
 def extended(upto: Upto, columns: Iterable[bytes]) -> dict[int, int]:
-    """A copy of `upto` that also includes these deltas."""
+    """Return a copy of `upto` that also includes these deltas."""
     result = dict(upto)
     for column in columns:
         name = int(column[len(DELTA) :], 16)
@@ -66,12 +66,12 @@ def extended(upto: Upto, columns: Iterable[bytes]) -> dict[int, int]:
 
 
 def last_of(source: int, upto: Upto, columns: Iterable[bytes]) -> int:
-    """The last number of a source that a row has received, in its header or as a delta."""
+    """Return the last number of a source that a row has received, in its header or as a delta."""
     return extended(upto, columns).get(source, 0)
 
 
 def to_names(upto: Upto) -> list[int]:
-    """The names of the last included deltas, for storing in a header."""
+    """Return the names of the last included deltas, for storing in a header."""
     return [delta_name(source, number) for source, number in sorted(upto.items())]
 
 

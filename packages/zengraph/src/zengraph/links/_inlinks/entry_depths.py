@@ -32,7 +32,8 @@ _DIGITS = [b"%x" % digit for digit in range(FAN_OUT)]
 def large_groups(groups: ByGroup, delta_lines: int) -> dict[bytes, int]:
     """
     The largest depth for each group with enough lines, by its key. Reads nothing, so every process
-    finds the same groups.
+    finds the same groups. A later version must not find others: it would write the lines of a plan
+    that has no depths to other groups than the version that began it.
     """
     deepest = {}
     for key, lists in groups.items():

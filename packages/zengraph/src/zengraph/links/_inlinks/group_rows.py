@@ -46,18 +46,18 @@ _NUMBER_BYTES = 8
 
 
 def group_key(list_id: bytes, depth: int) -> bytes:
-    """The key of a list's group after `depth` divisions."""
+    """Return the key of a list's group after `depth` divisions."""
     return group_keys(list_id, [depth])[0]
 
 
 def group_keys(list_id: bytes, depths: Iterable[int]) -> list[bytes]:
-    """The keys of a list's groups after each of these numbers of divisions."""
+    """Return the keys of a list's groups after each of these numbers of divisions."""
     first, digits = list_id[:GROUP_BYTES], list_id[GROUP_BYTES:].hex().encode()
     return [first + digits[:depth] for depth in depths]
 
 
 def is_group(key: bytes) -> bool:
-    """True for a group's row, False for the rows of a long list."""
+    """Return True for a group's row, False for the rows of a long list."""
     return len(key) <= GROUP_BYTES + MAX_DEPTH
 
 
@@ -136,7 +136,7 @@ class GroupHeader(NamedTuple):
 
     @staticmethod
     def of(row: Row) -> GroupHeader:
-        """The header in a row, or an empty one."""
+        """Return the header in a row, or an empty one."""
         cell = row.get(HEADER)
         if cell is None:
             return GroupHeader()
@@ -203,12 +203,12 @@ class ListGroup:
         return list_block.lines_in(self.blocks)
 
     def received(self, source: int) -> int:
-        """The number of the last delta that the group has received from a source."""
+        """Return the number of the last delta that the group has received from a source."""
         return last_of(source, self.header.upto, self.deltas)
 
     def of_list(self, list_id: bytes, moved: int = 0) -> bytes:
         """
-        The joined lines of a list; empty if the group has none.
+        Return the joined lines of a list; empty if the group has none.
 
         `moved` is the number of the last pass whose lines have already arrived below. Those lines
         are left out.
@@ -218,7 +218,7 @@ class ListGroup:
         return b"\n".join([text for b in blocks if (text := list_block.find(b, local_id))])
 
     def _left(self, moved: int) -> list[bytes]:
-        """The blocks of lines that have not moved with the pass `moved`."""
+        """Return the blocks of lines that have not moved with the pass `moved`."""
         header = self.header
         if moved <= header.passes - bool(header.passing):
             return self.blocks

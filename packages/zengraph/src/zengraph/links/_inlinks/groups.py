@@ -16,9 +16,8 @@ ones in the deepest group, and the newest in the first group.
 Any number of processes can write groups at the same time. Deltas are only added (`delta_names`).
 The header is replaced by check-and-put, together with the names of the deltas that it now includes;
 after that, those deltas are deleted. Lines that leave a group must reach other rows exactly once.
-So the group first records in its header what it passes on: the number of the pass, its deltas, and
-how they are divided. Any process that finds such a header writes the same deltas, named by that
-pass, and completes it.
+So the group first records the pass in its header: its number, its deltas, and how they are divided.
+Any process that finds such a header writes the same deltas, named by that pass, and completes it.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class _Edit(NamedTuple):
 
     group: ListGroup
     header: GroupHeader
-    """The unchanged header if a pass only needs to be completed or leftover deltas deleted."""
+    """Unchanged if only a pass has to be completed or leftover deltas deleted."""
     merged: _Merged | None = None
 
 
@@ -198,7 +197,7 @@ class Groups:
         return look | below, long
 
     def _edit(self, group: ListGroup, *, now: bool, down: bool) -> _Edit | None:
-        """The change that a group needs, or None."""
+        """Return the change that a group needs, or None."""
         limits, header = self._limits, group.header
         if header.passing:
             return _Edit(group, header)
@@ -219,7 +218,7 @@ class Groups:
         return _Edit(group, header._replace(upto=upto, block=block), merged)
 
     def _begin(self, group: ListGroup, *, divided: bool) -> GroupHeader:
-        """The header of a group that starts to pass on all of its lines."""
+        """Return the header of a group that starts to pass on all of its lines."""
         upto = extended(group.header.upto, group.unmerged)
         return group.header._replace(
             passes=group.header.passes + 1,
@@ -328,7 +327,7 @@ def _merged(key: bytes, blocks: Iterable[bytes], inline_lines: int) -> _Merged:
 
 
 def _passing_on(group: ListGroup, merged: _Merged | None = None) -> _PassingOn:
-    """The lines that leave a group in its pass, the same in whichever process computes them."""
+    """Return the lines that leave a group in its pass; every process computes the same."""
     header, blocks = group.header, group.passing_blocks
     passing = header.passing or Pass(header.upto, header.divided, 0)
     after = GroupHeader(passing.upto, passing.divided, b"", header.passes)

@@ -40,7 +40,7 @@ def compress_lines(lines: Sequence[bytes]) -> bytes:
 
 
 def lines_of(blob: bytes) -> list[bytes]:
-    """The lines of a blob."""
+    """Return the lines of a blob."""
     return decompress_links(blob).split(b"\n") if blob else []
 
 

@@ -39,12 +39,12 @@ def pack(lists: Lists) -> bytes:
 
 
 def lines_in(blocks: Iterable[bytes]) -> int:
-    """The number of lines of all lists in these blocks."""
+    """Return the number of lines of all lists in these blocks."""
     return sum([int.from_bytes(block[4:8]) for block in blocks])
 
 
 def find(block: bytes, local_id: bytes) -> bytes:
-    """The joined lines of the list whose id ends with `local_id`, or empty bytes."""
+    """Return the joined lines of the list whose id ends with `local_id`, or empty bytes."""
     stop = _HEAD_BYTES + LOCAL_BYTES * int.from_bytes(block[:4])
     at = block.find(local_id, _HEAD_BYTES, stop) - _HEAD_BYTES
     while at > 0 and at % LOCAL_BYTES:
@@ -56,7 +56,11 @@ def find(block: bytes, local_id: bytes) -> bytes:
 
 
 def joined(blocks: Iterable[bytes]) -> dict[bytes, bytes]:
-    """The lists of several blocks. The lines of a list are joined in the order of the blocks."""
+    """
+    Return the lists of several blocks.
+
+    The lines of a list are joined in the order of the blocks.
+    """
     result: dict[bytes, bytes] = {}
     more: dict[bytes, list[bytes]] = {}
     for block in filter(None, blocks):

@@ -30,10 +30,10 @@ class PostingLists:
         self._long = Segments(tables, naming, limits)
 
     inlink = staticmethod(inlink)
-    """A line of a list as an `InLink`."""
+    """Convert a line of a list to an `InLink`."""
 
     def count(self, targets: Sequence[bytes]) -> int:
-        """Exact number of links to all of `targets`; at most two round trips."""
+        """Return exact number of links to all of `targets`; at most two round trips."""
         total = 0
         for target, (groups, row) in self._read(targets).items():
             text = _text(groups, target, row)
@@ -122,7 +122,7 @@ class PostingLists:
 
 
 def _text(groups: Sequence[ListGroup], target: bytes, row: Row) -> bytes:
-    """The joined lines of a list in groups, without moved lines that a later row contains."""
+    """Return a list's joined lines in groups, without moved lines that a later row contains."""
     texts = []
     for group, below in zip(groups, [*groups[1:], None], strict=False):
         moved = 0
@@ -133,11 +133,11 @@ def _text(groups: Sequence[ListGroup], target: bytes, row: Row) -> bytes:
             texts.append(text)
     if len(texts) < 2:
         return b"".join(texts)
-    # A set removes duplicates: lines that are being moved may have been read in both groups.
+    # A set removes duplicates: lines that are being moved may be in both groups.
     return b"\n".join({line for text in texts for line in text.split(b"\n")})
 
 
 def _path(target: bytes, rows: Mapping[bytes, Row]) -> list[ListGroup]:
-    """The groups of a list that have been read."""
+    """Return the groups of a list that have been read."""
     keys = group_keys(target, range(MAX_DEPTH + 1))
     return [ListGroup(key, rows[key]) for key in takewhile(rows.__contains__, keys)]

@@ -29,7 +29,7 @@ from zengraph.links._values import InLink
 from zengraph.tables import Row
 
 _SQUEEZE_PAST_BYTES = 800
-"""Smaller values are not compressed, because zstd's overhead would exceed the savings."""
+"""Smaller values are not compressed, because zstd's overhead would be larger than the savings."""
 
 CAME, STAYED, WENT = b"+", b"~", b"-"
 _STAYED_FIELD, _WENT_FIELD = b"\t%s\t" % STAYED, b"\t%s\t" % WENT
@@ -66,7 +66,7 @@ def pack(net: int, lines: list[bytes]) -> bytes:
 
 
 def net_of(value: bytes) -> int:
-    """The net count of a packed delta."""
+    """Return the net count of a packed delta."""
     return int.from_bytes(value[:4], signed=True)
 
 
@@ -79,7 +79,7 @@ def unpack(value: bytes) -> Delta:
 
 
 def source_of(line: bytes) -> bytes:
-    """The source of a line."""
+    """Return the source of a line."""
     return line.partition(b"\t")[0]
 
 
@@ -114,9 +114,9 @@ class Settled(NamedTuple):
     present: int
     """The number of links, correct if all changes of these links are among the merged lines."""
     net: int
-    """Added minus removed links. Differs from `present` if earlier changes are elsewhere."""
+    """Added minus removed links. Differs from `present` if earlier changes are stored elsewhere."""
     removed: list[bytes]
-    """Sources of links that were removed, and perhaps added again."""
+    """Sources of links that were removed, and possibly added again."""
 
 
 NOTHING = Settled(b"", 0, 0, [])
@@ -155,7 +155,7 @@ def _as_new(line: bytes) -> bytes:
 
 
 def is_there(line: bytes) -> bool:
-    """True if a line is a link, False if it is a removal."""
+    """Return True if a line is a link, False if it is a removal."""
     return _WENT_FIELD not in line or line.split(b"\t", 3)[2] != WENT
 
 
@@ -220,13 +220,13 @@ class ListHeader:
 
     @staticmethod
     def of(row: Row) -> ListHeader:
-        """The header in a row, or an empty one."""
+        """Return the header in a row, or an empty one."""
         cell = row.get(HEADER)
         if cell is None:
             return ListHeader()
         line, _, inline = cell.value.partition(b"\n")
         head = orjson.loads(line)
         segments = tuple(Segment(bytes.fromhex(n), s, net) for n, s, net in head["segments"])
-        upto = head["upto"]  # before slots existed, a single number: that of slot 0
+        upto = head["upto"]  # before slots existed, this was a single number: that of slot 0
         names = of_names(upto if isinstance(upto, list) else [upto])
         return ListHeader(names, segments, inline, bytes.fromhex(head["writing"]))

@@ -237,7 +237,7 @@ class Segments:
         old = head.segments[len(head.segments) - count :]
         lines = newest([*(self._segment(target, s) for s in old), delta.lines])
         if not kept:
-            # The oldest segment is included, so no older line needs the removals: drop them.
+            # This includes the oldest segment, so no older line needs the removals: drop them.
             lines = filter(is_there, lines)
         written = self._write(target, name, lines, now_ms)
         net = delta.net + sum(s.net for s in old) if kept else written

@@ -1,5 +1,5 @@
 """
-The circuit breaker of a gateway: skips it after errors and probes it again after a while. Pure.
+The circuit breaker of a gateway: takes it out of rotation after errors, and probes it later. Pure.
 
 The caller passes the time, in seconds of a monotonic clock.
 """
@@ -34,7 +34,7 @@ class Breaker:
         return self.in_a_row < self.errors
 
     def worth_asking(self, now_s: float) -> bool:
-        """True if the server is in rotation, or has been out long enough for a probe."""
+        """Return True if the server may be called: it is in rotation, or a probe is due."""
         return now_s >= self.probe_at_s
 
     def answered(self) -> None:

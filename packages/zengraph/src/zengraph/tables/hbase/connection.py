@@ -1,7 +1,7 @@
 """
-One connection to an HBase Thrift 1 gateway: happybase's connection with its hazards removed.
+One connection to an HBase Thrift 1 gateway: happybase's connection, made safe.
 
-Additions and their reasons (each observed with HBase 2.6, happybase 1.3 and thriftpy2 0.7):
+Differences and their reasons (each observed with HBase 2.6, happybase 1.3 and thriftpy2 0.7):
 
 - After a timeout, the next call on the same connection would read the late response, and return
   another row's data. thriftpy2 gives every call the number 0 and does not check the number of a
@@ -80,8 +80,8 @@ class NumberedProtocol(TCyBinaryProtocol):  # type: ignore[misc]
     def write_message_begin(self, name: str, kind: int, _: int) -> None:
         self.number = self.number % MAX_NUMBER + 1
         if not self.several:
-            # Calls still listed here failed before their response was read. Their callers are
-            # gone, so only the new call's response is expected.
+            # Calls still listed here failed before their response was read, so only the new call's
+            # response is expected.
             self.unanswered.clear()
         self.unanswered.append(self.number)
         self.socket.start_call()
@@ -93,7 +93,7 @@ class NumberedProtocol(TCyBinaryProtocol):  # type: ignore[misc]
         if number != expected:
             raise TApplicationException(
                 TApplicationException.BAD_SEQUENCE_ID,
-                f"an answer to call {number} came for call {expected}",
+                f"got the response to call {number} instead of call {expected}",
             )
         return name, kind, number
 
@@ -145,7 +145,7 @@ class GatewayConnection(happybase.Connection):  # type: ignore[misc]
 
     def is_quiet(self) -> bool:
         """
-        True if there is nothing to read, the normal state between two calls.
+        Return True if there is nothing to read, the normal state between two calls.
 
         Readable data means that the gateway closed the connection (it stopped, or the connection
         was idle too long), or that the response to an abandoned call arrived. Takes about 1 µs and

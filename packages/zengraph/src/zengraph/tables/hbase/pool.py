@@ -42,10 +42,10 @@ MAX_IDLE_S = 45.0
 FIRST_EJECTION_S = 0.5
 MAX_EJECTION_S = 30.0
 
-# HBase's own responses, unlike transport errors: an immediate retry does not help.
+# Responses of HBase itself, unlike transport errors: retrying at once does not help.
 ANSWERS = (thrift_api.IOError, thrift_api.IllegalArgument, thrift_api.AlreadyExists)
-# TException is the base of Thrift's own errors, except one of the compiled protocol. Bytes that are
-# not Thrift make that protocol allocate a negative size (SystemError) or an enormous one.
+# TException is the base of Thrift's own errors, except for one in the compiled protocol. Bytes that
+# are not Thrift make that protocol allocate a negative size (SystemError) or an enormous one.
 FOREIGN = (TException, ProtocolError, OSError, EOFError, MemoryError, OverflowError, SystemError)
 
 REMEDIES = {
@@ -54,7 +54,7 @@ REMEDIES = {
     "TableNotEnabled": "a table is disabled: enable it in the hbase shell",
     "NoSuchColumnFamily": "a column family is missing: {words.check}",
     "CallQueueTooBig": "HBase is overloaded",
-    "RegionTooBusy": "HBase is overloaded: a region accepts no writes for now",
+    "RegionTooBusy": "HBase is overloaded: a region temporarily accepts no writes",
 }
 
 
@@ -81,7 +81,7 @@ def our_errors(where: str, words: Remedies = DEFAULT) -> Iterator[None]:
 
 
 def _first_line(error: BaseException) -> str:
-    """The message of an error, without the Java stack trace that HBase appends."""
+    """Return the message of an error, without the Java stack trace that HBase appends."""
     text = getattr(error, "message", None) or str(error) or type(error).__name__
     if isinstance(text, bytes):
         text = text.decode(errors="replace")
@@ -90,7 +90,7 @@ def _first_line(error: BaseException) -> str:
 
 @dataclass(slots=True)
 class Gateway:
-    """One gateway's state."""
+    """The state of one gateway."""
 
     address: str
     idle: list[GatewayConnection] = field(default_factory=list)
@@ -174,7 +174,7 @@ class HBasePool:
         return result
 
     def _take(self, *, fresh: bool) -> tuple[Gateway, GatewayConnection]:
-        """An idle connection, or a new one; fails only after trying every gateway."""
+        """Return an idle connection, or a new one; fails only after trying every gateway."""
         if os.getpid() != self._pid:
             self._reset_after_fork()
         tried: set[str] = set()
@@ -190,7 +190,10 @@ class HBasePool:
                     raise
 
     def _reserve(self, tried: set[str], *, fresh: bool) -> tuple[Gateway, GatewayConnection | None]:
-        """A gateway and an idle connection to it, or None if the caller may open a new one."""
+        """
+        Return a gateway and an idle connection to it, or None if the caller may open a new
+        connection.
+        """
         until_s = self._now_s() + self.timeout_s
         with self._changed:
             while True:
@@ -212,7 +215,7 @@ class HBasePool:
                     )
 
     def _next_gateway(self, tried: set[str]) -> Gateway:
-        """The next gateway in rotation; if none is, the one whose wait ends first."""
+        """Return the next gateway in rotation, or else the one whose wait ends first."""
         self._turn += 1
         count = len(self._gateways)
         order = [self._gateways[(self._turn + n) % count] for n in range(count)]
@@ -233,7 +236,7 @@ class HBasePool:
         return None
 
     def _drop_one_idle(self) -> None:
-        """Close the connection that was idle longest, to any gateway, to make room."""
+        """Close the connection that has been idle longest, on any gateway, to make room."""
         with_idle = [gateway for gateway in self._gateways if gateway.idle]
         if with_idle:
             oldest = min(with_idle, key=lambda gateway: gateway.idle[0].used_at_s)

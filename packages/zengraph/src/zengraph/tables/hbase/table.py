@@ -3,15 +3,15 @@ One cell table on HBase, through its Thrift 1 gateways.
 
 Behavior of HBase and its gateway, and how this adapter handles it (observed on HBase 2.6):
 
-- A batch executes its puts first, then its deletes, whatever their order: here a batch contains
-  only puts or only deletes. A batch has one timestamp: rows are grouped by timestamp.
+- A batch executes its puts first, then its deletes, whatever their order, so here a batch contains
+  only puts or only deletes. A batch has one timestamp, so rows are grouped by timestamp.
 - Writes carry the caller's timestamps, so the newest one wins in any order of arrival. The region
   server assigns the timestamps of check-and-put and increment, which are never earlier than those
   of the cells that they replace.
 - `rows` omits rows that have none of the columns, as the port requires.
 - A scan is read in pages. Each page has its own scanner, which is closed before its rows are
-  returned. So no connection and no scanner is in use while the caller works, and a page that failed
-  can be read again.
+  returned. So the caller's work blocks no connection and no scanner, and a page that failed can be
+  read again.
 - Check-and-put treats an empty cell as absent, so empty values are rejected here.
 - HBase acknowledges and loses a put whose column has no colon, so it is rejected here.
 """
@@ -42,8 +42,8 @@ from zengraph.tables.hbase.pool import HBasePool
 
 MAX_BATCH_ROWS = 500
 MAX_BATCH_BYTES = 4 << 20
-# At most this many calls are sent before their responses are read. Their responses are small and
-# fit in the socket buffers, so gateway and client never block each other with unread data.
+# Maximum calls that are sent before their responses are read. Their responses are small and fit in
+# the socket buffers, so gateway and client never block each other with unread data.
 MAX_CALLS_ON_THE_WAY = 100
 FIRST_PAGE_ROWS = 64
 FIRST_COUNTED_ROWS = 8
@@ -103,13 +103,14 @@ class HBaseTable(CellTable):
     def _results(
         self, rows: Sequence[bytes], columns: Sequence[bytes] | None
     ) -> Iterator[thrift_api.TRowResult]:
-        """The existing rows, as the gateway sends them."""
+        """Yield the existing rows, as the gateway sends them."""
         if columns is not None and not columns:
             return
         call = "getRows" if columns is None else "getRowsWithColumns"
         columns_argument = () if columns is None else (list(columns),)
         distinct = list(dict.fromkeys(rows))
-        # A reader whose bytes are counted must not get 500 large rows before the first is counted.
+        # If a reader's bytes are counted, read few rows at once: the first row must be counted
+        # early.
         at, size = 0, MAX_BATCH_ROWS if counted_rows() is None else FIRST_PAGE_ROWS
         while part := distinct[at : at + size]:
             results = self._pool.call(call, self._name, part, *columns_argument, {})
@@ -215,7 +216,7 @@ class HBaseTable(CellTable):
         return self._pages(rows, None)
 
     def _pages(self, rows: RowRange, page: tuple[list[Any], bool] | None) -> Scan:
-        """The rows of a range; `page` is the first page if it has been read already."""
+        """Yield the rows of a range; `page` is the first page if it has been read already."""
         start, stop, columns, limit, reverse = rows
         if columns is not None and not columns:
             return
@@ -321,13 +322,16 @@ class HBaseTable(CellTable):
     def _page(
         self, rows: RowRange, want: int, client: Any, call: Call = call_each
     ) -> tuple[list[Any], bool]:
-        """Up to `want` rows of a range, and True if there may be more; `call` opens the scanner."""
+        """
+        Return up to `want` rows of a range, and True if there may be more; `call` opens the
+        scanner.
+        """
         start, stop, columns, _, reverse = rows
         if not reverse:
             page = self._read(client, want, call, startRow=start, stopRow=stop, columns=columns)
             return page, len(page) == want
-        # HBase's reverse scan includes its first row and excludes its last, the opposite of the
-        # port, so one more row is read at each end and left out here.
+        # HBase's reverse scan includes its first row and excludes its last, unlike
+        # `CellTable.scan`. So one more row is read at each end and dropped here.
         page = self._read(
             client, want + 1, call,
             startRow=stop, stopRow=_before(start), columns=columns, reversed=True,
@@ -338,14 +342,14 @@ class HBaseTable(CellTable):
 
     def _read(self, client: Any, rows: int, call: Call = call_each, **scan: Any) -> list[Any]:
         columns = scan.pop("columns")
-        # The filter ends the scan in the region server, which saves the gateway a call.
+        # The filter ends the scan in the region server, which saves a call to the gateway.
         scan.setdefault("filterString", b"PageFilter(%d)" % rows)
         scan_request = thrift_api.TScan(
             caching=rows, columns=None if columns is None else list(columns), **scan
         )
         arguments = {"tableName": self._name, "scan": scan_request, "attributes": {}}
         (scanner,) = call(client, [("scannerOpenWithScan", arguments)])
-        # Reads the rows and closes the scanner in one round trip. After an error the connection is
+        # Read the rows and close the scanner in one round trip. After an error the connection is
         # closed, and the gateway closes the scanner after a minute.
         calls = [
             ("scannerGetList", {"id": scanner, "nbRows": rows}),
@@ -368,7 +372,7 @@ def _sent_first(
 
 
 def _first_page(rows: RowRange) -> int:
-    """Number of rows of the first page of a scan."""
+    """Return the number of rows of the first page of a scan."""
     size = FIRST_PAGE_ROWS if counted_rows() is None else FIRST_COUNTED_ROWS
     return size if rows.limit is None else min(size, rows.limit)
 
@@ -433,7 +437,7 @@ def _value_bytes(row: Any) -> int:
 
 
 def _before(key: bytes) -> bytes | None:
-    """A key just below `key`, with almost no keys in between; None if none exists."""
+    """Return a key just below `key`, with almost no keys in between, or None if there is none."""
     if not key:
         return None
     if key[-1] == 0:
@@ -442,7 +446,10 @@ def _before(key: bytes) -> bytes | None:
 
 
 def _next_size(size: int, page: Sequence[Any]) -> int:
-    """Rows of the next page: four times as many as in the last one, unless its rows were large."""
+    """
+    Return the number of rows of the next page: four times as many as the last, unless its rows were
+    large.
+    """
     page_bytes = sum(map(_value_bytes, page))
     if page_bytes > MAX_PAGE_BYTES:
         return max(1, size // 2)

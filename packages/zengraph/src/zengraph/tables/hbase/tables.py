@@ -1,5 +1,5 @@
 """
-All cell tables on one HBase cluster: defines, creates, checks and closes them.
+All cell tables on one HBase cluster: define, create, check and close them.
 
 `table` reads and writes one of them; `pool` keeps the connections to the gateways.
 
@@ -35,12 +35,12 @@ _VALUE = b"i:v"
 
 
 def table_name(prefix: str, name: str) -> bytes:
-    """The table's name in HBase."""
+    """Return the table's name in HBase."""
     return f"{prefix}{name}".encode()
 
 
 def families(name: str, compression: str) -> list[thrift_api.ColumnDescriptor]:
-    """The families of table `name`, as Thrift creates them."""
+    """Return the families of table `name`, as Thrift creates them."""
     return [
         thrift_api.ColumnDescriptor(
             name=f"{family}:".encode(),
@@ -54,7 +54,7 @@ def families(name: str, compression: str) -> list[thrift_api.ColumnDescriptor]:
 
 
 def problems(table: str, name: str, result: Mapping[bytes, Any], compression: str) -> Iterator[str]:
-    """Problems of a table with those column descriptors, one line each with the remedy."""
+    """Yield problems of a table with those column descriptors, one line each with the remedy."""
     by_name = {key.rstrip(b":").decode(): value for key, value in result.items()}
     for family in TABLES[name]:
         have = by_name.get(family)
@@ -187,7 +187,7 @@ class HBaseTables(Tables):
         return table.get(_IDENTITY, [_VALUE])[_VALUE].value.decode()
 
     def check(self) -> list[str]:
-        """Problems of the tables, one line each with the remedy; empty if there are none."""
+        """Return problems of the tables, one line each with the remedy; empty if there are none."""
         prefix, result = self._prefix, []
         missing = self._missing(self._pool)
         for name in TABLES:

@@ -22,7 +22,7 @@ _LENGTH = Struct(">i").pack
 
 
 def bytea_array(values: Sequence[bytes]) -> bytes:
-    """The values as `bytea[]`."""
+    """Return the values as `bytea[]`."""
     parts = [_HEAD.pack(1, 0, BYTEA, len(values), 1)]
     for value in values:
         parts += (_LENGTH(len(value)), value)
@@ -30,7 +30,7 @@ def bytea_array(values: Sequence[bytes]) -> bytes:
 
 
 def int8_array(values: Sequence[int]) -> bytes:
-    """The numbers as `bigint[]`."""
+    """Return the numbers as `bigint[]`."""
     pairs = [part for value in values for part in (8, value)]
     return _HEAD.pack(1, 0, INT8, len(values), 1) + pack(">" + "iq" * len(values), *pairs)
 

@@ -1,5 +1,5 @@
 """
-A table in PostgreSQL that stores each cell as one row: every call is one round trip.
+A PostgreSQL table that stores each cell as one row. Every call takes one round trip.
 
 PostgreSQL compares the timestamps itself, so an older put never overwrites a newer one. Batches are
 sorted by key, so two batches lock their common rows in the same order and cannot deadlock.
@@ -75,8 +75,8 @@ class CellRows(CellTable):
             (BYTEA_ARRAY, BYTEA_ARRAY, INT8_ARRAY),
         )
         now = b"coalesce($5, " + _NOW.encode() + b")"
-        # $5 is a test clock's time, or null for the server's. `greatest` keeps a cell's time from
-        # moving backward.
+        # $5 is a test clock's time, or null for the server's time. `greatest` keeps a cell's time
+        # from going backward.
         self._replace = Statement(
             name + b"_replace",
             b"UPDATE " + full + b" SET value = $4, at = greatest(at, " + now + b") "
@@ -132,7 +132,10 @@ class CellRows(CellTable):
             self._pool.run([call])
 
     def puts(self, items: Sequence[RowItem]) -> list[Call]:
-        """Calls for these puts. A statement can change a cell once, so only the newest is sent."""
+        """
+        Return the calls for these puts. A statement can change a cell only once, so only its newest
+        value is sent.
+        """
         newest: dict[tuple[bytes, bytes], tuple[int, bytes]] = {}
         for row, cells, at_ms in items:
             for column, value in cells.items():
@@ -246,7 +249,7 @@ class CellRows(CellTable):
         self, start: bytes, stop: bytes | None, columns: Sequence[bytes] | None, size: int, *,
         reverse: bool,
     ) -> Rows:  # fmt: skip
-        """The first `size` cells of a range, or the last ones if `reverse`."""
+        """Return the first `size` cells of a range, or the last ones if `reverse`."""
         ends = b" AND row < $3" if stop is not None else b""
         some = b" AND col = ANY ($%d)" % (3 + bool(ends)) if columns is not None else b""
         down = b" DESC" if reverse else b""

@@ -1,8 +1,8 @@
 """
-One connection to PostgreSQL: sends statements in one round trip, with a timeout for each call.
+One connection to PostgreSQL, which sends several statements in one round trip, with a timeout.
 
-It drives libpq below psycopg's cursors, which take 40 µs of CPU per statement: parameters and
-results pass as bytes here. Several statements are sent together in libpq's pipeline mode, as one
+It uses libpq directly, because psycopg's cursors take 40 µs of CPU per statement; parameters and
+results are bytes. Several statements are sent together in libpq's pipeline mode, as one
 transaction. Each statement is prepared when a connection first uses it, except with a pooler that
 may run each transaction on a different server process.
 """
@@ -24,7 +24,7 @@ from zengraph.errors import InvalidArgument, StoreUnavailable
 from zengraph.tables.postgres.dsn import without_login
 
 MAX_IDLE_S = 240.0
-"""Longer idle connections are not used, because firewalls drop them without notice."""
+"""Connections idle for longer than this (s) are not used, because firewalls drop them silently."""
 
 _OK = (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK)
 _BINARY = pq.Format.BINARY
@@ -73,12 +73,12 @@ def remedies_by_state(words: Remedies) -> dict[str, str]:
         "42P01": f"a table is missing: {words.create}",
         "3F000": f"the schema is missing: {words.create}",
         "53100": "the disk of the server is full; nothing acknowledged is lost: free space",
-        "53300": "the server has no connection left: raise its max_connections, or lower "
+        "53300": "the server has no free connection: raise its max_connections, or lower "
         f"{words.pool_size}",
         "57014": f"a statement took longer than {words.timeout}",
         "57P03": "the server is starting or stopping",
-        "26000": f"a pooler in transaction mode is between: set {words.pooler}",
-        "42P05": f"a pooler in transaction mode is between: set {words.pooler}",
+        "26000": f"the server is behind a pooler in transaction mode: set {words.pooler}",
+        "42P05": f"the server is behind a pooler in transaction mode: set {words.pooler}",
     }
 
 
@@ -116,8 +116,8 @@ class PostgresConnection:
     Args:
         dsn: a libpq connection string, either a URL or `key=value` pairs.
         timeout_s: for connecting, and for the response to one call.
-        pooler: True if a pooler in transaction mode is between. Then there are no prepared
-            statements and no session settings, which would reach other clients.
+        pooler: True behind a pooler in transaction mode. Then there are no prepared statements and
+            no session settings, because they would affect other clients.
         words: names of commands and settings for error messages.
 
     Raises:
@@ -165,7 +165,10 @@ class PostgresConnection:
         self.used_at_s = time.monotonic()
 
     def is_quiet(self) -> bool:
-        """False if it was idle too long, or has unread data, such as the server's closing it."""
+        """
+        Return False if the connection was idle too long or has unread data, such as a close by the
+        server.
+        """
         return time.monotonic() - self.used_at_s < MAX_IDLE_S and not self._poll.poll(0)
 
     def run(self, calls: Sequence[Call]) -> list[Rows]:
@@ -210,7 +213,7 @@ class PostgresConnection:
                 self._all_results(math.inf)
 
     def _all_results(self, until_s: float) -> list[pq.abc.PGresult]:
-        """The results of all statements; raises ServerError if one was rejected."""
+        """Return the results of all statements; raises ServerError if one was rejected."""
         results = [self._result(until_s)]
         while True:
             while self._pg.is_busy():
@@ -225,7 +228,10 @@ class PostgresConnection:
         return results
 
     def close(self) -> None:
-        """Close it. A forked child only forgets it, because closing would end the parent's."""
+        """
+        Close the connection. A forked child only forgets it, because closing would end the
+        parent's.
+        """
         if os.getpid() == self._pid:
             self._connection.close()
 
@@ -271,7 +277,7 @@ class PostgresConnection:
         return refused or results
 
     def _result(self, until_s: float) -> pq.abc.PGresult:
-        """The next result. While it waits, it sends what libpq still has in its buffer."""
+        """Return the next result. While waiting, send the data that is still in libpq's buffer."""
         while self._pg.flush():
             self._wait(select.POLLIN | select.POLLOUT, until_s)
         while self._pg.is_busy():

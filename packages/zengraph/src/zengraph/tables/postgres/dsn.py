@@ -14,9 +14,10 @@ MASK = "***"
 
 def without_password(url: str) -> str:
     """
-    `url` with its credentials masked: a URL, PostgreSQL's `key=value` pairs, or a malformed text.
+    Return `url` with masked credentials: a URL, PostgreSQL's `key=value` pairs, or a malformed
+    text.
 
-    Shows only parts that cannot contain credentials: the scheme, hosts, ports and path of a
+    Only parts that cannot contain credentials stay: the scheme, hosts, ports and path of a
     well-formed URL, and the values of options known to be harmless. Everything before the last `@`
     is masked, because a password may contain `/`, `#` and `@` unescaped.
     """
@@ -38,7 +39,7 @@ def without_password(url: str) -> str:
 
 def without_login(text: str, url: str) -> str:
     """
-    A library's message about the connection to `url`, without credentials that it may quote.
+    Return a library's message about connecting to `url`, without credentials that it may quote.
 
     If the URL is malformed, the whole message is dropped, because the credentials cannot be located
     reliably.

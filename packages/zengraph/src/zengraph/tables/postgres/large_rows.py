@@ -1,9 +1,9 @@
 """
 Rows of the nodes table that are too large to be read whole.
 
-The server can read parts of a value, which is stored uncompressed for this purpose. It also builds
-a changed value from parts of the old one, so those parts are not transferred. If a row changes
-between two reads (its version, PostgreSQL's `xmin`, differs), it is read again.
+The server reads parts of a value, because values are stored uncompressed. It also builds a changed
+value from parts of the old one, so those parts are not transferred. If a row changes between two
+reads (its version, PostgreSQL's `xmin`, differs), it is read again.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class LargeNodeRows:
         )
 
     def read(self, row: bytes, columns: Sequence[bytes] | None) -> bytes:
-        """The packed row, with `columns` only; counted before its values are read."""
+        """Return the packed row, with `columns` only; counted before its values are read."""
 
         def act(stored: _StoredRow) -> bytes:
             if columns is None:
@@ -98,7 +98,7 @@ class LargeNodeRows:
         Write the cells that `change` returns. Returns False, without writing, if another writer
         changed the row after it was read.
 
-        `change` gets the values of the `needed` columns, and only the places of all other values.
+        `change` gets the values of the `needed` columns, and only the positions of other values.
         """
 
         def act(stored: _StoredRow) -> bool:
@@ -127,7 +127,7 @@ class LargeNodeRows:
                 return act(stored) if stored.size else missing
             except _Changed:
                 continue
-        raise StoreUnavailable(self._pool.where, "a large row changes all the time")
+        raise StoreUnavailable(self._pool.where, "other writers kept changing a large row")
 
 
 class _StoredRow:
@@ -141,7 +141,7 @@ class _StoredRow:
         self._ahead_at = 0
 
     def read(self, offset: int, size: int) -> bytes:
-        """Return that part of the row; raises _Changed if the row has changed."""
+        """Return a part of the row; raises _Changed if the row has changed."""
         at = offset - self._ahead_at
         if not 0 <= at <= at + size <= len(self._ahead):
             _, version, self._ahead = self._get(offset, max(size, _AHEAD_BYTES))
@@ -159,7 +159,7 @@ class _StoredRow:
 
 
 def _pieces(values: Sequence[bytes | ValuePlace]) -> list[bytes]:
-    """The three arrays of `_rewrite`: new bytes, or the position of old ones in the row."""
+    """Return the three arrays of `_rewrite`: new bytes, or the position of old ones in the row."""
     placed = [value if isinstance(value, ValuePlace) else None for value in values]
     return [
         bytea_array([b"" if isinstance(value, ValuePlace) else value for value in values]),

@@ -214,7 +214,8 @@ class NodeRows(CellTable):
         start, stop, columns, limit, reverse = rows
         count, page = 0, _FIRST_ROWS
         while limit is None or count < limit:
-            # The page may have fewer rows than were read: those without the columns are left out.
+            # The page may have fewer rows than were read, because rows without the columns are
+            # omitted.
             want = page if limit is None else min(page, limit - count)
             found = self._page(start, stop, want, reverse=reverse)
             page = _next_page(page, sum(len(data or b"") for _, data in found))
@@ -268,14 +269,18 @@ class NodeRows(CellTable):
     def _fetch(
         self, rows: Sequence[bytes], columns: Sequence[bytes] | None
     ) -> list[tuple[bytes, bytes]]:
-        """The stored data of the rows that exist; large rows are repacked with `columns` only."""
+        """
+        Return the stored data of the rows that exist.
+
+        Large rows are repacked with `columns` only.
+        """
         return [
             (row, self._large.read(row, columns) if data is None else data)
             for row, data in self._measured(rows)
         ]
 
     def _measured(self, rows: Sequence[bytes]) -> list[tuple[bytes, bytes | None]]:
-        """The stored data of the rows that exist; None for a large row."""
+        """Return the stored data of the rows that exist; None for a large row."""
         result: list[tuple[bytes, bytes | None]] = []
         for some in in_batches(list(dict.fromkeys(rows)), len):
             (found,) = self._pool.run([(self._get_many, (bytea_array(some),))])
@@ -288,7 +293,8 @@ class NodeRows(CellTable):
         needed: Mapping[bytes, Sequence[bytes]], *, repeatable: bool = True,
     ) -> None:  # fmt: skip
         """
-        Read these rows and write what `change` returns, repeating rows that others have changed.
+        Read these rows and write the result of `change`; retry rows that other writers have
+        changed.
 
         For a large row, `change` gets only the values of the `needed` columns.
         """
@@ -297,7 +303,7 @@ class NodeRows(CellTable):
             left = self._try(left, change, needed, repeatable=repeatable)
             if not left:
                 return
-        raise StoreUnavailable(self._pool.where, f"{len(left)} rows change all the time")
+        raise StoreUnavailable(self._pool.where, f"other writers kept changing {len(left)} rows")
 
     def _try(
         self, rows: Sequence[bytes], change: Callable[[bytes, Row, int], Row],
@@ -340,7 +346,7 @@ class NodeRows(CellTable):
     def _arrays(
         self, statement: Statement, items: Sequence[tuple[bytes, bytes, bytes]]
     ) -> list[bytes]:
-        """The parameters of a statement for each (row, data, version)."""
+        """Return the parameters of a statement for each (row, data, version)."""
         arrays = [bytea_array([row for row, _, _ in items])]
         if statement is not self._remove:
             arrays.append(bytea_array([data for _, data, _ in items]))
@@ -377,7 +383,7 @@ class NodeRows(CellTable):
 
 
 def _next_page(rows: int, size: int) -> int:
-    """The number of rows of the scan's next page, computed from the bytes of the last one."""
+    """Return the number of rows of the scan's next page, based on the bytes of the last one."""
     if size > _PAGE_BYTES:
         return max(1, rows // 2)
     return rows if 4 * size > _PAGE_BYTES else min(4 * rows, _SCAN_ROWS)
@@ -388,7 +394,7 @@ def _is_one_part(data: bytes | None) -> bool:
 
 
 def cells_of(data: bytes, columns: Sequence[bytes] | None) -> Row:
-    """The cells of a stored row, or only `columns`, merged from all of its parts."""
+    """Return the cells of a stored row, or only `columns`, merged from all of its parts."""
     end = end_of(data)
     cells = unpack(data, columns)
     while end < len(data):
@@ -402,7 +408,11 @@ def cells_of(data: bytes, columns: Sequence[bytes] | None) -> Row:
 
 
 def _stamp(old: Cell | None, now_ms: int) -> int:
-    """Now, or the replaced cell's time if later, so that a clock set back does not lose a write."""
+    """
+    Return the current time, or the replaced cell's time if that is later.
+
+    Otherwise a clock that was set back would lose a write.
+    """
     return max(now_ms, old.at_ms if old else 0)
 
 

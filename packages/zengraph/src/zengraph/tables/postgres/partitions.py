@@ -39,7 +39,7 @@ class Partitions:
         return self._count() if self._count else 0
 
     def statement(self, row: bytes, kind: bytes, text: bytes, types: tuple[int, ...]) -> Statement:
-        """A statement on the partition of `row`; `%s` in `text` stands for the table."""
+        """Return a statement on the partition of `row`; `%s` in `text` stands for the table."""
         number = (row[0] * self.count >> 8) if self.count else -1
         found = self._statements.get((number, kind))
         if found is None:

@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 ATTEMPTS = 10
 LAG_EVERY_S = 1.0
-"""The time between two measurements of a replica's lag."""
+"""Seconds between two measurements of a replica's lag."""
 # A replica that is connected and has replayed everything it received has no lag, even if its last
 # transaction is old: an idle primary sends nothing.
 _LAG = """

@@ -30,7 +30,7 @@ HASHED = ("n", "e", "o", "l")
 """Tables whose keys begin with a hash."""
 PACKED = "n"
 _FORM = "format"
-"""The entry of `meta` that stores the data's format. If it is missing, the format is 1."""
+"""The entry of `meta` with the data's format. If it is missing, the format is 1."""
 
 UPGRADES: Mapping[int, Callable[[str], str]] = {1: "SELECT 1 FROM {}.meta".format}
 """Upgrades from version k to k + 1: each takes the schema's name and returns statements. They run
@@ -50,8 +50,8 @@ _UPDATED = (
     "autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_threshold=2000, "
     "autovacuum_analyze_scale_factor=0.1, autovacuum_vacuum_cost_delay=1"
 )
-# A queue: rows are added at one end and deleted at the other. Vacuum often, because a reader passes
-# all dead rows at the start.
+# A queue: rows are added at one end and deleted at the other. It needs frequent vacuums, because a
+# reader passes all dead rows at the start.
 _QUEUED = (
     "autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, "
     "autovacuum_analyze_scale_factor=0.1, autovacuum_vacuum_cost_delay=0"
@@ -94,7 +94,7 @@ def _table(schema: str, name: str, partitions: int) -> Iterator[str]:
         yield f"ALTER TABLE {full} ALTER COLUMN {value} SET STORAGE EXTERNAL"
         return
     yield f"CREATE TABLE IF NOT EXISTS {full} ({columns}) PARTITION BY RANGE (row)"
-    # Large values are compressed before they are stored.
+    # Values are stored uncompressed (EXTERNAL): large ones are already compressed.
     yield f"ALTER TABLE {full} ALTER COLUMN {value} SET STORAGE EXTERNAL"
     for number in range(partitions):
         low, high = bounds(number, partitions)
@@ -105,7 +105,7 @@ def _table(schema: str, name: str, partitions: int) -> Iterator[str]:
 
 
 def bounds(number: int, partitions: int) -> tuple[str, str]:
-    """The lower and upper bound of a partition, in PostgreSQL's syntax."""
+    """Return the lower and upper bound of a partition, in PostgreSQL's syntax."""
     step = 256 // partitions
     low = rf"'\x{number * step:02x}'" if number else "MINVALUE"
     high = rf"'\x{(number + 1) * step:02x}'" if number + 1 < partitions else "MAXVALUE"
@@ -151,7 +151,7 @@ class TableSchema:
 
     def partitions(self) -> int:
         """
-        The tables' number of partitions; checks the version first.
+        Return the tables' number of partitions; checks the version first.
 
         Raises:
             InvalidConfig: the schema is missing or has another version.
@@ -159,12 +159,12 @@ class TableSchema:
         return int(self.require_version()["partitions"])
 
     def identity(self) -> str:
-        """A random word that identifies this data."""
+        """Return a random word that identifies this data."""
         return self.require_version()["identity"]
 
     def form(self) -> int:
         """
-        The data's format: see `Tables.format`.
+        Return the data's format: see `Tables.format`.
 
         Raises:
             InvalidConfig: the format is newer than this program.
@@ -183,7 +183,11 @@ class TableSchema:
             self._require_version(_texts(connection.read(self._meta)))
 
     def require_version(self) -> dict[str, str]:
-        """The contents of `meta`; raises InvalidConfig if this program cannot use the schema."""
+        """
+        Return the contents of `meta`.
+
+        Raises InvalidConfig if this program cannot use the schema.
+        """
         return self._require_version(self._facts())
 
     def _require_version(self, facts: dict[str, str]) -> dict[str, str]:
@@ -196,12 +200,12 @@ class TableSchema:
             raise InvalidConfig(
                 f"the schema {self.name} has version {version}, and this {self._words.program} "
                 f"knows versions up to {self._newest}: install the {self._words.program} that "
-                "upgraded it; there is no way back"
+                "upgraded it; you cannot downgrade it"
             )
         if version < self._newest and version not in _USABLE:
             raise InvalidConfig(
                 f"the schema {self.name} has version {version}, and this {self._words.program} "
-                f"needs {self._newest}: {self._words.upgrade}, also while the system runs"
+                f"needs {self._newest}: {self._words.upgrade}; the system may keep running"
             )
         return facts
 
@@ -220,7 +224,7 @@ class TableSchema:
             )
 
     def problems(self) -> Iterator[str]:
-        """Problems of the server or its tables, one line each with the remedy."""
+        """Yield problems of the server or its tables, one line each with the remedy."""
         try:
             (values,) = self._read(_FACTS)
         except StoreUnavailable as error:
@@ -253,7 +257,10 @@ class TableSchema:
                 )
 
     def _all_rights(self, table: str) -> bool:
-        """Check each right, because `has_table_privilege` of a list checks for any of them."""
+        """
+        Return True if the user has all rights; `has_table_privilege` of a list checks for any of
+        them.
+        """
         each = " AND ".join(
             f"has_table_privilege('{table}', '{right}')"
             for right in ("SELECT", "INSERT", "UPDATE", "DELETE")
@@ -265,7 +272,7 @@ class TableSchema:
         self._pool.close()
 
     def _facts(self) -> dict[str, str]:
-        """The contents of `meta`; empty if the table does not exist."""
+        """Return the contents of `meta`; empty if the table does not exist."""
         try:
             return _texts(self._read(self._meta))
         except StoreUnavailable as error:
@@ -299,7 +306,7 @@ class ServerFacts(NamedTuple):
 
 
 def problems_of_server(facts: ServerFacts, words: Remedies = DEFAULT) -> Iterator[str]:
-    """Problems of a server, one line each with the remedy. Pure."""
+    """Yield problems of a server, one line each with the remedy. Pure."""
     if int(facts.version) < OLDEST_SERVER * 10_000:
         yield (
             f"the server is PostgreSQL {int(facts.version) // 10_000}: {words.program} needs "

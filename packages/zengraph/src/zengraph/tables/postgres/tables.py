@@ -1,8 +1,8 @@
 """
 All cell tables in one schema of a PostgreSQL database.
 
-Any number of machines may write. Acknowledged writes have been committed. The server's
-`synchronous_commit` setting determines how many of them a power cut or a failover can lose.
+Any number of machines may write. Acknowledged writes are committed; how many of them a power cut or
+a failover can lose depends on the server's `synchronous_commit`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class PostgresTables(Tables):
         partitions: number of partitions of the large tables; fixed once they exist.
         pool_size: maximum number of connections of this process.
         timeout_s: for one call.
-        pooler: True if a pooler in transaction mode is between.
+        pooler: True behind a pooler in transaction mode.
         max_lag_s: set if the dsn names a replica: calls fail while it lags further behind. None for
             a primary.
         clock: the clock of `check_and_put` and `incr`. None for the server's clock.
@@ -57,8 +57,8 @@ class PostgresTables(Tables):
         new_pool = partial(
             kind, str.__str__(dsn), timeout_s=timeout_s, pooler=pooler, words=remedies
         )
-        # The schema needs its own pool, because the other one rejects a schema of another version,
-        # which `upgrade` has to read.
+        # The schema needs its own pool: the other pool rejects schemas of other versions, which
+        # `upgrade` must read.
         self.schema = TableSchema(new_pool(size=1), schema, partitions, upgrades)
         self._pool = new_pool(size=pool_size, opened=self.schema.check_version)
         of = {
@@ -101,7 +101,7 @@ class PostgresTables(Tables):
         return self.schema.identity()
 
     def check(self) -> list[str]:
-        """Problems of the server and its tables, one line each with the remedy."""
+        """Return problems of the server and its tables, one line each with the remedy."""
         return list(self.schema.problems())
 
     def close(self) -> None:

@@ -1,11 +1,11 @@
 """
-Decides when finished transactions are moved from the write-ahead logs into the SQLite files.
+Move finished transactions from the write-ahead logs into the SQLite files.
 
 One thread per process moves them, so that writers do not wait. If a log still grows past 256 MB,
 writers wait until all of it has been moved, which slows them to the speed of the disk.
 
 When all of a log has been moved, SQLite overwrites it from its start but never shrinks the file. So
-the file's size shows only how large the log once was; its frames show how much is in use now.
+the file's size shows only how large the log once was; the frames show how much is in use now.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class CheckpointTimes:
 
     every_s: float = 1.0
     past_bytes: int = 4 * 1024 * 1024
-    """The background thread moves transactions when more bytes than this are left to move."""
+    """The background thread moves transactions if more than this many bytes are left to move."""
     restart_past_bytes: int = 256 * 1024 * 1024
-    """A writer waits until all are moved when a log has more bytes in use than this."""
+    """A writer waits until all are moved if more than this many bytes of a log are in use."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogUse:
-    """The frames that were written since SQLite last began to overwrite the log."""
+    """The frames written since SQLite last started to overwrite the log."""
 
     salts: bytes = b""
     """A random number that changes whenever the log restarts, and is copied into each frame."""
@@ -76,7 +76,10 @@ class Checkpoints:
     def __init__(self, health: Health, count: int, times: CheckpointTimes) -> None:
         self._times = times
         self._moved: dict[int, tuple[bytes, int]] = {}
-        """For each file, the salts of its log at this thread's last checkpoint and frames moved."""
+        """
+        For each file, the salts of its log at this thread's last checkpoint, and the number of
+        frames moved.
+        """
         self.pid = os.getpid()
         self.written = [False] * count
         self.log_is_long = [False] * count
@@ -107,7 +110,7 @@ class Checkpoints:
                 db = sqlite3.connect(path, isolation_level=None)
                 ((_, _, moved),) = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
                 db.close()
-                self._moved[number] = use.salts, max(0, moved)  # -1: another process does it
+                self._moved[number] = use.salts, max(0, moved)  # -1: another process is doing it
         except (sqlite3.Error, OSError):
             # Another process runs a checkpoint, or the disk is full. Try again later; writers
             # report a full disk.

@@ -2,7 +2,7 @@
 File locks with a timeout. The error after a timeout names the process that has the lock.
 
 A suspended process (SIGSTOP, a debugger, a frozen container) keeps its locks. A process that waits
-for such a lock must stop waiting at some time and report which process to resume or end.
+for such a lock must time out and report which process to resume or end.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ def locked(path: Path, *, wait_s: float) -> Iterator[None]:
         try:
             yield
         finally:
-            # Closing the file might not unlock it: a process forked meanwhile shares the lock.
+            # Closing the file might not unlock it, because a process forked meanwhile shares the
+            # lock.
             fcntl.flock(file, fcntl.LOCK_UN)
 
 
@@ -101,4 +102,4 @@ def _described(pid: int) -> str:
     except (OSError, IndexError):
         return f"process {pid}"
     text = f"process {pid} ({' '.join(' '.join(words).split())[:80]})"
-    return f"{text}, which {_STOPPED[state]}: continue or end it" if state in _STOPPED else text
+    return f"{text}, which {_STOPPED[state]}: resume or end it" if state in _STOPPED else text

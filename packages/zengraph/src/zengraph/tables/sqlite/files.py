@@ -26,13 +26,14 @@ from zengraph.tables.sqlite.layouts import page_bytes, schemas
 BUSY_TIMEOUT_S = 30.0
 LOCK_WAIT_S = 10.0
 """
-Creating a folder's files takes well under a second. A process that holds the lock
-longer is stuck.
+Seconds. Creating a folder's files takes well under a second; a process that holds the lock longer
+is stuck.
 """
 _CACHE_KIB = 1024
-"""The page cache of a connection. A worker's eight threads keep 128 connections, so 8 MiB each
-would add
-up to a gigabyte."""
+"""
+The page cache of a connection. The eight threads of a worker keep 128 connections, so 8 MiB each
+would add up to a gigabyte.
+"""
 
 
 class Connections(threading.local):
@@ -41,13 +42,16 @@ class Connections(threading.local):
     def __init__(self) -> None:
         self.pid = 0
         self.open: dict[int, tuple[sqlite3.Connection, int]] = {}
-        """Open connections by file number, each with the value of `_opening` when it was opened."""
+        """
+        Open connections by file number, each with the result of `_opening` when it was opened.
+        """
         self.abandoned: list[dict[int, tuple[sqlite3.Connection, int]]] = []
 
     def of_this_process(self) -> dict[int, tuple[sqlite3.Connection, int]]:
         pid = os.getpid()
         if self.pid != pid:
-            # Kept, not closed: closing a connection inherited by a fork drops the parent's locks.
+            # Keep them, because closing a connection inherited by a fork would drop the parent's
+            # locks.
             self.abandoned.append(self.open)
             self.pid, self.open = pid, {}
         return self.open
@@ -94,7 +98,7 @@ def open_file(
         db.execute(f"PRAGMA page_size={new_page_bytes or page_bytes(form)}")
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=NORMAL")
-        # Deleted content must not survive in free pages. The cost is not measurable.
+        # Deleted content must not remain in free pages. This has no measurable cost.
         db.execute("PRAGMA secure_delete=ON")
         db.execute("PRAGMA wal_autocheckpoint=0")
         db.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
@@ -107,7 +111,7 @@ def open_file(
 
 
 def _exists(path: Path) -> bool:
-    """True for a file that has a write-ahead log: bytes 18 and 19 are 2 from then on."""
+    """Return True if the file uses a write-ahead log: then bytes 18 and 19 are 2."""
     try:
         with path.open("rb", buffering=0) as file:
             return file.read(20)[18:] == b"\x02\x02"
@@ -119,22 +123,24 @@ _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _GENERATIONS = 256
 _REOPEN = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 _MARKER = "shards"
-"""The file that stores the number of files; also the lock under which they are created."""
+"""The file that contains the number of files. It is also the lock for creating them."""
 _FORMAT = "format"
-"""The file that stores the form of the data (`Tables.format`). Earlier versions refuse a form that
-they do not know."""
+"""
+The file that contains the format of the data (`Tables.format`). Earlier versions reject formats
+that they do not know.
+"""
 
 
 class StoreFiles:
     """
-    The files of one folder, `00.db` and on.
+    The files of one folder: `00.db`, `01.db` and so on.
 
     Args:
         folder: created if missing.
-        count: how many files.
+        count: the number of files.
         checkpoints: when logs are moved into the files.
-        waits_s: how long to wait for another writer of a file, and for who creates files.
-        remedies: the words of error messages.
+        waits_s: timeouts for another writer of a file, and for a process that creates the files.
+        remedies: names of commands and settings for error messages.
     """
 
     def __init__(
@@ -147,7 +153,7 @@ class StoreFiles:
     ) -> None:
         self.count = count
         self.form = FORMAT
-        """The form of the data in the folder."""
+        """The format of the data in the folder."""
         self._words = remedies
         self._busy_s, self._lock_s = waits_s
         self._checkpoint_times = checkpoints
@@ -156,7 +162,7 @@ class StoreFiles:
         self._checkpoints: Checkpoints | None = None
         self._starting = threading.Lock()
         self._round = 0
-        """Counts errors after which connections are opened anew."""
+        """Counts the errors that require connections to be reopened."""
         self._check_folder()
         try:
             with nullcontext() if has_state(folder) else self._alone():
@@ -165,12 +171,12 @@ class StoreFiles:
             raise StoreUnavailable(f"sqlite ({folder})", str(error)) from error
 
     def number(self, first_byte: int) -> int:
-        """The file that holds rows whose key begins with `first_byte`."""
+        """Return the number of the file with the rows whose key begins with `first_byte`."""
         return first_byte % self.count
 
     @contextmanager
     def reading(self, first_byte: int) -> Iterator[sqlite3.Connection]:
-        """A connection to the file of `first_byte`; each statement sees committed data."""
+        """Yield a connection to the file of `first_byte`; each statement sees committed data."""
         try:
             yield self.connection(first_byte)
         except sqlite3.Error as error:
@@ -183,11 +189,12 @@ class StoreFiles:
         self._refuse_damaged(number)
         try:
             db = self.connection(number)
-            # IMMEDIATE: after a plain BEGIN, the first write fails at once if another connection
-            # has committed since the transaction's first read.
+            # IMMEDIATE, because after a plain BEGIN the first write fails if another connection has
+            # committed since the transaction's first read.
             db.execute("BEGIN IMMEDIATE")
             try:
-                # Check again under the lock: a repair that copies the file would miss this write.
+                # Check again under the lock: a repair that is copying the file would miss this
+                # write.
                 self._refuse_damaged(number)
                 yield db
                 db.execute("COMMIT")
@@ -215,7 +222,7 @@ class StoreFiles:
                 pass
 
     def identity(self) -> str:
-        """The store's random id, from the file `identity`, which is created if missing."""
+        """Return the store's random id, from the file `identity`, which is created if missing."""
         path = self.folder / "identity"
         try:
             if not path.exists():
@@ -254,7 +261,11 @@ class StoreFiles:
         self._mine.close()
 
     def connection(self, first_byte: int) -> sqlite3.Connection:
-        """The thread's connection to the file of `first_byte`. Raises sqlite3's own errors."""
+        """
+        Return the thread's connection to the file of `first_byte`.
+
+        Raises sqlite3's own errors.
+        """
         number = first_byte % self.count
         mine = self._mine.of_this_process()
         entry = mine.get(number)
@@ -290,7 +301,7 @@ class StoreFiles:
         return locked(self.folder / _MARKER, wait_s=self._lock_s)
 
     def _opening(self, number: int) -> int:
-        """A number that changes when connections to this file must be reopened."""
+        """Return a number that changes when connections to this file must be reopened."""
         return self._round * _GENERATIONS + self.health.generation(number)
 
     def _forget(self, number: int) -> None:
@@ -375,7 +386,7 @@ class StoreFiles:
             fresh = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}")
             fresh.write_text(f"{FORMAT if is_new else 1}\n", "ascii")
             fresh.replace(path)
-        found = int(path.read_text("ascii") or 1)  # empty while an earlier version writes it
+        found = int(path.read_text("ascii") or 1)  # empty while an earlier version is writing it
         if found > FORMAT:
             raise InvalidConfig(
                 f"{self._words.folder}: {self.folder} has format {found}, of a later version of "

@@ -1,10 +1,10 @@
 """
-Which of a folder's SQLite files are damaged, shared by all processes in memory.
+The state of a folder's SQLite files (in use or damaged), shared by all processes in memory.
 
 Each file has a generation, one byte of the memory-mapped file `generations`. If it is even, the
-file is in use. If it is odd, the file is known to be damaged and set aside: nothing is written to
-it, and its rows are read where SQLite still can. A repair writes the readable rows into a new file
-and makes the generation even again, so every process opens that file at its next call. File names
+file is in use. If it is odd, the file is damaged and set aside: nothing is written to it, and only
+rows that SQLite can still read are read. A repair writes the readable rows into a new file and
+makes the generation even again, so every process opens that file at its next call. File names
 contain the generation (`05.db`, then `05.2.db`), so no two databases ever share a write-ahead log.
 """
 
@@ -43,23 +43,24 @@ class Health:
         self._state = _mapped(folder)
 
     def generation(self, number: int) -> int:
-        """The generation of a file. If it is odd, the file is set aside."""
+        """Return the generation of a file. If it is odd, the file is set aside."""
         return self._state[number]
 
     def path(self, number: int, generation: int | None = None) -> Path:
-        """The path of a file in that generation, or in the current one if None."""
+        """Return the path of a file in that generation, or in the current one if None."""
         file_generation = (self._state[number] if generation is None else generation) & ~1
         return self._folder / (
             f"{number:02x}.{file_generation}.db" if file_generation else f"{number:02x}.db"
         )
 
     def damaged(self) -> list[int]:
-        """The numbers of the files that are set aside."""
+        """Return the numbers of the files that are set aside."""
         return [number for number in range(self._count) if self._state[number] & 1]
 
     def set_aside(self, number: int, generation: int, reason: str) -> None:
         """
-        Stop writing to a file, in every process. Only the process that finds it first logs this.
+        Stop writing to a file, in every process. Only the first process that finds the damage logs
+        it.
 
         Does nothing if a repair has replaced that generation in the meantime.
         """
@@ -86,7 +87,7 @@ class Health:
 
 
 def _mapped(folder: Path) -> mmap.mmap | bytearray:
-    """The shared state, or a private copy if the folder is read-only."""
+    """Return the shared state, or a private copy if the folder is read-only."""
     path = folder / _STATE
     try:
         if not path.exists():
@@ -98,17 +99,17 @@ def _mapped(folder: Path) -> mmap.mmap | bytearray:
     except OSError:
         return bytearray(path.read_bytes() if path.exists() else _initial_state(folder))
     except ValueError as error:
-        remedy = "delete it, and it is made anew from the files' names"
+        remedy = "delete it; it is then created again from the names of the files"
         raise InvalidConfig(f"{path}: {error}; {remedy}") from error
 
 
 def has_state(folder: Path) -> bool:
-    """True if the generations are stored, so that opening them creates no file."""
+    """Return True if the generations are stored, so that opening them creates no file."""
     return (folder / _STATE).exists()
 
 
 def _initial_state(folder: Path) -> bytes:
-    """The generations, read from the file names."""
+    """Return the generations, read from the file names."""
     state = bytearray(_STATE_BYTES)
     for name in (path.name for path in folder.glob("*.db")):
         if match := _NAME.fullmatch(name):
@@ -118,7 +119,7 @@ def _initial_state(folder: Path) -> bytes:
 
 
 def first_files(folder: Path) -> int:
-    """The number of files that the folder was created with, each counted once."""
+    """Return the number of files that the folder was created with, without their replacements."""
     return len(set(_numbers(folder)))
 
 
@@ -128,7 +129,7 @@ def _numbers(folder: Path) -> list[int]:
 
 def files_in_use(folder: Path) -> list[Path]:
     """
-    The current generation of each file. Some of them may not have been created yet.
+    Return the current generation of each file. Some of them may not have been created yet.
 
     The number of files is stored. File names do not show it, because a file that a repair replaced
     may have been deleted since.

@@ -39,7 +39,7 @@ class LargePackedRows:
         self._insert = f"INSERT INTO {name} (row, data) VALUES (?, zeroblob(?))"  # noqa: S608
 
     def read(self, db: sqlite3.Connection, row: bytes, columns: Sequence[bytes] | None) -> bytes:
-        """The packed row, with `columns` only; counted before its values are read."""
+        """Return the packed row, with `columns` only; counted before its values are read."""
         with self._opened(db, row) as (blob, size):
             if blob is None:
                 return pack({})
@@ -58,7 +58,7 @@ class LargePackedRows:
 
     def change(self, db: sqlite3.Connection, row: bytes, change: Callable[[Row], Row]) -> None:
         """
-        Write the cells that `change` returns for a row. Unchanged values are only copied.
+        Write the cells that `change` returns for a row. Unchanged values are copied.
 
         The caller's transaction must have found the row, so that it still exists.
         """
@@ -85,8 +85,10 @@ class LargePackedRows:
     def _opened(
         self, db: sqlite3.Connection, row: bytes
     ) -> Iterator[tuple[sqlite3.Blob | None, int]]:
-        """The current row and its size, or None if it was removed in the meantime."""
-        db.execute("SAVEPOINT large_row")  # both reads below see the same version of the row
+        """Yield the current row and its size, or None if it was removed meanwhile."""
+        db.execute(
+            "SAVEPOINT large_row"
+        )  # so that both reads below see the same version of the row
         try:
             found = db.execute(self._number, (row,)).fetchone()
             if found is None:

@@ -1,4 +1,4 @@
-"""The interface of row layouts in an SQLite file, and the statements that layouts share."""
+"""The interface of row layouts in SQLite files, and statements that the layouts share."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from zengraph._read_bytes import counted_rows
 from zengraph.tables import Row, RowExtent, RowSizes, extents_of
 
 COUNTED_BYTES = 65_536
-"""Bytes that are counted together, because a call for each row would cost 5 % of a read."""
+"""Bytes that are counted at once, because a call for each row would cost 5 % of a read."""
 ROWS_A_STATEMENT = 32
-"""Up to this number, each number of rows has its own statement, which SQLite keeps prepared."""
+"""Up to this number of rows, each number has its own statement, which SQLite keeps prepared."""
 
 PAGE_BYTES = 4_194_304
 """A page of a scan ends with the row that makes it exceed this size."""
@@ -23,30 +23,30 @@ CheckItem = tuple[bytes, bytes, bytes | None, bytes]
 
 
 class Layout(Protocol):
-    """Statements of one table, on a connection whose transaction the caller has begun."""
+    """Statements for one table, on a connection on which the caller has begun a transaction."""
 
     schema: str
     """The statement that creates the table, without its storage options (see `schemas`)."""
 
     def get(self, db: sqlite3.Connection, row: bytes, columns: Sequence[bytes] | None) -> Row:
-        """The row's cells, or those of `columns`."""
+        """Return the row's cells, or those of `columns`."""
 
     def fetch(
         self, db: sqlite3.Connection, rows: Sequence[bytes], columns: Sequence[bytes] | None
     ) -> Iterable[tuple[bytes, Any]]:
-        """The rows that exist, in stored form, for `values` of `columns`."""
+        """Return the rows that exist, in stored form, for `values` of `columns`."""
         return [(row, cells) for row in rows if (cells := self.get(db, row, columns))]
 
     def get_many(
         self, db: sqlite3.Connection, rows: Sequence[bytes], columns: Sequence[bytes] | None
     ) -> dict[bytes, Row]:
-        """The rows that exist and have at least one of `columns`."""
+        """Return the rows that exist and have at least one of `columns`."""
         return {row: cells for row in rows if (cells := self.get(db, row, columns))}
 
     def values(
         self, fetched: Iterable[tuple[bytes, Any]], columns: tuple[bytes, ...]
     ) -> dict[bytes, tuple[bytes | None, ...]]:
-        """The values of `columns` for each fetched row that has at least one of them."""
+        """Return the values of `columns` for each fetched row that has at least one of them."""
         return {
             row: tuple([x.value if (x := cells.get(c)) else None for c in columns])
             for row, cells in fetched
@@ -117,14 +117,14 @@ def all_rows(cursor: sqlite3.Cursor) -> list[tuple[bytes, Any]]:
                 counted.add(size)
                 size = 0
     except BaseException:
-        cursor.close()  # else the traceback would keep it open, with its snapshot of the file
+        cursor.close()  # otherwise the traceback would keep it open, with its snapshot of the file
         raise
     counted.add(size)
     return rows
 
 
 def kept_bytes(data: bytes, cells: Row, columns: Sequence[bytes] | None) -> int:
-    """The bytes of a row that its reader keeps. For a small row, the row's whole size."""
+    """Return the bytes of a row that its reader keeps; for a small row, its whole size."""
     if columns is None or len(data) <= COUNTED_BYTES:
         return len(data)
     return sum([len(cell.value) for cell in cells.values()])
@@ -138,7 +138,7 @@ def count_read(size: int) -> None:
 
 def statements_for(name: str, columns: str) -> list[str]:
     """
-    The statements that read 1, 2, … rows by their keys.
+    Return the statements that read 1, 2, … rows by their keys.
 
     They do not use `row IN (?, …)`, because SQLite first sorts the keys of such a list into a
     temporary table.
@@ -168,6 +168,6 @@ def scan_of(
     *,
     reverse: bool,
 ) -> tuple[str, tuple[bytes | int, ...]]:
-    """The statement of `scans` for a range, and its arguments."""
+    """Return the statement of `scans` for a range, and its arguments."""
     ends = () if high is None else (high,)
     return statements[high is not None, reverse], (low, *ends, limit)

@@ -1,5 +1,5 @@
 """
-The layout of each table.
+The layouts of the tables.
 
 Tables of small cells store their rows in the key's B-tree. Tables of large cells do not, because
 inner pages of such a tree contain whole cells. With cells of 1 KB a page would have only four
@@ -28,7 +28,7 @@ _LARGE = ("o", "l")
 
 
 def is_by_number(name: str, form: int) -> bool:
-    """True if files of that format store the table's rows by number instead of by key."""
+    """Return True if files of that format store the table's rows by number instead of by key."""
     return isinstance(LAYOUTS[name], Packed) or (name in _LARGE and form >= TOGETHER)
 
 
@@ -46,7 +46,7 @@ def page_bytes(form: int) -> int:
 
 
 def schemas(form: int) -> list[str]:
-    """The statements that create the tables of a file of that format."""
+    """Return the statements that create the tables of a file of that format."""
     return [
         layout.schema + ("" if is_by_number(name, form) else " WITHOUT ROWID")
         for name, layout in LAYOUTS.items()

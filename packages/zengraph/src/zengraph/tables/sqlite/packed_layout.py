@@ -39,7 +39,7 @@ class Packed(Layout):
         # Not WITHOUT ROWID: such a table stores values over 1 KB on separate pages, so that each
         # read would need another page.
         self.schema = f"CREATE TABLE IF NOT EXISTS {name} (row BLOB PRIMARY KEY, data BLOB)"
-        # A row that is too large to be read whole is only measured: `data` is then its size.
+        # For a row that is too large to be read whole, `data` is only its size.
         some = f"CASE WHEN length(data)<={LARGE_BYTES} THEN data ELSE length(data) END"
         self._get = f"SELECT {some} FROM {name} WHERE row=?"  # noqa: S608
         self._get_some = statements_for(name, f"row, {some}")
@@ -79,7 +79,7 @@ class Packed(Layout):
         return self._with_large(db, self._measured(db, rows), columns)
 
     def _measured(self, db: sqlite3.Connection, rows: Sequence[bytes]) -> list[tuple[bytes, Any]]:
-        """The rows that exist, packed; for a large row, its size."""
+        """Return the rows that exist, packed; for a large row, its size."""
         if len(rows) <= ROWS_A_STATEMENT:
             return all_rows(db.execute(self._get_some[len(rows) - 1], rows))
         parts = [rows[at : at + ROWS_A_STATEMENT] for at in range(0, len(rows), ROWS_A_STATEMENT)]

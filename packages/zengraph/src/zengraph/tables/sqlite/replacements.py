@@ -1,10 +1,10 @@
 """
-Records of files that repairs have replaced, while their lost rows are not restored yet: one small
-note next to each new SQLite file.
+Records of damaged files that were replaced, until their lost rows are restored.
 
 A new file may lack rows of the damaged one. After the replacement, the caller walks through the
-keys of that file and restores what is missing. Because a repair may be killed before that, the note
-is written before the new file is used, and deleted after the walk is complete.
+keys of that file and restores missing rows. Because a repair may be killed before that, a small
+note is written next to the new SQLite file before that file is used, and deleted after the walk is
+complete.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def note(done: Salvaged) -> None:
 
 
 def unfinished(folder: Path) -> list[Salvaged]:
-    """The replacements whose walk is not complete, ordered by file name."""
+    """Return the replacements whose walk is not complete, ordered by file name."""
     return [_read(path) for path in sorted(folder.glob(f"*{_ENDING}"))]
 
 
@@ -66,14 +66,14 @@ def _read(path: Path) -> Salvaged:
         values = json.loads(path.read_text("utf-8"))
         return _salvaged(values, path)
     except (ValueError, TypeError, KeyError, AttributeError):
-        # The note is damaged as well, so every key is treated as lost. That is safe, because the
-        # walk leaves pages unchanged whose nodes exist.
+        # The note is damaged as well, so all keys count as lost. That is safe: the walk does not
+        # change pages whose nodes exist.
         new = path.with_suffix(".db")
         return Salvaged(str(new), str(new), 0, 0, 0, frozenset(range(256)))
 
 
 def _salvaged(values: dict[str, Any], path: Path) -> Salvaged:
     known = {name: values[name] for name in Salvaged._fields}
-    # The folder may have been moved since, so only the file names are taken from the note.
+    # The folder may have been moved since then, so only the file names are read from the note.
     places = {name: str(path.parent / Path(known[name]).name) for name in ("old", "new")}
     return Salvaged(**{**known, **places, "first_bytes": frozenset(known["first_bytes"])})

@@ -1,5 +1,5 @@
 """
-Salvage: copies the readable rows of damaged SQLite files into new ones.
+Salvage: copy the readable rows of damaged SQLite files into new ones.
 
 The damaged file is copied with its write-ahead log. The copy is read row by row from both ends of
 each table, and rows between two unreadable places are found by bisecting the keys. If the first
@@ -44,7 +44,7 @@ _ROWS = 1000
 _WAIT_S = 30.0
 _OTHER_REPAIR_S = 1.0
 LOCK = "repairing"
-"""A process locks this file while it replaces damaged files, so only one does so at a time."""
+"""A process locks this file while it replaces damaged files, so that only one does so at a time."""
 _KEY_BYTES = 64
 _ROOTS = 13
 """The number of B-trees in a new file. Their root pages follow the first page."""
@@ -88,7 +88,9 @@ def _check(shards: StoreFiles, number: int) -> None:
     try:
         ((first, *_),) = shards.connection(number).execute("PRAGMA integrity_check(1)").fetchall()
     except sqlite3.Error as error:
-        translated = shards.translated(error, number)  # sets the file aside if it is damaged
+        translated = shards.translated(
+            error, number
+        )  # this also sets the file aside if it is damaged
         if number not in shards.health.damaged():
             raise translated from error
         return
@@ -104,7 +106,7 @@ def _salvage_file(shards: StoreFiles, number: int) -> None:
         _remove(copy)
         _remove(new)
         with _writers_gone(old):
-            # Copy the log first. If a checkpoint runs meanwhile, its frames are then in both.
+            # Copy the log first. If a checkpoint runs meanwhile, its frames are in both copies.
             for suffix in ("-wal", ""):
                 with suppress(FileNotFoundError):
                     shutil.copyfile(f"{old}{suffix}", f"{copy}{suffix}")
@@ -122,13 +124,13 @@ def _salvage_file(shards: StoreFiles, number: int) -> None:
 
 
 class _writers_gone:  # noqa: N801 - used as a function
-    """Hold the write lock of a damaged file, so that the copy includes writes that began before."""
+    """Hold the write lock of a damaged file, so that the copy includes earlier writes."""
 
     def __init__(self, path: Path) -> None:
         self._db = sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None)
 
     def __enter__(self) -> None:
-        # If the file is no longer a database, it cannot be locked, but nobody can write to it.
+        # A file that is no longer a database cannot be locked, but nobody can write to it either.
         with suppress(sqlite3.DatabaseError):
             self._db.execute("BEGIN IMMEDIATE")
 
@@ -177,7 +179,7 @@ def _opened(copy: Path, form: int) -> sqlite3.Connection:
         db.close()
         if not attempt:
             _give_first_page(copy, form)
-    return sqlite3.connect(":memory:")  # the copy is unreadable: an empty database instead
+    return sqlite3.connect(":memory:")  # the copy is unreadable: use an empty database instead
 
 
 def _give_first_page(copy: Path, form: int) -> None:
@@ -185,7 +187,7 @@ def _give_first_page(copy: Path, form: int) -> None:
     empty = copy.with_name(f"{copy.name}.empty")
     size = _page_bytes(copy)
     try:
-        # Closing the last connection moves the log into the file, so the page can be read there.
+        # Closing the last connection moves the log into the file; then the page can be read there.
         open_file(empty, form, new_page_bytes=size).close()
         with empty.open("rb") as file:
             first = bytearray(file.read(size))
@@ -212,7 +214,7 @@ def _page_bytes(copy: Path) -> int:
 
 
 def _is_good(name: str, row: SqlRow, *, packed: bool) -> bool:
-    """True if a row can be decoded and its columns belong to the table."""
+    """Return True if a row can be decoded and its columns belong to the table."""
     families = tuple(f"{family}:".encode() for family in TABLES[name])
     try:
         if packed:
@@ -236,7 +238,7 @@ class _Walk:
 
     def __init__(self, db: sqlite3.Connection, name: str, form: int) -> None:
         self.packed = isinstance(LAYOUTS[name], Packed)
-        # Read by row number if the table has them, because the key index may be damaged, too.
+        # If the table has row numbers, read by them, because the key index may be damaged too.
         self._by_number = is_by_number(name, form)
         key = "rowid" if self._by_number else "row"
         what = f"{key}, row, data" if self.packed else f"{key}, row, col, at, value"
@@ -247,7 +249,7 @@ class _Walk:
 
     @property
     def gaps(self) -> int:
-        """Number of ranges of keys that could not be read."""
+        """Return the number of key ranges that could not be read."""
         count, end = 0, None
         for low, high in sorted(self._lost):
             count += end is None or low > end + 1

@@ -46,7 +46,7 @@ class Single(Layout):
             f"UPDATE {name} SET at=max(at, ?), value=? WHERE row=? AND col=? AND value=?"  # noqa: S608
         )
         self._delete = f"DELETE FROM {name} WHERE row=? AND at<=?"  # noqa: S608
-        # A page's limit counts rows, not cells, so a subquery selects the keys of the rows first.
+        # A page's limit counts rows, not cells, so a subquery first selects the keys of the rows.
         keys = scans(f"SELECT DISTINCT row FROM {name}")  # noqa: S608
         self._scan = {
             shape: f"SELECT row, col, value, at FROM {name} WHERE row IN ({sql}) ORDER BY row"  # noqa: S608
@@ -95,7 +95,7 @@ class Single(Layout):
     def check_and_put(
         self, db: sqlite3.Connection, items: Sequence[CheckItem], at_ms: int
     ) -> list[bool]:
-        """Let SQLite compare the values: one statement per item, and no value is read."""
+        """Let SQLite compare the values: one statement per item, without reading a value."""
         done = []
         for row, column, expected, value in items:
             if expected is None:

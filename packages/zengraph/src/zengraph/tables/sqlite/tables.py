@@ -60,7 +60,7 @@ class SqliteTable(CellTable):
         self._clock = clock
 
     def get(self, row: bytes, columns: Sequence[bytes] | None = None) -> Row:
-        # Called most often, so without a context manager, which would double its time.
+        # This is called most often, so it avoids a context manager, which would double its time.
         try:
             return self._layout.get(self._shards.connection(row[0]), row, columns)
         except sqlite3.Error as error:
@@ -127,7 +127,7 @@ class SqliteTable(CellTable):
         count, page = 0, _FIRST_ROWS
         for first, low, high in _by_first_byte(start, stop, reverse=reverse):
             while limit is None or count < limit:
-                # The page may be short, because rows without the requested columns are left out.
+                # The page may be short, because rows without the requested columns are omitted.
                 want = page if limit is None else min(page, limit - count)
                 page = min(4 * page, _SCAN_ROWS)
                 with self._shards.reading(first) as db:
@@ -168,7 +168,11 @@ class SqliteTable(CellTable):
         return count
 
     def _stamp(self, old: Cell | None) -> int:
-        """Now, or the replaced cell's time if later: a clock set back must not lose a write."""
+        """
+        Return the current time, or the replaced cell's time if that is later.
+
+        Otherwise a clock that was set back would lose a write.
+        """
         return max(self._clock.now_ms(), old.at_ms if old else 0)
 
     def _grouped(
@@ -176,7 +180,9 @@ class SqliteTable(CellTable):
     ) -> Iterator[tuple[int, list[T]]]:
         """Group `items` by file. Yields (a first byte of the file's keys, its items)."""
         firsts = [first_byte(item) for item in items]
-        if firsts and firsts.count(firsts[0]) == len(firsts):  # frequent, and faster than grouping
+        if firsts and firsts.count(firsts[0]) == len(
+            firsts
+        ):  # a frequent case, and faster than grouping
             yield firsts[0], list(items)
             return
         files: dict[int, list[T]] = {}
@@ -287,5 +293,5 @@ def _by_first_byte(
 def _beyond(
     row: bytes, low: bytes, high: bytes | None, *, reverse: bool
 ) -> tuple[bytes, bytes | None]:
-    """The part of a range that is left after `row` was read."""
+    """Return the part of a range that is left after `row` was read."""
     return (low, row) if reverse else (row + b"\0", high)

@@ -1,7 +1,7 @@
 """
-The failing ways of all processes, as `aragog explain`, `doctor` and the metrics show them.
+The failing egress routes of all processes, for `aragog explain`, `doctor` and the metrics.
 
-No request depends on them: each process decides by its own failures (`health`).
+These records are for display only. Each process chooses routes by its own failures (`health`).
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import NamedTuple, cast
 import orjson
 import redis
 
-from aragog.crawl.egress.health import Failing
+from aragog.crawl.egress.health import RouteFailure
 from aragog.runtime.clock import Clock
 from pinlater.redis.errors import redis_errors
 
 log = logging.getLogger(__name__)
 VERSION = 1
 STALE_MS = 900_000
-"""Failures whose next trial is this long overdue are ignored: their process has ended."""
+"""Entries whose retry is this long overdue are ignored, because their process has ended."""
 KEPT_S = 86_400
 
 
-class FailingWay(NamedTuple):
-    """A way that fails on a machine. Instants are ms since the epoch."""
+class FailingRoute(NamedTuple):
+    """A route that fails on one machine. Times are in ms since the epoch."""
 
     way: str
     machine: str
@@ -36,13 +36,14 @@ class FailingWay(NamedTuple):
     reason: str
 
 
-class WayBoard:
+class FailingRoutes:
     """
-    One Redis hash that maps a way and a machine to a failure in JSON. Thread-safe.
+    One Redis hash. Each field is a route and a machine; its value describes the failure as JSON.
+    Thread-safe.
 
     Args:
         client: a client of `redis.url`.
-        clock: dates failures.
+        clock: provides the time of each failure.
         prefix: prefix of the key.
     """
 
@@ -52,19 +53,19 @@ class WayBoard:
         self._key = f"{prefix}egress"
         self._machine = socket.gethostname()
 
-    def tell(self, name: str, state: Failing | None) -> None:
+    def record(self, name: str, state: RouteFailure | None) -> None:
         """
-        Record that a way fails, or works again (None). Does nothing if Redis does not respond.
+        Record that a route is failing, or that it works again (None). Redis errors are ignored.
 
-        Idempotent. The last record of a machine replaces earlier ones.
+        Idempotent. A machine's latest record replaces its earlier ones.
         """
         field = f"{name} {self._machine}"
         if state is None:
-            log.warning("way out %s works again", name)
+            log.warning("egress route %s works again", name)
             with suppress(redis.RedisError):
                 self._redis.hdel(self._key, field)
             return
-        log.warning("way out %s fails: %s", name, state.reason)
+        log.warning("egress route %s fails: %s", name, state.reason)
         now_ms, now_s = self._clock.now_ms(), self._clock.monotonic_s()
         row = {
             "v": VERSION,
@@ -78,26 +79,26 @@ class WayBoard:
             pipe.expire(self._key, KEPT_S)
             pipe.execute()
 
-    def read(self) -> list[FailingWay]:
+    def read(self) -> list[FailingRoute]:
         """
-        The ways that fail on at least one machine, by name.
+        Return the routes that fail on at least one machine, sorted by name.
 
         Raises:
             BrokerUnavailable: Redis does not respond.
         """
-        with redis_errors("redis, failing ways out"):
+        with redis_errors("redis, failing egress routes"):
             rows = cast("dict[bytes, bytes]", self._redis.hgetall(self._key))
         found = [_failing(name.decode(), value) for name, value in rows.items()]
         oldest_ms = self._clock.now_ms() - STALE_MS
         return sorted(row for row in found if row and row.retry_at_ms > oldest_ms)
 
 
-def _failing(field: str, value: bytes) -> FailingWay | None:
-    """Parse a field of the hash; None if it cannot be read."""
+def _failing(field: str, value: bytes) -> FailingRoute | None:
+    """Parse one field of the hash. Returns None if it is invalid."""
     name, _, machine = field.partition(" ")
     try:
         row = orjson.loads(value)
-        return FailingWay(
+        return FailingRoute(
             name, machine, int(row["failures"]), int(row["since_ms"]), int(row["retry_at_ms"]),
             str(row["reason"]),
         )  # fmt: skip

@@ -1,8 +1,8 @@
-"""A way out and its proxy."""
+"""An egress route and its proxy."""
 
 import pytest
 
-from aragog.crawl.egress.ways import Way
+from aragog.crawl.egress.routes import EgressRoute
 from aragog.errors import ConfigError
 from aragog.runtime.secret import reveal
 from aragog.settings import WaySettings
@@ -13,11 +13,11 @@ URL = "http://www.shop.test/x"
 @pytest.mark.parametrize("url", ["https://a:1", "a:1", "http://", "http://a:x", "ftp://a:1"])
 def test_a_proxy_that_cannot_be_used_is_a_config_error(url):
     with pytest.raises(ConfigError, match=r"fetch.proxy: must be http://"):
-        Way.of_fetch_proxy(url)
+        EgressRoute.from_fetch_proxy(url)
 
 
 def test_fetch_proxy_carries_its_own_login_and_never_shows_it():
-    way = Way.of_fetch_proxy("http://user:p%40ss@proxy:8080")
+    way = EgressRoute.from_fetch_proxy("http://user:p%40ss@proxy:8080")
     server = way.server(URL, "", 0)
 
     assert (server.host, server.port, reveal(server.user)) == ("proxy", 8080, "user")
@@ -31,7 +31,7 @@ def test_fetch_proxy_carries_its_own_login_and_never_shows_it():
     [("http", "http", False), ("socks5", "socks5", False), ("socks5h", "socks5", True)],
 )
 def test_the_scheme_says_which_protocol_and_who_resolves(scheme, protocol, resolves):
-    way = Way.of("far", WaySettings(proxy=f"{scheme}://proxy:1080"))
+    way = EgressRoute.from_settings("far", WaySettings(proxy=f"{scheme}://proxy:1080"))
     server = way.server(URL, "", 0)
 
     assert (server.scheme, server.resolves) == (protocol, resolves)
@@ -40,7 +40,7 @@ def test_the_scheme_says_which_protocol_and_who_resolves(scheme, protocol, resol
 def test_words_in_braces_make_sessions(monkeypatch):
     monkeypatch.setenv("LOGIN", "c-{crawl}-{session}:{host}")
     settings = WaySettings(proxy="http://{domain}.gate.test:7777", login="env:LOGIN", session_s=10)
-    way = Way.of("pool", settings)
+    way = EgressRoute.from_settings("pool", settings)
     server = way.server(URL, "prices", 0)
 
     assert server.host == "shop.test.gate.test"
@@ -51,12 +51,12 @@ def test_words_in_braces_make_sessions(monkeypatch):
 
 
 def test_a_way_without_words_has_one_key():
-    way = Way.of("office", WaySettings(proxy="http://proxy:1"))
+    way = EgressRoute.from_settings("office", WaySettings(proxy="http://proxy:1"))
 
     assert way.key(URL, "a", 0) == way.key("http://other.test/", "b", 10**9) == "office"
 
 
 def test_a_login_that_no_proxy_can_read_is_a_config_error_without_its_text():
     with pytest.raises(ConfigError, match="255 bytes") as caught:
-        Way.of_fetch_proxy(f"socks5://me:{'x' * 256}@proxy:1")
+        EgressRoute.from_fetch_proxy(f"socks5://me:{'x' * 256}@proxy:1")
     assert "xxx" not in str(caught.value)

@@ -1,16 +1,16 @@
--- hosts_ask: open hosts of a crawl that has a bound of open hosts, in the order in which they asked.
+-- hosts_open: open hosts of a crawl with a limit of open hosts, in the order in which they were requested.
 --
 -- keys: open next turns
 -- args: most new_lease_ms kept_s hosts...
 --
--- KEYS[1]  {prefix}hosts:<crawl>:open   zset  host -> until when it holds its place (ms)
--- KEYS[2]  {prefix}hosts:<crawl>:next   zset  host that waits for a place -> its number in the order
--- KEYS[3]  {prefix}hosts:<crawl>:turns  hash  host -> URLs that were sent since it was opened
--- ARGV[1]  the most open hosts   ARGV[2]  how long a host keeps its place that nobody serves (ms)
--- ARGV[3]  seconds after the last call until all is forgotten   ARGV[4..]  the hosts whose URLs could be sent now
+-- KEYS[1]  {prefix}hosts:<crawl>:open   zset  open host -> when its lease ends (ms)
+-- KEYS[2]  {prefix}hosts:<crawl>:next   zset  waiting host -> its position in the queue
+-- KEYS[3]  {prefix}hosts:<crawl>:turns  hash  host -> URLs sent since it was opened
+-- ARGV[1]  the maximum number of open hosts   ARGV[2]  how long a new host stays open without a report (ms)
+-- ARGV[3]  seconds after the last call until these keys expire   ARGV[4..]  hosts whose URLs could be sent now
 --
--- Returns how many of the asked hosts are open, these, and the others that were opened.
--- After it every asked host is open or waits for a place.
+-- Returns how many of the requested hosts are open, then their names, then the other hosts that were opened.
+-- Afterward, every requested host is open or in the queue.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local function last()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aragog.crawl.egress.choice import EgressChoice, EgressRules
+from aragog.crawl.egress.rules import EgressContext, EgressRules
 from aragog.settings import EgressRule, EgressSettings, WaySettings
 
 WAYS = {name: WaySettings(proxy="http://p:1") for name in ("a", "b", "c")}
@@ -34,9 +34,9 @@ def rules(*given, has_proxy=False):
     ],
 )
 def test_a_rule_matches_when_all_its_conditions_hold(conditions, url, choice, matches):
-    route = rules(EgressRule(ways=("a", "b"), **conditions)).route(url, EgressChoice(**choice))
+    route = rules(EgressRule(ways=("a", "b"), **conditions)).route(url, EgressContext(**choice))
 
-    assert route.ways == (("a", "b") if matches else ("direct",))
+    assert route.names == (("a", "b") if matches else ("direct",))
     assert route.reason == ("egress.rules[1]" if matches else "no rule matches")
 
 
@@ -48,26 +48,26 @@ def test_the_first_rule_that_matches_decides_and_fetch_proxy_is_the_rest():
     )
 
     urls = ("http://a.test/", "http://x.test/", "http://x.example/")
-    assert [by.route(url).ways for url in urls] == [("a",), ("b",), ("proxy",)]
+    assert [by.route(url).names for url in urls] == [("a",), ("b",), ("proxy",)]
 
 
 def test_after_a_status_the_rules_for_it_come_first_wherever_they_stand():
     by = rules(EgressRule(ways=("a",)), EgressRule(ways=("b",), after=(403, 429)))
 
-    found = [by.route("http://x.test/", EgressChoice(after=n)).ways for n in (0, 403, 429)]
+    found = [by.route("http://x.test/", EgressContext(after=n)).names for n in (0, 403, 429)]
     assert found == [("a",), ("b",), ("b",)]
 
 
 def test_another_way_is_taken_after_a_status_only_if_a_rule_says_so_and_once():
     by = rules(EgressRule(ways=("b",), after=(403,), hosts=("a.test",)))
-    first, then = EgressChoice(), EgressChoice(after=403)
+    first, then = EgressContext(), EgressContext(after=403)
 
-    assert by.changes_after("http://a.test/", first, 403)
-    assert not by.changes_after("http://a.test/", then, 403)
-    assert not by.changes_after("http://a.test/", first, 429)
-    assert not by.changes_after("http://other.test/", first, 403)
-    assert not by.changes_after("http://a.test/", EgressChoice(way="c"), 403)
-    assert not rules().changes_after("http://a.test/", first, 403)
+    assert by.routes_differ("http://a.test/", first, 403)
+    assert not by.routes_differ("http://a.test/", then, 403)
+    assert not by.routes_differ("http://a.test/", first, 429)
+    assert not by.routes_differ("http://other.test/", first, 403)
+    assert not by.routes_differ("http://a.test/", EgressContext(way="c"), 403)
+    assert not rules().routes_differ("http://a.test/", first, 403)
 
 
 def test_explanations_name_what_is_conditional():
@@ -77,6 +77,8 @@ def test_explanations_name_what_is_conditional():
         EgressRule(ways=("c",)),
     )
 
-    found = [(condition, route.ways) for condition, route in by.conditional("http://x.test/")]
+    found = [
+        (condition, route.names) for condition, route in by.conditional_routes("http://x.test/")
+    ]
     assert found == [("after 403", ("b",)), ("for the crawl prices", ("a",))]
-    assert [route.ways for _, route in by.conditional("http://x.example/")] == [("b",)]
+    assert [route.names for _, route in by.conditional_routes("http://x.example/")] == [("b",)]

@@ -1,4 +1,4 @@
-"""A way out, and the proxy that a request uses on it."""
+"""An egress route and its proxy."""
 
 from __future__ import annotations
 
@@ -18,43 +18,44 @@ from urlspelling.domain import host, registered_domain
 
 _WORD = re.compile(r"\{(session|host|domain|crawl)\}")
 _MOST_LOGIN_BYTES = 255
-"""Maximum length of the user and of the password in SOCKS5 (RFC 1929)."""
+"""Maximum length of user name and password in SOCKS5 (RFC 1929)."""
 _DEFAULT_PORTS = {"http": 3128, "socks5": 1080, "socks5h": 1080}
 
 
 @dataclass(frozen=True, slots=True)
 class ProxyServer:
-    """A proxy with the login for one request."""
+    """A proxy and the credentials for one request."""
 
     scheme: str
-    """`http` for a tunnel by CONNECT, or `socks5` (RFC 1928)."""
+    """`http` (a tunnel by CONNECT) or `socks5` (RFC 1928)."""
     host: str
     port: int
     user: Secret = field(default_factory=Secret)
     password: Secret = field(default_factory=Secret)
     resolves: bool = False
-    """True if the proxy resolves names. Otherwise it gets addresses that were already checked."""
+    """True if the proxy resolves host names. Otherwise it receives addresses that were already
+    checked."""
 
     @property
     def shown(self) -> str:
-        """The proxy without its login."""
+        """The proxy without its credentials."""
         return f"{self.scheme}://{self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class EgressRoute:
     """
-    A way out.
+    A local address or a proxy through which requests are sent.
 
     Args:
         name: its name in rules, the crawl log and metrics.
         addresses: local addresses by IP version, for requests without a proxy. If empty, the system
             chooses.
-        proxy: URL of the proxy, in which words in braces are replaced; "" if direct.
-        login: where `user:password` is read from; "" for none.
-        resolves: True if the proxy resolves names.
-        session_s: how long `{session}` stays the same for a domain.
-        own: True if `proxy` is `fetch.proxy`, which may contain its login.
+        proxy: URL of the proxy, with placeholders such as `{session}`; "" for a direct route.
+        login: where to read `user:password` from; "" for none.
+        resolves: True if the proxy resolves host names.
+        session_s: how long a domain keeps the same `{session}`.
+        own: True if `proxy` is `fetch.proxy`, whose URL may contain credentials.
     """
 
     name: str
@@ -65,15 +66,15 @@ class Way:
     session_s: float = 600.0
     own: bool = False
     words: frozenset[str] = frozenset()
-    """The words in braces that occur in the proxy's URL or login."""
+    """The placeholders that occur in the proxy's URL or credentials."""
 
     @classmethod
-    def of(cls, name: str, settings: WaySettings) -> Self:
+    def from_settings(cls, name: str, settings: WaySettings) -> Self:
         """
-        Create the way of an entry of `egress.ways`. Reads its login once to check it.
+        Create the route of one entry of `egress.ways`. Reads its credentials once to check them.
 
         Raises:
-            ConfigError: the login is missing or invalid. The message never contains its text.
+            ConfigError: the credentials are missing or invalid. The message does not contain them.
         """
         login = _read_login(f"egress.ways.{name}.login", settings.login)
         texts = (settings.proxy, reveal(login))
@@ -88,22 +89,22 @@ class Way:
         )
 
     @classmethod
-    def of_fetch_proxy(cls, url: str) -> Self:
+    def from_fetch_proxy(cls, url: str) -> Self:
         """
-        Create the way by `fetch.proxy`.
+        Create the route for `fetch.proxy`.
 
         Raises:
-            ConfigError: `url` is not the URL of a proxy.
+            ConfigError: `url` is not a proxy URL.
         """
         parts, _ = _split(url)
         login = unquote(parts.username or ""), unquote(parts.password or "")
         if max(len(text.encode()) for text in login) > _MOST_LOGIN_BYTES:
-            raise ConfigError("fetch.proxy: user and password may have 255 bytes each")
+            raise ConfigError("fetch.proxy: user and password may have at most 255 bytes each")
         own = reveal(url)
         return cls("proxy", proxy=Secret(own), resolves=own.startswith("socks5h:"), own=True)
 
     def key(self, url: str, crawl: str, now_ms: int) -> str:
-        """The key of connections that a request for `url` may reuse."""
+        """Return the key of the connections that a request for `url` may reuse."""
         if not self.words:
             return self.name
         found = self._values(url, crawl, now_ms)
@@ -111,10 +112,10 @@ class Way:
 
     def server(self, url: str, crawl: str, now_ms: int) -> ProxyServer | None:
         """
-        The proxy for a request to `url`, with its login; None if the way is direct.
+        Return the proxy and credentials for a request to `url`; None for a direct route.
 
         Raises:
-            ConfigError: the login is no longer available, or is invalid.
+            ConfigError: the credentials are no longer available, or are invalid.
         """
         if not self.proxy:
             return None
@@ -130,7 +131,7 @@ class Way:
         return ProxyServer(scheme, name, port, Secret(user), Secret(password), self.resolves)
 
     def _values(self, url: str, crawl: str, now_ms: int) -> dict[str, str]:
-        """The replacement of each word. A domain keeps its session for `session_s`."""
+        """Return the value of each placeholder. A domain keeps its session for `session_s`."""
         domain = registered_domain(url)
         window = now_ms // int(self.session_s * 1000)
         session = blake2s(f"{self.name} {domain} {window}".encode()).hexdigest()[:12]
@@ -142,7 +143,7 @@ def _filled(text: str, values: dict[str, str]) -> str:
 
 
 def _split(url: str) -> tuple[SplitResult, int]:
-    """Split a proxy's URL, and return its port, too."""
+    """Parse a proxy URL. Returns its parts and its port."""
     try:
         parts = urlsplit(reveal(url))
         port = parts.port or _DEFAULT_PORTS.get(parts.scheme, 0)
@@ -158,11 +159,11 @@ def _split(url: str) -> tuple[SplitResult, int]:
 
 def _read_login(setting: str, reference: str) -> Secret:
     """
-    Read the login that `env:NAME` or `file:PATH` refers to; "" without a reference.
+    Read the credentials that `env:NAME` or `file:PATH` refers to. Returns "" without a reference.
 
     Raises:
-        ConfigError: the login cannot be read. Names the setting and the place, but never shows the
-            login.
+        ConfigError: they cannot be read or are invalid. The message names the setting and the
+            place, but does not contain the credentials.
     """
     kind, _, place = reference.partition(":")
     if not reference:
@@ -170,7 +171,7 @@ def _read_login(setting: str, reference: str) -> Secret:
     if kind == "env":
         text = os.environ.get(place)
         if text is None:
-            raise ConfigError(f"{setting}: the environment has no variable {place}; set it")
+            raise ConfigError(f"{setting}: the environment variable {place} is not set; set it")
     else:
         try:
             text = Path(place).read_text("utf-8").strip()
@@ -181,7 +182,7 @@ def _read_login(setting: str, reference: str) -> Secret:
     longest = max(len(user.encode()), len(password.encode()))
     if not (user and colon) or not text.isprintable() or longest > _MOST_LOGIN_BYTES:
         raise ConfigError(
-            f"{setting}: {place} must hold user:password, of at most 255 bytes each (its value is "
+            f"{setting}: {place} must contain user:password, at most 255 bytes each (the value is"
             "not shown)"
         )
     return Secret(text)

@@ -1,0 +1,123 @@
+"""Chooses the egress routes for a URL by `egress.rules`. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from aragog.settings.egress import EgressRule, EgressSettings
+from urlspelling.domain import host
+from urlspelling.hosts import and_parents
+
+DIRECT, PROXY = "direct", "proxy"
+"""Routes that need no entry in `egress.ways`."""
+
+
+@dataclass(frozen=True, slots=True)
+class EgressContext:
+    """What the rules look at besides the URL."""
+
+    crawl: str = ""
+    """The name of the URL's crawl; "" if it has none."""
+    after: int = 0
+    """Status of the previous attempt if it was 403 or 429, which rules may match. Otherwise 0."""
+    way: str = ""
+    """A route that the caller chose, which overrides the rules; "" if none."""
+
+
+ANY = EgressContext()
+
+
+@dataclass(frozen=True, slots=True)
+class RouteList:
+    """The egress routes that a request may use."""
+
+    names: tuple[str, ...]
+    """Names of routes. A route is used only if all earlier ones are failing."""
+    reason: str
+    """The rule that chose them, named as in the settings: `egress.rules[2]`."""
+
+
+class EgressRules:
+    """
+    The rules from the settings.
+
+    Args:
+        settings: validated routes and rules.
+        has_proxy: True if `fetch.proxy` is set. URLs that match no rule then use that proxy.
+    """
+
+    def __init__(self, settings: EgressSettings, *, has_proxy: bool) -> None:
+        numbered = [
+            (rule, RouteList(rule.ways, f"egress.rules[{number}]"))
+            for number, rule in enumerate(settings.rules, 1)
+        ]
+        self._always = [(rule, route) for rule, route in numbered if not rule.after]
+        self._after = [(rule, route) for rule, route in numbered if rule.after]
+        name, reason = (PROXY, "fetch.proxy") if has_proxy else (DIRECT, "no rule matches")
+        self.default_routes: RouteList = RouteList((name,), reason)
+        """The routes for URLs that match no rule."""
+        self.names: frozenset[str] = frozenset({*settings.ways, DIRECT, name})
+        """The names of all routes."""
+        # Cached, because the result depends only on these arguments and a batch's pages share few
+        # hosts.
+        self._found = lru_cache(maxsize=8192)(self._first)
+        self.by_crawl: bool = any(rule.crawls for rule, _ in numbered)
+        """True if a rule depends on the crawl's name."""
+
+    def route(self, url: str, context: EgressContext = ANY) -> RouteList:
+        """
+        Return the routes for a normalized URL, from the first rule that matches.
+
+        If the context has a status, rules with `after` are tried first. A route chosen by the
+        caller is the only one, even if no such route exists.
+        """
+        if context.way:
+            return RouteList((context.way,), "named by the request")
+        if not (self._always or self._after):
+            return self.default_routes
+        return self._found(host(url), context)
+
+    def _first(self, name: str, context: EgressContext) -> RouteList:
+        """Return the routes of the first rule that matches the host."""
+        for rule, route in self._in_order(context.after):
+            if _matches(rule, name, context):
+                return route
+        return self.default_routes
+
+    def conditional_routes(self, url: str) -> Iterator[tuple[str, RouteList]]:
+        """
+        Yield the conditions that change the routes of this URL, and those routes,
+        for display.
+        """
+        name = host(url)
+        for rule, route in (*self._after, *self._always):
+            anyway = EgressContext(rule.crawls[0] if rule.crawls else "")
+            if (rule.after or rule.crawls) and _matches(rule, name, anyway):
+                conditions = [f"after {status}" for status in rule.after]
+                conditions += [f"for the crawl {crawl}" for crawl in rule.crawls]
+                yield " or ".join(conditions), route
+
+    def routes_differ(self, url: str, context: EgressContext, status: int) -> bool:
+        """Return True if a retry after this status uses other routes than the attempt did."""
+        if not self._after or context.way:
+            return False
+        following = EgressContext(context.crawl, status)
+        return self.route(url, following).names != self.route(url, context).names
+
+    def _in_order(self, after: int) -> Iterator[tuple[EgressRule, RouteList]]:
+        if after:
+            yield from ((rule, route) for rule, route in self._after if after in rule.after)
+        yield from self._always
+
+
+def _matches(rule: EgressRule, name: str, context: EgressContext) -> bool:
+    """Return True if the host and the context meet all conditions of the rule."""
+    plain = name.strip("[]")
+    return (
+        (not rule.hosts or plain in rule.hosts)
+        and (not rule.domains or not set(and_parents(plain)).isdisjoint(rule.domains))
+        and (not rule.suffixes or any(plain.endswith(f".{end}") for end in rule.suffixes))
+        and (not rule.crawls or context.crawl in rule.crawls)
+    )
