@@ -265,10 +265,9 @@ class Compactor:
         self, claim: LaneClaim, plan: CompactionPlan, groups: ByGroup
     ) -> Mapping[bytes, int] | None:
         """
-        Return the depths at which the plan's lists are written. None if another process has completed the
-        plan.
+        Return the depths at which the plan's lists are written.
 
-        The first process that executes the plan chooses them and stores them in it.
+        Returns None if another process has completed the plan. The first process that executes the plan chooses them and stores them in it.
         """
         if plan.depths is not None or not (deepest := self._lists.deepest(groups)):
             return plan.depths or {}

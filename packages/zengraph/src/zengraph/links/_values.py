@@ -41,7 +41,7 @@ class ListLimits:
     large_lines: int = 256
     """After a delta with more lines than this, the size of its group is checked."""
     delta_lines: int = 32
-    """A compaction writes past the first levels of a group as long as deltas have this many lines."""
+    """A compaction skips the first levels of a group while its deltas have this many lines."""
     many_deltas: int = 8
     """A group or list is merged when it has this many deltas, and checked after as many writes."""
 
