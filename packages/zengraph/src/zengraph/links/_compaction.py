@@ -267,7 +267,8 @@ class Compactor:
         """
         Return the depths at which the plan's lists are written.
 
-        Returns None if another process has completed the plan. The first process that executes the plan chooses them and stores them in it.
+        The first process that executes the plan chooses them and stores them in it. Returns None if
+        another process has completed the plan.
         """
         if plan.depths is not None or not (deepest := self._lists.deepest(groups)):
             return plan.depths or {}
