@@ -336,7 +336,8 @@ def build_hub(tables: Tables, target: bytes, count: int) -> float:
             b"https://s%d.example/p\t%013d\t+\t\tHub" % (i * 7919 % count, NOW_MS)
             for i in range(number * 10_000, number * 10_000 + 10_000)
         ]
-        lists.add(LinkChanges(number + 1, NOW_MS, {target: b"\n".join(lines)}, {}))
+        groups = NAMING.by_group({target: b"\n".join(lines)})
+        lists.add(LinkChanges(number + 1, NOW_MS, groups, {}))
     return (time.process_time() - start) / count * 1e6
 
 

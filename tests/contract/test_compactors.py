@@ -23,9 +23,10 @@ HOSTS = [f"http://h{number}.example" for number in range(5)]
 PAGES = [f"{host}/{number}" for host in HOSTS for number in range(3)]
 TARGETS = [*PAGES, "http://hub.example/"]
 LIMITS = [
-    ListLimits(group_lines=1, inline_lines=1, chunk_lines=1, many_deltas=1, large_lines=0),
-    ListLimits(group_lines=6, inline_lines=3, chunk_lines=2, many_deltas=2, large_lines=2),
-    ListLimits(group_lines=12, inline_lines=2, chunk_lines=4, many_deltas=3, large_lines=0),
+    ListLimits(
+        group_lines=a, inline_lines=b, chunk_lines=c, many_deltas=d, large_lines=e, delta_lines=f
+    )
+    for a, b, c, d, e, f in ((1, 1, 1, 1, 0, 0), (6, 3, 2, 2, 2, 32), (12, 2, 4, 3, 0, 0))
 ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from aragog.runtime.clock import ManualClock
 from aragog.settings import StoreSettings
 from aragog.urlstore.bodies import Bodies
@@ -103,4 +105,12 @@ def test_maintenance_of_empty_tables_finds_nothing():
 
 def test_a_compaction_plan_is_read_back_as_it_was_packed():
     plan = CompactionPlan((PlannedRow(b"\x01k", (b"a", b"b")), PlannedRow(b"\xff")), (b"\x02",))
+    for depths in (None, {}, {b"\xab": 2}):
+        assert CompactionPlan.unpack(replace(plan, depths=depths).pack()).depths == depths
     assert CompactionPlan.unpack(plan.pack()) == plan
+
+
+def test_a_compaction_plan_of_an_earlier_version_has_no_depths():
+    assert CompactionPlan.unpack(b'{"rows":[["016b",["61"]]],"void":[]}') == CompactionPlan(
+        (PlannedRow(b"\x01k", (b"a",)),)
+    )

@@ -21,7 +21,7 @@ Targets are list ids.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 
@@ -31,6 +31,7 @@ from zengraph.errors import CorruptRow
 from zengraph.links._claims import ALL_LANES, ROW, ClaimCell, LaneClaim
 from zengraph.links._inlinks import journal
 from zengraph.links._inlinks.delta_names import delta_name
+from zengraph.links._inlinks.entry_depths import ByGroup
 from zengraph.links._inlinks.journal import Entry, lines_of
 from zengraph.links._inlinks.posting_lists import PostingLists
 from zengraph.links._inlinks.postings import CAME, STAYED, WENT, LinkChanges
@@ -245,11 +246,13 @@ class Compactor:
                 parts = journal.unpack(rows[row.key][journal.COLUMN].value)
                 entries += [entry for entry in parts if entry.change not in row.dead]
             lines, links = by_target(entries)
-            name = delta_name(claim.slot, claim.number)
-            changes = LinkChanges(name, now_ms, lines, removals(entries, self._naming.list_id))
-            report = replace(
-                report, links=links, targets=len(lines), merged=self._lists.add(changes)
-            )
+            report = replace(report, links=links, targets=len(lines))
+            groups = self._naming.by_group(lines)
+            if (depths := self._depths(claim, plan, groups)) is not None:
+                name = delta_name(claim.slot, claim.number)
+                removed = removals(entries, self._naming)
+                changes = LinkChanges(name, now_ms, groups, removed, depths)
+                report = replace(report, merged=self._lists.add(changes))
         # A writer may remove an entry meanwhile, which gives the row a later timestamp.
         self._journal.delete_many(
             [(key, None, max(newest_ms(row), now_ms) + GRACE_MS) for key, row in rows.items()]
@@ -257,6 +260,23 @@ class Compactor:
         if self._claims.end(claim):
             self._drop_plan(_plan_key(claim))
         return report
+
+    def _depths(
+        self, claim: LaneClaim, plan: CompactionPlan, groups: ByGroup
+    ) -> Mapping[bytes, int] | None:
+        """
+        Return the depths at which the plan's lists are written.
+
+        The first process that executes the plan chooses them and stores them in it. Returns None if
+        another process has completed the plan.
+        """
+        if plan.depths is not None or not (deepest := self._lists.deepest(groups)):
+            return plan.depths or {}
+        key, chosen = _plan_key(claim), replace(plan, depths=self._lists.depths(deepest))
+        if self._journal.check_and_put(key, _PLAN, plan.pack(), chosen.pack()):
+            return chosen.depths
+        cell = self._journal.get(key, [_PLAN]).get(_PLAN)
+        return None if cell is None else CompactionPlan.unpack(cell.value).depths
 
     def _claim_all(self) -> LaneClaim:
         """Claim all lanes, after waiting for other processes that are compacting."""
@@ -289,14 +309,12 @@ def _plan_key(claim: LaneClaim) -> bytes:
     return ROW + bytes([0, claim.slot]) + claim.number.to_bytes(8)
 
 
-def removals(
-    entries: Sequence[Entry], list_id: Callable[[bytes], bytes]
-) -> dict[bytes, list[bytes]]:
+def removals(entries: Sequence[Entry], naming: Naming) -> dict[bytes, list[bytes]]:
     """Return the sources that removed a link, by the list id of its target."""
     columns: dict[bytes, list[bytes]] = defaultdict(list)
     for entry in entries:
         for target in lines_of(entry.removed):
-            columns[list_id(target)].append(entry.source.encode())
+            columns[naming.list_id(target)].append(entry.source.encode())
     return columns
 
 

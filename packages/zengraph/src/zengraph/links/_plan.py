@@ -9,7 +9,7 @@ the oldest rows of all lanes and of those; otherwise it takes the oldest rows of
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from heapq import merge
@@ -60,6 +60,9 @@ class CompactionPlan:
     """The rows, ordered so that each source's changes are in order."""
     void: tuple[bytes, ...] = ()
     """Rows without a change that took effect. They are only deleted, here or by their writer."""
+    depths: Mapping[bytes, int] | None = None
+    """The depths at which the lists of large groups are written (`entry_depths`), by the group's
+    key; None until they are chosen."""
 
     def __bool__(self) -> bool:
         """Return True if there is work to do."""
@@ -68,7 +71,10 @@ class CompactionPlan:
     def pack(self) -> bytes:
         """Encode the plan for its cell."""
         rows = [(row.key.hex(), [name.hex() for name in row.dead]) for row in self.rows]
-        return orjson.dumps({"rows": rows, "void": [key.hex() for key in self.void]})
+        parts: dict[str, object] = {"rows": rows, "void": [key.hex() for key in self.void]}
+        if self.depths is not None:
+            parts["depths"] = {key.hex(): depth for key, depth in self.depths.items()}
+        return orjson.dumps(parts)
 
     @staticmethod
     def unpack(value: bytes) -> CompactionPlan:
@@ -78,7 +84,10 @@ class CompactionPlan:
             PlannedRow(bytes.fromhex(key), tuple(bytes.fromhex(name) for name in dead))
             for key, dead in plan["rows"]
         )
-        return CompactionPlan(rows, tuple(map(bytes.fromhex, plan["void"])))
+        depths = plan.get("depths")  # absent in plans of earlier versions
+        if depths is not None:
+            depths = {bytes.fromhex(key): depth for key, depth in depths.items()}
+        return CompactionPlan(rows, tuple(map(bytes.fromhex, plan["void"])), depths)
 
 
 class Choice(NamedTuple):

@@ -40,6 +40,8 @@ class ListLimits:
     """Number of lines per row of a segment."""
     large_lines: int = 256
     """After a delta with more lines than this, the size of its group is checked."""
+    delta_lines: int = 32
+    """A compaction skips the first levels of a group while its deltas have this many lines."""
     many_deltas: int = 8
     """A group or list is merged when it has this many deltas, and checked after as many writes."""
 

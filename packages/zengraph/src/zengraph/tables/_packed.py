@@ -8,8 +8,7 @@ The binary format for a whole row in one value. Pure.
     n+1 * 4   where each value begins and the last one ends, relative to the end of this table
     bytes     the values
 
-Most rows have one of a few shapes, so column positions are cached by shape instead of parsed for
-each row: reading 13 of 29 cells takes 5 µs.
+Shapes are mostly not parsed (`_shapes`): reading 13 of 29 cells takes 5 µs.
 """
 
 from __future__ import annotations
@@ -20,10 +19,9 @@ from itertools import accumulate, pairwise
 from struct import Struct
 from typing import NamedTuple
 
-import orjson
-
 from zengraph.errors import InvalidArgument
 from zengraph.tables import Cell, Row
+from zengraph.tables._shapes import Numbers, numbers_in, numbers_of, shape_of
 
 RowHead = Struct(">HI")
 """The header of a row: the number of cells, and the length of the shape."""
@@ -49,11 +47,11 @@ def pack(row: Row) -> bytes:
             f"a row can hold {MAX_CELLS:,} cells, not {len(row):,}: store fewer fields"
         )
     columns = sorted(row)
-    shape = _shape(tuple(columns))
+    shape = shape_of(columns)
     cells = [row[column] for column in columns]
     values = [cell[0] for cell in cells]
     ends = accumulate(map(len, values), initial=0)
-    numbers = numbers_of(len(cells)).pack(*[cell[1] for cell in cells], *ends)
+    numbers = number_format(len(cells)).pack(*[cell[1] for cell in cells], *ends)
     return b"".join([RowHead.pack(len(cells), len(shape)), shape, numbers, *values])
 
 
@@ -62,10 +60,14 @@ def unpack(data: bytes, columns: Sequence[bytes] | None = None) -> Row:
     count, length = RowHead.unpack_from(data)
     start = RowHead.size + length
     shape = data[RowHead.size : start]
-    packed = numbers_of(count)
+    packed = number_format(count)
     numbers = packed.unpack_from(data, start)
     start += packed.size
-    where = _where(shape) if columns is None else _some(shape, tuple(columns))
+    if columns is None:
+        where: Iterable[tuple[bytes, int]] = numbers_in(shape).items()
+    else:
+        columns = tuple(columns)
+        where = _existing(columns, numbers_of(shape, columns))
     # tuple.__new__ takes half the time of Cell(…), and this is the hottest loop of all reads.
     return {
         column: _new(
@@ -95,8 +97,8 @@ def updated(data: bytes, puts: Sequence[CellPut]) -> bytes:
     """
     count, length = RowHead.unpack_from(data)
     start = RowHead.size + length
-    where = _numbered(data[RowHead.size : start])
-    packed = numbers_of(count)
+    where = numbers_in(data[RowHead.size : start])
+    packed = number_format(count)
     numbers = packed.unpack_from(data, start)
     stored, times = data[start + packed.size :], list(numbers[:count])
     values = [stored[begin:end] for begin, end in pairwise(numbers[count:])]
@@ -124,12 +126,16 @@ def values_of_rows(
     positions from the previous row are reused.
     """
     result: dict[bytes, Values] = {}
-    places: Places | None = None
+    head: bytes | None = None
+    spans: Spans = ()
     for key, data in rows:
-        if places is None or not data.startswith(places.head):
-            shape_end = RowHead.size + RowHead.unpack_from(data)[1]
-            places = _places(data[:shape_end], columns)
-            _, ends_of, ends_at, values_at, spans = places
+        if head is None or not data.startswith(head):
+            count, length = RowHead.unpack_from(data)
+            ends_at = RowHead.size + length
+            head = data[:ends_at]
+            ends_of, spans = _places(numbers_of(head[RowHead.size :], columns))
+            ends_at += 8 * count
+            values_at = ends_at + 4 * (count + 1)
         if spans:
             ends, values = ends_of(data, ends_at), data[values_at:]
             result[key] = tuple(
@@ -138,69 +144,44 @@ def values_of_rows(
     return result
 
 
-class Places(NamedTuple):
-    """The positions of some columns' values in rows of one shape."""
+Spans = tuple[tuple[int, int | None], ...]
+"""The offset numbers of the beginning and the end of each value."""
 
-    head: bytes
-    """The header of rows of this shape."""
+
+class Places(NamedTuple):
+    """Where the positions of some columns' values are in a row."""
+
     ends_of: Callable[[bytes, int], tuple[int, ...]]
     """Reads only the required offsets."""
-    ends_at: int
-    values_at: int
-    spans: tuple[tuple[int, int | None], ...]
+    spans: Spans
     """
-    The offset numbers of each column's value, or (0, None) for a column that is not in the shape.
-    Empty if the shape has none of the columns.
+    The offset numbers of each column's value, or (0, None) for a column that is not in the row.
+    Empty if the row has none of the columns.
     """
-
-
-@lru_cache(maxsize=4096)
-def _places(head: bytes, columns: tuple[bytes, ...]) -> Places:
-    count, _ = RowHead.unpack_from(head)
-    number_of = dict(_where(head[RowHead.size :]))
-    cells = sorted(number_of[column] for column in columns if column in number_of)
-    needed = sorted({*cells, *(cell + 1 for cell in cells)})
-    number = {offset: n for n, offset in enumerate(needed)}
-    gaps = [offset - before - 1 for before, offset in pairwise([-1, *needed])]
-    ends_at = len(head) + 8 * count
-    spans = tuple(
-        (number[cell], number[cell + 1])
-        if (cell := number_of.get(column)) is not None
-        else (0, None)
-        for column in columns
-    )
-    ends_of = Struct(">" + "".join(f"{4 * gap}xI" for gap in gaps)).unpack_from
-    return Places(head, ends_of, ends_at, ends_at + 4 * (count + 1), spans if cells else ())
 
 
 @lru_cache(maxsize=1024)
-def numbers_of(count: int) -> Struct:
+def _places(numbers: Numbers) -> Places:
+    """The positions of columns that have these numbers in their row."""
+    cells = sorted(number for number in numbers if number is not None)
+    needed = sorted({*cells, *(cell + 1 for cell in cells)})
+    place = {offset: n for n, offset in enumerate(needed)}
+    gaps = [offset - before - 1 for before, offset in pairwise([-1, *needed])]
+    spans = [(0, None) if n is None else (place[n], place[n + 1]) for n in numbers]
+    ends_of = Struct(">" + "".join(f"{4 * gap}xI" for gap in gaps)).unpack_from
+    return Places(ends_of, tuple(spans) if cells else ())
+
+
+@lru_cache(maxsize=1024)
+def number_format(count: int) -> Struct:
     """Return the format of the times and offsets of a row with `count` cells."""
     return Struct(f">{count}q{count + 1}I")
 
 
-@lru_cache(maxsize=4096)
-def _shape(columns: tuple[bytes, ...]) -> bytes:
-    return orjson.dumps([column.decode("latin-1") for column in columns])
-
-
-@lru_cache(maxsize=4096)
-def _where(shape: bytes) -> tuple[tuple[bytes, int], ...]:
-    """Return each column of a shape with its number."""
-    return tuple((name.encode("latin-1"), i) for i, name in enumerate(orjson.loads(shape)))
-
-
-@lru_cache(maxsize=4096)
-def _numbered(shape: bytes) -> Mapping[bytes, int]:
-    """Map each column of a shape to its number."""
-    return dict(_where(shape))
-
-
-@lru_cache(maxsize=4096)
-def _some(shape: bytes, columns: tuple[bytes, ...]) -> tuple[tuple[bytes, int], ...]:
-    """Like `_where`, for `columns` only. Readers request the same few sets repeatedly."""
-    number_of = dict(_where(shape))
-    return tuple((column, number_of[column]) for column in columns if column in number_of)
+@lru_cache(maxsize=1024)
+def _existing(columns: tuple[bytes, ...], numbers: Numbers) -> list[tuple[bytes, int]]:
+    """The columns that have a number, each with it."""
+    return [(c, number) for c, number in zip(columns, numbers, strict=True) if number is not None]
 
 
 def merged(row: Row, puts: Iterable[CellPut]) -> Row:

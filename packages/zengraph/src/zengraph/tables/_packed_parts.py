@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
-import orjson
-
 from zengraph.tables import Cell, CellSize, Row, RowSizes
-from zengraph.tables._packed import MAX_CELLS, RowHead, numbers_of, pack
+from zengraph.tables._packed import MAX_CELLS, RowHead, number_format, pack
+from zengraph.tables._shapes import columns_of, shape_of
 
 LARGE_BYTES = 1_048_576
 
@@ -50,14 +49,14 @@ def _one_part(read: ReadPart, start: int) -> tuple[list[tuple[bytes, Any]], int]
     """Return the cells of the packed row at `start`, and the offset of the packed row after it."""
     count, length = RowHead.unpack(read(start, RowHead.size))
     shape = read(start + RowHead.size, length)
-    packed = numbers_of(count)
+    packed = number_format(count)
     numbers_at = start + RowHead.size + length
     numbers = packed.unpack(read(numbers_at, packed.size))
     values_at = numbers_at + packed.size
     places = [
         ValuePlace(values_at + begin, values_at + end) for begin, end in pairwise(numbers[count:])
     ]
-    columns = [name.encode("latin-1") for name in orjson.loads(shape)]
+    columns = columns_of(shape)
     cells: list[tuple[bytes, Any]] = [
         (column, Cell(place, at_ms))  # type: ignore[arg-type]
         for column, place, at_ms in zip(columns, places, numbers[:count], strict=True)
@@ -95,8 +94,8 @@ def laid_out(cells: Mapping[bytes, Any]) -> tuple[bytes, list[bytes | ValuePlace
         pack(dict(cells))  # raises InvalidArgument, because there are too many cells
     columns = sorted(cells)
     values: list[bytes | ValuePlace] = [cells[column].value for column in columns]
-    shape = orjson.dumps([column.decode("latin-1") for column in columns])
+    shape = shape_of(columns)
     ends = accumulate(map(size_of, values), initial=0)
     times = [cells[column].at_ms for column in columns]
-    numbers = numbers_of(len(columns)).pack(*times, *ends)
+    numbers = number_format(len(columns)).pack(*times, *ends)
     return RowHead.pack(len(columns), len(shape)) + shape + numbers, values

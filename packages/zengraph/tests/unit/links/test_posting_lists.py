@@ -11,7 +11,7 @@ from support.hooked_tables import HookedTables
 from zengraph.clock import ManualClock
 from zengraph.links import ListLimits, Naming, PostingLists
 from zengraph.links import _zstd as zstd
-from zengraph.links._inlinks.group_rows import MAX_DEPTH, group_key, is_group
+from zengraph.links._inlinks.group_rows import MAX_DEPTH, ListGroup, group_key, is_group
 from zengraph.links._inlinks.postings import LinkChanges
 from zengraph.tables import newest_ms
 from zengraph.tables.memory import MemoryTables
@@ -22,8 +22,10 @@ list_id = NAMING.list_id
 TARGETS = [b"http://%s.example/%d" % (host, number) for host in (b"a", b"b") for number in range(3)]
 SOURCES = [b"http://s.example/%d" % number for number in range(4)]
 LIMITS = [
-    ListLimits(group_lines=a, inline_lines=b, chunk_lines=2, large_lines=0, many_deltas=c)
-    for a, b, c in ((1, 1, 1), (5, 1, 3), (1, 4, 3), (5, 4, 1))
+    ListLimits(
+        group_lines=a, inline_lines=b, chunk_lines=2, large_lines=0, many_deltas=c, delta_lines=d
+    )
+    for a, b, c, d in ((1, 1, 1, 0), (5, 1, 3, 0), (1, 4, 3, 32), (5, 4, 1, 32))
 ]
 ADD = st.lists(
     st.tuples(st.sampled_from(SOURCES), st.sampled_from(TARGETS)), min_size=1, max_size=9
@@ -53,7 +55,13 @@ class Model:
             lines[target] = lines[target] + b"\n" + line if target in lines else line
             if there:
                 removals.setdefault(list_id(target), []).append(source)
-        return LinkChanges(self.number, NOW_MS + self.number, lines, removals)
+        return self.changes(lines, removals)
+
+    def changes(self, lines, removals):
+        """What a compaction adds: lines by target, at the depths that it stores in its plan."""
+        groups = NAMING.by_group(lines)
+        depths = self.lists.depths(self.lists.deepest(groups))
+        return LinkChanges(self.number, NOW_MS + self.number, groups, removals, depths)
 
     def forget(self):
         """Delete every removed link, as a takedown does."""
@@ -188,7 +196,7 @@ def test_a_host_with_many_links_has_many_small_groups():
     targets = [b"http://big.example/%d" % number for number in range(3000)]
     lines = dict.fromkeys(targets, b"http://s.example/\t%013d\t+\t\ttext" % NOW_MS)
 
-    model.lists.add(LinkChanges(1, NOW_MS, lines, {}))
+    model.lists.add(model.changes(lines, {}))
 
     keys = [key for key, _ in model.tables["l"].scan(b"", None)]
     assert all(is_group(key) for key in keys)
@@ -209,3 +217,83 @@ def test_a_group_whose_row_was_lost_is_mended_so_that_the_groups_below_are_found
 
     model.check()
     assert list(model.lists.problems(lambda: None)) == []
+
+
+def many_lines(number, targets):
+    """A line from a new source for each target, as of the compaction with that number."""
+    line = b"http://s.example/%d\t%013d\t+\t\ttext" % (number, NOW_MS + number)
+    return dict.fromkeys(targets, line)
+
+
+def large_model(count=3000, **limits):
+    """A host with this many targets, whose first groups are divided twice, and those targets."""
+    limits = {"group_lines": 64, "large_lines": 64, "delta_lines": 8} | limits
+    model = Model(MemoryTables(), ListLimits(**limits))
+    targets = [b"http://big.example/%d" % number for number in range(count)]
+    for _ in range(2):
+        model.number += 1
+        model.lists.add(model.changes(many_lines(model.number, targets), {}))
+    return model, targets
+
+
+def test_lines_of_a_large_batch_are_not_written_to_groups_that_would_only_pass_them_on():
+    model, targets = large_model()
+    model.number += 1
+    changes = model.changes(many_lines(model.number, targets), {})
+    root = list_id(targets[0])[:4]
+    passes = {key: ListGroup(key, row).header.passes for key, row in rows_of(model, (4, 5))}
+
+    model.lists.add(changes)
+
+    assert changes.depths == {root: 2}
+    assert {k: ListGroup(k, row).header.passes for k, row in rows_of(model, (4, 5))} == passes
+    assert model.lists.count([list_id(target) for target in targets]) == 9000
+
+
+def rows_of(model, lengths):
+    """The rows of groups whose keys have one of these lengths."""
+    rows = model.tables["l"].scan(b"", None)
+    return [(key, row) for key, row in rows if len(key) in lengths]
+
+
+def test_a_line_does_not_overtake_earlier_ones_that_a_group_above_still_contains():
+    model, targets = large_model()
+    model.number += 1
+    model.lists.add(model.changes(many_lines(model.number, targets[:1]), {}))  # stays at the top
+    model.number += 1
+
+    changes = model.changes(many_lines(model.number, targets), {})
+
+    assert changes.depths == {list_id(targets[0])[:4]: 0}
+    model.lists.add(changes)
+    assert model.lists.count([list_id(target) for target in targets]) == 9001
+
+
+def test_leaves_of_a_large_host_are_not_all_divided_in_the_same_moment():
+    """They grow alike, and dividing all of them took as long as all that was added to them."""
+    model, _ = large_model(6000, group_lines=32, large_lines=32)
+
+    leaves = {len(key) for key, row in model.tables["l"].scan(b"", None) if is_leaf(key, row)}
+
+    assert len(leaves) > 1
+
+
+def is_leaf(key, row):
+    return is_group(key) and not ListGroup(key, row).header.divided
+
+
+def test_links_of_a_plan_that_an_earlier_version_completed_are_counted_once():
+    """Earlier versions write all lines to the first group, whatever depths a plan has."""
+    model, targets = large_model()
+    model.number += 1
+    changes = model.changes(many_lines(model.number, targets), {})
+    assert set(changes.depths.values()) == {2}
+
+    model.lists.add(changes)
+    model.lists.add(changes._replace(depths={}))
+
+    for _ in range(2):
+        assert model.lists.count([list_id(target) for target in targets]) == 3000 * model.number
+        assert len(list(model.lists.lines(list_id(targets[5])))) == model.number
+        model.number += 1
+        model.lists.add(model.changes(many_lines(model.number, targets), {}))

@@ -32,8 +32,15 @@ from zengraph.links._inlinks.delta_names import (
 from zengraph.links._inlinks.postings import HEADER
 from zengraph.tables import Row
 
+FAN_OUT = 16
+"""Number of groups into which a group is divided: one for each value of a hexadecimal digit."""
 MAX_DEPTH = 8
 """Maximum number of divisions. 16^8 groups of a thousand lines are more than enough."""
+
+_LARGE_DEPTH = 2
+"""A group with that many divisions belongs to a host with at least 8,192 inlinks."""
+_BUFFER_FACTOR = 2
+_LEAF_FACTORS = [2 ** ((digit - 7.5) / 4) for digit in range(FAN_OUT)]
 
 _NUMBER_BYTES = 8
 
@@ -54,13 +61,35 @@ def is_group(key: bytes) -> bool:
     return len(key) <= GROUP_BYTES + MAX_DEPTH
 
 
-def by_digit(key: bytes, lists: list_block.Lists) -> Mapping[bytes, list_block.Lists]:
-    """Divide a group's lists by the groups below it. Returns them by those groups' keys."""
-    depth = len(key) - GROUP_BYTES
-    result: dict[bytes, dict[bytes, bytes]] = {}
+def lists_below(
+    key: bytes, lists: list_block.Lists, levels: int = 1
+) -> Mapping[bytes, list_block.Lists]:
+    """Divide a group's lists by the groups that many levels below it, and return them by key."""
+    start = len(key) - GROUP_BYTES
+    stop = start + levels
+    parts: dict[str, dict[bytes, bytes]] = {}
     for local_id, text in lists.items():
-        result.setdefault(key + local_id.hex()[depth].encode(), {})[local_id] = text
-    return result
+        digits = local_id.hex()[start:stop]
+        if digits in parts:
+            parts[digits][local_id] = text
+        else:
+            parts[digits] = {local_id: text}
+    return {key + digits.encode(): part for digits, part in parts.items()}
+
+
+def most_lines(key: bytes, group_lines: int, *, divided: bool) -> float:
+    """
+    The number of lines at which a group is divided, or, if it was, passes them on.
+
+    Groups below the first divisions belong to a large host. All of them grow at the same rate, so
+    with the same limit, they would all be divided at about the same time, which takes as long as
+    adding the lines did. So the limit depends on the last digit: it is between a quarter of
+    `group_lines` and nearly four times as much. Buffers of large hosts are twice as large as
+    others, so that they pass on half as many deltas.
+    """
+    if len(key) < GROUP_BYTES + _LARGE_DEPTH:
+        return group_lines
+    return group_lines * (_BUFFER_FACTOR if divided else _LEAF_FACTORS[int(key[-1:], FAN_OUT)])
 
 
 _NONE: Upto = {}
@@ -143,7 +172,8 @@ class ListGroup:
     @property
     def merged(self) -> list[bytes]:
         """The deltas that the header includes, which may be deleted."""
-        return [column for column in self.deltas if included(self.header.upto, column)]
+        unmerged = set(self.unmerged)
+        return [column for column in self.deltas if column not in unmerged]
 
     @property
     def depth(self) -> int:
@@ -170,7 +200,7 @@ class ListGroup:
     @property
     def lines(self) -> int:
         """The number of lines of all lists."""
-        return sum(list_block.size(block).lines for block in self.blocks)
+        return list_block.lines_in(self.blocks)
 
     def received(self, source: int) -> int:
         """Return the number of the last delta that the group has received from a source."""

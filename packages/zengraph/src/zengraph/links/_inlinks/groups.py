@@ -34,8 +34,9 @@ from zengraph.links._inlinks.group_rows import (
     GroupHeader,
     ListGroup,
     Pass,
-    by_digit,
     group_key,
+    lists_below,
+    most_lines,
 )
 from zengraph.links._inlinks.postings import HEADER
 from zengraph.links._inlinks.segments import RemovedLinks
@@ -82,7 +83,6 @@ class Groups:
     """The groups in table `l`. Any number of processes may write them."""
 
     def __init__(self, tables: Tables, naming: Naming, limits: ListLimits) -> None:
-        self._by_group = naming.by_group
         self._table = tables["l"]
         self._limits = limits
         self._removed_links = RemovedLinks(tables, naming)
@@ -96,8 +96,12 @@ class Groups:
         `RemovedLinks` has a record of such lines in a divided group. After a crash, a repeated call
         with the same links completes it.
         """
-        name, now_ms, lines, removals = links
-        deltas = [(key, lists, name) for key, lists in self._by_group(lines).items()]
+        name, now_ms, by_group, removals, depths = links
+        deltas = [
+            (key, part, name)
+            for group, lists in by_group.items()
+            for key, part in lists_below(group, lists, depths.get(group, 0)).items()
+        ]
         touched = {list_id[:GROUP_BYTES] for list_id in removals}
         look = self._put_deltas(deltas, now_ms) | touched
         all_long: set[bytes] = set()
@@ -147,7 +151,7 @@ class Groups:
         for key, lists, name in sorted(deltas, key=_key_of):
             block = list_block.pack(lists)
             puts.append((key, {delta_column(name): block}, now_ms))
-            large = list_block.size(block).lines > self._limits.large_lines
+            large = list_block.lines_in([block]) > self._limits.large_lines
             if large or (key[-1] + number_of(name)) % every == 0:
                 look.add(key)
         for at in range(0, len(puts), _PUT_ROWS):
@@ -199,13 +203,14 @@ class Groups:
             return _Edit(group, header)
         if not group.unmerged:
             return _Edit(group, header) if group.deltas else None
-        full = group.lines > limits.group_lines
+        most = most_lines(group.key, limits.group_lines, divided=header.divided)
+        full = group.lines > most
         if header.divided:
             return _Edit(group, self._begin(group, divided=True)) if full or down else None
         if not (full or now or len(group.unmerged) >= limits.many_deltas):
             return None
         merged = _merged(group.key, group.blocks, limits.inline_lines)
-        divided = merged.lines > limits.group_lines and group.depth < MAX_DEPTH
+        divided = merged.lines > most and group.depth < MAX_DEPTH
         if divided or merged.long:
             return _Edit(group, self._begin(group, divided=divided), merged)
         upto = extended(header.upto, group.unmerged)
@@ -303,7 +308,12 @@ def _key_of(delta: tuple[bytes, list_block.Lists, int]) -> bytes:
 def _merged(key: bytes, blocks: Iterable[bytes], inline_lines: int) -> _Merged:
     """Merge the lists of the undivided group `key`. Lists over `inline_lines` become long."""
     result, lines = _Merged({}, 0, {}, []), 0
+    texts = result.texts
     for local_id, text in list_block.joined(blocks).items():
+        if postings.is_settled(text) and (present := text.count(b"\n") + 1) <= inline_lines:
+            texts[local_id] = text  # nearly all lists
+            lines += present
+            continue
         list_id = key[:GROUP_BYTES] + local_id
         settled = postings.settled(text)
         if settled.net != settled.present or settled.present > inline_lines:
@@ -312,7 +322,7 @@ def _merged(key: bytes, blocks: Iterable[bytes], inline_lines: int) -> _Merged:
             result.removed.extend((source, list_id) for source in settled.removed)
             lines += settled.present
             if settled.present:
-                result.texts[local_id] = settled.text
+                texts[local_id] = settled.text
     return result._replace(lines=lines)
 
 
@@ -323,10 +333,10 @@ def _passing_on(group: ListGroup, merged: _Merged | None = None) -> _PassingOn:
     after = GroupHeader(passing.upto, passing.divided, b"", header.passes)
     if header.divided:
         lists = list_block.joined(blocks)
-        return _PassingOn(group, after, by_digit(group.key, lists), {}, ())
+        return _PassingOn(group, after, lists_below(group.key, lists), {}, ())
     merged = merged or _merged(group.key, blocks, passing.inline_lines)
     if passing.divided:
-        down = by_digit(group.key, merged.texts)
+        down = lists_below(group.key, merged.texts)
         return _PassingOn(group, after, down, merged.long, merged.removed)
     after = after._replace(block=list_block.pack(merged.texts))
     return _PassingOn(group, after, {}, merged.long, merged.removed)

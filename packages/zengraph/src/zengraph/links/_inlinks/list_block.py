@@ -12,9 +12,7 @@ without parsing the others, and the lists of several blocks are joined without p
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from zengraph.links import _zstd as zstd
 from zengraph.links._outlinks import compress_links, decompress_links
@@ -29,13 +27,6 @@ Lists = Mapping[bytes, bytes]
 """Joined lines by list id, or by the last 12 bytes of the id."""
 
 
-class BlockSize(NamedTuple):
-    """The sizes at the start of a block."""
-
-    lists: int
-    lines: int
-
-
 def pack(lists: Lists) -> bytes:
     """Encode a block, which is empty if there are no lists."""
     if not lists:
@@ -47,9 +38,9 @@ def pack(lists: Lists) -> bytes:
     return b"".join([len(lists).to_bytes(4), lines.to_bytes(4), *lists, text])
 
 
-def size(block: bytes) -> BlockSize:
-    """Return the number of lists in a block, and of lines in all of them."""
-    return BlockSize(int.from_bytes(block[:4]), int.from_bytes(block[4:8]))
+def lines_in(blocks: Iterable[bytes]) -> int:
+    """Return the number of lines of all lists in these blocks."""
+    return sum([int.from_bytes(block[4:8]) for block in blocks])
 
 
 def find(block: bytes, local_id: bytes) -> bytes:
@@ -70,13 +61,21 @@ def joined(blocks: Iterable[bytes]) -> dict[bytes, bytes]:
 
     The lines of a list are joined in the order of the blocks.
     """
-    parts: dict[bytes, list[bytes]] = defaultdict(list)
+    result: dict[bytes, bytes] = {}
+    more: dict[bytes, list[bytes]] = {}
     for block in filter(None, blocks):
         stop = _HEAD_BYTES + LOCAL_BYTES * int.from_bytes(block[:4])
         ids = [block[at : at + LOCAL_BYTES] for at in range(_HEAD_BYTES, stop, LOCAL_BYTES)]
-        for local_id, text in zip(ids, _text(block[stop:]).split(_BETWEEN), strict=True):
-            parts[local_id].append(text)
-    return {local_id: b"\n".join(texts) for local_id, texts in parts.items()}
+        texts = _text(block[stop:]).split(_BETWEEN)
+        for local_id, text in zip(ids, texts, strict=True):
+            if local_id not in result:
+                result[local_id] = text
+            elif local_id in more:
+                more[local_id].append(text)
+            else:
+                more[local_id] = [result[local_id], text]
+    result |= {local_id: b"\n".join(texts) for local_id, texts in more.items()}
+    return result
 
 
 def _text(data: bytes) -> bytes:

@@ -8,6 +8,7 @@ from itertools import takewhile
 
 from zengraph._codec import ID_BYTES
 from zengraph._naming import GROUP_BYTES, Naming
+from zengraph.links._inlinks.entry_depths import ByGroup, entry_depths, large_groups
 from zengraph.links._inlinks.group_rows import MAX_DEPTH, ListGroup, group_keys, is_group
 from zengraph.links._inlinks.groups import Groups
 from zengraph.links._inlinks.postings import NOTHING, LinkChanges, inlink, settled
@@ -23,7 +24,7 @@ class PostingLists:
     """All posting lists, by list id. Any number of processes may write them."""
 
     def __init__(self, tables: Tables, naming: Naming, limits: ListLimits | None = None) -> None:
-        limits = limits or ListLimits()
+        self._limits = limits = limits or ListLimits()
         self._table = tables["l"]
         self._groups = Groups(tables, naming, limits)
         self._long = Segments(tables, naming, limits)
@@ -45,6 +46,14 @@ class PostingLists:
         ((groups, row),) = self._read([target]).values()
         text = _text(groups, target, row)
         yield from self._long.lines(target, row, text.split(b"\n") if text else (), beyond)
+
+    def deepest(self, groups: ByGroup) -> dict[bytes, int]:
+        """`large_groups` within the limits of these lists."""
+        return large_groups(groups, self._limits.delta_lines)
+
+    def depths(self, deepest: Mapping[bytes, int]) -> dict[bytes, int]:
+        """`entry_depths` in the table of these lists."""
+        return entry_depths(self._table, deepest)
 
     def add(self, changes: LinkChanges) -> int:
         """

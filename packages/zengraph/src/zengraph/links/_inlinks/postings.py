@@ -49,10 +49,12 @@ class LinkChanges(NamedTuple):
     """The name of the compaction's deltas (`delta_names`), different for each compaction."""
     at_ms: int
     """The timestamp of the compaction's writes."""
-    lines: Mapping[bytes, bytes]
-    """Joined postings by target."""
+    lists: Mapping[bytes, Mapping[bytes, bytes]]
+    """Joined postings by group, then by the last 12 bytes of the list id (`Naming.by_group`)."""
     removals: Mapping[bytes, Sequence[bytes]]
     """The sources that removed a link, by the list id of the target."""
+    depths: Mapping[bytes, int] = {}
+    """The depth at which a group's lists are written if it is not 0 (`entry_depths`)."""
 
 
 def pack(net: int, lines: list[bytes]) -> bytes:
@@ -120,6 +122,11 @@ class Settled(NamedTuple):
 NOTHING = Settled(b"", 0, 0, [])
 
 
+def is_settled(text: bytes) -> bool:
+    """True if the joined lines of a list are all added links, so that `settled` returns them."""
+    return _STAYED_FIELD not in text and _WENT_FIELD not in text
+
+
 def settled(text: bytes) -> Settled:
     """
     Merge the joined lines of a list, which need not be sorted.
@@ -127,10 +134,11 @@ def settled(text: bytes) -> Settled:
     If all earlier changes of a link are among the lines, a link that was added and removed is left
     out, and a changed link becomes a new one.
     """
-    if _STAYED_FIELD not in text and _WENT_FIELD not in text:
-        lines = text.count(b"\n") + 1
-        return Settled(text, lines, lines, [])
-    every = sorted(text.split(b"\n"))
+    # Lines occur twice if an earlier version has completed a compaction that this one began: it
+    # knows no depths (`entry_depths`), so it wrote them to other groups.
+    every = sorted({*text.split(b"\n")})
+    if is_settled(text):
+        return Settled(b"\n".join(every), len(every), len(every), [])
     kinds = [line.split(b"\t", 3)[2] for line in every]
     net = kinds.count(CAME) - kinds.count(WENT)
     counting = merged_lines([every])

@@ -1,0 +1,74 @@
+"""
+The depth at which a compaction writes the links of a large group of lists.
+
+Without it, each line of a large batch would be written once on each level of the group's tree, only
+to be passed on at once. So the lines go directly to the deepest level at which each group receives
+`delta_lines` of them on average.
+
+A line must not overtake an earlier change of its link. So a compaction passes by a level only if
+all groups on it and above it are divided and contain no lines. The changes of one source are always
+compacted one after the other (`_journal_keys`), so lines that other processes add to these groups
+in the meantime are of other links. The depths are stored in the plan, so that whoever executes it
+again writes the same deltas to the same groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+
+from zengraph.links._inlinks import list_block
+from zengraph.links._inlinks.group_rows import FAN_OUT, MAX_DEPTH, ListGroup
+from zengraph.tables import CellTable
+
+ByGroup = Mapping[bytes, list_block.Lists]
+"""Lists by the key of their first group, and then by the last 12 bytes of their ids."""
+
+_LINE_BYTES = 16
+"""Shorter than any line, which contains 13 digits and four tabs."""
+_DIGITS = [b"%x" % digit for digit in range(FAN_OUT)]
+
+
+def large_groups(groups: ByGroup, delta_lines: int) -> dict[bytes, int]:
+    """
+    The largest depth for each group with enough lines, by its key. Reads nothing, so every process
+    finds the same groups. A later version must not find others: it would write the lines of a plan
+    that has no depths to other groups than the version that began it.
+    """
+    deepest = {}
+    for key, lists in groups.items():
+        if sum(map(len, lists.values())) < _LINE_BYTES * delta_lines * FAN_OUT:
+            continue  # nearly all groups
+        lines, depth = sum([text.count(b"\n") for text in lists.values()]) + len(lists), 0
+        while depth < MAX_DEPTH and lines >= delta_lines * FAN_OUT ** (depth + 1):
+            depth += 1
+        if depth:
+            deepest[key] = depth
+    return deepest
+
+
+def entry_depths(table: CellTable, deepest: Mapping[bytes, int]) -> dict[bytes, int]:
+    """The depth at which to write each of these groups now. One multi-get for each level."""
+    depths = dict.fromkeys(deepest, 0)
+    open_groups = dict(deepest)
+    for depth in range(max(deepest.values(), default=0)):
+        keys = {group: _level(group, depth) for group in open_groups}
+        rows = table.get_many([key for level in keys.values() for key in level])
+        for group, level in keys.items():
+            passable = all(key in rows and _is_empty(ListGroup(key, rows[key])) for key in level)
+            if passable:
+                depths[group] = depth + 1
+            if not passable or depth + 1 == deepest[group]:
+                del open_groups[group]
+    return depths
+
+
+def _level(group: bytes, depth: int) -> list[bytes]:
+    """The keys of all groups of a level."""
+    return [group + b"".join(digits) for digits in product(_DIGITS, repeat=depth)]
+
+
+def _is_empty(group: ListGroup) -> bool:
+    """True for a divided group that has passed on all of its lines."""
+    header = group.header
+    return header.divided and not (header.passing or header.block or group.unmerged)

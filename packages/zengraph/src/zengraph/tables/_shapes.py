@@ -1,0 +1,99 @@
+"""
+The shapes of packed rows: which columns a row has, and the number of each. Pure.
+
+A shape is a sorted JSON list. Many rows have one of a few shapes, so the numbers of the columns
+that readers request are cached. If each row has one column of its own, such as one whose name
+contains a position in a file, no shape repeats. So when two shapes differ in one column only, what
+is before and after that column is remembered, and other shapes that begin and end like that have
+the same numbers. Parsing each of them would take two thirds of the time of a read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import orjson
+
+_BETWEEN = b'","'
+_PATTERNS = 8
+
+Numbers = tuple[int | None, ...]
+"""The number of each requested column, None for those that the shape lacks."""
+
+
+class _Pattern(NamedTuple):
+    """Shapes that differ in one column, which is none of the requested ones."""
+
+    before: bytes
+    after: bytes
+    numbers: Numbers
+
+
+class _Request:
+    """What is known of the shapes in which some columns were looked for."""
+
+    def __init__(self) -> None:
+        self.patterns: tuple[_Pattern, ...] = ()
+        self.last: list[bytes] = []
+        """The columns of the shape that was parsed last."""
+
+
+def shape_of(columns: Sequence[bytes]) -> bytes:
+    """The shape of a row with these columns, which are sorted."""
+    joined = b'["' + _BETWEEN.join(columns) + b'"]' if columns else b"[]"
+    if joined.count(b'"') == 2 * len(columns) and _is_plain(joined):
+        return joined
+    return orjson.dumps([column.decode("latin-1") for column in columns])
+
+
+def columns_of(shape: bytes) -> list[bytes]:
+    """The columns of a shape, sorted."""
+    if shape != b"[]" and _is_plain(shape):
+        return shape[2:-2].split(_BETWEEN)
+    return [name.encode("latin-1") for name in orjson.loads(shape)]
+
+
+@lru_cache(maxsize=256)
+def numbers_in(shape: bytes) -> Mapping[bytes, int]:
+    """The number of each column of a shape."""
+    return {column: number for number, column in enumerate(columns_of(shape))}
+
+
+def numbers_of(shape: bytes, columns: tuple[bytes, ...]) -> Numbers:
+    """The numbers of `columns`. Readers request the same few sets repeatedly."""
+    for before, after, numbers in _request(columns).patterns:
+        if shape.startswith(before) and shape.endswith(after):
+            own = shape[len(before) : len(shape) - len(after)]
+            if own and b'"' not in own and own not in columns and _is_plain(own):
+                return numbers
+    return _parsed(shape, columns)
+
+
+@lru_cache(maxsize=1024)
+def _request(_columns: tuple[bytes, ...]) -> _Request:
+    return _Request()
+
+
+@lru_cache(maxsize=256)
+def _parsed(shape: bytes, columns: tuple[bytes, ...]) -> Numbers:
+    """Parse a shape, and remember what it has in common with the previous one."""
+    number_of, request = numbers_in(shape), _request(columns)
+    numbers, names = tuple(map(number_of.get, columns)), list(number_of)
+    pairs = zip(names, request.last, strict=False)
+    differ = [number for number, (name, last) in enumerate(pairs) if name != last]
+    if len(names) == len(request.last) and len(differ) == 1 and _is_plain(shape):
+        (odd,) = differ
+        if names[odd] not in columns and request.last[odd] not in columns:
+            before = b'["' + b"".join([name + _BETWEEN for name in names[:odd]])
+            after = b"".join([_BETWEEN + name for name in names[odd + 1 :]]) + b'"]'
+            new = _Pattern(before, after, numbers)
+            request.patterns = (new, *request.patterns[: _PATTERNS - 1])
+    request.last = names
+    return numbers
+
+
+def _is_plain(shape: bytes) -> bool:
+    """True if JSON escapes no character of a shape, and encodes each as one byte."""
+    return b"\\" not in shape and shape.isascii() and shape.decode("ascii").isprintable()
