@@ -7,6 +7,7 @@ import pytest
 from aragog.errors import ContentUnavailable
 from aragog.urlstore.bodies import pointer_of
 from aragog.urlstore.content import MemoryPacks
+from aragog.urlstore.packs.pointers import index_name
 from tests.support.pack_stand import HOUR_MS, fetched, pack_stand
 from tests.support.stores import NOW_MS, node_id
 
@@ -211,19 +212,22 @@ class Killed(BaseException):
 
 
 class KillingPacks(MemoryPacks):
-    """Ends the process before or after a put."""
+    """Ends the process before, within or after a put."""
 
     when = ""
 
     def put(self, name, data, index):
         if self.when == "before":
             raise Killed
+        if self.when == "after its index":
+            self.indexes[index_name(name)] = index
+            raise Killed
         super().put(name, data, index)
         if self.when == "after":
             raise Killed
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("when", ["before", "after its index", "after"])
 def test_a_writer_killed_around_the_put_leaves_no_pointer_and_its_batch_runs_again(when):
     stand = pack_stand(files=KillingPacks())
     stand.files.when = when
@@ -238,6 +242,7 @@ def test_a_writer_killed_around_the_put_leaves_no_pointer_and_its_batch_runs_aga
         again.upkeep(hours=1)
     assert again.store.content(A).body == SECRET.encode()
     assert again.everything().count(SECRET.encode()) == 1
+    assert len(stand.files.indexes) == len(stand.files.stored) == 1
 
 
 def test_a_writer_killed_before_its_pages_were_written_leaves_nothing_behind(files):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from concurrent.futures import wait
 
 from aragog.urlstore.content.s3_bucket import S3Bucket
 from aragog.urlstore.pack_files import PackFile, check_name
@@ -13,12 +14,26 @@ FOLDER = "packs/"
 
 
 class S3Packs(S3Bucket):
-    """The `PackFiles` port on a bucket: two puts per pack, one range request per read."""
+    """
+    The `PackFiles` port on a bucket: one range request per read, and two puts per pack, for the
+    pack and its index at the same time.
+    """
 
     def put(self, name: str, data: bytes, index: bytes) -> None:
+        pack, listed = self._name(check_name(name)), self._name(index_name(name))
         with self._our_errors():
-            self._put(self._name(check_name(name)), data)
-            self._put(self._name(index_name(name)), index)
+            self._client()  # after a fork, this recreates the threads
+            try:
+                beside = self._threads.submit(self._put, listed, index)
+            except RuntimeError:  # the process ends, so it can start no more threads
+                self._put(listed, index)
+                self._put(pack, data)
+                return
+            try:
+                self._put(pack, data)
+            finally:
+                wait([beside])
+            beside.result()
 
     def read(self, name: str, offset: int, length: int) -> bytes | None:
         with self._our_errors():
