@@ -23,6 +23,7 @@ from aragog.urlstore.compression import content_hash
 from aragog.urlstore.node_ids import host_of
 from aragog.urlstore.pack_groups import GROUP_BYTES, parts
 from aragog.urlstore.pack_records import PackedRecord, PackRecords
+from aragog.urlstore.packs import frames
 from aragog.urlstore.packs.dictionaries import Dictionary, sampled
 from aragog.urlstore.packs.pack_writer import PackRecord
 from aragog.urlstore.packs.pointers import PackPointer
@@ -180,10 +181,11 @@ class PackRewriter:
 
     def _put(self, copies: Sequence[_Copy], *, pays: bool) -> None:
         """Put records as one pack, and point their pages to it."""
-        dictionary = None
+        dictionary, raw = None, {}
         if pays and self.packs.settings.dictionaries and self.packs.writer.compression == "zstd":
-            dictionary = Dictionary.trained([self._raw(one) for one in sampled(copies)])
-        records = [self._copied(one, dictionary) for one in copies]
+            raw = {one.record.pointer: self._raw(one) for one in sampled(copies)}
+            dictionary = Dictionary.trained([*raw.values()])
+        records = [self._copied(one, dictionary, raw.get(one.record.pointer)) for one in copies]
         ticket = self.packs.writer.put_together(records, dictionary)
         moves = []
         for one, pointer in zip(copies, ticket.wait(), strict=True):
@@ -202,12 +204,24 @@ class PackRewriter:
     def _raw(self, copy: _Copy) -> bytes:
         return self._alone(copy.record) if copy.is_alone else copy.record.record
 
-    def _copied(self, copy: _Copy, dictionary: Dictionary | None) -> PackRecord:
-        """A record as it is put into a pack with this dictionary (None: without one)."""
-        old = copy.record
-        if dictionary is None and old.dictionary is None and not copy.is_alone:
-            return PackRecord.copied(old.frame)
-        return PackRecord(self._raw(copy), self.packs.writer.compression, dictionary)
+    def _copied(
+        self, copy: _Copy, dictionary: Dictionary | None, raw: bytes | None
+    ) -> PackRecord:
+        """
+        A record as it is put into a pack with this dictionary (None: without one).
+
+        `raw` has its decompressed bytes, if they are at hand.
+        """
+        old, compression = copy.record, self.packs.writer.compression
+        if copy.is_alone:
+            return PackRecord(raw or self._raw(copy), compression, dictionary)
+        if dictionary is not None:
+            frame = dictionary.compress(raw or old.record)
+        elif old.dictionary is not None:
+            frame = frames.compress(old.record, compression)
+        else:
+            frame = old.frame
+        return PackRecord.moved(frame, old.capture)
 
     def _alone(self, record: PackedRecord) -> bytes:
         _, row = record.owners[0]

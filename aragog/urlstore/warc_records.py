@@ -163,17 +163,6 @@ def warcinfo_record(name: str, at_ms: int) -> bytes:
     return RecordHead(fields, b"", len(block)).with_body(block)
 
 
-def record_bytes(beginning: bytes) -> int:
-    """
-    The size of a record, given a part of it that contains all of its named fields.
-
-    Raises:
-        CorruptContent: the bytes do not start with a record's fields.
-    """
-    fields, at = _read_fields(beginning)
-    return at + _length_of(fields) + len(RECORD_END)
-
-
 def read_record(data: bytes) -> WarcBlock:
     """
     Parse a decompressed record.
@@ -190,6 +179,24 @@ def read_record(data: bytes) -> WarcBlock:
         return WarcBlock(fields, b"", block)
     head, _, body = block.partition(_END)
     return WarcBlock(fields, head, body)
+
+
+def read_beginning(data: bytes) -> tuple[WarcBlock, int]:
+    """
+    Parse the fields and the HTTP head of a record, whose body may be missing.
+
+    Returns:
+        The record without its body, and the size of the whole record in bytes.
+
+    Raises:
+        CorruptContent: the bytes do not start with a record's fields.
+    """
+    fields, at = _read_fields(data)
+    head = b""
+    if fields.get("content-type", "").startswith("application/http"):
+        end = data.find(_END, at)
+        head = data[at : end if end >= 0 else len(data)]
+    return WarcBlock(fields, head, b""), at + _length_of(fields) + len(RECORD_END)
 
 
 def _read_fields(data: bytes) -> tuple[dict[str, str], int]:

@@ -26,6 +26,7 @@ from secrets import token_hex
 from aragog.errors import TRANSIENT, ContentUnavailable
 from aragog.runtime.clock import Clock
 from aragog.urlstore import cdxj
+from aragog.urlstore.cdxj import Capture
 from aragog.urlstore.node_ids import host_of
 from aragog.urlstore.pack_files import PackFiles
 from aragog.urlstore.pack_index import index_bytes
@@ -34,7 +35,7 @@ from aragog.urlstore.packs.catalog import PackCatalog
 from aragog.urlstore.packs.dictionaries import Dictionary
 from aragog.urlstore.packs.frames import SUFFIXES, Compression
 from aragog.urlstore.packs.pointers import PackPointer
-from aragog.urlstore.warc_records import RecordHead, capture_of, read_record, warcinfo_record
+from aragog.urlstore.warc_records import RecordHead, capture_of, read_beginning, warcinfo_record
 
 LATE_S = 300.0
 """
@@ -63,7 +64,7 @@ class PackRecord:
             if dictionary is None
             else dictionary.compress(record)
         )
-        self.capture = capture_of(read_record(record), 0, len(self.frame), "")
+        self.capture = capture_of(read_beginning(record)[0], 0, len(self.frame), "")
 
     @classmethod
     def around(cls, head: RecordHead, body: bytes, compression: Compression) -> PackRecord:
@@ -74,11 +75,11 @@ class PackRecord:
         return made
 
     @classmethod
-    def copied(cls, frame: bytes) -> PackRecord:
-        """A record whose frame is copied unchanged from a pack without a dictionary."""
+    def moved(cls, frame: bytes, capture: Capture) -> PackRecord:
+        """A record from another pack, whose frame may have been compressed again."""
         made = cls.__new__(cls)
         made.frame = frame
-        made.capture = capture_of(read_record(frames.decompress(frame)), 0, len(frame), "")
+        made.capture = capture._replace(length=len(frame))
         return made
 
 
