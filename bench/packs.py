@@ -296,7 +296,7 @@ def compare(count: int, reads: int, kind: str, *, s3: bool) -> dict[str, Layout]
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
             content = ContentSettings()
             if s3:
-                content = _s3(stack, folder)
+                content = s3_content(stack, folder)
             content = replace(content, layout=layout)
             settings = replace(Settings(), data_dir=folder / "data", content=content)
             found[layout] = measured(settings, count, reads, kind)
@@ -308,7 +308,7 @@ def report_misses(count: int, rate: int, *, s3: bool) -> None:
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="aragog-packs-"))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        content = _s3(stack, folder) if s3 else ContentSettings()
+        content = s3_content(stack, folder) if s3 else ContentSettings()
         times = misses(replace(Settings(), data_dir=folder / "data", content=content), count, rate)
     median, most = times[len(times) // 2], times[-1]
     late = sum(time_ms > DEADLINE_MS for time_ms in times)
@@ -318,7 +318,8 @@ def report_misses(count: int, rate: int, *, s3: bool) -> None:
     )
 
 
-def _s3(stack: ExitStack, folder: Path) -> ContentSettings:
+def s3_content(stack: ExitStack, folder: Path) -> ContentSettings:
+    """Start a private S3 server, which ends with the stack; return the settings for a bucket."""
     from deploy.s3.server import ACCESS_KEY, SECRET_KEY, S3Server
 
     os.environ |= {"AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": SECRET_KEY}

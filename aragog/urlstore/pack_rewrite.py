@@ -204,9 +204,7 @@ class PackRewriter:
     def _raw(self, copy: _Copy) -> bytes:
         return self._alone(copy.record) if copy.is_alone else copy.record.record
 
-    def _copied(
-        self, copy: _Copy, dictionary: Dictionary | None, raw: bytes | None
-    ) -> PackRecord:
+    def _copied(self, copy: _Copy, dictionary: Dictionary | None, raw: bytes | None) -> PackRecord:
         """
         A record as it is put into a pack with this dictionary (None: without one).
 

@@ -13,7 +13,7 @@ import time
 import pytest
 
 from aragog.errors import ConfigError, ContentUnavailable, CorruptContent
-from aragog.urlstore.content import FolderContent
+from aragog.urlstore.content import FileFolder, FolderContent
 
 KEY = hashlib.sha256(b"x").hexdigest()
 
@@ -48,11 +48,11 @@ def test_with_fsync_it_works_the_same(tmp_path):
 
 def test_a_full_disk_is_content_unavailable_with_the_remedy_and_keeps_the_old(tmp_path):
     class Full(FolderContent):
-        def _write(self, path, data):
+        def _write(self, path, parts):
             # /dev/full answers every write with ENOSPC, as a full disk does.
             path.symlink_to("/dev/full")
             with path.open("wb", buffering=0) as file:
-                file.write(data)
+                file.write(b"".join(parts))
 
     FolderContent(tmp_path).put(KEY, b"old", {})
 
@@ -60,6 +60,27 @@ def test_a_full_disk_is_content_unavailable_with_the_remedy_and_keeps_the_old(tm
         Full(tmp_path).put(KEY, b"new", {})
     assert FolderContent(tmp_path).get(KEY) == (b"old", {})
     assert list((tmp_path / "tmp").iterdir()) == []
+
+
+@pytest.mark.parametrize("most", [1, 7, 1000, 10**9])
+def test_a_file_in_parts_is_whole_however_little_a_write_takes(tmp_path, monkeypatch, most):
+    parts = [b"%d" % n * (n % 3) for n in range(3000 if most > 7 else 50)]
+    written = os.writev
+    monkeypatch.setattr(os, "writev", lambda file, left: written(file, [b"".join(left)[:most]]))
+
+    FileFolder(tmp_path).replace_file(tmp_path / "file", parts)
+    FileFolder(tmp_path).replace_file(tmp_path / "empty", [])
+
+    assert (tmp_path / "file").read_bytes() == b"".join(parts)
+    assert (tmp_path / "empty").read_bytes() == b""
+
+
+def test_a_file_of_more_parts_than_one_call_takes_is_whole(tmp_path):
+    parts = [b"%d," % n for n in range(3000)]
+
+    FileFolder(tmp_path).replace_file(tmp_path / "file", parts)
+
+    assert (tmp_path / "file").read_bytes() == b"".join(parts)
 
 
 def test_a_place_that_is_not_a_folder_is_a_config_error(tmp_path):
@@ -85,7 +106,7 @@ def test_old_leftovers_are_swept_and_young_ones_stay(tmp_path):
 def test_a_killed_writer_leaves_whole_objects(tmp_path):
     code = f"""
 from pathlib import Path
-from aragog.urlstore.content import FolderContent
+from aragog.urlstore.content import FileFolder, FolderContent
 store = FolderContent(Path({str(tmp_path)!r}))
 n = 0
 while True:

@@ -17,13 +17,17 @@ import itertools
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 
 from aragog.errors import ConfigError, ContentUnavailable
 
 TMP_AGE_S = 3600.0
+MOST_PARTS = 1024
+"""The parts that one system call writes (IOV_MAX of Linux)."""
 
 REMEDIES = {
     errno.ENOSPC: "the disk is full: free some space or move data_dir",
@@ -60,27 +64,30 @@ class FileFolder:
             raise ConfigError(f"data_dir: cannot make {self._tmp}: {error.strerror}") from error
         self._sweep()
 
-    def replace_file(self, path: Path, data: bytes) -> None:
-        """Put a file. After an error it is unchanged or, if the rename was done, the new file."""
+    def replace_file(self, path: Path, data: bytes | Sequence[bytes]) -> None:
+        """
+        Put a file, whose bytes may be in parts. After an error it is unchanged or, if the rename
+        was done, the new file.
+        """
         number = next(self._numbers)
         tmp = self._tmp / f"{os.getpid()}-{threading.get_ident()}-{number}-{time.monotonic_ns()}"
         with self._our_errors():
             try:
-                self._write(tmp, data)
+                self._write(tmp, [data] if isinstance(data, bytes) else data)
                 self._move(tmp, path)
             except BaseException:
                 with suppress(OSError):
                     tmp.unlink()
                 raise
 
-    def _write(self, path: Path, data: bytes) -> None:
+    def _write(self, path: Path, parts: Sequence[bytes]) -> None:
         # os.open, because Path.open costs as much as the system calls themselves.
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
-            left = memoryview(data)
+            left = deque(memoryview(part) for part in parts if part)
             while left:
                 # The last write before the disk is full may be short; the next one raises an error.
-                left = left[os.write(file, left) :]
+                _drop(left, os.writev(file, list(islice(left, MOST_PARTS))))
             if self.fsync:
                 os.fsync(file)
         finally:
@@ -120,6 +127,16 @@ class FileFolder:
         except OSError as error:
             reason = REMEDIES.get(error.errno or 0) or error.strerror or str(error)
             raise ContentUnavailable(str(self.folder), reason) from error
+
+
+def _drop(left: deque[memoryview], count: int) -> None:
+    """Remove the bytes that were written."""
+    while count:
+        first = left.popleft()
+        if count < len(first):
+            left.appendleft(first[count:])
+            return
+        count -= len(first)
 
 
 def _keep_private(folder: Path) -> None:

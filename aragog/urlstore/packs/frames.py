@@ -47,9 +47,12 @@ def compress(record: bytes, compression: Compression) -> bytes:
     return zstd.compress(record, ZSTD_LEVEL, checksum=True)
 
 
-def compress_around(head: RecordHead, body: bytes, compression: Compression) -> bytes:
+def compress_around(head: RecordHead, body: bytes, compression: Compression) -> tuple[bytes, ...]:
     """
-    Build a record around an already compressed body (`compression.compress`), copying its frame.
+    Build a record around an already compressed body (`compression.compress`).
+
+    Returns the parts of the record, one of which is the body, because copying it into one piece
+    costs more than all else for a large page.
 
     A body is compressed again if it has no checksum (from versions before packs), or for gzip.
 
@@ -57,8 +60,8 @@ def compress_around(head: RecordHead, body: bytes, compression: Compression) -> 
         CorruptContent: the body is damaged; only detected if it is compressed again.
     """
     if compression != "zstd" or not zstd.is_checked(body):
-        return compress(head.with_body(_decompress_all(body, None)), compression)
-    return b"".join([compress(head.encoded, compression), body, _end_frame()])
+        return (compress(head.with_body(_decompress_all(body, None)), compression),)
+    return compress(head.encoded, compression), body, _end_frame()
 
 
 @cache

@@ -54,33 +54,44 @@ An urgent batch is put together with the open pack up to this size, and otherwis
 class PackRecord:
     """A compressed record to add to a pack, with its index line."""
 
-    __slots__ = ("capture", "frame")
+    __slots__ = ("capture", "parts")
 
     def __init__(
         self, record: bytes, compression: Compression, dictionary: Dictionary | None = None
     ) -> None:
-        self.frame = (
+        frame = (
             frames.compress(record, compression)
             if dictionary is None
             else dictionary.compress(record)
         )
-        self.capture = capture_of(read_beginning(record)[0], 0, len(self.frame), "")
+        self.parts: tuple[bytes, ...] = (frame,)
+        self.capture = capture_of(read_beginning(record)[0], 0, len(frame), "")
 
     @classmethod
     def around(cls, head: RecordHead, body: bytes, compression: Compression) -> PackRecord:
         """A record with an already compressed body from the fetch (`compress_around`)."""
         made = cls.__new__(cls)
-        made.frame = frames.compress_around(head, body, compression)
-        made.capture = capture_of(head.block, 0, len(made.frame), "")
+        made.parts = frames.compress_around(head, body, compression)
+        made.capture = capture_of(head.block, 0, sum(map(len, made.parts)), "")
         return made
 
     @classmethod
     def moved(cls, frame: bytes, capture: Capture) -> PackRecord:
         """A record from another pack, whose frame may have been compressed again."""
         made = cls.__new__(cls)
-        made.frame = frame
+        made.parts = (frame,)
         made.capture = capture._replace(length=len(frame))
         return made
+
+    @property
+    def size(self) -> int:
+        """The size of the compressed record in bytes."""
+        return self.capture.length
+
+    @property
+    def frame(self) -> bytes:
+        """The compressed record, in one piece."""
+        return b"".join(self.parts)
 
 
 @dataclass(slots=True, eq=False)
@@ -209,7 +220,7 @@ class PackWriter:
             pack = self._open
             ticket = PackTicket(self, pack, len(pack.records), len(records))
             pack.records += records
-            pack.size += sum(len(record.frame) for record in records)
+            pack.size += sum(record.size for record in records)
             pack.tickets += 1
             pack.urls += urls
             if now or pack.size >= self._max_bytes:
@@ -321,7 +332,7 @@ class PackWriter:
             data, pointers, index = self._contents(name, pack)
             notes_hosts = self._notes_hosts and not pack.is_grouped
             hosts = _bytes_of_hosts(pack.records) if notes_hosts else {}
-            self._catalog.opened(name, len(data), hosts)
+            self._catalog.opened(name, sum(map(len, data)), hosts)
             self._files.put(name, data, index)
             pack.name, pack.pointers, pack.put_s = name, pointers, time.monotonic()
         except BaseException as error:
@@ -332,8 +343,8 @@ class PackWriter:
             pack.records = []
             pack.put.set()
 
-    def _contents(self, name: str, pack: _Pack) -> tuple[bytes, list[PackPointer], bytes]:
-        """The bytes of a pack, the pointers of its records, and its index."""
+    def _contents(self, name: str, pack: _Pack) -> tuple[list[bytes], list[PackPointer], bytes]:
+        """The bytes of a pack in parts, the pointers of its records, and its index."""
         info = warcinfo_record(name, self._clock.now_ms())
         first = PackRecord(info, self.compression, pack.dictionary).frame
         if pack.dictionary is not None:
@@ -341,11 +352,11 @@ class PackWriter:
         parts, pointers, lines = [first], [], []
         offset, file = len(first), name.rpartition("/")[2]
         for record in pack.records:
-            parts.append(record.frame)
-            pointers.append(PackPointer.of(name, offset, record.frame))
+            parts += record.parts
+            pointers.append(PackPointer.of(name, offset, *record.parts))
             lines.append(cdxj.line(record.capture._replace(offset=offset, file=file)))
-            offset += len(record.frame)
-        return b"".join(parts), pointers, index_bytes(lines)
+            offset += record.size
+        return parts, pointers, index_bytes(lines)
 
     def _new_name(self) -> str:
         at = datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC)
@@ -357,5 +368,5 @@ def _bytes_of_hosts(records: Sequence[PackRecord]) -> dict[bytes, int]:
     found: dict[bytes, int] = {}
     for record in records:
         host = host_of(record.capture.url.encode())
-        found[host] = found.get(host, 0) + len(record.frame)
+        found[host] = found.get(host, 0) + record.size
     return found
