@@ -30,8 +30,10 @@ class PackFiles(Protocol):
 
     def put(self, name: str, data: bytes | Sequence[bytes], index: bytes) -> None:
         """
-        Put a pack, whose bytes may be in parts, and its index, in any order. When this returns, readers find both even if a
-        process is killed; after an error, there may be either. Safe to repeat with the same bytes.
+        Put a pack, whose bytes may be in parts, and its index, in any order.
+
+        When this returns, readers find both even if a process is killed; after an error, there may
+        be either. Safe to repeat with the same bytes.
         """
 
     def read(self, name: str, offset: int, length: int) -> bytes | None:

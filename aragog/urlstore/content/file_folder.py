@@ -87,7 +87,7 @@ class FileFolder:
             left = deque(memoryview(part) for part in parts if part)
             while left:
                 # The last write before the disk is full may be short; the next one raises an error.
-                _drop(left, os.writev(file, list(islice(left, MOST_PARTS))))
+                drop_written(left, os.writev(file, list(islice(left, MOST_PARTS))))
             if self.fsync:
                 os.fsync(file)
         finally:
@@ -129,8 +129,8 @@ class FileFolder:
             raise ContentUnavailable(str(self.folder), reason) from error
 
 
-def _drop(left: deque[memoryview], count: int) -> None:
-    """Remove the bytes that were written."""
+def drop_written(left: deque[memoryview], count: int) -> None:
+    """Remove the bytes that were written from the parts that are left."""
     while count:
         first = left.popleft()
         if count < len(first):

@@ -41,7 +41,8 @@ def test_a_server_that_cannot_be_reached_stops_no_process(caplog):
 
     with caplog.at_level("INFO"):
         packs.connect()
-        wait_until(lambda: "cannot connect in advance" in caplog.text)
+
+        assert wait_until(lambda: "cannot connect in advance" in caplog.text)
 
 
 def test_clients_of_one_process_share_the_descriptions_of_s3():
@@ -53,5 +54,11 @@ def test_clients_of_one_process_share_the_descriptions_of_s3():
     assert one.service_model._service_description is other.service_model._service_description
 
 
-def test_bodies_in_memory_need_no_connection():
-    Bodies(MemoryContent()).connect()
+def test_only_bodies_on_a_server_are_connected():
+    calls = []
+    content = MemoryContent()
+    Bodies(content).connect()
+    content.connect = lambda: calls.append("connect")
+    Bodies(content).connect()
+
+    assert calls == ["connect"]
