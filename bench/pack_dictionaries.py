@@ -3,12 +3,13 @@ Measure what dictionaries save in packs of real pages, and what they cost.
 
     python -m bench.pack_dictionaries            Python's documentation as one site, news as many
     python -m bench.pack_dictionaries FOLDER     each folder in FOLDER with *.html files is a site
+    python -m bench.pack_dictionaries --s3       the packs are in a private S3 server on loopback
 
 The store writes a site as in a crawl, then upkeep checks its packs an hour later. Bytes are those
 of the packs before and after. CPU is that of the process per page, for writing the pages and for
-upkeep. Reads are of single pages from a folder in random order: cold, by a process without the
-dictionary; warm, by a process with it; and before upkeep. `--spread` gives every page a separate
-host.
+upkeep. Reads are of single pages in random order: cold, without the pack's dictionary and with an
+open connection; warm, with the dictionary; and before upkeep. `--spread` gives every page a
+separate host.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -30,14 +31,15 @@ from rich.table import Table
 
 from aragog.bootstrap.stores import url_store
 from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
-from aragog.settings import Settings
+from aragog.settings import ContentSettings, Settings
 from aragog.urlstore.compression import compress
 from aragog.urlstore.pack_groups import WAIT_MS
 from aragog.urlstore.pack_upkeep import PackUpkeep
+from aragog.urlstore.packs.dictionaries import PackDictionaries
 from aragog.urlstore.records import ContentWrite, PageWrite
 from aragog.urlstore.store import UrlStore
 from bench.crawl import page_sets
-from bench.packs import HEADERS, HELD
+from bench.packs import HEADERS, HELD, s3_content
 from bench.quick import add_quick
 from bench.urlstore import BATCH
 
@@ -88,12 +90,14 @@ def page(url: str, body: bytes) -> PageWrite:
     )  # fmt: skip
 
 
-def measure(pages: Sequence[PageWrite], reads: int) -> Measured:
+def measure(pages: Sequence[PageWrite], reads: int, *, s3: bool) -> Measured:
     """Write pages, run upkeep on their packs, and read some."""
-    folder = Path(tempfile.mkdtemp(prefix="aragog-dictionaries-"))
-    settings = replace(Settings(), data_dir=folder)
     urls = random.Random(1).choices([one.url for one in pages], k=reads)
-    try:
+    with ExitStack() as stack:
+        folder = Path(tempfile.mkdtemp(prefix="aragog-dictionaries-"))
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        content = s3_content(stack, folder) if s3 else ContentSettings()
+        settings = replace(Settings(), data_dir=folder / "data", content=content)
         with closing(url_store(settings)) as store:
             write_ms = _cpu_ms(lambda: _write(store, pages))
             before = _bytes(store)
@@ -102,16 +106,10 @@ def measure(pages: Sequence[PageWrite], reads: int) -> Measured:
             upkeep_ms = _cpu_ms(lambda: upkeep.run(most=10_000))
             PackUpkeep(store.zen, store.bodies, LaterClock(2 * WAIT_MS)).run(most=10_000)
             after = _bytes(store)
-        cold = []
-        for url in urls[: min(50, reads)]:
-            with closing(url_store(settings)) as store:
-                store.get(url)
-                cold += _read(store, [url])
         with closing(url_store(settings)) as store:
             _read(store, urls)
+            cold = [time_ms for url in urls for time_ms in _read_cold(store, url)]
             warm = _read(store, urls)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     count = len(pages)
     return Measured(count, before, after, write_ms / count, upkeep_ms / count, plain, cold, warm)
 
@@ -136,6 +134,13 @@ def _cpu_ms(run: Callable[[], object]) -> float:
     before_s = time.process_time()
     run()
     return (time.process_time() - before_s) * 1000
+
+
+def _read_cold(store: UrlStore, url: str) -> list[float]:
+    packs = store.bodies.packs
+    assert packs is not None
+    packs.dictionaries = PackDictionaries(packs.files.read)
+    return _read(store, [url])
 
 
 def _read(store: UrlStore, urls: Sequence[str]) -> list[float]:
@@ -190,7 +195,7 @@ def report(found: dict[str, Measured]) -> None:
             *(f"{_at(times, 50):.2f}, {_at(times, 99):.2f}"
               for times in (one.plain_ms, one.cold_ms, one.warm_ms)),
         )  # fmt: skip
-    Console().print(table)
+    Console(width=130).print(table)
 
 
 def _at(times: Sequence[float], percent: int) -> float:
@@ -204,10 +209,11 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=1000, help="of a site, at most")
     parser.add_argument("--reads", type=int, default=300)
     parser.add_argument("--spread", action="store_true", help="a host for each page")
+    parser.add_argument("--s3", action="store_true")
     add_quick(parser, pages=60, reads=20)
     options = parser.parse_args()
     sites = sites_of(options.folder, options.pages, spread=options.spread)
-    report({name: measure(pages, options.reads) for name, pages in sites.items()})
+    report({name: measure(pages, options.reads, s3=options.s3) for name, pages in sites.items()})
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ are file system blocks. Bodies are generated, 57 KB of HTML, or those of a set o
 wait for one pack are written in groups, as in `store`. With `--s3`, content and its reads go to a
 private S3 server on loopback.
 
-An urgent page is put at once, together with the contents of the open pack. The time that this takes
-is measured while other batches wait for the pack.
+An urgent page is put at once, together with the contents of the open pack if it is small. The time
+that this takes is measured while other batches, `--others` pages a second, are packed and written.
 
 Puts are counted for pages that arrive evenly, for some seconds at each rate. A pack is two puts,
 one of them for its index.
@@ -23,6 +23,7 @@ one of them for its index.
 from __future__ import annotations
 
 import argparse
+import itertools
 import multiprocessing
 import os
 import random
@@ -31,10 +32,11 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
@@ -43,15 +45,15 @@ from rich.console import Console
 from rich.table import Table
 
 from aragog.bootstrap.stores import url_store
-from aragog.crawl.stages.write_groups import MOST_PAGES
+from aragog.crawl.stages.write_groups import MOST_PAGES, WriteGroups
 from aragog.fetch_record.outcome import FetchRecord, OutcomeKind
 from aragog.settings import ContentSettings, Settings, StoreSettings
 from aragog.urlstore.bodies import Packs
 from aragog.urlstore.compression import compress, content_hash, decompress
 from aragog.urlstore.content import MemoryContent, MemoryPacks
-from aragog.urlstore.packing import PackingPages
 from aragog.urlstore.records import PageWrite
 from aragog.urlstore.store import UrlStore
+from aragog.workers.services import in_store_thread
 from bench import figures
 from bench.crawl import page_sets
 from bench.quick import add_quick
@@ -73,6 +75,7 @@ HEADERS = tuple(
     )
 )  # fmt: skip
 GENERATED = "generated"
+DEADLINE_MS = 1000
 HELD = 40
 """Number of batches that wait for one pack: `workers.store_batches`."""
 
@@ -159,43 +162,69 @@ def puts_at(rate: int, seconds: float) -> float:
     return 2 * len(files.stored) * 1000 / taken
 
 
-def misses(settings: Settings, count: int) -> list[float]:
+def misses(settings: Settings, count: int, rate: int) -> list[float]:
     """
     Return the times in ms from an urgent body to its record, with a pack open; sorted.
 
-    Other batches, four per second, wait for the same pack, which each urgent page causes to be put.
+    Other pages arrive in batches at `rate` per second. Their bodies and records are written as in
+    a `store` process, with its threads and groups. Urgent pages come one after the other.
     """
-    done, times = threading.Event(), []
-    with closing(url_store(settings)) as store:
-        others = threading.Thread(target=_others, args=(store, done))
+    done = threading.Event()
+    with closing(url_store(settings)) as store, ThreadPoolExecutor(HELD) as waiting:
+        store.bodies.connect()
+        batches = [
+            pages(BATCH, 2_000_000 + BATCH * n) for n in range(max(1, rate * count // 5 // BATCH))
+        ]
+        urgent = pages(count, 1_000_000)
+        store.content(urgent[0].url)  # imports
+        write = partial(_write_when_put, store, WriteGroups())
+        others = threading.Thread(target=_feed, args=(waiting, write, batches, rate, done))
         others.start()
-        for page in pages(count, 1_000_000):
-            time.sleep(0.1)
-            before_s = time.perf_counter()
-            packing = store.pack_pages([page], now=True, urls=1)
-            store.write_pages(packing.wait())
-            packing.settle()
-            assert store.content(page.url) is not None
-            times.append((time.perf_counter() - before_s) * 1000)
-        done.set()
-        others.join()
-    return sorted(times)
+        try:
+            return sorted(_miss(store, page) for page in urgent)
+        finally:
+            done.set()
+            others.join()
 
 
-def _others(store: UrlStore, done: threading.Event) -> None:
-    threads, first = [], 2_000_000
-    while not done.wait(0.25):
-        batch = store.pack_pages(pages(BATCH, first))
-        first += BATCH
-        threads.append(threading.Thread(target=_write_when_put, args=(store, batch)))
-        threads[-1].start()
-    for thread in threads:
-        thread.join()
+def _miss(store: UrlStore, page: PageWrite) -> float:
+    """Store a page that somebody waits for, and return the ms until its body was read."""
+    time.sleep(0.1)
+    before_s = time.perf_counter()
+    packing = in_store_thread(lambda: store.pack_pages([page], now=True, urls=1), urgent=True)
+    written = packing.wait()
+    in_store_thread(lambda: store.write_pages(written), urgent=True)
+    packing.settle()
+    assert store.content(page.url) is not None
+    return (time.perf_counter() - before_s) * 1000
 
 
-def _write_when_put(store: UrlStore, batch: PackingPages) -> None:
-    store.write_pages(batch.wait())
-    batch.settle()
+def _feed(
+    waiting: ThreadPoolExecutor,
+    write: Callable[[Sequence[PageWrite]], None],
+    batches: Sequence[Sequence[PageWrite]],
+    rate: int,
+    done: threading.Event,
+) -> None:
+    """Start a batch at a time, at a rate of pages per second, until `done`."""
+    begun_s = time.monotonic()
+    for n, batch in enumerate(itertools.cycle(batches)):
+        if done.wait(max(0.0, begun_s + n * BATCH / rate - time.monotonic())):
+            return
+        waiting.submit(write, batch)
+
+
+def _write_when_put(store: UrlStore, groups: WriteGroups, batch: Sequence[PageWrite]) -> None:
+    packing = in_store_thread(lambda: store.pack_pages(batch, urls=len(batch)))
+    written = packing.wait()
+    joined = groups.join(written)
+
+    def write() -> None:
+        if groups.write(joined, store.write_pages) is None:
+            store.write_pages(written)
+        packing.settle()
+
+    in_store_thread(write)
 
 
 def write_layout(settings: Settings, count: int, reads: int, kind: str, pipe: Connection) -> None:
@@ -267,25 +296,30 @@ def compare(count: int, reads: int, kind: str, *, s3: bool) -> dict[str, Layout]
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
             content = ContentSettings()
             if s3:
-                content = _s3(stack, folder)
+                content = s3_content(stack, folder)
             content = replace(content, layout=layout)
             settings = replace(Settings(), data_dir=folder / "data", content=content)
             found[layout] = measured(settings, count, reads, kind)
     return found
 
 
-def report_misses(count: int, *, s3: bool) -> None:
+def report_misses(count: int, rate: int, *, s3: bool) -> None:
     """Print how long a read on a miss waits for the store."""
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="aragog-packs-"))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        content = _s3(stack, folder) if s3 else ContentSettings()
-        times = misses(replace(Settings(), data_dir=folder / "data", content=content), count)
+        content = s3_content(stack, folder) if s3 else ContentSettings()
+        times = misses(replace(Settings(), data_dir=folder / "data", content=content), count, rate)
     median, most = times[len(times) // 2], times[-1]
-    print(f"a page that somebody waits for: {median:.0f} ms, {most:.0f} at most ({count} pages)")
+    late = sum(time_ms > DEADLINE_MS for time_ms in times)
+    print(
+        f"a page that somebody waits for, beside {rate} pages/s: {median:.0f} ms, {most:.0f} at "
+        f"most, {late} of {count} above {DEADLINE_MS:,} ms"
+    )
 
 
-def _s3(stack: ExitStack, folder: Path) -> ContentSettings:
+def s3_content(stack: ExitStack, folder: Path) -> ContentSettings:
+    """Start a private S3 server, which ends with the stack; return the settings for a bucket."""
     from deploy.s3.server import ACCESS_KEY, SECRET_KEY, S3Server
 
     os.environ |= {"AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": SECRET_KEY}
@@ -329,12 +363,13 @@ def main() -> None:
     parser.add_argument("--s3", action="store_true")
     parser.add_argument("--set", choices=page_sets.ALL, default=GENERATED, help="real pages")
     parser.add_argument("--misses", type=int, default=100, help="pages that somebody waits for")
+    parser.add_argument("--others", type=int, default=100, help="pages a second beside them")
     add_quick(parser, pages=100, reads=20, seconds=0.5, misses=3)
     options = parser.parse_args()
     puts = {rate: puts_at(rate, options.seconds) for rate in RATES}
     for rate, count in puts.items():
         Console().print(f"{rate:>5,} pages/s: {count:.1f} puts for 1,000 pages")
-    report_misses(options.misses, s3=options.s3)
+    report_misses(options.misses, options.others, s3=options.s3)
     found = compare(options.pages, options.reads, options.set, s3=options.s3)
     report(found, options.pages, options.set, s3=options.s3)
     packs = found["packs"]

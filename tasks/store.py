@@ -30,8 +30,9 @@ def store(message: dict[str, Any] | list[str] | str) -> None:
         write_again(STORE, message)
         return
     stage, batch = pipeline().store, PageBatch.read(message)
-    begun = in_store_thread(lambda: stage.begin(batch)).wait()
-    send_all(in_store_thread(lambda: stage.finish(begun)))
+    urgent = batch.is_urgent
+    begun = in_store_thread(lambda: stage.begin(batch), urgent=urgent).wait()
+    send_all(in_store_thread(lambda: stage.finish(begun), urgent=urgent))
 
 
 __getattr__ = called_as(store)

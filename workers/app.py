@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import logging
 import sys
+from contextlib import suppress
+from threading import Thread
 from typing import Any, NoReturn
 
 from celery import Celery
@@ -36,7 +38,7 @@ from aragog.runtime.allocator import return_freed
 from aragog.runtime.open_files import raise_limit
 from aragog.settings.in_use import process_settings
 from aragog.workers.beat_log import BeatErrors
-from aragog.workers.roles import share_threads, share_upkeep
+from aragog.workers.roles import keep_store_room, share_threads, share_upkeep
 from pinlater import gates
 from pinlater.worker import follow
 
@@ -105,6 +107,7 @@ def _gate_fetches(sender: Any, **_: Any) -> None:
         served = set(app.amqp.queues.consume_from)
         share_threads(sender.concurrency, settings.workers.robots, served)
         share_upkeep(sender.concurrency, settings.workers, served)
+        keep_store_room(sender.concurrency, served)
 
 
 worker_init.connect(_gate_fetches, weak=False)
@@ -120,6 +123,23 @@ def _release_urls(**_: Any) -> None:
 
 
 worker_ready.connect(_release_urls, weak=False)
+
+
+def _connect_content(**_: Any) -> None:
+    """Connect a `store` worker to S3 now. Otherwise the first page would wait for a second."""
+
+    def connect() -> None:
+        from aragog.workers.services import pipeline  # noqa: PLC0415 - not for producers
+
+        with suppress(*CONFIG, *TRANSIENT):  # the first job raises it
+            pipeline().store.store.bodies.connect()
+
+    is_on_s3 = process_settings().content.engine == "s3"
+    if is_on_s3 and Destination.STORE.queue in app.amqp.queues.consume_from:
+        Thread(target=connect, name="connect", daemon=True).start()
+
+
+worker_ready.connect(_connect_content, weak=False)
 
 
 def _return_freed(**_: Any) -> None:

@@ -7,6 +7,7 @@ import sys
 from importlib import import_module
 
 from aragog.runtime.allocator import return_freed
+from aragog.runtime.extras import has
 from aragog.settings.in_use import process_settings
 from aragog.workers.app import app
 from richpins.page_types import page_types
@@ -56,6 +57,8 @@ def preload() -> None:
         import_module(name)
     if process_settings().store.engine == "sqlite":
         import_module("zengraph.tables.sqlite")  # also imports the engine; does not connect
+    if process_settings().content.engine == "s3" and has("s3"):
+        import_module("aragog.urlstore.content.s3_packs")  # boto3 takes 0.5 s of CPU
     if process_settings().tracing.enabled:
         import_module("aragog.observability.tracing.open_telemetry")
     registered_domain("example.com")

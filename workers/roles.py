@@ -74,8 +74,10 @@ ROLES = {
 }
 
 
-# One in this many fetch threads is reserved for urgent fetches.
+# One in this many fetch or store threads is reserved for urgent batches.
 KEPT_SHARE = 8
+# At most this many store threads are reserved for urgent batches.
+STORE_KEPT = 4
 # At most one in this many threads fetches robots.txt files.
 ROBOTS_SHARE = 4
 # A process may always work on this many batches of pages concurrently, however busy its CPU is.
@@ -201,3 +203,16 @@ def share_threads(concurrency: int, robots: int, queues: Collection[str]) -> Non
     kept = fetches // KEPT_SHARE
     gates.reserve_room(Queue.FETCH, gates.ReservedRoom(kept, URGENT))
     gates.limit(Queue.FETCH, LimitByDemand(MIN_FETCHES + kept, fetches, kept))
+
+
+def keep_store_room(concurrency: int, queues: Collection[str]) -> None:
+    """
+    Keep room for urgent batches in a `store` process, whose threads may all wait for a pack.
+
+    Args:
+        concurrency: the worker's concurrency.
+        queues: the queues that the worker serves.
+    """
+    if set(queues) == {Queue.STORE}:
+        kept = min(STORE_KEPT, concurrency // KEPT_SHARE)
+        gates.reserve_room(Queue.STORE, gates.ReservedRoom(kept, URGENT))

@@ -53,21 +53,23 @@ def pipeline() -> ProcessStages:
     return current
 
 
-def in_store_thread(work: Callable[[], T]) -> T:
+def in_store_thread(work: Callable[[], T], *, urgent: bool = False) -> T:
     """
     Run a function in one of the process's `workers.store` threads, and return its result.
 
-    Only these threads have connections to every SQLite file. Threads that just wait for a pack do
-    not need any.
+    Only these threads have connections to every SQLite file. Threads that just wait for a pack need
+    none. There are as many threads for urgent work, which does not wait for other work: when a pack
+    is put, up to a thousand pages are to be written at once.
     """
     context = contextvars.copy_context()
-    return _store_threads(os.getpid()).submit(context.run, work).result()
+    return _store_threads(os.getpid(), urgent).submit(context.run, work).result()
 
 
-@lru_cache(maxsize=1)
-def _store_threads(_pid: int) -> ThreadPoolExecutor:
+@lru_cache(maxsize=2)
+def _store_threads(_pid: int, urgent: bool) -> ThreadPoolExecutor:
     """Return the threads of this process. A fork has its own."""
-    return ThreadPoolExecutor(process_settings().workers.store, "store")
+    name = "store-urgent" if urgent else "store"
+    return ThreadPoolExecutor(process_settings().workers.store, name)
 
 
 def send_all(messages: list[OutgoingMessage]) -> None:

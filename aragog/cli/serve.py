@@ -79,6 +79,7 @@ def _configure_logs(settings: LogSettings) -> None:
 def _serve(settings: Settings, sock: socket.socket, thrift: socket.socket | None) -> None:
     name_service("api")
     store, serving = served_store(settings), _serving(settings)
+    store.bodies.connect()
     prometheus_client.REGISTRY.register(MetricsCollector(components(settings)))
     with (
         contextlib.closing(store),

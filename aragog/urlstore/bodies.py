@@ -15,7 +15,7 @@ from aragog.errors import CorruptContent
 from aragog.settings import ContentSettings
 from aragog.urlstore import nodes
 from aragog.urlstore.compression import content_hash, decompress
-from aragog.urlstore.content_port import ContentStore
+from aragog.urlstore.content_port import Connectable, ContentStore
 from aragog.urlstore.pack_files import PackFiles
 from aragog.urlstore.packs import frames
 from aragog.urlstore.packs.catalog import PackCatalog
@@ -124,6 +124,16 @@ class Bodies:
     def in_packs(self) -> bool:
         """True if new bodies are written into packs."""
         return self.packs is not None and self.packs.settings.layout == "packs"
+
+    def connect(self) -> None:
+        """
+        Connect to the server that has the bodies, in the background.
+
+        Call this at the start of a process that readers wait for. Does nothing for a folder.
+        """
+        place = self.packs.files if self.packs and self.in_packs else self.objects
+        if isinstance(place, Connectable):
+            place.connect()
 
     def get(self, row: Row) -> StoredBody | None:
         """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 
 class ContentPut(NamedTuple):
@@ -41,3 +41,11 @@ class ContentStore(Protocol):
 
     def keys(self, prefix: str = "") -> Iterator[str]:
         """Keys that start with `prefix`, in ascending order."""
+
+
+@runtime_checkable
+class Connectable(Protocol):
+    """A content store, or pack files, on a server."""
+
+    def connect(self) -> None:
+        """Open a connection in the background, so that no reader waits for that. Never raises."""

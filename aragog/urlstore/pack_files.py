@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from aragog.errors import BadInput
@@ -28,11 +28,12 @@ class PackFiles(Protocol):
     invalid pack name.
     """
 
-    def put(self, name: str, data: bytes, index: bytes) -> None:
+    def put(self, name: str, data: bytes | Sequence[bytes], index: bytes) -> None:
         """
-        Put a pack, then its index; safe to repeat with the same bytes.
+        Put a pack, whose bytes may be in parts, and its index, in any order.
 
-        When this returns, readers find both even if a process is killed.
+        When this returns, readers find both even if a process is killed; after an error, there may
+        be either. Safe to repeat with the same bytes.
         """
 
     def read(self, name: str, offset: int, length: int) -> bytes | None:
@@ -64,6 +65,11 @@ def check_name(name: str) -> str:
     return name
 
 
+def in_one_piece(data: bytes | Sequence[bytes]) -> bytes:
+    """The bytes of a pack that may be in parts."""
+    return data if isinstance(data, bytes) else b"".join(data)
+
+
 class MemoryPacks:
     """Implements the `PackFiles` port in memory; threads may share it."""
 
@@ -72,9 +78,9 @@ class MemoryPacks:
         self.indexes: dict[str, bytes] = {}
         self._lock = threading.Lock()
 
-    def put(self, name: str, data: bytes, index: bytes) -> None:
+    def put(self, name: str, data: bytes | Sequence[bytes], index: bytes) -> None:
         with self._lock:
-            self.stored[check_name(name)] = bytes(data)
+            self.stored[check_name(name)] = in_one_piece(data)
             self.indexes[index_name(name)] = bytes(index)
 
     def read(self, name: str, offset: int, length: int) -> bytes | None:

@@ -19,11 +19,12 @@ from aragog.urlstore.bodies import (
     records_of,
     shared_of,
 )
+from aragog.urlstore.cdxj import Capture
 from aragog.urlstore.nodes import alias_of
 from aragog.urlstore.packs import frames
 from aragog.urlstore.packs.dictionaries import Dictionary, dictionary_of
 from aragog.urlstore.packs.pointers import PackPointer
-from aragog.urlstore.warc_records import WarcBlock, read_record
+from aragog.urlstore.warc_records import WarcBlock, capture_of, read_record
 from zengraph import MultiGraph
 from zengraph.records import Row
 
@@ -38,6 +39,8 @@ class PackedRecord:
     """The record's WARC-Type."""
     urls: tuple[str, ...]
     """URLs under which the page may be stored, starting with the URL that returned the page."""
+    capture: Capture
+    """The record's entry in an index, without its location."""
     raw_bytes: int
     """The size of the record, decompressed."""
     dictionary: Dictionary | None
@@ -87,14 +90,16 @@ class PackRecords:
         """
         Yield a pack's records, except the first (`warcinfo`), with the nodes that refer to them.
 
+        A body is only decompressed if no node knows the hash of its record.
+
         Raises:
             CorruptContent: the pack is damaged.
         """
         dictionary = dictionary_of(data)
         blocks = [
-            (frame, len(record), block._replace(body=b"", head=b""))
-            for frame, record in frames.records(data)
-            if (block := read_record(record)).kind != "warcinfo"
+            (one.frame, one.raw_bytes, one.block)
+            for one in frames.beginnings(data, dictionary)
+            if one.block.kind != "warcinfo"
         ]
         sharing = {
             offset: set(map(self.zen.node_id, urls))
@@ -109,12 +114,19 @@ class PackRecords:
             for url in block.urls:
                 canonical = alias_of(rows.get(self.zen.node_id(url), {}), url)
                 near |= {self.zen.node_id(canonical)} if canonical else set()
-            known = [(one, rows[one]) for one in sorted(near) if one in rows]
+            known = [
+                (one, rows[one])
+                for one in sorted(near)
+                if one in rows and _names(rows[one], pointer)
+            ]
+            if not known:  # otherwise the hash in a node shows that the record is not damaged
+                frames.decompress(frame.data, dictionary)
             yield PackedRecord(
                 pointer,
                 frame.data,
                 block.kind,
                 block.urls,
+                capture_of(block, 0, 0, ""),
                 raw_bytes,
                 dictionary,
                 tuple(
@@ -122,7 +134,7 @@ class PackRecords:
                     for one, row in known
                     if pointer in live_records(row, self.packs.settings.keep_versions)
                 ),
-                tuple((one, row) for one, row in known if _names(row, pointer)),
+                tuple(known),
             )
 
     def _candidates(self, urls: set[str]) -> dict[bytes, Row]:

@@ -23,6 +23,7 @@ from aragog.urlstore.compression import content_hash
 from aragog.urlstore.node_ids import host_of
 from aragog.urlstore.pack_groups import GROUP_BYTES, parts
 from aragog.urlstore.pack_records import PackedRecord, PackRecords
+from aragog.urlstore.packs import frames
 from aragog.urlstore.packs.dictionaries import Dictionary, sampled
 from aragog.urlstore.packs.pack_writer import PackRecord
 from aragog.urlstore.packs.pointers import PackPointer
@@ -180,14 +181,12 @@ class PackRewriter:
 
     def _put(self, copies: Sequence[_Copy], *, is_worthwhile: bool) -> None:
         """Put records as one pack, and point their pages to it."""
-        dictionary = None
-        if (
-            is_worthwhile
-            and self.packs.settings.dictionaries
-            and self.packs.writer.compression == "zstd"
-        ):
-            dictionary = Dictionary.trained([self._raw(one) for one in sampled(copies)])
-        records = [self._copy_of(one, dictionary) for one in copies]
+        dictionary, raw = None, {}
+        is_zstd = self.packs.writer.compression == "zstd"
+        if is_worthwhile and self.packs.settings.dictionaries and is_zstd:
+            raw = {one.record.pointer: self._raw(one) for one in sampled(copies)}
+            dictionary = Dictionary.trained([*raw.values()])
+        records = [self._copy_of(one, dictionary, raw.get(one.record.pointer)) for one in copies]
         ticket = self.packs.writer.put_together(records, dictionary)
         moves = []
         for one, pointer in zip(copies, ticket.wait(), strict=True):
@@ -206,12 +205,22 @@ class PackRewriter:
     def _raw(self, copy: _Copy) -> bytes:
         return self._body_only(copy.record) if copy.is_body_only else copy.record.record
 
-    def _copy_of(self, copy: _Copy, dictionary: Dictionary | None) -> PackRecord:
-        """Return a record for a pack with this dictionary (None: without one)."""
-        old = copy.record
-        if dictionary is None and old.dictionary is None and not copy.is_body_only:
-            return PackRecord.copied(old.frame)
-        return PackRecord(self._raw(copy), self.packs.writer.compression, dictionary)
+    def _copy_of(self, copy: _Copy, dictionary: Dictionary | None, raw: bytes | None) -> PackRecord:
+        """
+        Return a record as it is put into a pack with this dictionary (None: without one).
+
+        `raw` has its decompressed bytes, if they are at hand.
+        """
+        old, compression = copy.record, self.packs.writer.compression
+        if copy.is_body_only:
+            return PackRecord(raw or self._raw(copy), compression, dictionary)
+        if dictionary is not None:
+            frame = dictionary.compress(raw or old.record)
+        elif old.dictionary is not None:
+            frame = frames.compress(old.record, compression)
+        else:
+            frame = old.frame
+        return PackRecord.moved(frame, old.capture)
 
     def _body_only(self, record: PackedRecord) -> bytes:
         _, row = record.owners[0]

@@ -109,6 +109,7 @@ class PackUpkeep:
         packs = self._packs()
         data = packs.files.read_all(name)
         if data is None:
+            packs.files.delete(name)  # a killed writer may have put only the index
             packs.catalog.forget(name)
             return 0
         if packs.catalog.size(name) is None:

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import json
 import re
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from http import HTTPStatus
+from secrets import token_hex
 from typing import NamedTuple
 
 from aragog.errors import CorruptContent
@@ -38,6 +38,7 @@ _END = b"\r\n\r\n"
 RECORD_END = b"\r\n\r\n"
 """The bytes after a record's body."""
 _CONTROL = re.compile("[\x00-\x1f\x7f]")
+_CONTENT_TYPE = re.compile(rb"\r\n[ \t]*content-type[ \t]*:([^\r\n]*)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,17 +163,6 @@ def warcinfo_record(name: str, at_ms: int) -> bytes:
     return RecordHead(fields, b"", len(block)).with_body(block)
 
 
-def record_bytes(beginning: bytes) -> int:
-    """
-    Return the size of a record, given a part of it that contains all of its named fields.
-
-    Raises:
-        CorruptContent: the bytes do not start with a record's fields.
-    """
-    fields, at = _read_fields(beginning)
-    return at + _length_of(fields) + len(RECORD_END)
-
-
 def read_record(data: bytes) -> WarcBlock:
     """
     Parse a decompressed record.
@@ -189,6 +179,24 @@ def read_record(data: bytes) -> WarcBlock:
         return WarcBlock(fields, b"", block)
     head, _, body = block.partition(_END)
     return WarcBlock(fields, head, body)
+
+
+def read_beginning(data: bytes) -> tuple[WarcBlock, int]:
+    """
+    Parse the fields and the HTTP head of a record, whose body may be missing.
+
+    Returns:
+        The record without its body, and the size of the whole record in bytes.
+
+    Raises:
+        CorruptContent: the bytes do not start with a record's fields.
+    """
+    fields, at = _read_fields(data)
+    head = b""
+    if fields.get("content-type", "").startswith("application/http"):
+        end = data.find(_END, at)
+        head = data[at : end if end >= 0 else len(data)]
+    return WarcBlock(fields, head, b""), at + _length_of(fields) + len(RECORD_END)
 
 
 def _read_fields(data: bytes) -> tuple[dict[str, str], int]:
@@ -210,18 +218,19 @@ def _length_of(fields: Mapping[str, str]) -> int:
 
 def capture_of(block: WarcBlock, offset: int, length: int, file: str) -> Capture:
     """Return a record's entry in the index of its pack."""
-    status_line, _, headers = block.head.decode("latin-1").partition("\r\n")
+    status = block.head.partition(b"\r\n")[0].decode("latin-1").split(" ")
     if block.kind == "revisit":
         mime: str | None = "warc/revisit"
     elif block.head:
-        mime = _header(headers.split("\r\n"), "content-type")
+        named = _CONTENT_TYPE.search(block.head)
+        mime = named[1].decode("latin-1").strip() if named else None
     else:
         mime = block.fields.get("content-type")
     return Capture(
         url=block.url,
         date=block.fields.get("warc-date", ""),
         mime=_media_type(mime) if mime else None,
-        status=status_line.split(" ")[1] if " " in status_line else None,
+        status=status[1] if len(status) > 1 else None,
         digest=block.fields.get("warc-payload-digest"),
         offset=offset,
         length=length,
@@ -244,7 +253,7 @@ def http_head(report: FetchRecord | None, body_bytes: int | None) -> bytes:
     if report is None or not report.status:
         return b""
     lines = [f"HTTP/1.1 {status_line(report.status)}"]
-    lines += [f"{name}: {value}" for name, value in archived_headers(report.headers)]
+    lines += [f"{_archived_name(name)}: {one_line(value)}" for name, value in report.headers]
     if body_bytes is not None:
         lines.append(f"Content-Length: {body_bytes}")
     return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")
@@ -264,14 +273,20 @@ def network_fields(
     address: str | None, tls: str | None, http_version: str | None
 ) -> list[tuple[str, str]]:
     """Return the WARC fields for what is known about the connection."""
+    protocols = _protocols(tls, http_version)
+    return [("WARC-IP-Address", address), *protocols] if address else [*protocols]
+
+
+@lru_cache(maxsize=64)
+def _protocols(tls: str | None, http_version: str | None) -> tuple[tuple[str, str], ...]:
     version = re.fullmatch(r"TLSv(1(?:\.\d)?)", tls or "")
-    return [
-        *([("WARC-IP-Address", address)] if address else []),
-        ("WARC-Protocol", "h2" if http_version == "2" else "http/1.1"),
-        *([("WARC-Protocol", f"tls/{_tls_number(version[1])}")] if version else []),
-    ]
+    protocol = ("WARC-Protocol", "h2" if http_version == "2" else "http/1.1")
+    if version is None:
+        return (protocol,)
+    return protocol, ("WARC-Protocol", f"tls/{_tls_number(version[1])}")
 
 
+@lru_cache(maxsize=1024)
 def status_line(status: int) -> str:
     """Return the status line without the version: `200 OK`."""
     try:
@@ -314,11 +329,11 @@ def _fields(kind: str, page: WarcPage) -> list[tuple[str, str]]:
     return [
         ("WARC-Type", kind),
         ("WARC-Record-ID", _record_id()),
-        ("WARC-Target-URI", _CONTROL.sub("", page.url)),
+        ("WARC-Target-URI", _without_controls(page.url)),
         ("WARC-Date", iso_date(page.at_ms)),
         ("WARC-Payload-Digest", f"sha256:{page.digest}"),
         *network,
-        *([(PAGES, _CONTROL.sub("", " ".join(page.pages)))] if page.pages else []),
+        *([(PAGES, _without_controls(" ".join(page.pages)))] if page.pages else []),
         (META, ascii_json(dict(page.meta))),
     ]
 
@@ -326,19 +341,21 @@ def _fields(kind: str, page: WarcPage) -> list[tuple[str, str]]:
 def _content_type(page: WarcPage, head: bytes) -> list[tuple[str, str]]:
     if head:
         return [("Content-Type", "application/http; msgtype=response")]
-    named = _CONTROL.sub("", page.meta.get("content_type") or "")
-    # `application/http` would mean that the block starts with HTTP headers, but these are unknown.
+    named = _without_controls(page.meta.get("content_type") or "")
+    # `application/http` would mean that the block starts with HTTP headers, which are unknown here.
     is_odd = not named or named.startswith("application/http")
     return [("Content-Type", "application/octet-stream" if is_odd else named)]
 
 
-def _header(lines: Sequence[str], name: str) -> str | None:
-    for line in lines:
-        found, _, value = line.partition(":")
-        if found.strip().lower() == name:
-            return value.strip()
-    return None
+def _without_controls(text: str) -> str:
+    return text if text.isprintable() else _CONTROL.sub("", text)
 
 
 def _record_id() -> str:
-    return f"<urn:uuid:{uuid.uuid4()}>"
+    """A random UUID of version 4, in a third of the time that `uuid` takes for its text."""
+    digits = token_hex(16)
+    variant = "89ab"[int(digits[16], 16) & 3]
+    return (
+        f"<urn:uuid:{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}"
+        f"-{digits[20:]}>"
+    )

@@ -80,7 +80,9 @@ class S3Server:
         """Run it and return once it answers; CannotStart when it does not."""
         data, log = self.folder / "data", self.folder / "s3.log"
         data.mkdir(parents=True, exist_ok=True)
+        # By default, it closes the connection after each request, as no other server does.
         command = [binary(), "--port", f"127.0.0.1:{self.port}", "--health", "/healthz",
+                   "--keep-alive",
                    "posix", *self._sidecar(data), *self._versions(), data]  # fmt: skip
         keys = {"ROOT_ACCESS_KEY": ACCESS_KEY, "ROOT_SECRET_KEY": SECRET_KEY}
         with log.open("ab") as out:

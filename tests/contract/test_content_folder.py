@@ -9,11 +9,13 @@ import signal
 import subprocess
 import sys
 import time
+from collections import deque
 
 import pytest
 
 from aragog.errors import ConfigError, ContentUnavailable, CorruptContent
-from aragog.urlstore.content import FolderContent
+from aragog.urlstore.content import FileFolder, FolderContent
+from aragog.urlstore.content.file_folder import drop_written
 
 KEY = hashlib.sha256(b"x").hexdigest()
 
@@ -48,11 +50,11 @@ def test_with_fsync_it_works_the_same(tmp_path):
 
 def test_a_full_disk_is_content_unavailable_with_the_remedy_and_keeps_the_old(tmp_path):
     class Full(FolderContent):
-        def _write(self, path, data):
+        def _write(self, path, parts):
             # /dev/full answers every write with ENOSPC, as a full disk does.
             path.symlink_to("/dev/full")
             with path.open("wb", buffering=0) as file:
-                file.write(data)
+                file.write(b"".join(parts))
 
     FolderContent(tmp_path).put(KEY, b"old", {})
 
@@ -60,6 +62,25 @@ def test_a_full_disk_is_content_unavailable_with_the_remedy_and_keeps_the_old(tm
         Full(tmp_path).put(KEY, b"new", {})
     assert FolderContent(tmp_path).get(KEY) == (b"old", {})
     assert list((tmp_path / "tmp").iterdir()) == []
+
+
+@pytest.mark.parametrize("written", [0, 1, 2, 3, 4, 5, 6])
+def test_a_write_continues_where_a_short_one_ended(written):
+    left = deque(map(memoryview, (b"ab", b"c", b"def")))
+
+    drop_written(left, written)
+
+    assert b"".join(left) == b"abcdef"[written:]
+
+
+def test_a_file_of_more_parts_than_one_call_takes_is_whole(tmp_path):
+    parts = [b"%d," % n for n in range(3000)]
+
+    FileFolder(tmp_path).replace_file(tmp_path / "file", parts)
+    FileFolder(tmp_path).replace_file(tmp_path / "empty", [])
+
+    assert (tmp_path / "file").read_bytes() == b"".join(parts)
+    assert (tmp_path / "empty").read_bytes() == b""
 
 
 def test_a_place_that_is_not_a_folder_is_a_config_error(tmp_path):
@@ -85,7 +106,8 @@ def test_old_leftovers_are_swept_and_young_ones_stay(tmp_path):
 def test_a_killed_writer_leaves_whole_objects(tmp_path):
     code = f"""
 from pathlib import Path
-from aragog.urlstore.content import FolderContent
+from aragog.urlstore.content import FileFolder, FolderContent
+from aragog.urlstore.content.file_folder import drop_written
 store = FolderContent(Path({str(tmp_path)!r}))
 n = 0
 while True:

@@ -1,12 +1,14 @@
 """Upkeep of packs: dead space, takedowns, killed writers, and what repair finds."""
 
+import random
 from contextlib import suppress
 
 import pytest
 
-from aragog.errors import ContentUnavailable
+from aragog.errors import ContentUnavailable, CorruptContent
 from aragog.urlstore.bodies import pointer_of
 from aragog.urlstore.content import MemoryPacks
+from aragog.urlstore.packs.pointers import index_name
 from tests.support.pack_stand import HOUR_MS, fetched, pack_stand
 from tests.support.stores import NOW_MS, node_id
 
@@ -211,19 +213,22 @@ class Killed(BaseException):
 
 
 class KillingPacks(MemoryPacks):
-    """Ends the process before or after a put."""
+    """Ends the process before, within or after a put."""
 
     when = ""
 
     def put(self, name, data, index):
         if self.when == "before":
             raise Killed
+        if self.when == "after its index":
+            self.indexes[index_name(name)] = index
+            raise Killed
         super().put(name, data, index)
         if self.when == "after":
             raise Killed
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("when", ["before", "after its index", "after"])
 def test_a_writer_killed_around_the_put_leaves_no_pointer_and_its_batch_runs_again(when):
     stand = pack_stand(files=KillingPacks())
     stand.files.when = when
@@ -238,6 +243,7 @@ def test_a_writer_killed_around_the_put_leaves_no_pointer_and_its_batch_runs_aga
         again.upkeep(hours=1)
     assert again.store.content(A).body == SECRET.encode()
     assert again.everything().count(SECRET.encode()) == 1
+    assert len(stand.files.indexes) == len(stand.files.stored) == 1
 
 
 def test_a_writer_killed_before_its_pages_were_written_leaves_nothing_behind(files):
@@ -357,6 +363,29 @@ def killed_at(stand, step):
             return call
 
     return pack_stand(Tables(stand.tables), Ticking(stand.files), stand.content, stand.clock)
+
+
+@pytest.mark.parametrize("part", range(1, 10))
+def test_a_damaged_body_is_reported_and_its_pack_stays(part):
+    """Upkeep decompresses no body whose hash is known, and must not take damage for dead space."""
+    stand = pack_stand(pack_bytes=50_000_000)
+    texts = [random.Random(n).randbytes(40_000).hex() for n in range(3)]
+    write_together(stand, [fetched(f"{A}{n}", text) for n, text in enumerate(texts)])
+    write_together(stand, [fetched(f"{A}{n}", "new", NOW_MS + 1) for n in range(2)])
+    (first, second) = sorted(stand.names(), key=lambda name: -len(stand.files.read_all(name)))
+    pointer = _pointer(stand, f"{A}2")
+    at = pointer.offset + pointer.length * part // 10
+    data = bytearray(stand.files.read_all(first))
+    data[at] ^= 1
+    stand.files.stored[first] = bytes(data)
+
+    report = stand.upkeep()
+    assert [line.split(":")[0] for line in report.problems] == [f"pack {first}"]
+    assert stand.upkeep(hours=1).deleted == 0
+    assert {first, second} <= set(stand.names())
+    with pytest.raises(CorruptContent):
+        stand.store.content(f"{A}2")
+    assert stand.store.content(f"{A}0").body == b"new"
 
 
 # Repair

@@ -2,6 +2,7 @@
 
 import gc
 import itertools
+import random
 import weakref
 from dataclasses import replace
 
@@ -138,6 +139,26 @@ def test_a_pack_closes_when_it_is_full():
     sizes = [file.size for file in stand.files.packs()]
     assert 2 <= len(sizes) < 10
     assert all(stand.store.content(page.url) for page in pages)
+
+
+@pytest.mark.parametrize(("waiting_bytes", "packs"), [(10_000, 1), (1_100_000, 2)])
+def test_a_page_that_somebody_waits_for_does_not_wait_for_the_put_of_a_large_pack(
+    waiting_bytes, packs
+):
+    """A put of 8 MB into a bucket took a quarter of a second."""
+    stand = pack_stand(pack_wait_s=600)
+    text = random.Random(1).randbytes(waiting_bytes).hex()[:waiting_bytes]
+    others = [fetched(f"{A}{n}", f"{n} {text}") for n in range(2)]
+    waiting = stand.store.pack_pages(others)
+    urgent = stand.store.pack_pages([fetched(B, "urgent")], now=True)
+    stand.store.write_pages(urgent.wait())
+
+    assert stand.store.content(B).body == b"urgent"
+    assert len(stand.names()) == 1
+    stand.store.bodies.packs.writer.put_open()
+    stand.store.write_pages(waiting.wait())
+    assert len(stand.names()) == packs
+    assert stand.store.content(f"{A}1").body == f"1 {text}".encode()
 
 
 def test_an_open_pack_is_put_at_the_end_of_the_store():

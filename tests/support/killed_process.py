@@ -69,7 +69,7 @@ class Steps:
 
     def watch_folder(self, folder: Path) -> None:
         """Count what is created, written, renamed and deleted below a folder."""
-        place, write = str(folder), os.write
+        place, write, writev = str(folder), os.write, os.writev
 
         def hook(event: str, arguments: tuple[object, ...]) -> None:
             count = _CHANGES.get(event)
@@ -82,8 +82,14 @@ class Steps:
             self(lambda: write(file, data[: len(data) // 2]))
             return write(file, data)
 
+        def half_of_parts(file: int, parts: list[bytes]) -> int:
+            data = b"".join(parts)
+            self(lambda: write(file, data[: len(data) // 2]))
+            return writev(file, parts)
+
         sys.addaudithook(hook)
         os.write = half  # type: ignore[assignment]
+        os.writev = half_of_parts  # type: ignore[assignment]
 
     def watch_bucket(self, client: object) -> None:
         """Count the requests of a boto3 client that change something, and their answers."""

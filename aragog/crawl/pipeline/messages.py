@@ -310,6 +310,11 @@ class PageBatch:
     bodies: tuple[str, ...] = field(default=())
     """Tokens of bodies to free after everything is written."""
 
+    @property
+    def is_urgent(self) -> bool:
+        """True if somebody waits for one of the pages."""
+        return any(job.priority <= URGENT for job in self.jobs)
+
     def wire(self) -> dict[str, Any]:
         return {
             "v": VERSION,

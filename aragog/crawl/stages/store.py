@@ -27,7 +27,7 @@ from typing import Any
 from aragog.crawl.pipeline import counters
 from aragog.crawl.pipeline.crawl_log import CrawlLogStream, rows_of
 from aragog.crawl.pipeline.finished_urls import answer_of_write, finished
-from aragog.crawl.pipeline.messages import URGENT, VERSION, PageBatch, UrlJob
+from aragog.crawl.pipeline.messages import VERSION, PageBatch, UrlJob
 from aragog.crawl.pipeline.ports import BodyStore, CounterSink, InFlight
 from aragog.crawl.pipeline.routing import OutgoingMessage, OwnTask, most_urgent
 from aragog.crawl.pipeline.url_traces import OFF, StageSpans, UrlTraces
@@ -198,7 +198,7 @@ class StoreStage:
             for update in updates
             if update.write.url not in lost
         ]
-        now = any(job.priority <= URGENT for job in batch.jobs)
+        now = batch.is_urgent
         if batch.bodies and self.store.bodies.in_packs:
             # The open pack must not block the fetches that would fill it.
             self.spool.packed([batch.token, *batch.bodies])

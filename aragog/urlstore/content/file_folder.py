@@ -17,13 +17,17 @@ import itertools
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 
 from aragog.errors import ConfigError, ContentUnavailable
 
 TMP_AGE_S = 3600.0
+MOST_PARTS = 1024
+"""The parts that one system call writes (IOV_MAX of Linux)."""
 
 REMEDIES = {
     errno.ENOSPC: "the disk is full: free some space or move data_dir",
@@ -60,9 +64,9 @@ class FileFolder:
             raise ConfigError(f"data_dir: cannot create {self._tmp}: {error.strerror}") from error
         self._sweep()
 
-    def replace_file(self, path: Path, data: bytes) -> None:
+    def replace_file(self, path: Path, data: bytes | Sequence[bytes]) -> None:
         """
-        Replace a file atomically.
+        Replace a file atomically; its bytes may be in parts.
 
         After an error it is unchanged or, if the rename was done, new.
         """
@@ -70,22 +74,21 @@ class FileFolder:
         tmp = self._tmp / f"{os.getpid()}-{threading.get_ident()}-{number}-{time.monotonic_ns()}"
         with self._our_errors():
             try:
-                self._write(tmp, data)
+                self._write(tmp, [data] if isinstance(data, bytes) else data)
                 self._move(tmp, path)
             except BaseException:
                 with suppress(OSError):
                     tmp.unlink()
                 raise
 
-    def _write(self, path: Path, data: bytes) -> None:
-        # os.open, because Path.open takes as long as the system calls themselves.
+    def _write(self, path: Path, parts: Sequence[bytes]) -> None:
+        # os.open, because Path.open costs as much as the system calls themselves.
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
-            left = memoryview(data)
+            left = deque(memoryview(part) for part in parts if part)
             while left:
-                # The last write before the disk is full may be short; then the next one raises an
-                # error.
-                left = left[os.write(file, left) :]
+                # The last write before the disk is full may be short; the next one raises an error.
+                drop_written(left, os.writev(file, list(islice(left, MOST_PARTS))))
             if self.fsync:
                 os.fsync(file)
         finally:
@@ -126,6 +129,16 @@ class FileFolder:
         except OSError as error:
             reason = REMEDIES.get(error.errno or 0) or error.strerror or str(error)
             raise ContentUnavailable(str(self.folder), reason) from error
+
+
+def drop_written(left: deque[memoryview], count: int) -> None:
+    """Remove the bytes that were written from the parts that are left."""
+    while count:
+        first = left.popleft()
+        if count < len(first):
+            left.appendleft(first[count:])
+            return
+        count -= len(first)
 
 
 def _keep_private(folder: Path) -> None:

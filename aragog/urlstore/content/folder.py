@@ -30,7 +30,7 @@ class FolderContent(FileFolder):
         See `ContentStore.put`. After an error the object is unchanged or, if the rename was done,
         replaced.
         """
-        self.replace_file(self._path(key), header(body, meta) + body)
+        self.replace_file(self._path(key), [header(body, meta), body])
 
     def put_many(self, puts: Sequence[ContentPut]) -> None:
         for put in puts:

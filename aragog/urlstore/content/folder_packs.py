@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,7 +17,7 @@ FOLDER = "packs"
 class FolderPacks(FileFolder):
     """Implements `PackFiles` in a folder. Threads, processes and forks may share it."""
 
-    def put(self, name: str, data: bytes, index: bytes) -> None:
+    def put(self, name: str, data: bytes | Sequence[bytes], index: bytes) -> None:
         check_name(name)
         self.replace_file(self._path(name), data)
         self.replace_file(self._path(index_name(name)), index)

@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import wait
 
 from aragog.urlstore.content.s3_bucket import S3Bucket
-from aragog.urlstore.pack_files import PackFile, check_name
+from aragog.urlstore.pack_files import PackFile, check_name, in_one_piece
 from aragog.urlstore.packs.pointers import NAME, index_name
 
 FOLDER = "packs/"
 
 
 class S3Packs(S3Bucket):
-    """The `PackFiles` port on a bucket: two puts per pack, one range request per read."""
+    """
+    The `PackFiles` port on a bucket: one range request per read, and two puts per pack, for the
+    pack and its index at the same time.
+    """
 
-    def put(self, name: str, data: bytes, index: bytes) -> None:
+    def put(self, name: str, data: bytes | Sequence[bytes], index: bytes) -> None:
+        pack, listed = self._name(check_name(name)), self._name(index_name(name))
+        whole = in_one_piece(data)
         with self._our_errors():
-            self._put(self._name(check_name(name)), data)
-            self._put(self._name(index_name(name)), index)
+            self._client()  # after a fork, this recreates the threads
+            try:
+                beside = self._threads.submit(self._put, listed, index)
+            except RuntimeError:  # the process ends, so it can start no more threads
+                self._put(listed, index)
+                self._put(pack, whole)
+                return
+            try:
+                self._put(pack, whole)
+            finally:
+                wait([beside])
+            beside.result()
 
     def read(self, name: str, offset: int, length: int) -> bytes | None:
         with self._our_errors():

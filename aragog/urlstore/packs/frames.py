@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 from aragog.errors import CorruptContent
 from aragog.urlstore import zstd
 from aragog.urlstore.packs.dictionaries import Dictionary, dictionary_of
-from aragog.urlstore.warc_records import RECORD_END, RecordHead, record_bytes
+from aragog.urlstore.warc_records import RECORD_END, RecordHead, WarcBlock, read_beginning
 
 Compression = Literal["zstd", "gzip"]
 
@@ -47,9 +47,12 @@ def compress(record: bytes, compression: Compression) -> bytes:
     return zstd.compress(record, ZSTD_LEVEL, checksum=True)
 
 
-def compress_around(head: RecordHead, body: bytes, compression: Compression) -> bytes:
+def compress_around(head: RecordHead, body: bytes, compression: Compression) -> tuple[bytes, ...]:
     """
-    Build a record around an already compressed body (`compression.compress`), copying its frame.
+    Build a record around an already compressed body (`compression.compress`).
+
+    Returns the parts of the record, one of which is the body, because copying it into one piece
+    costs more than all else for a large page.
 
     A body is compressed again if it has no checksum (from versions before packs), or for gzip.
 
@@ -57,8 +60,8 @@ def compress_around(head: RecordHead, body: bytes, compression: Compression) -> 
         CorruptContent: the body is damaged; only detected if it is compressed again.
     """
     if compression != "zstd" or not zstd.is_checked(body):
-        return compress(head.with_body(_decompress_all(body, None)), compression)
-    return b"".join([compress(head.encoded, compression), body, _end_frame()])
+        return (compress(head.with_body(_decompress_all(body, None)), compression),)
+    return compress(head.encoded, compression), body, _end_frame()
 
 
 @cache
@@ -81,6 +84,48 @@ def decompress(frame: bytes, dictionary: Dictionary | None = None) -> bytes:
         raise CorruptContent("", f"cannot be decompressed: {error}") from error
 
 
+class Beginning(NamedTuple):
+    """A compressed record of which only the beginning was decompressed."""
+
+    frame: Frame
+    data: bytes
+    """The record's first zstd frame, which has its fields and HTTP head, or the whole record."""
+    block: WarcBlock
+    """The parsed fields and HTTP head, without the body."""
+    raw_bytes: int
+    """The size of the whole record, decompressed."""
+
+
+def beginnings(pack: bytes, dictionary: Dictionary | None) -> Iterator[Beginning]:
+    """
+    Yield the compressed records of a complete pack, in order. Bodies stay compressed.
+
+    Args:
+        pack: its bytes.
+        dictionary: the dictionary of the pack (`dictionary_of`).
+
+    Raises:
+        CorruptContent: the pack is truncated, or the beginning of a record is damaged. Damage in a
+            body is not detected.
+    """
+    at = 0
+    while at < len(pack):
+        end = _end_of_frame(pack, at)
+        if int.from_bytes(pack[at : at + 4], "little") in _SKIPPABLE:
+            at = end
+            continue
+        data = decompress(pack[at:end], dictionary)
+        block, raw_bytes = read_beginning(data)
+        left = raw_bytes - len(data)
+        begin, at = at, end
+        while left > 0:
+            if at >= len(pack):
+                raise CorruptContent("", f"is cut off in the record at {begin}")
+            end = _end_of_frame(pack, at)
+            left, at = left - _content_size(pack[at:end], dictionary), end
+        yield Beginning(Frame(begin, pack[begin:at]), data, block, raw_bytes)
+
+
 def records(pack: bytes) -> Iterator[tuple[Frame, bytes]]:
     """
     Yield the compressed records of a complete pack, in order, each with its decompressed bytes.
@@ -89,22 +134,9 @@ def records(pack: bytes) -> Iterator[tuple[Frame, bytes]]:
         CorruptContent: the pack is truncated or damaged; records yielded before are intact.
     """
     dictionary = dictionary_of(pack)
-    at = 0
-    while at < len(pack):
-        end = _end_of_frame(pack, at)
-        if int.from_bytes(pack[at : at + 4], "little") in _SKIPPABLE:
-            at = end
-            continue
-        parts = [decompress(pack[at:end], dictionary)]
-        left = record_bytes(parts[0]) - len(parts[0])
-        begin, at = at, end
-        while left > 0:
-            if at >= len(pack):
-                raise CorruptContent("", f"is truncated in the record at {begin}")
-            end = _end_of_frame(pack, at)
-            parts.append(decompress(pack[at:end], dictionary))
-            left, at = left - len(parts[-1]), end
-        yield Frame(begin, pack[begin:at]), b"".join(parts)
+    for one in beginnings(pack, dictionary):
+        is_whole = len(one.data) == one.raw_bytes
+        yield one.frame, one.data if is_whole else decompress(one.frame.data, dictionary)
 
 
 def split(pack: bytes) -> Iterator[Frame]:
@@ -132,6 +164,12 @@ def _decompress_all(data: bytes, dictionary: Dictionary | None) -> bytes:
     except (IndexError, zstd.ZstdError) as error:
         raise CorruptContent("", f"cannot be decompressed: {error}") from error
     return b"".join(parts)
+
+
+def _content_size(frame: bytes, dictionary: Dictionary | None) -> int:
+    """The size of a frame's contents, from its header if that has it."""
+    size = zstd.content_size(frame) if frame.startswith(zstd.MAGIC) else None
+    return len(decompress(frame, dictionary)) if size is None else size
 
 
 def _end_of_frame(pack: bytes, at: int) -> int:

@@ -26,6 +26,7 @@ from secrets import token_hex
 from aragog.errors import TRANSIENT, ContentUnavailable
 from aragog.runtime.clock import Clock
 from aragog.urlstore import cdxj
+from aragog.urlstore.cdxj import Capture
 from aragog.urlstore.node_ids import host_of
 from aragog.urlstore.pack_files import PackFiles
 from aragog.urlstore.pack_index import index_bytes
@@ -34,7 +35,7 @@ from aragog.urlstore.packs.catalog import PackCatalog
 from aragog.urlstore.packs.dictionaries import Dictionary
 from aragog.urlstore.packs.frames import SUFFIXES, Compression
 from aragog.urlstore.packs.pointers import PackPointer
-from aragog.urlstore.warc_records import RecordHead, capture_of, read_record, warcinfo_record
+from aragog.urlstore.warc_records import RecordHead, capture_of, read_beginning, warcinfo_record
 
 LATE_S = 300.0
 """
@@ -43,36 +44,54 @@ without a page, but not in packs younger than twice this time.
 """
 
 
+MOST_BEFORE_URGENT = 1_048_576
+"""
+An urgent batch is put together with the open pack up to this size, and otherwise alone: a put of
+8 MB takes ten times as long.
+"""
+
+
 class PackRecord:
     """A compressed record to add to a pack, with its index line."""
 
-    __slots__ = ("capture", "frame")
+    __slots__ = ("capture", "parts")
 
     def __init__(
         self, record: bytes, compression: Compression, dictionary: Dictionary | None = None
     ) -> None:
-        self.frame = (
+        frame = (
             frames.compress(record, compression)
             if dictionary is None
             else dictionary.compress(record)
         )
-        self.capture = capture_of(read_record(record), 0, len(self.frame), "")
+        self.parts: tuple[bytes, ...] = (frame,)
+        self.capture = capture_of(read_beginning(record)[0], 0, len(frame), "")
 
     @classmethod
     def around(cls, head: RecordHead, body: bytes, compression: Compression) -> PackRecord:
         """Return a record with an already compressed body from the fetch (`compress_around`)."""
         made = cls.__new__(cls)
-        made.frame = frames.compress_around(head, body, compression)
-        made.capture = capture_of(head.block, 0, len(made.frame), "")
+        made.parts = frames.compress_around(head, body, compression)
+        made.capture = capture_of(head.block, 0, sum(map(len, made.parts)), "")
         return made
 
     @classmethod
-    def copied(cls, frame: bytes) -> PackRecord:
-        """Return a record whose frame is copied unchanged from a pack without a dictionary."""
+    def moved(cls, frame: bytes, capture: Capture) -> PackRecord:
+        """Return a record from another pack, whose frame may have been compressed again."""
         made = cls.__new__(cls)
-        made.frame = frame
-        made.capture = capture_of(read_record(frames.decompress(frame)), 0, len(frame), "")
+        made.parts = (frame,)
+        made.capture = capture._replace(length=len(frame))
         return made
+
+    @property
+    def size(self) -> int:
+        """The size of the compressed record in bytes."""
+        return self.capture.length
+
+    @property
+    def frame(self) -> bytes:
+        """The compressed record, in one piece."""
+        return b"".join(self.parts)
 
 
 @dataclass(slots=True, eq=False)
@@ -179,14 +198,19 @@ class PackWriter:
 
     def add(self, records: Sequence[PackRecord], *, now: bool = False, urls: int = 0) -> PackTicket:
         """
-        Add a batch's records to the open pack; with `now`, close it at once, because a caller is
-        waiting.
+        Add a batch's records to the open pack.
+
+        With `now`, a caller is waiting, so the pack closes at once; if the open pack is large, the
+        records become a pack of their own.
 
         `urls` is how many of the batch's URLs wait for the pack. Never raises: if the pack cannot
         be put, the ticket raises the error.
         """
         if os.getpid() != self._pid:
             self._start()
+        before = self._open
+        if now and before is not None and before.size > MOST_BEFORE_URGENT:
+            return self._put_alone(_Pack(time.monotonic(), list(records), tickets=1))
         full: list[_Pack] = []
         with self._changed:
             if self._open is None:
@@ -196,7 +220,7 @@ class PackWriter:
             pack = self._open
             ticket = PackTicket(self, pack, len(pack.records), len(records))
             pack.records += records
-            pack.size += sum(len(record.frame) for record in records)
+            pack.size += sum(record.size for record in records)
             pack.tickets += 1
             pack.urls += urls
             if now or pack.size >= self._max_bytes:
@@ -220,8 +244,7 @@ class PackWriter:
         """
         pack = _Pack(time.monotonic(), list(records), tickets=1, dictionary=dictionary)
         pack.is_grouped = True
-        self._put(pack)
-        return PackTicket(self, pack, 0, len(records))
+        return self._put_alone(pack)
 
     def waiting_urls(self) -> int:
         """Return the number of URLs that wait for the open pack; 0 if there is no open pack."""
@@ -295,6 +318,12 @@ class PackWriter:
         """Return True if this thread does not have to put the pack any more."""
         return self._open is not pack or self._closer is not closer
 
+    def _put_alone(self, pack: _Pack) -> PackTicket:
+        """Put a pack with the records of one batch."""
+        count = len(pack.records)
+        self._put(pack)
+        return PackTicket(self, pack, 0, count)
+
     def _put(self, pack: _Pack) -> None:
         """Put a pack; errors are raised by its tickets."""
         try:
@@ -302,7 +331,7 @@ class PackWriter:
             data, pointers, index = self._contents(name, pack)
             notes_hosts = self._notes_hosts and not pack.is_grouped
             hosts = _bytes_of_hosts(pack.records) if notes_hosts else {}
-            self._catalog.opened(name, len(data), hosts)
+            self._catalog.opened(name, sum(map(len, data)), hosts)
             self._files.put(name, data, index)
             pack.name, pack.pointers, pack.put_s = name, pointers, time.monotonic()
         except BaseException as error:
@@ -313,8 +342,8 @@ class PackWriter:
             pack.records = []
             pack.put.set()
 
-    def _contents(self, name: str, pack: _Pack) -> tuple[bytes, list[PackPointer], bytes]:
-        """Return the bytes of a pack, the pointers of its records, and its index."""
+    def _contents(self, name: str, pack: _Pack) -> tuple[list[bytes], list[PackPointer], bytes]:
+        """Return the bytes of a pack in parts, the pointers of its records, and its index."""
         info = warcinfo_record(name, self._clock.now_ms())
         first = PackRecord(info, self.compression, pack.dictionary).frame
         if pack.dictionary is not None:
@@ -322,11 +351,11 @@ class PackWriter:
         parts, pointers, lines = [first], [], []
         offset, file = len(first), name.rpartition("/")[2]
         for record in pack.records:
-            parts.append(record.frame)
-            pointers.append(PackPointer.of(name, offset, record.frame))
+            parts += record.parts
+            pointers.append(PackPointer.of(name, offset, *record.parts))
             lines.append(cdxj.line(record.capture._replace(offset=offset, file=file)))
-            offset += len(record.frame)
-        return b"".join(parts), pointers, index_bytes(lines)
+            offset += record.size
+        return parts, pointers, index_bytes(lines)
 
     def _new_name(self) -> str:
         at = datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC)
@@ -338,5 +367,5 @@ def _bytes_of_hosts(records: Sequence[PackRecord]) -> dict[bytes, int]:
     found: dict[bytes, int] = {}
     for record in records:
         host = host_of(record.capture.url.encode())
-        found[host] = found.get(host, 0) + len(record.frame)
+        found[host] = found.get(host, 0) + record.size
     return found

@@ -28,9 +28,9 @@ class PackPointer(NamedTuple):
     """The first digits of the SHA-256 of the compressed record."""
 
     @classmethod
-    def of(cls, pack: str, offset: int, frame: bytes) -> PackPointer:
-        """Return the pointer to a compressed record."""
-        return cls(pack, offset, len(frame), frame_digest(frame))
+    def of(cls, pack: str, offset: int, *parts: bytes) -> PackPointer:
+        """Return the pointer to a compressed record, which may be in parts."""
+        return cls(pack, offset, sum(map(len, parts)), frame_digest(*parts))
 
     @classmethod
     def read(cls, cell: bytes) -> PackPointer:
@@ -65,9 +65,12 @@ class PackPointer(NamedTuple):
             raise CorruptContent(self.place, f"{len(frame)} bytes do not match their pointer")
 
 
-def frame_digest(frame: bytes) -> str:
+def frame_digest(*parts: bytes) -> str:
     """Return the digest of a compressed record; about 1 µs per kilobyte."""
-    return hashlib.sha256(frame).hexdigest()[:DIGEST_CHARS]
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return digest.hexdigest()[:DIGEST_CHARS]
 
 
 def index_name(pack: str) -> str:

@@ -74,3 +74,12 @@ def test_metadata_is_found_however_its_header_is_spelled(spelling, meta):
     given = {"do": ["put", "get"], "meta": meta, "answers": [{}, {"stored": spelling}]}
 
     assert answer(given)["last"] == f"a body {meta}"
+
+
+@pytest.mark.parametrize("times", [1, 50_000])
+def test_a_put_does_not_ask_before_it_sends_its_body(times):
+    """A server or proxy that did not answer the question cost a second for every put."""
+    result = answer({"do": "put", "times": times, "answers": [{}]})
+
+    assert result["last"] == "done"
+    assert not [line for line in result["sent headers"] if line.startswith("expect:")]

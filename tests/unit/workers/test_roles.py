@@ -10,14 +10,14 @@ from aragog.errors import ConfigError
 from aragog.settings import WorkerSettings, load_settings
 from aragog.standalone.system import worker_roles
 from aragog.tasks.routes import CRAWL_LOG, QUEUE_OF
-from aragog.workers.roles import ROLES, joined, share_threads, share_upkeep, sized
+from aragog.workers.roles import ROLES, joined, keep_store_room, share_threads, share_upkeep, sized
 from pinlater import gates
 
 
 @pytest.fixture
 def unbounded():
     yield
-    for queue in ("fetch", "robots", "upkeep", "watches", "webhooks"):
+    for queue in ("fetch", "robots", "store", "upkeep", "watches", "webhooks"):
         gates.limit(queue, None)
         gates.reserve_room(queue, None)
 
@@ -79,6 +79,14 @@ def test_an_eighth_of_the_threads_for_fetches_is_kept_for_urgent_ones(unbounded)
     share_threads(40, 8, {"fetch", "robots"})
 
     assert gates.reserved_room("fetch").jobs == 4
+
+
+@pytest.mark.parametrize(("threads", "kept"), [(2, 0), (16, 2), (40, 4), (400, 4)])
+def test_batches_that_wait_for_a_pack_leave_room_for_urgent_ones(unbounded, threads, kept):
+    """A page that somebody waited for came two seconds late when all threads waited for a pack."""
+    keep_store_room(threads, {"store"})
+
+    assert gates.reserved_room("store").jobs == kept
 
 
 def test_a_process_with_several_roles_has_their_queues_and_threads():

@@ -70,3 +70,19 @@ def test_as_many_threads_write_as_the_settings_say_whatever_waits():
 
     assert len(done) == BATCHES
     assert most == WRITING
+
+
+def test_urgent_work_does_not_wait_for_the_work_of_others():
+    """It waited in line with the thousand pages of a pack that had just been put."""
+    go_on = threading.Event()
+    others = [
+        threading.Thread(target=services.in_store_thread, args=(lambda: go_on.wait(60),))
+        for _ in range(BATCHES)
+    ]
+    for thread in others:
+        thread.start()
+
+    assert services.in_store_thread(lambda: "done", urgent=True) == "done"
+    go_on.set()
+    for thread in others:
+        thread.join(60)
