@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from richpins.document import Document  # the names of forms need no parser
 
 TRAFILATURA = "trafilatura"
-TEXT_VERSION = 6
+TEXT_VERSION = 7
 """Incremented when the library is called differently, or its result is written differently."""
 TEXT, MARKDOWN = FORMS = ("text", "markdown")
 _LEAST_FOUND = 0.9
